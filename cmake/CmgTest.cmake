@@ -1,0 +1,25 @@
+# cmg_test(<name> <source> [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
+# The programs link a static copy of the library, so that tests can reach internal functions.
+set(CMG_SHARED_DATA_DEFAULT ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
+
+function(cmg_test name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "BACKENDS;LABELS")
+  if(NOT arg_BACKENDS)
+    set(arg_BACKENDS cpu)
+  endif()
+  string(REPLACE "." "_" target test_${name})
+  add_executable(${target} ${source})
+  cmg_configure_target(${target})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
+  target_compile_definitions(${target} PRIVATE CMG_SHARED_DATA_DEFAULT="${CMG_SHARED_DATA_DEFAULT}"
+                             CMG_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CMG_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE cmg)
+  cmg_link_dependencies(${target})
+  foreach(backend ${arg_BACKENDS})
+    if(backend STREQUAL "cpu" OR CMG_HAVE_CUDA)
+      add_test(NAME ${name}.${backend} COMMAND ${target} ${backend})
+      set_tests_properties(${name}.${backend} PROPERTIES SKIP_RETURN_CODE 77 LABELS "${backend};${arg_LABELS}"
+                                                         TIMEOUT 300)
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,554 @@
+/*
+ * CascadeMG: geometric multigrid on cascades of sparse matrix-vector products.
+ *
+ * The one public header. It reads in the order of use: status and errors, context, vectors,
+ * sparse matrices, operators, hierarchies, solvers, files. C11, valid C++, no clever macros.
+ *
+ * Conventions
+ *   Life      cmg_x_create(..., &x), use, cmg_x_destroy(&x). Create writes its out-pointer only on
+ *             success; destroy accepts a pointer to NULL and leaves NULL.
+ *   Results   functions that can fail return cmg_status; results leave through the last arguments.
+ *             A numerical outcome (not converged, diverged) is not an error: see cmg_report.
+ *   Messages  cmg_context_message(ctx) is one sentence about the last failure in that context.
+ *   Integers  sizes and row pointers are cmg_size (64 bit), column indices cmg_index (32 bit).
+ *   Levels    level 0 is the finest everywhere.
+ *   Memory    "copied", "borrowed" (the caller keeps it alive and unchanged in place) or "taken" is
+ *             said per argument; where nothing is said, data are copied.
+ *   Threads   a context and everything made from it belong to one thread at a time; several
+ *             contexts, one per thread, are independent. The library has no global mutable state.
+ */
+#ifndef CMG_H
+#define CMG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+#define CMG_VERSION_MAJOR 0
+#define CMG_VERSION_MINOR 1
+#define CMG_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define CMG_API __attribute__((visibility("default")))
+#else
+#define CMG_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ types and status */
+
+typedef int64_t cmg_size;  /**< lengths, row pointers, numbers of entries */
+typedef int32_t cmg_index; /**< column indices */
+
+typedef enum cmg_status {
+    CMG_OK = 0,
+    CMG_ERR_ARG,         /**< an argument is NULL, out of range or contradicts another */
+    CMG_ERR_SHAPE,       /**< sizes of the objects do not fit */
+    CMG_ERR_STATE,       /**< the object is not ready for this call */
+    CMG_ERR_MEMORY,      /**< host or device memory could not be had, or a size overflows */
+    CMG_ERR_IO,          /**< the operating system refused a read or a write */
+    CMG_ERR_FILE,        /**< the content of a file is not valid */
+    CMG_ERR_UNSUPPORTED, /**< this build or backend has no such method */
+    CMG_ERR_DEVICE,      /**< CUDA reported a failure */
+    CMG_ERR_SINGULAR,    /**< a factorisation or inversion met a zero pivot */
+    CMG_ERR_INTERNAL     /**< a bug in CascadeMG */
+} cmg_status;
+
+/** Name of a status, e.g. "CMG_ERR_SHAPE"; never NULL. */
+CMG_API const char *cmg_status_name(cmg_status status);
+/** One sentence that explains a status; never NULL. */
+CMG_API const char *cmg_status_text(cmg_status status);
+/** Library version, "major.minor.patch". */
+CMG_API const char *cmg_version(void);
+
+typedef enum cmg_backend { CMG_BACKEND_CPU = 0, CMG_BACKEND_CUDA } cmg_backend;
+typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
+
+/**
+ * Every enumeration of this header has one table of names. Text -> value and back, for command
+ * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
+ * "krylov", "dirichlet", "coarse", "outcome", "numbering".
+ *
+ * @return CMG_OK, CMG_ERR_ARG when the kind or the name is unknown (value unchanged)
+ */
+CMG_API cmg_status cmg_enum_parse(const char *kind, const char *name, int *value);
+/** Name of a value, or NULL when it is out of range; `index` = 0, 1, ... walks through a kind. */
+CMG_API const char *cmg_enum_name(const char *kind, int value);
+/** Explanation of a value in one line, or NULL. */
+CMG_API const char *cmg_enum_text(const char *kind, int value);
+
+/* ------------------------------------------------------------------ context */
+
+typedef struct cmg_context cmg_context;
+
+typedef enum cmg_log_level {
+    CMG_LOG_ERROR = 0,
+    CMG_LOG_WARN,
+    CMG_LOG_INFO,
+    CMG_LOG_DEBUG
+} cmg_log_level;
+
+/** Receives one line without a newline. */
+typedef void (*cmg_log_fn)(void *user, cmg_log_level level, const char *line);
+/**
+ * Receives the progress of long work: what ("reading A0"), done and total in the same unit
+ * (total 0: unknown). A non-zero return asks the work to stop; it ends with CMG_ERR_STATE.
+ */
+typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_size total);
+
+typedef struct cmg_context_options {
+    cmg_backend backend;      /**< default CMG_BACKEND_CPU */
+    int threads;              /**< OpenMP threads, 0 = as OpenMP decides (default) */
+    int device;               /**< CUDA device number, default 0 */
+    cmg_log_fn log;           /**< default NULL: silent */
+    cmg_log_level log_level;  /**< least urgent level passed on, default CMG_LOG_WARN */
+    void *log_user;           /**< handed to log */
+    cmg_progress_fn progress; /**< default NULL */
+    void *progress_user;      /**< handed to progress */
+    void *stream;             /**< cudaStream_t to work on (borrowed), NULL = one of its own */
+} cmg_context_options;
+
+CMG_API void cmg_context_options_default(cmg_context_options *options);
+/**
+ * @param[in]  options  NULL for the defaults
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (backend not in this build),
+ *         CMG_ERR_DEVICE (no such device)
+ */
+CMG_API cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx);
+CMG_API void cmg_context_destroy(cmg_context **ctx);
+/** Sentence about the last failure in this context, "" if none; valid until the next failure. */
+CMG_API const char *cmg_context_message(const cmg_context *ctx);
+CMG_API cmg_backend cmg_context_backend(const cmg_context *ctx);
+/** OpenMP threads in use (1 in a build without OpenMP). */
+CMG_API int cmg_context_threads(const cmg_context *ctx);
+/** Bytes held now and at the peak by objects of this context, [0] host and [1] device. */
+CMG_API void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2]);
+/** Waits until all device work of the context is done; returns at once on the CPU. */
+CMG_API cmg_status cmg_context_synchronize(cmg_context *ctx);
+/** True when this build has the backend (a device may still be absent). */
+CMG_API bool cmg_backend_available(cmg_backend backend);
+
+/**
+ * Measured copy bandwidth of the context's memory, GB/s (1e9 bytes read plus written a second):
+ * the median of repeated copies of an array well above the last cache. Takes about 0.3 s the
+ * first time; the context keeps the figure.
+ */
+CMG_API cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second);
+
+/* ------------------------------------------------------------------ vectors */
+
+typedef struct cmg_vector cmg_vector;
+
+/** A vector of n zeros in the context's memory (host or device). */
+CMG_API cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision,
+                                     cmg_vector **x);
+/**
+ * A vector over the caller's array, without a copy. `data` is borrowed: n values of the given
+ * precision, host memory on the CPU backend, device memory on CUDA.
+ */
+CMG_API cmg_status cmg_vector_wrap(cmg_context *ctx, cmg_size n, cmg_precision precision,
+                                   void *data, cmg_vector **x);
+CMG_API void cmg_vector_destroy(cmg_vector **x);
+CMG_API cmg_size cmg_vector_length(const cmg_vector *x);
+CMG_API cmg_precision cmg_vector_precision(const cmg_vector *x);
+/** The array itself, in the memory of the context's backend. */
+CMG_API void *cmg_vector_data(cmg_vector *x);
+/** Copies n doubles from host memory into x, converting where x is fp32. */
+CMG_API cmg_status cmg_vector_set(cmg_vector *x, const double *values);
+/** Copies x to n doubles in host memory; waits for the device. */
+CMG_API cmg_status cmg_vector_get(const cmg_vector *x, double *values);
+CMG_API cmg_status cmg_vector_fill(cmg_vector *x, double value);
+/** y = x, with conversion between precisions. Lengths must agree. */
+CMG_API cmg_status cmg_vector_copy(const cmg_vector *x, cmg_vector *y);
+/** y = a x + b y; x and y of equal precision and length. */
+CMG_API cmg_status cmg_vector_axpby(double a, const cmg_vector *x, double b, cmg_vector *y);
+/**
+ * Inner product, accumulated in fp64 over blocks of fixed size that are summed in fixed order:
+ * the result does not depend on the number of threads. Waits for the device.
+ */
+CMG_API cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *result);
+/** Euclidean norm; waits for the device. */
+CMG_API cmg_status cmg_vector_norm(const cmg_vector *x, double *result);
+
+/* ------------------------------------------------------------------ sparse matrices */
+
+/** Caller's compressed sparse rows; nothing is owned through this struct. */
+typedef struct cmg_csr {
+    cmg_size rows;            /**< number of rows, 0 .. 2^31-1 */
+    cmg_size cols;            /**< number of columns, 0 .. 2^31-1 */
+    const cmg_size *indptr;   /**< rows + 1 offsets, indptr[0] = 0, monotone */
+    const cmg_index *indices; /**< indptr[rows] columns in [0, cols), none twice in a row */
+    const double *values;     /**< indptr[rows] values */
+} cmg_csr;
+
+typedef enum cmg_format {
+    CMG_FORMAT_AUTO = 0, /**< the library chooses from row statistics */
+    CMG_FORMAT_CSR,      /**< compressed sparse rows */
+    CMG_FORMAT_ELLPACK,  /**< every row padded to the longest */
+    CMG_FORMAT_ELLR,     /**< ELLPACK-R: with row lengths */
+    CMG_FORMAT_ELLT,     /**< ELLPACK-T: t entries of a row side by side */
+    CMG_FORMAT_SELL,     /**< slices of rows padded to their own longest, in given order */
+    CMG_FORMAT_K1,       /**< ELL-WARP: slices of rows sorted by length, result scattered back */
+    CMG_FORMAT_K1R,      /**< K1, rows and columns renumbered by that sorting */
+    CMG_FORMAT_K1RS,     /**< K1r, columns sorted within each row again */
+    CMG_FORMAT_K2,       /**< ELL-WARP v2: rows over the threshold shared by several lanes */
+    CMG_FORMAT_K2R,      /**< K2, renumbered */
+    CMG_FORMAT_K2RS,     /**< K2r, columns sorted within each row again */
+    CMG_FORMAT_DIAGONAL, /**< diagonal matrix, one value a row */
+    CMG_FORMAT_DENSE     /**< all values, row by row */
+} cmg_format;
+
+typedef struct cmg_matrix_options {
+    cmg_format format;       /**< default CMG_FORMAT_AUTO */
+    cmg_precision precision; /**< of the stored values, default CMG_FP64 */
+    int t;                   /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
+    int warp; /**< rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen
+               */
+    int threshold; /**< K2: most entries a lane takes before a row is split; 0 = chosen */
+    int block;     /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */
+    bool keep_map; /**< keep the value map so that values can be updated, default false */
+} cmg_matrix_options;
+
+typedef struct cmg_matrix cmg_matrix;
+
+/** What a matrix is and what one product with it costs. */
+typedef struct cmg_matrix_info {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size nnz;    /**< entries of the matrix, explicit zeros included */
+    cmg_size stored; /**< entries in storage, padding included */
+    cmg_format format;
+    cmg_precision precision;
+    int t; /**< as in cmg_matrix_options, after the choice */
+    int warp;
+    int threshold;
+    size_t bytes;   /**< storage held */
+    size_t traffic; /**< bytes one y = A x moves: storage read once, x read once, y written once */
+} cmg_matrix_info;
+
+CMG_API void cmg_matrix_options_default(cmg_matrix_options *options);
+/**
+ * Builds a matrix in the wanted format from CSR on the host. The CSR is checked (monotone
+ * indptr, indices in range, no duplicates; values are not looked at) and copied.
+ *
+ * The renumbered formats K1r, K1rs, K2r, K2rs need a square matrix; their products take and give
+ * vectors in the sorted numbering, position k of which is row cmg_matrix_permutation(A)[k].
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE (renumbered format of a rectangular matrix, a
+ *         DIAGONAL with entries off the diagonal), CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED
+ */
+CMG_API cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
+                                         const cmg_matrix_options *options, cmg_matrix **A);
+CMG_API void cmg_matrix_destroy(cmg_matrix **A);
+CMG_API cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info);
+/** The sorted numbering of a renumbered format, `rows` values on the host; NULL otherwise. */
+CMG_API const cmg_index *cmg_matrix_permutation(const cmg_matrix *A);
+/**
+ * New values on the same pattern: `values` in the order of the CSR the matrix was created from.
+ * Needs options.keep_map. One pass over the storage, no allocation.
+ *
+ * @return CMG_OK, CMG_ERR_STATE without a value map
+ */
+CMG_API cmg_status cmg_matrix_update(cmg_matrix *A, const double *values);
+
+/**
+ * Products. Every vector has the matrix's precision; x has cols entries, all others rows. The
+ * vector that is multiplied may not be the one that is written.
+ *
+ * Cost    2 nnz flops, cmg_matrix_info.traffic bytes plus the further vectors; no allocation.
+ * Order   asynchronous on CUDA, complete on return on the CPU.
+ * @return CMG_OK, CMG_ERR_ARG (NULL, aliasing, mixed precision), CMG_ERR_SHAPE,
+ *         CMG_ERR_UNSUPPORTED (no kernel on this backend), CMG_ERR_DEVICE
+ */
+/** y = A x */
+CMG_API cmg_status cmg_matrix_apply(const cmg_matrix *A, const cmg_vector *x, cmg_vector *y);
+/** y = a A x + b y */
+CMG_API cmg_status cmg_matrix_axpby(const cmg_matrix *A, double a, const cmg_vector *x, double b,
+                                    cmg_vector *y);
+/** r = b - A x; b may be r */
+CMG_API cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x,
+                                       const cmg_vector *b, cmg_vector *r);
+/** y = x + omega D^-1 (b - A x), A square, dinv = the diagonal of D^-1; y may not be x, may be b */
+CMG_API cmg_status cmg_matrix_jacobi(const cmg_matrix *A, double omega, const cmg_vector *dinv,
+                                     const cmg_vector *b, const cmg_vector *x, cmg_vector *y);
+/** y = y + A x (prolongation of a correction) */
+CMG_API cmg_status cmg_matrix_add(const cmg_matrix *A, const cmg_vector *x, cmg_vector *y);
+
+/* ------------------------------------------------------------------ operators */
+
+/** y = A x as an interface: matrices, cycles and the caller's own code implement it. */
+typedef cmg_status (*cmg_apply_fn)(void *user, const cmg_vector *x, cmg_vector *y);
+
+/** A linear operator; held by value, owns nothing. */
+typedef struct cmg_operator {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_apply_fn apply; /**< called with fp64 vectors */
+    void *user;
+} cmg_operator;
+
+/** The operator of a matrix; the matrix is borrowed. */
+CMG_API cmg_operator cmg_matrix_operator(cmg_matrix *A);
+
+/* ------------------------------------------------------------------ hierarchies */
+
+typedef struct cmg_hierarchy cmg_hierarchy;
+
+/** What a CSR matrix is to a hierarchy. */
+typedef enum cmg_role {
+    CMG_ROLE_A = 0,    /**< level matrix, n_l x n_l */
+    CMG_ROLE_P,        /**< prolongation from level l+1 to l, n_l x n_(l+1) */
+    CMG_ROLE_R,        /**< restriction from l to l+1, n_(l+1) x n_l; default P^T */
+    CMG_ROLE_SMOOTHER, /**< M ~ A^-1, n_l x n_l, or one factor of it; has a name */
+    CMG_ROLE_INVERSE   /**< preassembled coarse solve, coarsest level only */
+} cmg_role;
+
+/** An empty hierarchy of `levels` levels (1 .. 64) to be filled with cmg_hierarchy_set_csr. */
+CMG_API cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h);
+CMG_API void cmg_hierarchy_destroy(cmg_hierarchy **h);
+/**
+ * Gives a level one of its matrices; the CSR is checked and copied.
+ *
+ * @param[in] name    smoother's name, NULL for the other roles
+ * @param[in] factor  position of a smoother's factor, 0 for a smoother of one matrix. Factors are
+ *                    applied in the order 0, 1, ...
+ */
+CMG_API cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role,
+                                         const char *name, int factor, const cmg_csr *csr);
+/** As above over the caller's arrays, which stay borrowed for the hierarchy's life. */
+CMG_API cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role,
+                                          const char *name, int factor, const cmg_csr *csr);
+/** A view of a matrix of the hierarchy; CMG_ERR_STATE when it has none of that role. */
+CMG_API cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role,
+                                         const char *name, int factor, cmg_csr *csr);
+/** New values of A, P or R on the same pattern, in CSR order. Solvers follow at cmg_solver_refresh.
+ */
+CMG_API cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role,
+                                        const double *values);
+CMG_API int cmg_hierarchy_levels(const cmg_hierarchy *h);
+CMG_API cmg_size cmg_hierarchy_rows(const cmg_hierarchy *h, int level);
+/** Name of the i-th smoother stored on a level, NULL past the last. */
+CMG_API const char *cmg_hierarchy_smoother(const cmg_hierarchy *h, int level, int i);
+/** Number of factors of a named smoother on a level, 0 when there is none. */
+CMG_API int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name);
+
+/**
+ * Named fp64 vectors of level 0 and of the levels: kind "rhs" and "solutions" belong to level 0,
+ * kind "coords" (name NULL, n x dim by rows) to any level. Copied.
+ */
+CMG_API cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind,
+                                            const char *name, cmg_size n, const double *values);
+/** The vector and its length; CMG_ERR_STATE when there is none. Valid until it is set again. */
+CMG_API cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                            const char *name, cmg_size *n, const double **values);
+/** Name of the i-th vector of a kind on level 0, NULL past the last. */
+CMG_API const char *cmg_hierarchy_vector_name(const cmg_hierarchy *h, const char *kind, int i);
+
+/** Text attributes: element, problem, numbering, generator, dim, block_size, symmetric. Copied. */
+CMG_API cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key,
+                                               const char *value);
+/** The attribute's text or NULL. */
+CMG_API const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key);
+
+/** Keeps levels first .. L-1-drop_coarsest; level vectors of dropped levels go, rhs only if first >
+ * 0. */
+CMG_API cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest);
+
+/**
+ * Checks what a solver relies on: every level has A, shapes chain, A has no empty row and a
+ * nonzero diagonal, all values are finite. The message names level, matrix, row and value.
+ *
+ * @return CMG_OK, CMG_ERR_FILE with the first finding
+ */
+CMG_API cmg_status cmg_hierarchy_check(const cmg_hierarchy *h);
+
+/** Facts about one level, for people. */
+typedef struct cmg_level_info {
+    cmg_size rows;
+    cmg_size nnz;
+    cmg_size row_min;           /**< shortest row, entries */
+    cmg_size row_max;           /**< longest row, entries */
+    cmg_size dirichlet_rows;    /**< rows that hold one entry, on the diagonal */
+    cmg_size explicit_zeros;    /**< stored entries of value 0 */
+    cmg_size negative_diagonal; /**< rows with a_ii < 0 */
+    double asymmetry;           /**< max |a_ij - a_ji| / max |a_ij| */
+    double asymmetry_interior;  /**< the same without Dirichlet rows and columns */
+    double galerkin_defect;     /**< ||R A P - A_c||_F / ||A_c||_F outside Dirichlet rows, -1 on the
+                                   coarsest level or if not asked */
+    cmg_size p_nnz;             /**< entries of P, 0 on the coarsest level */
+    size_t bytes;               /**< memory of the level's CSR arrays */
+} cmg_level_info;
+
+/** @param[in] galerkin  also form R A P, which costs far more than the rest */
+CMG_API cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin,
+                                            cmg_level_info *info);
+
+/* ------------------------------------------------------------------ solvers */
+
+typedef enum cmg_cycle { CMG_CYCLE_V = 0, CMG_CYCLE_W, CMG_CYCLE_F } cmg_cycle;
+typedef enum cmg_krylov { CMG_KRYLOV_NONE = 0, CMG_KRYLOV_CG } cmg_krylov;
+
+/** What to do about identity rows that stand for Dirichlet conditions. */
+typedef enum cmg_dirichlet {
+    CMG_DIRICHLET_ZERO =
+        0,             /**< zero the rows of P at fine and its columns at coarse identity rows */
+    CMG_DIRICHLET_KEEP /**< leave P as it is */
+} cmg_dirichlet;
+
+typedef enum cmg_coarse {
+    CMG_COARSE_AUTO =
+        0, /**< inverse from the hierarchy, else computed up to coarse_limit, else smoother */
+    CMG_COARSE_INVERSE, /**< dense inverse; pseudo-inverse where A is semidefinite */
+    CMG_COARSE_SMOOTHER /**< coarse_steps smoothing steps */
+} cmg_coarse;
+
+typedef struct cmg_solver_options {
+    cmg_krylov krylov; /**< default CMG_KRYLOV_CG */
+    cmg_cycle cycle;   /**< default V */
+    bool fmg;          /**< start from nested iteration instead of a zero guess, default false */
+    int pre;           /**< smoothing steps before the coarse correction, >= 0, default 1 */
+    int post;          /**< and after it, default 1 */
+    double omega;      /**< damping, 0 = the smoother's own default */
+    const char
+        *smoother; /**< "jacobi" (default), "l1-jacobi", "file:NAME"; borrowed during create */
+    cmg_precision
+        precision; /**< of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
+    cmg_matrix_options
+        matrix; /**< format of the level matrices, of P, R and M; precision is ignored */
+    cmg_dirichlet dirichlet; /**< default ZERO */
+    cmg_coarse coarse;       /**< default AUTO */
+    cmg_size coarse_limit;   /**< largest coarse matrix inverted densely under AUTO, default 4096 */
+    int coarse_steps;        /**< smoothing steps under CMG_COARSE_SMOOTHER, default 8 */
+    cmg_size collapse; /**< levels of at most this many rows become one dense operator, -1 = chosen
+                          (default), 0 = none */
+    bool fuse;         /**< run the passes over the step list, default true */
+    double rtol;       /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
+    double atol;       /**< or at ||b - A x|| <= atol, default 0 */
+    double dtol;       /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
+    int max_it;        /**< iterations, default 100 */
+} cmg_solver_options;
+
+typedef enum cmg_outcome {
+    CMG_CONVERGED_RTOL = 0,       /**< ||b - A x|| <= rtol ||b|| */
+    CMG_CONVERGED_ATOL,           /**< ||b - A x|| <= atol; also b = 0, whose solution is 0 */
+    CMG_ITERATION_LIMIT,          /**< max_it reached */
+    CMG_DIVERGED,                 /**< residual grew over dtol */
+    CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite */
+    CMG_BREAKDOWN,                /**< CG: p^T A p <= 0, the matrix is not positive definite */
+    CMG_INDEFINITE_PRECONDITIONER /**< CG: r^T M r < 0 */
+} cmg_outcome;
+
+/** How a solve ended. Owns nothing; `history` is valid until the solver's next solve. */
+typedef struct cmg_report {
+    cmg_outcome outcome;
+    int iterations;
+    double relative_residual; /**< true ||b - A x|| / ||b|| in fp64, recomputed at the end; 0 when b
+                                 = 0 and x = 0 */
+    double residual;          /**< ||b - A x|| */
+    double rhs_norm;          /**< ||b|| */
+    double setup_seconds;     /**< of cmg_solver_create */
+    double solve_seconds;
+    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess */
+} cmg_report;
+
+/** True for the two converged outcomes. */
+CMG_API bool cmg_outcome_converged(cmg_outcome outcome);
+
+typedef struct cmg_solver cmg_solver;
+
+CMG_API void cmg_solver_options_default(cmg_solver_options *options);
+/**
+ * Builds formats, coarse inverse and the step list. The hierarchy is borrowed: it must outlive
+ * the solver only if cmg_solver_refresh is used, and may be shared by several solvers.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (option out of range; smoother unknown or not in the hierarchy),
+ *         CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY, CMG_ERR_SINGULAR,
+ *         CMG_ERR_UNSUPPORTED, CMG_ERR_DEVICE
+ */
+CMG_API cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options,
+                                     cmg_solver **s);
+CMG_API void cmg_solver_destroy(cmg_solver **s);
+/**
+ * Solves A x = b on level 0. x holds the initial guess and is overwritten with the last iterate,
+ * whatever the outcome. fp64 vectors in the numbering of the hierarchy.
+ */
+CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
+                                    cmg_report *report);
+/** z = C r: one cycle from a zero guess, as a preconditioner. fp64 vectors. */
+CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z);
+/** The cycle as an operator; the solver is borrowed. */
+CMG_API cmg_operator cmg_solver_operator(cmg_solver *s);
+/** Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay. */
+CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
+
+/** One step of the compiled cycle. */
+typedef struct cmg_step_info {
+    const char *text;   /**< e.g. "r1 = R0 (b0 - A0 x0)" */
+    const char *matrix; /**< "A", "P", "R", "M", "inverse", "collapsed" or "" */
+    int level;          /**< level of the result */
+    cmg_size rows;
+    cmg_size nnz;
+    const char *format; /**< "" for vector steps */
+    cmg_precision precision;
+    size_t bytes;   /**< moved by the step, by the traffic model */
+    double seconds; /**< measured, -1 when not measured */
+} cmg_step_info;
+
+CMG_API int cmg_solver_steps(const cmg_solver *s);
+CMG_API cmg_status cmg_solver_step(const cmg_solver *s, int i, cmg_step_info *info);
+/** Runs the cycle `repeats` times on random data and keeps the median time of every step. */
+CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
+/** One line on what was decided at set-up (Dirichlet rows, coarse solve, collapse); i = 0, 1, ...;
+ * NULL past the last. */
+CMG_API const char *cmg_solver_note(const cmg_solver *s, int i);
+
+/**
+ * CG on A with preconditioner C, both as operators, for callers who bring their own matrix.
+ * Options used: rtol, atol, dtol, max_it. C may be NULL.
+ *
+ * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
+ */
+CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                          const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
+                          cmg_report *report);
+
+/* ------------------------------------------------------------------ files */
+
+typedef enum cmg_file_kind {
+    CMG_FILE_AUTO = 0,  /**< by content when read, by name when written */
+    CMG_FILE_CONTAINER, /**< HDF5 hierarchy container, .cmg or .h5 */
+    CMG_FILE_MTX,       /**< Matrix Market file, or a directory of them */
+    CMG_FILE_PETSC, /**< PETSc binary file (one matrix, or the multigrid dump), or a directory */
+    CMG_FILE_ELL    /**< directory in the FE-gMG authors' form: A_1.ell, prol_2.ell, ... */
+} cmg_file_kind;
+
+/**
+ * Reads a hierarchy: a container, a directory (Matrix Market, PETSc binary or FE-gMG naming), a
+ * PETSc multigrid dump, or a single matrix file as one level. Everything is checked; on failure
+ * nothing is returned and the message names file, group, row and value.
+ *
+ * @return CMG_OK, CMG_ERR_IO (cannot be opened), CMG_ERR_FILE (malformed), CMG_ERR_MEMORY,
+ *         CMG_ERR_UNSUPPORTED (container in a build without HDF5)
+ */
+CMG_API cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
+                                      cmg_hierarchy **h);
+/** Writes a hierarchy; a failed write leaves no file behind under the final name. */
+CMG_API cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path,
+                                       cmg_file_kind kind);
+/** Reads a vector (Matrix Market array or coordinate, PETSc binary, plain text) into malloc'ed
+ * memory; free it with cmg_free. */
+CMG_API cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n,
+                                   double **values);
+/** Writes a vector: .petsc as PETSc binary, .txt as plain text, Matrix Market array otherwise. */
+CMG_API cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n,
+                                    const double *values);
+/** Frees memory that the library handed to the caller. */
+CMG_API void cmg_free(void *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

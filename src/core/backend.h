@@ -1,0 +1,65 @@
+/*
+ * What a backend provides below the matrices: memory and vector kernels. All arrays are in the
+ * backend's memory; `double *` scalars (results of dot, ratios) too, so that nothing waits.
+ * Lengths are >= 0. A kernel on the CPU is complete on return; on CUDA it is in the stream.
+ *
+ * Reductions add blocks of fixed size, then the block sums in fixed order, so that the result
+ * depends on neither the number of threads nor the run.
+ */
+#pragma once
+#include "core/context.h"
+
+typedef struct cmgi_backend {
+    const char *name;
+    /* life and memory; NULL = plain host memory */
+    cmg_status (*open)(cmg_context *ctx);
+    void (*close)(cmg_context *ctx);
+    cmg_status (*synchronize)(cmg_context *ctx);
+    cmg_status (*alloc)(cmg_context *ctx, size_t bytes, void *p);
+    void (*free)(cmg_context *ctx, void *p);
+    cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+    cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+
+    /* x = value */
+    cmg_status (*fill)(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
+    /* y = x, converting between precisions */
+    cmg_status (*convert)(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
+                          cmg_precision py, void *y);
+    /* y = a x + b y; b = 0 does not read y */
+    cmg_status (*axpby)(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
+                        double b, void *y);
+    /* *result = x . y */
+    cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
+                      double *result);
+    /* p = z + (num/den) p, the direction update of CG, fp64 */
+    cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                            const double *z, double *p);
+    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64 */
+    cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                            const double *p, const double *q, double *x, double *r, double *rr);
+    /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
+    cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
+                          bool scatter, const void *x, void *y);
+} cmgi_backend;
+
+/* Table of a backend, NULL when this build lacks it. */
+const cmgi_backend *cmgi_backend_table(cmg_backend backend);
+
+extern const cmgi_backend cmgi_backend_cpu;
+#ifdef CMGI_HAVE_CUDA
+extern const cmgi_backend cmgi_backend_cuda;
+#define CMGI_CUDA_FN(f) f
+#else
+#define CMGI_CUDA_FN(f) NULL
+#endif
+
+static inline size_t cmgi_precision_bytes(cmg_precision p)
+{
+    return p == CMG_FP32 ? sizeof(float) : sizeof(double);
+}
+
+/* True on the CUDA backend; for the two places where a method table is indexed. */
+static inline bool cmgi_on_cuda(const cmg_context *ctx)
+{
+    return ctx->options.backend == CMG_BACKEND_CUDA;
+}

@@ -1,0 +1,32 @@
+/* The context: backend, threads, last message, callbacks and memory accounts. */
+#pragma once
+#include "core/status.h"
+
+struct cmgi_backend;
+
+struct cmg_context {
+    const struct cmgi_backend *backend; /* table of memory and vector operations */
+    cmg_context_options options;        /* as given */
+    int threads;                        /* OpenMP threads in use */
+    void *device;                       /* state of the CUDA backend, NULL on the CPU */
+    char message[512];                  /* last failure, one sentence */
+    size_t bytes_now[2];                /* held by this context: host, device */
+    size_t bytes_peak[2];
+    long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
+    double *partials;         /* block sums of reductions, in the backend's memory */
+    cmg_size partials_length; /* doubles in `partials` */
+    double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
+};
+
+/* Reports progress; CMG_ERR_STATE when the caller asks to stop. */
+cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_size total);
+
+/* One line to the log callback, if there is one and the level is wanted. */
+void cmgi_log(const cmg_context *ctx, cmg_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * Fault injection for tests: the allocation after `n` successful ones fails once with
+ * CMG_ERR_MEMORY; n < 0 switches it off. Counts host and device allocations alike.
+ */
+CMG_API void cmgi_context_fail_after(cmg_context *ctx, long n);

@@ -1,0 +1,172 @@
+/*
+ * Host memory. Every block has a 64-byte header with its size, so that frees can be accounted
+ * for. Large blocks are aligned to and advised for 2 MiB pages: gathers over x otherwise miss the
+ * TLB.
+ */
+#define _DEFAULT_SOURCE
+#include "core/memory.h"
+
+#include "core/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+enum { HEADER = 64, ALIGN = 64 };
+static const size_t HUGE_PAGE = (size_t)1 << 21;
+
+cmg_status cmgi_bytes(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes)
+{
+    const size_t limit = PTRDIFF_MAX - (HEADER + ((size_t)1 << 22));
+    CMGI_CHECK(ctx, count >= 0 && (size == 0 || (size_t)count <= limit / size), CMG_ERR_MEMORY,
+               "%lld elements of %zu bytes are more than can be addressed", (long long)count, size);
+    *bytes = (size_t)count * size;
+    return CMG_OK;
+}
+
+cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes)
+{
+    if (ctx->fail_after == 0) {
+        ctx->fail_after = -1;
+        return cmgi_fail(ctx, CMG_ERR_MEMORY, "%zu bytes could not be had (injected fault)", bytes);
+    }
+    if (ctx->fail_after > 0) {
+        --ctx->fail_after;
+    }
+    ctx->bytes_now[space] += bytes;
+    if (ctx->bytes_now[space] > ctx->bytes_peak[space]) {
+        ctx->bytes_peak[space] = ctx->bytes_now[space];
+    }
+    return CMG_OK;
+}
+
+void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes)
+{
+    ctx->bytes_now[space] -= bytes;
+}
+
+cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
+{
+    size_t bytes = 0;
+    CMGI_TRY(cmgi_bytes(ctx, count, size, &bytes));
+    CMGI_TRY(cmgi_account(ctx, 0, bytes));
+    const size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
+    const size_t total = (bytes + HEADER + align - 1) / align * align;
+    char *block = aligned_alloc(align, total);
+    if (block == NULL) {
+        cmgi_unaccount(ctx, 0, bytes);
+        return cmgi_fail(ctx, CMG_ERR_MEMORY,
+                         "%zu bytes of host memory could not be had, %zu are held", bytes,
+                         ctx->bytes_now[0]);
+    }
+#ifdef MADV_HUGEPAGE
+    if (align == HUGE_PAGE) {
+        (void)madvise(block, total, MADV_HUGEPAGE);
+    }
+#endif
+    memcpy(block, &bytes, sizeof bytes);
+    *(void **)p = block + HEADER;
+    return CMG_OK;
+}
+
+cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *p)
+{
+    void *q = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, count, size, &q));
+    const cmg_size bytes = count * (cmg_size)size;
+    const cmg_size chunk = 1 << 20;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (bytes > 4 * chunk)
+    for (cmg_size first = 0; first < bytes; first += chunk) {
+        memset((char *)q + first, 0, (size_t)(bytes - first < chunk ? bytes - first : chunk));
+    }
+    *(void **)p = q;
+    return CMG_OK;
+}
+
+void cmgi_free(cmg_context *ctx, void *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    char *block = (char *)p - HEADER;
+    size_t bytes = 0;
+    memcpy(&bytes, block, sizeof bytes);
+    cmgi_unaccount(ctx, 0, bytes);
+    free(block);
+}
+
+cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p)
+{
+    if (ctx->backend->alloc == NULL) {
+        return cmgi_alloc(ctx, count, size, p);
+    }
+    size_t bytes = 0;
+    CMGI_TRY(cmgi_bytes(ctx, count, size, &bytes));
+    return ctx->backend->alloc(ctx, bytes, p);
+}
+
+void cmgi_free_device(cmg_context *ctx, void *p)
+{
+    if (ctx->backend->free == NULL) {
+        cmgi_free(ctx, p);
+    } else if (p != NULL) {
+        ctx->backend->free(ctx, p);
+    }
+}
+
+cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    if (ctx->backend->to_device != NULL) {
+        return ctx->backend->to_device(ctx, dst, src, bytes);
+    }
+    if (bytes > 0) {
+        memcpy(dst, src, bytes);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    if (ctx->backend->to_host != NULL) {
+        return ctx->backend->to_host(ctx, dst, src, bytes);
+    }
+    if (bytes > 0) {
+        memcpy(dst, src, bytes);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size)
+{
+    if (ctx->backend->alloc == NULL || *(void **)p == NULL) {
+        return CMG_OK;
+    }
+    void *host = *(void **)p;
+    void *device = NULL;
+    CMGI_TRY(cmgi_alloc_device(ctx, count, size, &device));
+    const cmg_status status = cmgi_to_device(ctx, device, host, (size_t)count * size);
+    if (status != CMG_OK) {
+        cmgi_free_device(ctx, device);
+        return status;
+    }
+    cmgi_free(ctx, host);
+    *(void **)p = device;
+    return CMG_OK;
+}
+
+cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy)
+{
+    const size_t length = strlen(text) + 1;
+    char *q = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)length, 1, &q));
+    memcpy(q, text, length);
+    *copy = q;
+    return CMG_OK;
+}
+
+void cmg_free(void *p)
+{
+    free(p);
+}

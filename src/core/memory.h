@@ -1,0 +1,36 @@
+/*
+ * Memory: aligned host arrays and arrays in the backend's memory, with overflow-checked sizes and
+ * accounts in the context. On the CPU backend "device" memory is host memory.
+ */
+#pragma once
+#include "core/context.h"
+
+/* count * size bytes or CMG_ERR_MEMORY when that overflows or count < 0. */
+cmg_status cmgi_bytes(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes);
+
+/*
+ * Uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; a valid pointer
+ * also for count 0. *p is written only on success.
+ */
+cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p);
+/* As above, filled with zeros in parallel. */
+cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *p);
+/* Frees an array of cmgi_alloc; NULL is allowed. */
+void cmgi_free(cmg_context *ctx, void *p);
+
+/* The same in the memory of the context's backend. */
+cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p);
+void cmgi_free_device(cmg_context *ctx, void *p);
+/* Copies between the host and the backend's memory; both wait until the data have arrived. */
+cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+/* Moves a host array of cmgi_alloc to the backend's memory: *p is freed or, on the CPU, handed over
+ * as it is. */
+cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size);
+
+/* Duplicate of a string in accounted memory. */
+cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy);
+
+/* Accounts for allocations made elsewhere (CUDA); space 0 = host, 1 = device. */
+cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes);
+void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes);

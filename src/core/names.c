@@ -1,0 +1,127 @@
+/* Enumerations of the public header <-> text: one table each, for command lines and messages. */
+#include "core/status.h"
+
+#include <string.h>
+
+typedef struct name_row {
+    int value;
+    const char *name;
+    const char *text;
+} name_row;
+
+static const name_row backends[] = {
+    {CMG_BACKEND_CPU, "cpu", "OpenMP on the host"},
+    {CMG_BACKEND_CUDA, "cuda", "one CUDA device"},
+};
+static const name_row precisions[] = {
+    {CMG_FP64, "fp64", "double precision throughout"},
+    {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
+};
+static const name_row formats[] = {
+    {CMG_FORMAT_AUTO, "auto", "chosen from row statistics"},
+    {CMG_FORMAT_CSR, "csr", "compressed sparse rows"},
+    {CMG_FORMAT_ELLPACK, "ellpack", "rows padded to the longest"},
+    {CMG_FORMAT_ELLR, "ellr", "ELLPACK-R: with row lengths"},
+    {CMG_FORMAT_ELLT, "ellt", "ELLPACK-T: t entries of a row side by side"},
+    {CMG_FORMAT_SELL, "sell", "slices padded to their own longest row"},
+    {CMG_FORMAT_K1, "k1", "ELL-WARP: slices of rows sorted by length"},
+    {CMG_FORMAT_K1R, "k1r", "K1 with rows and columns renumbered"},
+    {CMG_FORMAT_K1RS, "k1rs", "K1r with sorted columns"},
+    {CMG_FORMAT_K2, "k2", "ELL-WARP v2: long rows shared by several lanes"},
+    {CMG_FORMAT_K2R, "k2r", "K2 with rows and columns renumbered"},
+    {CMG_FORMAT_K2RS, "k2rs", "K2r with sorted columns"},
+    {CMG_FORMAT_DIAGONAL, "diagonal", "one value a row"},
+    {CMG_FORMAT_DENSE, "dense", "all values, row by row"},
+};
+static const name_row cycles[] = {
+    {CMG_CYCLE_V, "V", "one coarse correction a level"},
+    {CMG_CYCLE_W, "W", "two coarse corrections a level"},
+    {CMG_CYCLE_F, "F", "an F-cycle, then a V-cycle, on the coarser level"},
+};
+static const name_row krylovs[] = {
+    {CMG_KRYLOV_NONE, "none", "stand-alone cycles (defect correction)"},
+    {CMG_KRYLOV_CG, "cg", "conjugate gradients with the cycle as preconditioner"},
+};
+static const name_row dirichlets[] = {
+    {CMG_DIRICHLET_ZERO, "zero", "zero P at Dirichlet identity rows and columns"},
+    {CMG_DIRICHLET_KEEP, "keep", "leave P alone"},
+};
+static const name_row coarses[] = {
+    {CMG_COARSE_AUTO, "auto", "dense inverse if small enough, else smoothing"},
+    {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
+    {CMG_COARSE_SMOOTHER, "smoother", "smoothing steps"},
+};
+static const name_row outcomes[] = {
+    {CMG_CONVERGED_RTOL, "converged_rtol", "||b - A x|| <= rtol ||b||"},
+    {CMG_CONVERGED_ATOL, "converged_atol", "||b - A x|| <= atol"},
+    {CMG_ITERATION_LIMIT, "iteration_limit", "the iteration limit was reached"},
+    {CMG_DIVERGED, "diverged", "the residual grew over dtol ||b||"},
+    {CMG_NOT_A_NUMBER, "not_a_number", "the residual is not a finite number"},
+    {CMG_BREAKDOWN, "breakdown", "p^T A p <= 0: the matrix is not positive definite"},
+    {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
+     "r^T M r < 0: the cycle is not positive definite"},
+};
+
+typedef struct name_table {
+    const char *kind;
+    const name_row *rows;
+    int count;
+} name_table;
+
+#define TABLE(kind, rows)                                                                          \
+    {                                                                                              \
+        kind, rows, (int)(sizeof rows / sizeof rows[0])                                            \
+    }
+static const name_table tables[] = {
+    TABLE("backend", backends), TABLE("precision", precisions), TABLE("format", formats),
+    TABLE("cycle", cycles),     TABLE("krylov", krylovs),       TABLE("dirichlet", dirichlets),
+    TABLE("coarse", coarses),   TABLE("outcome", outcomes),
+};
+
+static const name_table *find_table(const char *kind)
+{
+    for (size_t i = 0; kind != NULL && i < sizeof tables / sizeof tables[0]; ++i) {
+        if (strcmp(tables[i].kind, kind) == 0) {
+            return &tables[i];
+        }
+    }
+    return NULL;
+}
+
+static const name_row *find_row(const char *kind, int value)
+{
+    const name_table *table = find_table(kind);
+    for (int i = 0; table != NULL && i < table->count; ++i) {
+        if (table->rows[i].value == value) {
+            return &table->rows[i];
+        }
+    }
+    return NULL;
+}
+
+cmg_status cmg_enum_parse(const char *kind, const char *name, int *value)
+{
+    const name_table *table = find_table(kind);
+    if (table == NULL || name == NULL || value == NULL) {
+        return CMG_ERR_ARG;
+    }
+    for (int i = 0; i < table->count; ++i) {
+        if (strcmp(table->rows[i].name, name) == 0) {
+            *value = table->rows[i].value;
+            return CMG_OK;
+        }
+    }
+    return CMG_ERR_ARG;
+}
+
+const char *cmg_enum_name(const char *kind, int value)
+{
+    const name_row *row = find_row(kind, value);
+    return row != NULL ? row->name : NULL;
+}
+
+const char *cmg_enum_text(const char *kind, int value)
+{
+    const name_row *row = find_row(kind, value);
+    return row != NULL ? row->text : NULL;
+}

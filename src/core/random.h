@@ -1,0 +1,20 @@
+/*
+ * Random numbers with a fixed stream on every machine: SplitMix64.
+ * Source: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
+ */
+#pragma once
+#include <stdint.h>
+
+static inline uint64_t cmgi_random_bits(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [0, 1). */
+static inline double cmgi_random(uint64_t *state)
+{
+    return (double)(cmgi_random_bits(state) >> 11) * 0x1p-53;
+}

@@ -1,0 +1,168 @@
+/* Vector kernels of the CPU backend: OpenMP over static chunks, SIMD inside. */
+#include "core/backend.h"
+#include "core/memory.h"
+
+#include <string.h>
+
+/* Shorter loops run on one thread: starting a team costs about as much as this many values. */
+enum { PARALLEL_FROM = 16384 };
+/* Reductions are summed block by block of this many values, whatever the number of threads. */
+enum { BLOCK = 4096 };
+
+static cmg_size block_count(cmg_size n)
+{
+    return (n + BLOCK - 1) / BLOCK;
+}
+
+static cmg_size block_end(cmg_size k, cmg_size n)
+{
+    return (k + 1) * BLOCK < n ? (k + 1) * BLOCK : n;
+}
+
+#define T double
+#define NAME(f) f##_f64
+#include "core/vector_cpu.inc"
+#undef T
+#undef NAME
+#define T float
+#define NAME(f) f##_f32
+#include "core/vector_cpu.inc"
+#undef T
+#undef NAME
+
+static cmg_status reserve_partials(cmg_context *ctx, cmg_size blocks)
+{
+    if (ctx->partials_length >= blocks) {
+        return CMG_OK;
+    }
+    double *larger = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof(double), &larger));
+    cmgi_free(ctx, ctx->partials);
+    ctx->partials = larger;
+    ctx->partials_length = blocks;
+    return CMG_OK;
+}
+
+static double sum_partials(const double *partials, cmg_size blocks)
+{
+    double sum = 0;
+    for (cmg_size k = 0; k < blocks; ++k) {
+        sum += partials[k];
+    }
+    return sum;
+}
+
+static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
+{
+    if (p == CMG_FP64) {
+        fill_f64(ctx->threads, n, value, x);
+    } else {
+        fill_f32(ctx->threads, n, (float)value, x);
+    }
+    return CMG_OK;
+}
+
+static cmg_status convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
+                          cmg_precision py, void *y)
+{
+    if (px == py && px == CMG_FP64) {
+        axpby_f64(ctx->threads, n, 1, x, 0, y);
+    } else if (px == py) {
+        axpby_f32(ctx->threads, n, 1, x, 0, y);
+    } else if (px == CMG_FP64) {
+        const double *restrict from = x;
+        float *restrict to = y;
+#pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
+        for (cmg_size i = 0; i < n; ++i) {
+            to[i] = (float)from[i];
+        }
+    } else {
+        const float *restrict from = x;
+        double *restrict to = y;
+#pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
+        for (cmg_size i = 0; i < n; ++i) {
+            to[i] = (double)from[i];
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
+                        double b, void *y)
+{
+    if (p == CMG_FP64) {
+        axpby_f64(ctx->threads, n, a, x, b, y);
+    } else {
+        axpby_f32(ctx->threads, n, (float)a, x, (float)b, y);
+    }
+    return CMG_OK;
+}
+
+static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
+                      double *result)
+{
+    CMGI_TRY(reserve_partials(ctx, block_count(n)));
+    if (p == CMG_FP64) {
+        dot_f64(ctx->threads, n, x, y, ctx->partials);
+    } else {
+        dot_f32(ctx->threads, n, x, y, ctx->partials);
+    }
+    *result = sum_partials(ctx->partials, block_count(n));
+    return CMG_OK;
+}
+
+static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                            const double *z, double *p)
+{
+    const double beta = *num / *den;
+#pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
+    for (cmg_size i = 0; i < n; ++i) {
+        p[i] = z[i] + beta * p[i];
+    }
+    return CMG_OK;
+}
+
+static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                            const double *p, const double *q, double *x, double *r, double *rr)
+{
+    const double alpha = *num / *den;
+    const cmg_size blocks = block_count(n);
+    CMGI_TRY(reserve_partials(ctx, blocks));
+    double *partials = ctx->partials;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
+    for (cmg_size k = 0; k < blocks; ++k) {
+        const cmg_size last = block_end(k, n);
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (cmg_size i = k * BLOCK; i < last; ++i) {
+            x[i] += alpha * p[i];
+            r[i] -= alpha * q[i];
+            sum += r[i] * r[i];
+        }
+        partials[k] = sum;
+    }
+    *rr = sum_partials(partials, blocks);
+    return CMG_OK;
+}
+
+static cmg_status permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
+                          bool scatter, const void *x, void *y)
+{
+    if (p == CMG_FP64) {
+        permute_f64(ctx->threads, n, perm, scatter, x, y);
+    } else {
+        permute_f32(ctx->threads, n, perm, scatter, x, y);
+    }
+    return CMG_OK;
+}
+
+const cmgi_backend cmgi_backend_cpu = {
+    .name = "cpu",
+    .fill = fill,
+    .convert = convert,
+    .axpby = axpby,
+    .dot = dot,
+    .direction = direction,
+    .cg_update = cg_update,
+    .permute = permute,
+};

@@ -1,0 +1,52 @@
+/*
+ * CSR on the host in fp64: what hierarchies hold and what every format is built from.
+ *
+ *   row i has the entries k = indptr[i] .. indptr[i+1]-1, columns indices[k], values values[k]
+ *
+ *       [ 1 . 2 . ]      indptr  0 2 3 3 5
+ *       [ . 3 . . ]      indices 0 2 | 1 | | 0 3
+ *       [ . . . . ]      values  1 2 | 3 | | 4 5
+ *       [ 4 . . 5 ]
+ */
+#pragma once
+#include "core/context.h"
+
+typedef struct cmgi_csr {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size *indptr;   /* rows + 1 */
+    cmg_index *indices; /* indptr[rows] */
+    double *values;     /* indptr[rows] */
+    bool borrowed;      /* the arrays belong to the caller */
+} cmgi_csr;
+
+/* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
+cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
+                          cmgi_csr *A);
+/* Frees what is not borrowed and clears the struct. */
+void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
+cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);
+/* A const view for the public interface; nothing is owned through it. */
+static inline cmg_csr cmgi_csr_view(const cmgi_csr *A)
+{
+    return (cmg_csr){A->rows, A->cols, A->indptr, A->indices, A->values};
+}
+/*
+ * Structure check of hostile data: sizes, monotone indptr, indices in range, no duplicates.
+ * `name` begins the message: "A0: row 3: column 17 is out of range [0, 12)". Rows need not be
+ * sorted.
+ */
+cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
+/* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
+cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);
+/* T = A^T, rows sorted; parallel, the same result for any number of threads. */
+cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T);
+/*
+ * B = A with rows and columns renumbered: row k of B is row row_perm[k] of A, and column j of A
+ * becomes the position of j in col_perm. NULL = unchanged. Entries keep their order in the row
+ * unless sort_columns.
+ */
+cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
+                            const cmg_index *col_perm, bool sort_columns, cmgi_csr *B);
+/* C = A B by rows (Gustavson 1978), rows sorted, parallel; exact zeros are kept. */
+cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C);

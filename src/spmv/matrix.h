@@ -1,0 +1,50 @@
+/*
+ * The matrix handle and the table of formats. A format is one row of the table: it builds its
+ * storage from CSR on the host and multiplies with any write-back. To add one, write its siblings
+ * (.h layout, .c build and OpenMP kernel, .cu kernels) and add the row in matrix.c.
+ */
+#pragma once
+#include "core/backend.h"
+#include "core/memory.h"
+#include "core/vector.h"
+#include "spmv/csr_host.h"
+#include "spmv/writeback.h"
+
+/* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
+typedef cmg_status (*cmgi_spmv_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+
+typedef struct cmgi_format {
+    cmg_format id;
+    const char *name;
+    bool renumbers; /* products work in the sorted numbering */
+    /* Fills A->data, values, value_map, stored, bytes; A->options is resolved, the CSR has passed
+     * its check. */
+    cmg_status (*build)(cmg_matrix *A, const cmg_csr *csr);
+    cmgi_spmv_fn spmv_cpu;
+    cmgi_spmv_fn spmv_cuda;
+    /* Frees A->data and what hangs off it, not A->values and A->value_map. */
+    void (*destroy)(cmg_matrix *A);
+} cmgi_format;
+
+struct cmg_matrix {
+    cmg_context *ctx;
+    const cmgi_format *format;
+    cmg_matrix_options options; /* resolved: nothing left at 0 or AUTO */
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size nnz;        /* entries of the CSR */
+    cmg_size stored;     /* entries in storage, padding included */
+    size_t bytes;        /* storage read by one product */
+    void *values;        /* `stored` values in the backend's memory */
+    cmg_size *value_map; /* nnz: storage position of CSR entry k, in the backend's memory; NULL
+                            unless keep_map */
+    cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
+    void *data;          /* the format's own struct */
+};
+
+/* Row of the table, NULL when the id is unknown. */
+const cmgi_format *cmgi_format_find(cmg_format id);
+/* y = writeback(A x) without checks. */
+cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */
+size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind);

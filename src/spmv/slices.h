@@ -1,0 +1,48 @@
+/*
+ * Slices: the one layout behind ELLPACK, ELLPACK-R, ELLPACK-T, SELL and ELL-WARP K1 and K2.
+ *
+ * Storage rows are packed into slices of `lanes` lanes. In slice s every row takes
+ * t = 2^shift[s] neighbouring lanes, and every lane takes width[s] steps. Entry number
+ * e = k t + q of a row (step k, lane q of the row) is stored at
+ *
+ *     start[s] + k stride + (row - first_row[s]) t + q
+ *
+ * so that the lanes of a warp read neighbouring values. Padding has value 0 and repeats the last
+ * column of its row (column 0 in an empty row), so that it reads no new part of x. Storage row r
+ * is row rowmap[r] of the matrix (NULL: the same).
+ *
+ *   format    stride         t      rows                  extra
+ *   ELLPACK   padded rows    1      given order           all widths equal
+ *   ELLR      padded rows    1      given order           row_length: a lane stops early
+ *   ELLT      padded rows t  t      given order           all widths equal
+ *   SELL      lanes          1      given order
+ *   K1        lanes          1      sorted by length      rowmap
+ *   K2        lanes          2^s_s  sorted by length      rowmap, rows over the threshold split
+ *
+ * Example, SELL with lanes = 2 ('.' is no entry, '*' padding):
+ *
+ *     [ 1 . 2 . ]     slice 0: width 2, values 1 3 2 *    columns 0 1 2 1
+ *     [ . 3 . . ]     slice 1: width 2, values * 4 * 5    columns 0 0 0 3
+ *     [ . . . . ]     start 0 4 8, first_row 0 2 4
+ *     [ 4 . . 5 ]
+ *
+ * Sources: Bell and Garland 2009 (ELLPACK); Vazquez, Fernandez and Garzon 2011 (ELLPACK-R, -T);
+ * Monakov, Lokhmotov and Avetisyan 2010 (sliced ELL); Wong, Kuhl and Darve 2015 (ELL-WARP).
+ */
+#pragma once
+#include "spmv/matrix.h"
+
+typedef struct cmgi_slices {
+    cmg_size rows; /* storage rows */
+    cmg_size nslices;
+    int lanes;            /* lanes a slice */
+    cmg_size stride;      /* entries from one step to the next */
+    cmg_size *start;      /* nslices + 1: first entry of a slice */
+    cmg_index *width;     /* nslices: steps */
+    cmg_index *first_row; /* nslices + 1: first storage row */
+    unsigned char *shift; /* nslices: log2 of the lanes a row; NULL = uniform_shift everywhere */
+    int uniform_shift;
+    cmg_index *row_length; /* rows: entries of a storage row, NULL except in ELLR */
+    cmg_index *rowmap;     /* rows: row of y that a storage row is, NULL = the same */
+    cmg_index *columns;    /* stored entries */
+} cmgi_slices;

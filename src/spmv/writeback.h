@@ -1,0 +1,75 @@
+/*
+ * Write-back: what happens to the row sum s = (A x)_i before it is stored. One functor for every
+ * format and backend; the vectors have the matrix's precision and its number of rows.
+ *
+ *   APPLY     y_i = s
+ *   AXPBY     y_i = alpha s + beta c_i          c may be y; beta = 0 does not read c
+ *   RESIDUAL  y_i = b_i - s                     b may be y
+ *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
+ */
+#pragma once
+
+#ifdef __CUDACC__
+#define CMGI_INLINE __host__ __device__ __forceinline__ static
+#else
+#define CMGI_INLINE static inline
+#endif
+
+typedef enum cmgi_wb_kind {
+    CMGI_WB_APPLY = 0,
+    CMGI_WB_AXPBY,
+    CMGI_WB_RESIDUAL,
+    CMGI_WB_JACOBI,
+    CMGI_WB_KINDS
+} cmgi_wb_kind;
+
+/* X(KIND) for every kind: instantiations and selectors are generated from this list. */
+#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI)
+
+typedef struct cmgi_writeback {
+    cmgi_wb_kind kind;
+    double alpha;
+    double beta;
+    const void *b;
+    const void *c;
+    const void *d;
+    void *y;
+} cmgi_writeback;
+
+/* The functor in one precision; `kind` is a compile-time constant wherever it matters. */
+#define CMGI_WB_DEFINE(T, SUFFIX)                                                                  \
+    typedef struct cmgi_wb_##SUFFIX {                                                              \
+        T alpha;                                                                                   \
+        T beta;                                                                                    \
+        const T *b;                                                                                \
+        const T *c;                                                                                \
+        const T *d;                                                                                \
+        T *y;                                                                                      \
+    } cmgi_wb_##SUFFIX;                                                                            \
+    CMGI_INLINE cmgi_wb_##SUFFIX cmgi_wb_cast_##SUFFIX(const cmgi_writeback *w)                    \
+    {                                                                                              \
+        cmgi_wb_##SUFFIX v;                                                                        \
+        v.alpha = (T)w->alpha;                                                                     \
+        v.beta = (T)w->beta;                                                                       \
+        v.b = (const T *)w->b;                                                                     \
+        v.c = (const T *)w->c;                                                                     \
+        v.d = (const T *)w->d;                                                                     \
+        v.y = (T *)w->y;                                                                           \
+        return v;                                                                                  \
+    }                                                                                              \
+    CMGI_INLINE T cmgi_wb_value_##SUFFIX(cmgi_wb_kind kind, const cmgi_wb_##SUFFIX *w,             \
+                                         long long i, T s)                                         \
+    {                                                                                              \
+        switch (kind) {                                                                            \
+        case CMGI_WB_AXPBY:                                                                        \
+            return w->beta == 0 ? w->alpha * s : w->alpha * s + w->beta * w->c[i];                 \
+        case CMGI_WB_RESIDUAL:                                                                     \
+            return w->b[i] - s;                                                                    \
+        case CMGI_WB_JACOBI:                                                                       \
+            return w->c[i] + w->alpha * w->d[i] * (w->b[i] - s);                                   \
+        default:                                                                                   \
+            return s;                                                                              \
+        }                                                                                          \
+    }
+CMGI_WB_DEFINE(double, f64)
+CMGI_WB_DEFINE(float, f32)

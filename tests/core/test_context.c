@@ -1,0 +1,103 @@
+/* Status texts, enumeration tables, options out of range, memory accounts, injected faults. */
+#include "core/context.h"
+#include "core/memory.h"
+#include "test.h"
+
+static void status_names_match(void)
+{
+    CHECK(strcmp(cmg_status_name(CMG_OK), "CMG_OK") == 0);
+    CHECK(strcmp(cmg_status_name(CMG_ERR_INTERNAL), "CMG_ERR_INTERNAL") == 0);
+    CHECK(strcmp(cmg_status_name((cmg_status)99), "CMG_UNKNOWN") == 0);
+    for (int i = 0; i <= (int)CMG_ERR_INTERNAL; ++i) {
+        CHECK(strlen(cmg_status_text((cmg_status)i)) > 0);
+    }
+}
+
+static void every_enum_name_parses_back(void)
+{
+    const char *kinds[] = {"backend", "precision", "format", "cycle",
+                           "krylov",  "dirichlet", "coarse", "outcome"};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
+        int values = 0;
+        for (int v = 0; cmg_enum_name(kinds[k], v) != NULL; ++v) {
+            int parsed = -1;
+            CHECK_OK(cmg_enum_parse(kinds[k], cmg_enum_name(kinds[k], v), &parsed));
+            CHECK(parsed == v);
+            CHECK(cmg_enum_text(kinds[k], v) != NULL);
+            ++values;
+        }
+        CHECK(values >= 2);
+        int unchanged = 17;
+        CHECK(cmg_enum_parse(kinds[k], "no such name", &unchanged) == CMG_ERR_ARG);
+        CHECK(unchanged == 17);
+    }
+    CHECK(cmg_enum_name("no such kind", 0) == NULL);
+}
+
+static void bad_options_are_refused(void)
+{
+    cmg_context *other = NULL;
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    options.threads = -1;
+    CHECK(cmg_context_create(&options, &other) == CMG_ERR_ARG);
+    cmg_context_options_default(&options);
+    options.backend = (cmg_backend)7;
+    CHECK(cmg_context_create(&options, &other) == CMG_ERR_UNSUPPORTED);
+    CHECK(other == NULL);
+    CHECK(cmg_context_create(NULL, NULL) == CMG_ERR_ARG);
+    cmg_context_destroy(&other);
+    cmg_context_destroy(NULL);
+}
+
+static void sizes_that_overflow_are_refused(void)
+{
+    void *p = NULL;
+    CHECK_STATUS(cmgi_alloc(ctx, INT64_MAX, 16, &p), CMG_ERR_MEMORY);
+    CHECK_STATUS(cmgi_alloc(ctx, INT64_MAX / 4, 8, &p), CMG_ERR_MEMORY);
+    CHECK_STATUS(cmgi_alloc(ctx, -1, 8, &p), CMG_ERR_MEMORY);
+    CHECK(p == NULL);
+}
+
+static void memory_is_accounted_for(void)
+{
+    size_t before[2];
+    size_t during[2];
+    size_t after[2];
+    size_t peak[2];
+    cmg_context_memory(ctx, before, NULL);
+    double *a = NULL;
+    CHECK_OK(cmgi_alloc_zero(ctx, 1000000, sizeof *a, &a));
+    CHECK(a[0] == 0 && a[999999] == 0 && ((uintptr_t)a & 63) == 0);
+    cmg_context_memory(ctx, during, NULL);
+    CHECK(during[0] - before[0] == 8000000);
+    cmgi_free(ctx, a);
+    cmg_context_memory(ctx, after, peak);
+    CHECK(after[0] == before[0]);
+    CHECK(peak[0] >= during[0]);
+}
+
+static void injected_fault_fails_once(void)
+{
+    double *a = NULL;
+    double *b = NULL;
+    cmgi_context_fail_after(ctx, 1);
+    CHECK_OK(cmgi_alloc(ctx, 4, sizeof *a, &a));
+    CHECK_STATUS(cmgi_alloc(ctx, 4, sizeof *b, &b), CMG_ERR_MEMORY);
+    CHECK(b == NULL);
+    CHECK_OK(cmgi_alloc(ctx, 4, sizeof *b, &b));
+    cmgi_free(ctx, a);
+    cmgi_free(ctx, b);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(status_names_match);
+    RUN(every_enum_name_parses_back);
+    RUN(bad_options_are_refused);
+    RUN(sizes_that_overflow_are_refused);
+    RUN(memory_is_accounted_for);
+    RUN(injected_fault_fails_once);
+    return TEST_END();
+}

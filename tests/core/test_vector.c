@@ -1,0 +1,205 @@
+/* Vector arithmetic against plain loops, at sizes around the SIMD width and the reduction block. */
+#include "core/backend.h"
+#include "core/memory.h"
+#include "core/random.h"
+#include "core/vector.h"
+#include "test.h"
+
+static const cmg_size sizes[] = {0, 1, 7, 31, 32, 33, 4095, 4096, 4097, 50001};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static double *random_array(cmg_size n, uint64_t seed)
+{
+    double *a = malloc((size_t)(n + 1) * sizeof *a);
+    for (cmg_size i = 0; i < n; ++i) {
+        a[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    return a;
+}
+
+static void axpby_and_dot_match_loops(void)
+{
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
+        for (int s = 0; s < SIZES; ++s) {
+            const cmg_size n = sizes[s];
+            double *a = random_array(n, 1);
+            double *b = random_array(n, 2);
+            double *c = malloc((size_t)(n + 1) * sizeof *c);
+            cmg_vector *x = NULL;
+            cmg_vector *y = NULL;
+            CHECK_OK(cmg_vector_create(ctx, n, (cmg_precision)p, &x));
+            CHECK_OK(cmg_vector_create(ctx, n, (cmg_precision)p, &y));
+            CHECK_OK(cmg_vector_set(x, a));
+            CHECK_OK(cmg_vector_set(y, b));
+            double expected = 0;
+            double magnitude = 0;
+            for (cmg_size i = 0; i < n; ++i) {
+                expected += a[i] * b[i];
+                magnitude += fabs(a[i] * b[i]);
+            }
+            double dot = -1;
+            CHECK_OK(cmg_vector_dot(x, y, &dot));
+            CHECK_NEAR(dot, expected, eps * (magnitude + 1) * 4);
+            CHECK_OK(cmg_vector_axpby(0.5, x, -2.0, y));
+            CHECK_OK(cmg_vector_get(y, c));
+            double worst = 0;
+            for (cmg_size i = 0; i < n; ++i) {
+                worst = fmax(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
+            }
+            CHECK_NEAR(worst, 0, 8 * eps);
+            cmg_vector_destroy(&x);
+            cmg_vector_destroy(&y);
+            free(a);
+            free(b);
+            free(c);
+        }
+    }
+}
+
+static void cg_kernels_match_loops(void)
+{
+    for (int s = 0; s < SIZES; ++s) {
+        const cmg_size n = sizes[s];
+        double *host[4];
+        void *v[4];
+        const double scalars[3] = {0.75, -1.5, 0};
+        double *d_scalars = NULL;
+        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
+        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
+        for (int k = 0; k < 4; ++k) {
+            host[k] = random_array(n, (uint64_t)(10 + k));
+            CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(double), &v[k]));
+            CHECK_OK(cmgi_to_device(ctx, v[k], host[k], (size_t)n * sizeof(double)));
+        }
+        CHECK_OK(ctx->backend->cg_update(ctx, n, d_scalars, d_scalars + 1, v[0], v[1], v[2], v[3],
+                                         d_scalars + 2));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, v[3], v[0]));
+        double rr = -1;
+        CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
+        double *out = malloc((size_t)(n + 1) * sizeof *out);
+        double expected = 0;
+        double worst = 0;
+        const double alpha = -0.5;
+        CHECK_OK(cmgi_to_host(ctx, out, v[2], (size_t)n * sizeof(double)));
+        for (cmg_size i = 0; i < n; ++i) {
+            worst = fmax(worst, fabs(out[i] - (host[2][i] + alpha * host[0][i])));
+        }
+        CHECK_OK(cmgi_to_host(ctx, out, v[0], (size_t)n * sizeof(double)));
+        for (cmg_size i = 0; i < n; ++i) {
+            const double r = host[3][i] - alpha * host[1][i];
+            expected += r * r;
+            worst = fmax(worst, fabs(out[i] - (r + alpha * host[0][i])));
+        }
+        CHECK_NEAR(worst, 0, 1e-15 * 4);
+        CHECK_NEAR(rr, expected, 1e-14 * (expected + 1));
+        for (int k = 0; k < 4; ++k) {
+            free(host[k]);
+            cmgi_free_device(ctx, v[k]);
+        }
+        free(out);
+        cmgi_free_device(ctx, d_scalars);
+    }
+}
+
+static void dot_is_repeatable_for_any_thread_count(void)
+{
+    if (cmg_context_backend(ctx) != CMG_BACKEND_CPU) {
+        SKIP("thread counts are a matter of the CPU backend");
+        return;
+    }
+    const cmg_size n = 300001;
+    double *a = random_array(n, 5);
+    double first = 0;
+    for (int threads = 1; threads <= 5; ++threads) {
+        cmg_context_options options;
+        cmg_context_options_default(&options);
+        options.threads = threads;
+        cmg_context *other = NULL;
+        cmg_vector *x = NULL;
+        CHECK_OK(cmg_context_create(&options, &other));
+        CHECK_OK(cmg_vector_wrap(other, n, CMG_FP64, a, &x));
+        double dot = 0;
+        CHECK_OK(cmg_vector_dot(x, x, &dot));
+        first = threads == 1 ? dot : first;
+        CHECK(dot == first);
+        cmg_vector_destroy(&x);
+        cmg_context_destroy(&other);
+    }
+    free(a);
+}
+
+static void conversion_rounds_once(void)
+{
+    const double a[3] = {1.0 / 3.0, -1e-3, 16777217.0};
+    double back[3];
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP32, &y));
+    CHECK_OK(cmg_vector_set(x, a));
+    CHECK_OK(cmg_vector_copy(x, y));
+    CHECK_OK(cmg_vector_get(y, back));
+    for (int i = 0; i < 3; ++i) {
+        CHECK(back[i] == (double)(float)a[i]);
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+}
+
+static void permute_gathers_and_scatters(void)
+{
+    const cmg_index perm[5] = {3, 1, 4, 0, 2};
+    const double x[5] = {10, 11, 12, 13, 14};
+    double y[5];
+    double z[5];
+    cmg_index *d_perm = NULL;
+    double *d[3] = {NULL, NULL, NULL};
+    CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof *d_perm, &d_perm));
+    CHECK_OK(cmgi_to_device(ctx, d_perm, perm, sizeof perm));
+    for (int k = 0; k < 3; ++k) {
+        CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof(double), &d[k]));
+    }
+    CHECK_OK(cmgi_to_device(ctx, d[0], x, sizeof x));
+    CHECK_OK(ctx->backend->permute(ctx, CMG_FP64, 5, d_perm, false, d[0], d[1]));
+    CHECK_OK(ctx->backend->permute(ctx, CMG_FP64, 5, d_perm, true, d[1], d[2]));
+    CHECK_OK(cmgi_to_host(ctx, y, d[1], sizeof y));
+    CHECK_OK(cmgi_to_host(ctx, z, d[2], sizeof z));
+    for (int k = 0; k < 5; ++k) {
+        CHECK(y[k] == x[perm[k]]);
+        CHECK(z[k] == x[k]);
+        cmgi_free_device(ctx, k < 3 ? d[k] : NULL);
+    }
+    cmgi_free_device(ctx, d_perm);
+}
+
+static void misuse_gives_a_status(void)
+{
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    double dot = 0;
+    CHECK_STATUS(cmg_vector_create(ctx, -1, CMG_FP64, &x), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_vector_create(ctx, 3, (cmg_precision)9, &x), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_vector_wrap(ctx, 3, CMG_FP64, NULL, &x), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_vector_create(ctx, 3, CMG_FP64, NULL), CMG_ERR_ARG);
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(ctx, 4, CMG_FP64, &y));
+    CHECK_STATUS(cmg_vector_dot(x, y, &dot), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_vector_axpby(1, x, 1, NULL), CMG_ERR_ARG);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_vector_destroy(&y);
+    CHECK(x == NULL && y == NULL);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(axpby_and_dot_match_loops);
+    RUN(cg_kernels_match_loops);
+    RUN(dot_is_repeatable_for_any_thread_count);
+    RUN(conversion_rounds_once);
+    RUN(permute_gathers_and_scatters);
+    RUN(misuse_gives_a_status);
+    return TEST_END();
+}

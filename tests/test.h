@@ -1,0 +1,123 @@
+/*
+ * A test program is a list of functions. Its first argument is the backend (cpu, cuda); without a
+ * device it exits with 77, which CTest reports as skipped.
+ *
+ *   static void adds(void) { CHECK(1 + 1 == 2); }
+ *   int main(int argc, char **argv) { TEST_BEGIN(argc, argv); RUN(adds); return TEST_END(); }
+ */
+#pragma once
+#include "core/context.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int test_failures = 0;
+static int test_checks = 0;
+static int test_skips = 0;
+static cmg_context *ctx = NULL;
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        ++test_checks;                                                                             \
+        if (!(cond)) {                                                                             \
+            ++test_failures;                                                                       \
+            printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #cond);                              \
+        }                                                                                          \
+    } while (0)
+
+/* The call returns this status; the last message is printed if it does not. */
+#define CHECK_STATUS(call, expected)                                                               \
+    do {                                                                                           \
+        const cmg_status test_status_ = (call);                                                    \
+        ++test_checks;                                                                             \
+        if (test_status_ != (expected)) {                                                          \
+            ++test_failures;                                                                       \
+            printf("%s:%d: %s is %s, expected %s (%s)\n", __FILE__, __LINE__, #call,               \
+                   cmg_status_name(test_status_), cmg_status_name(expected),                       \
+                   cmg_context_message(ctx));                                                      \
+        }                                                                                          \
+    } while (0)
+#define CHECK_OK(call) CHECK_STATUS(call, CMG_OK)
+
+/* |a - b| <= tol, false for NaN. */
+#define CHECK_NEAR(a, b, tol)                                                                      \
+    do {                                                                                           \
+        const double test_a_ = (a);                                                                \
+        const double test_b_ = (b);                                                                \
+        ++test_checks;                                                                             \
+        if (!(fabs(test_a_ - test_b_) <= (tol))) {                                                 \
+            ++test_failures;                                                                       \
+            printf("%s:%d: %s = %.17g, %s = %.17g, tolerance %.3g\n", __FILE__, __LINE__, #a,      \
+                   test_a_, #b, test_b_, (double)(tol));                                           \
+        }                                                                                          \
+    } while (0)
+
+/* Says visibly that a part was not run. */
+#define SKIP(...)                                                                                  \
+    do {                                                                                           \
+        ++test_skips;                                                                              \
+        printf("skipped: " __VA_ARGS__);                                                           \
+        printf("\n");                                                                              \
+    } while (0)
+
+#define RUN(test)                                                                                  \
+    do {                                                                                           \
+        const int test_before_ = test_failures;                                                    \
+        test();                                                                                    \
+        printf("%-40s %s\n", #test, test_failures == test_before_ ? "ok" : "FAILED");              \
+        fflush(stdout);                                                                            \
+    } while (0)
+
+static inline void test_begin(int argc, char **argv)
+{
+    int backend = CMG_BACKEND_CPU;
+    if (argc > 1 && cmg_enum_parse("backend", argv[1], &backend) != CMG_OK) {
+        printf("usage: %s [cpu|cuda]\n", argv[0]);
+        exit(1);
+    }
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    options.backend = (cmg_backend)backend;
+    if (cmg_context_create(&options, &ctx) != CMG_OK) {
+        printf("skipped: no %s device\n", cmg_enum_name("backend", backend));
+        exit(77);
+    }
+}
+
+/* Nothing may be left allocated in the context. */
+static inline int test_end(void)
+{
+    size_t now[2] = {0, 0};
+    cmg_context_memory(ctx, now, NULL);
+    const size_t kept =
+        (size_t)ctx->partials_length * sizeof(double); /* scratch that lives with the context */
+    CHECK(now[0] + now[1] == kept);
+    cmg_context_destroy(&ctx);
+    printf("%d checks, %d failed, %d skipped\n", test_checks, test_failures, test_skips);
+    if (test_failures == 0 && test_checks == 0) {
+        return test_skips > 0 ? 77 : 1;
+    }
+    return test_failures == 0 ? 0 : 1;
+}
+
+#define TEST_BEGIN(argc, argv) test_begin(argc, argv)
+#define TEST_END() test_end()
+
+/* Folder of the data made by others, or NULL when it is absent. */
+static inline const char *test_shared_data(void)
+{
+    const char *folder = getenv("CMG_SHARED_DATA");
+    if (folder == NULL) {
+        folder = CMG_SHARED_DATA_DEFAULT;
+    }
+    static char probe[1024];
+    (void)snprintf(probe, sizeof probe, "%s/INDEX.tsv", folder);
+    FILE *file = fopen(probe, "r");
+    if (file == NULL) {
+        return NULL;
+    }
+    (void)fclose(file);
+    return folder;
+}
