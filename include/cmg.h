@@ -438,6 +438,7 @@ typedef enum cmg_outcome {
     CMG_DIVERGED,                 /**< residual grew over dtol */
     CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite */
     CMG_BREAKDOWN,                /**< CG: p^T A p <= 0, the matrix is not positive definite */
+    CMG_STAGNATED,               /**< the true residual no longer falls: rounding is reached */
     CMG_INDEFINITE_PRECONDITIONER /**< CG: r^T M r < 0 */
 } cmg_outcome;
 
@@ -451,7 +452,7 @@ typedef struct cmg_report {
     double rhs_norm;          /**< ||b|| */
     double setup_seconds;     /**< of cmg_solver_create */
     double solve_seconds;
-    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess */
+    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL from cmg_cg */
 } cmg_report;
 
 /** True for the two converged outcomes. */
@@ -497,8 +498,10 @@ typedef struct cmg_step_info {
     double seconds; /**< measured, -1 when not measured */
 } cmg_step_info;
 
+/** Steps of the compiled cycle. */
 CMG_API int cmg_solver_steps(const cmg_solver *s);
-CMG_API cmg_status cmg_solver_step(const cmg_solver *s, int i, cmg_step_info *info);
+/** One step; info->text is valid until the next call. */
+CMG_API cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info);
 /** Runs the cycle `repeats` times on random data and keeps the median time of every step. */
 CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
 /** One line on what was decided at set-up (Dirichlet rows, coarse solve, collapse); i = 0, 1, ...;

@@ -31,10 +31,11 @@ typedef struct cmgi_backend {
     /* *result = x . y */
     cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
                       double *result);
-    /* p = z + (num/den) p, the direction update of CG, fp64 */
+    /* p = z + (num/den) p, the direction update of CG, fp64; den = 0 counts as ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *z, double *p);
-    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64 */
+    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown) counts
+     * as a = 0 and leaves x and r as they are */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *p, const double *q, double *x, double *r, double *rr);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */

@@ -2,6 +2,20 @@
 #pragma once
 #include "core/status.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* Number of the calling thread in its team, 0 .. threads - 1. */
+static inline int cmgi_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
 struct cmgi_backend;
 
 struct cmg_context {

@@ -58,6 +58,7 @@ static const name_row outcomes[] = {
     {CMG_DIVERGED, "diverged", "the residual grew over dtol ||b||"},
     {CMG_NOT_A_NUMBER, "not_a_number", "the residual is not a finite number"},
     {CMG_BREAKDOWN, "breakdown", "p^T A p <= 0: the matrix is not positive definite"},
+    {CMG_STAGNATED, "stagnated", "the true residual no longer falls"},
     {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
      "r^T M r < 0: the cycle is not positive definite"},
 };

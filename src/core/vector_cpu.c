@@ -114,7 +114,7 @@ static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void 
 static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *z, double *p)
 {
-    const double beta = *num / *den;
+    const double beta = *den != 0 ? *num / *den : 0;
 #pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
     for (cmg_size i = 0; i < n; ++i) {
         p[i] = z[i] + beta * p[i];
@@ -125,7 +125,7 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *p, const double *q, double *x, double *r, double *rr)
 {
-    const double alpha = *num / *den;
+    const double alpha = *den > 0 ? *num / *den : 0;
     const cmg_size blocks = block_count(n);
     CMGI_TRY(reserve_partials(ctx, blocks));
     double *partials = ctx->partials;

@@ -63,7 +63,7 @@ static void cg_kernels_match_loops(void)
         const cmg_size n = sizes[s];
         double *host[4];
         void *v[4];
-        const double scalars[3] = {0.75, -1.5, 0};
+        const double scalars[3] = {0.75, 1.5, 0};
         double *d_scalars = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
@@ -80,7 +80,7 @@ static void cg_kernels_match_loops(void)
         double *out = malloc((size_t)(n + 1) * sizeof *out);
         double expected = 0;
         double worst = 0;
-        const double alpha = -0.5;
+        const double alpha = 0.5;
         CHECK_OK(cmgi_to_host(ctx, out, v[2], (size_t)n * sizeof(double)));
         for (cmg_size i = 0; i < n; ++i) {
             worst = fmax(worst, fabs(out[i] - (host[2][i] + alpha * host[0][i])));

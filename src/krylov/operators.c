@@ -1,0 +1,86 @@
+/* CG for callers with operators of their own: arrays are wrapped as vectors at the border. */
+#include "core/timer.h"
+#include "core/vector.h"
+#include "krylov/krylov.h"
+
+typedef struct operator_pair {
+    cmg_context *ctx;
+    const cmg_operator *A;
+    const cmg_operator *C;
+} operator_pair;
+
+static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const double *x, double *y)
+{
+    const struct cmg_vector in = {
+        .ctx = ctx, .n = op->cols, .precision = CMG_FP64, .data = (void *)(uintptr_t)x};
+    struct cmg_vector out = {.ctx = ctx, .n = op->rows, .precision = CMG_FP64, .data = y};
+    return op->apply(op->user, &in, &out);
+}
+
+static cmg_status apply(void *user, const double *x, double *y)
+{
+    const operator_pair *pair = user;
+    return apply_operator(pair->ctx, pair->A, x, y);
+}
+
+static cmg_status residual(void *user, const double *b, const double *x, double *r)
+{
+    const operator_pair *pair = user;
+    cmg_context *ctx = pair->ctx;
+    CMGI_TRY(apply_operator(ctx, pair->A, x, r));
+    return ctx->backend->axpby(ctx, CMG_FP64, pair->A->rows, 1.0, b, -1.0, r);
+}
+
+static cmg_status precondition(void *user, const double *r, double *z)
+{
+    const operator_pair *pair = user;
+    return apply_operator(pair->ctx, pair->C, r, z);
+}
+
+static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C, const cmg_vector *b,
+                        const cmg_vector *x)
+{
+    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square", (long long)A->rows,
+               (long long)A->cols);
+    CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
+               "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols, (long long)A->rows);
+    CMGI_CHECK(ctx, b->n == A->rows && x->n == A->rows, CMG_ERR_SHAPE,
+               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n, (long long)x->n,
+               (long long)A->rows);
+    CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
+               "cg: b and x have to be fp64");
+    return CMG_OK;
+}
+
+cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C, const cmg_vector *b,
+                  cmg_vector *x, const cmg_solver_options *options, cmg_report *report)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, A != NULL && b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
+    CMGI_TRY(check(ctx, A, C, b, x));
+    cmg_solver_options defaults;
+    cmg_solver_options_default(&defaults);
+    const double begin = cmgi_seconds();
+    operator_pair pair = {.ctx = ctx, .A = A, .C = C};
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = A->rows,
+                                       .user = &pair,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = C != NULL ? precondition : NULL};
+    cmgi_krylov *k = NULL;
+    CMGI_TRY(cmgi_krylov_create(&system, options != NULL ? options : &defaults, &k));
+    const cmg_status status = cmgi_krylov_solve(k, CMG_KRYLOV_CG, b->data, x->data);
+    if (status == CMG_OK && report != NULL) {
+        *report = (cmg_report){.outcome = k->outcome,
+                               .iterations = k->iterations,
+                               .residual = k->residual,
+                               .rhs_norm = k->rhs_norm,
+                               .relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0,
+                               .solve_seconds = cmgi_seconds() - begin};
+    }
+    cmgi_krylov_destroy(&k);
+    return status;
+}

@@ -1,0 +1,26 @@
+/*
+ * Stand-alone cycles, x <- x + C (b - A x): with an fp32 cycle this is mixed-precision defect
+ * correction. The residual is computed from b, A and x in fp64 in every iteration.
+ *
+ * Source  Saad 2003, section 4.1; Goeddeke, Strzodka and Turek 2007 (mixed precision).
+ */
+#include "krylov/krylov.h"
+
+#include <math.h>
+
+cmg_status cmgi_richardson(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    cmg_context *ctx = s->ctx;
+    double *r = k->work[0];
+    double *z = k->work[1];
+    double norm = 0;
+    do {
+        CMGI_TRY(cmgi_krylov_precondition(k, r, z));
+        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, x));
+        CMGI_TRY(s->residual(s->user, b, x, r));
+        CMGI_TRY(cmgi_krylov_norm(k, r, &norm));
+        ++k->iterations;
+    } while (!cmgi_krylov_stops(k, norm));
+    return CMG_OK;
+}

@@ -1,0 +1,305 @@
+/*
+ * Preassembled dense operators: the inverse of the coarsest matrix, and several coarse levels
+ * collapsed into the matrix of their cycle. Either is then applied as one product.
+ *
+ * Inversion: Cholesky (LAPACK dpotrf, dpotri) for a symmetric A; if that meets a pivot that is zero
+ * to rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
+ * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
+ *
+ * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
+ */
+#include "mg/coarse.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static void expand(const cmg_csr *A, double *dense)
+{
+    const cmg_size n = A->rows;
+    memset(dense, 0, (size_t)(n * n) * sizeof *dense);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            dense[i * n + A->indices[k]] += A->values[k];
+        }
+    }
+}
+
+#ifdef CMGI_HAVE_LAPACK
+static double largest(const double *dense, cmg_size count)
+{
+    double norm = 0;
+    for (cmg_size k = 0; k < count; ++k) {
+        norm = fmax(norm, fabs(dense[k]));
+    }
+    return norm;
+}
+
+static bool is_symmetric(const double *dense, cmg_size n)
+{
+    const double tolerance = 1e-12 * largest(dense, n * n);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) {
+            if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
+extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, double *work, const int *lwork,
+                    int *info);
+extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
+                    double *work, const int *lwork, int *iwork, const int *liwork, int *info);
+
+/* True on success; X holds A on entry and is spoilt on failure. A pivot zero to rounding is a failure. */
+static bool invert_cholesky(int n, double *X)
+{
+    int info = 0;
+    const double norm = largest(X, (cmg_size)n * n);
+    dpotrf_("L", &n, X, &n, &info);
+    if (info != 0) {
+        return false;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        const double pivot = X[i * n + i] * X[i * n + i];
+        if (pivot <= 16.0 * n * DBL_EPSILON * norm) {
+            return false;
+        }
+    }
+    dpotri_("L", &n, X, &n, &info);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) {
+            X[i * n + j] = X[j * n + i];
+        }
+    }
+    return info == 0;
+}
+
+static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
+{
+    int *pivots = NULL;
+    double *work = NULL;
+    const int lwork = 64 * n;
+    const double norm = largest(X, (cmg_size)n * n);
+    int info = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
+    dgetrf_(&n, &n, X, &n, pivots, &info);
+    for (cmg_size i = 0; i < n && info == 0; ++i) {
+        if (fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm) {
+            info = (int)i + 1;
+        }
+    }
+    if (info == 0) {
+        dgetri_(&n, X, &n, pivots, work, &lwork, &info);
+    }
+    if (info != 0) {
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
+    }
+done:
+    cmgi_free(ctx, pivots);
+    cmgi_free(ctx, work);
+    return status;
+}
+
+/* X = sum over eigenvalues that are not zero to rounding of v v^T / lambda. */
+static void sum_eigenvectors(int n, const double *V, const double *lambda, double *X)
+{
+    const double cut = fmax(fabs(lambda[0]), fabs(lambda[n - 1])) * 16.0 * n * DBL_EPSILON;
+    memset(X, 0, (size_t)n * (size_t)n * sizeof *X);
+    for (cmg_size k = 0; k < n; ++k) {
+        if (fabs(lambda[k]) <= cut) {
+            continue;
+        }
+        const double *v = V + k * n;
+        for (cmg_size i = 0; i < n; ++i) {
+            const double scaled = v[i] / lambda[k];
+            for (cmg_size j = 0; j < n; ++j) {
+                X[i * n + j] += scaled * v[j];
+            }
+        }
+    }
+}
+
+static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, double *X)
+{
+    const int lwork = 1 + 6 * n + 2 * n * n;
+    const int liwork = 3 + 5 * n;
+    double *V = NULL;
+    double *lambda = NULL;
+    double *work = NULL;
+    int *iwork = NULL;
+    int info = 0;
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(ctx, n <= 20000, CMG_ERR_SINGULAR, "coarse matrix of %d rows is singular and too large for a pseudo-inverse",
+               n);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)n * n, sizeof *V, &V));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *lambda, &lambda));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, liwork, sizeof *iwork, &iwork));
+    expand(A, V);
+    dsyevd_("V", "L", &n, V, &n, lambda, work, &lwork, iwork, &liwork, &info);
+    if (info != 0) {
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR, "eigenvalues of the coarse matrix of %d rows were not found", n);
+        goto done;
+    }
+    sum_eigenvectors(n, V, lambda, X);
+done:
+    cmgi_free(ctx, V);
+    cmgi_free(ctx, lambda);
+    cmgi_free(ctx, work);
+    cmgi_free(ctx, iwork);
+    return status;
+}
+
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+{
+    const int n = (int)A->rows;
+    expand(A, X);
+    if (!is_symmetric(X, n)) {
+        *kind = CMGI_INVERSE_LU;
+        return invert_lu(ctx, n, X);
+    }
+    *kind = CMGI_INVERSE_CHOLESKY;
+    if (invert_cholesky(n, X)) {
+        return CMG_OK;
+    }
+    /* semidefinite or indefinite: the eigenvalues tell */
+    *kind = CMGI_INVERSE_PSEUDO;
+    return invert_pseudo(ctx, n, A, X);
+}
+#else
+static void eliminate(double *W, double *X, cmg_size n, cmg_size p)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        const double factor = W[i * n + p];
+        if (i == p || factor == 0) {
+            continue;
+        }
+        for (cmg_size j = 0; j < n; ++j) {
+            W[i * n + j] -= factor * W[p * n + j];
+            X[i * n + j] -= factor * X[p * n + j];
+        }
+    }
+}
+
+static void swap_rows(double *W, cmg_size n, cmg_size i, cmg_size p)
+{
+    for (cmg_size j = 0; i != p && j < n; ++j) {
+        const double kept = W[i * n + j];
+        W[i * n + j] = W[p * n + j];
+        W[p * n + j] = kept;
+    }
+}
+
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+{
+    const cmg_size n = A->rows;
+    double *W = NULL;
+    double norm = 0;
+    *kind = CMGI_INVERSE_LU;
+    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
+    expand(A, W);
+    memset(X, 0, (size_t)(n * n) * sizeof *X);
+    for (cmg_size k = 0; k < n * n; ++k) {
+        norm = fmax(norm, fabs(W[k]));
+    }
+    cmg_status status = CMG_OK;
+    for (cmg_size i = 0; i < n; ++i) {
+        X[i * n + i] = 1;
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        cmg_size best = p;
+        for (cmg_size i = p + 1; i < n; ++i) {
+            best = fabs(W[i * n + p]) > fabs(W[best * n + p]) ? i : best;
+        }
+        const double pivot = W[best * n + p];
+        if (fabs(pivot) <= 16.0 * (double)n * DBL_EPSILON * norm) {
+            status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                               "coarse matrix of %lld rows is singular at column %lld; a pseudo-inverse needs a build "
+                               "with LAPACK",
+                               (long long)n, (long long)p);
+            break;
+        }
+        swap_rows(W, n, best, p);
+        swap_rows(X, n, best, p);
+        for (cmg_size j = 0; j < n; ++j) {
+            W[p * n + j] /= pivot;
+            X[p * n + j] /= pivot;
+        }
+        eliminate(W, X, n, p);
+    }
+    cmgi_free(ctx, W);
+    return status;
+}
+#endif
+
+cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+{
+    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld", (long long)A->rows,
+               (long long)A->cols);
+    CMGI_CHECK(ctx, A->rows <= 30000, CMG_ERR_ARG, "coarse matrix has %lld rows, at most 30000 are inverted densely",
+               (long long)A->rows);
+    if (A->rows == 0) {
+        *kind = CMGI_INVERSE_CHOLESKY;
+        return CMG_OK;
+    }
+    return invert(ctx, A, X, kind);
+}
+
+cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
+{
+    double *unit = NULL;
+    double *image = NULL;
+    double *column = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *column, &column));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *unit, &unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *image, &image));
+    for (cmg_size j = 0; j < n; ++j) {
+        column[j] = 1;
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, unit, column, (size_t)n * sizeof *unit));
+        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, image));
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, column, image, (size_t)n * sizeof *image));
+        for (cmg_size i = 0; i < n; ++i) {
+            X[i * n + j] = column[i];
+        }
+        memset(column, 0, (size_t)n * sizeof *column);
+    }
+done:
+    cmgi_free(ctx, column);
+    cmgi_free_device(ctx, unit);
+    cmgi_free_device(ctx, image);
+    return status;
+}
+
+cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
+                             cmg_precision precision, bool keep_map, cmg_matrix **M)
+{
+    cmgi_csr full = {0};
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n * n, &full));
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size row = perm != NULL ? perm[i] : i;
+        full.indptr[i] = i * n;
+        for (cmg_size j = 0; j < n; ++j) {
+            full.indices[i * n + j] = (cmg_index)j;
+            full.values[i * n + j] = X[row * n + (perm != NULL ? perm[j] : j)];
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&full);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_DENSE;
+    options.precision = precision;
+    options.keep_map = keep_map;
+    const cmg_status status =
+        *M == NULL ? cmg_matrix_create_csr(ctx, &view, &options, M) : cmg_matrix_update(*M, view.values);
+    cmgi_csr_free(ctx, &full);
+    return status;
+}

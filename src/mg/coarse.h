@@ -1,0 +1,27 @@
+/* Dense operators for the coarse end of the cycle. */
+#pragma once
+#include "mg/cycle.h"
+
+/* What was found while inverting. */
+typedef enum cmgi_inverse_kind {
+    CMGI_INVERSE_CHOLESKY = 0, /* symmetric positive definite */
+    CMGI_INVERSE_LU,           /* general */
+    CMGI_INVERSE_PSEUDO        /* symmetric and singular: Moore-Penrose */
+} cmgi_inverse_kind;
+
+/*
+ * X = A^-1, n x n by rows, of a sparse A; the Moore-Penrose inverse where a symmetric A is
+ * singular. Cost n^3 .. 9 n^3 flops, up to 3 n^2 doubles.
+ *
+ * @return CMG_OK, CMG_ERR_SINGULAR (unsymmetric and singular, or singular in a build without
+ *         LAPACK), CMG_ERR_MEMORY
+ */
+cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind);
+/* The dense matrix of a cycle from its images of the unit vectors, n x n by rows. */
+cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X);
+/*
+ * A dense n x n array as a matrix of the cycle, renumbered by perm; when *M exists it gets the new
+ * values.
+ */
+cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
+                             cmg_precision precision, bool keep_map, cmg_matrix **M);

@@ -1,0 +1,223 @@
+/* The step list: storage, life, and the loop that runs it. */
+#include "mg/cycle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Makes room for one more element of an array that doubles. */
+static cmg_status grow(cmg_context *ctx, void *array, int count, int *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return CMG_OK;
+    }
+    const int larger = *capacity > 0 ? 2 * *capacity : 64;
+    void *copy = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, larger, size, &copy));
+    void **old = array;
+    if (count > 0) {
+        memcpy(copy, *old, (size_t)count * size);
+    }
+    cmgi_free(ctx, *old);
+    *old = copy;
+    *capacity = larger;
+    return CMG_OK;
+}
+
+cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
+{
+    CMGI_TRY(grow(cycle->ctx, &cycle->values, cycle->nvalues, &cycle->values_capacity, sizeof value));
+    value.buffer = CMGI_NONE;
+    cycle->values[cycle->nvalues] = value;
+    *id = cycle->nvalues++;
+    return CMG_OK;
+}
+
+cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step)
+{
+    CMGI_TRY(grow(cycle->ctx, &cycle->steps, cycle->nsteps, &cycle->steps_capacity, sizeof step));
+    cycle->steps[cycle->nsteps++] = step;
+    return CMG_OK;
+}
+
+int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
+{
+    int readers = 0;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        const cmgi_step *step = &cycle->steps[s];
+        readers += step->in == value || step->b == value || step->c == value;
+    }
+    return readers;
+}
+
+void cmgi_cycle_compact(cmgi_cycle *cycle)
+{
+    int kept = 0;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        if (cycle->steps[s].kind != CMGI_STEP_PRODUCT || cycle->steps[s].A != NULL) {
+            cycle->steps[kept++] = cycle->steps[s];
+        }
+    }
+    cycle->nsteps = kept;
+}
+
+cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
+{
+    cmgi_cycle *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_cycle_build(made, plan));
+    if (plan->fuse) {
+        CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
+        cmgi_pass_restrict(made, plan->levels);
+        cmgi_pass_jacobi(made);
+    }
+    CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
+    *cycle = made;
+    made = NULL;
+done:
+    cmgi_cycle_destroy(&made);
+    return status;
+}
+
+void cmgi_cycle_destroy(cmgi_cycle **cycle)
+{
+    if (*cycle == NULL) {
+        return;
+    }
+    cmgi_cycle *c = *cycle;
+    for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
+        cmgi_free_device(c->ctx, c->buffers[k]);
+    }
+    cmgi_free(c->ctx, c->buffers);
+    cmgi_free(c->ctx, c->buffer_bytes);
+    cmgi_free(c->ctx, c->steps);
+    cmgi_free(c->ctx, c->values);
+    cmgi_free(c->ctx, c);
+    *cycle = NULL;
+}
+
+/* Array of a value; the input is only ever read. */
+static void *address(const cmgi_cycle *cycle, int value, const double *r, double *z)
+{
+    if (value == CMGI_NONE) {
+        return NULL;
+    }
+    if (value == cycle->input) {
+        return (void *)(uintptr_t)r;
+    }
+    return value == cycle->output ? (void *)z : cycle->buffers[cycle->values[value].buffer];
+}
+
+cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int index, const double *r, double *z)
+{
+    cmg_context *ctx = cycle->ctx;
+    const cmgi_step *step = &cycle->steps[index];
+    const cmgi_value *out = &cycle->values[step->out];
+    const void *in = address(cycle, step->in, r, z);
+    void *y = address(cycle, step->out, r, z);
+    if (step->kind == CMGI_STEP_ZERO) {
+        return ctx->backend->fill(ctx, out->precision, out->n, 0.0, y);
+    }
+    if (step->kind == CMGI_STEP_CONVERT) {
+        return ctx->backend->convert(ctx, out->n, cycle->values[step->in].precision, in, out->precision, y);
+    }
+    const cmgi_writeback w = {.kind = step->writeback,
+                              .alpha = step->alpha,
+                              .beta = step->beta,
+                              .b = address(cycle, step->b, r, z),
+                              .c = address(cycle, step->c, r, z),
+                              .d = step->D != NULL ? step->D->values : NULL,
+                              .y = y};
+    return cmgi_matrix_spmv(step->A, &w, in);
+}
+
+cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z)
+{
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
+    }
+    return CMG_OK;
+}
+
+static void name_of(const cmgi_cycle *cycle, int value, char *text, size_t size)
+{
+    const cmgi_value *v = &cycle->values[value];
+    const char *given = value == cycle->input ? "given " : "";
+    (void)snprintf(text, size, "%s%c%d", given, v->letter, v->level);
+}
+
+void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT])
+{
+    char out[16] = "";
+    char in[16] = "";
+    char b[16] = "";
+    char c[16] = "";
+    char matrix[24] = "";
+    const size_t size = CMGI_STEP_TEXT;
+    name_of(cycle, step->out, out, sizeof out);
+    if (step->kind == CMGI_STEP_ZERO) {
+        (void)snprintf(text, size, "%s = 0", out);
+        return;
+    }
+    name_of(cycle, step->in, in, sizeof in);
+    if (step->kind == CMGI_STEP_CONVERT) {
+        (void)snprintf(text, size, "%s = %s in %s", out, in,
+                       cycle->values[step->out].precision == CMG_FP32 ? "fp32" : "fp64");
+        return;
+    }
+    if (step->b != CMGI_NONE) {
+        name_of(cycle, step->b, b, sizeof b);
+    }
+    if (step->c != CMGI_NONE) {
+        name_of(cycle, step->c, c, sizeof c);
+    }
+    (void)snprintf(matrix, sizeof matrix, "%s%d", step->name, step->level);
+    switch (step->writeback) {
+    case CMGI_WB_RESIDUAL:
+        (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
+        break;
+    case CMGI_WB_JACOBI:
+        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha, step->level, b,
+                       matrix, in);
+        break;
+    case CMGI_WB_AXPBY:
+        if (step->beta == 0) {
+            (void)snprintf(text, size, "%s = %.4g %s %s", out, step->alpha, matrix, in);
+        } else if (step->alpha == 1) {
+            (void)snprintf(text, size, "%s = %s + %s %s", out, c, matrix, in);
+        } else {
+            (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, c, step->alpha, matrix, in);
+        }
+        break;
+    default:
+        (void)snprintf(text, size, "%s = %s %s", out, matrix, in);
+        break;
+    }
+}
+
+size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
+{
+    const cmgi_value *out = &cycle->values[step->out];
+    const size_t written = (size_t)out->n * cmgi_precision_bytes(out->precision);
+    if (step->kind == CMGI_STEP_ZERO) {
+        return written;
+    }
+    if (step->kind == CMGI_STEP_CONVERT) {
+        return written + (size_t)out->n * cmgi_precision_bytes(cycle->values[step->in].precision);
+    }
+    size_t bytes = cmgi_matrix_traffic(step->A, step->writeback);
+    /* the vector that is multiplied is read once, also where it is b or c, and beta = 0 reads no c */
+    const bool one_less = step->c == step->in || step->b == step->in ||
+                          (step->writeback == CMGI_WB_AXPBY && step->beta == 0);
+    return one_less ? bytes - written : bytes;
+}
+
+size_t cmgi_cycle_buffer_bytes(const cmgi_cycle *cycle)
+{
+    size_t bytes = 0;
+    for (int k = 0; k < cycle->nbuffers; ++k) {
+        bytes += cycle->buffer_bytes[k];
+    }
+    return bytes;
+}

@@ -1,0 +1,106 @@
+/*
+ * The cycle as a flat list of steps, each one product with a fused write-back:
+ *
+ *     out <- writeback(A in; b, c, d)
+ *
+ * Vectors are numbered; every step writes a new number (static single assignment), so that passes
+ * over the list can reason about them. The last pass, pass_buffers.c, maps numbers to buffers.
+ *
+ *   build     cycle_build.c   one recursion for V, W, F and nested iteration
+ *   improve   pass_*.c        one file each
+ *   run       cycle.c         a loop over the list
+ */
+#pragma once
+#include "mg/level.h"
+
+enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 96 };
+
+typedef enum cmgi_step_kind {
+    CMGI_STEP_PRODUCT = 0, /* out = writeback(A in) */
+    CMGI_STEP_ZERO,        /* out = 0 */
+    CMGI_STEP_CONVERT      /* out = in in another precision */
+} cmgi_step_kind;
+
+typedef struct cmgi_step {
+    cmgi_step_kind kind;
+    cmgi_wb_kind writeback;
+    const cmg_matrix *A;
+    const cmg_matrix *D; /* JACOBI: the diagonal matrix D^-1 whose values are the functor's d */
+    const char *name;    /* "A", "P", "R", "M", "RA", "inverse", "collapsed" */
+    int level;           /* level the matrix belongs to */
+    double alpha;
+    double beta;
+    int in;
+    int b;
+    int c;
+    int out;
+    double seconds; /* measured, median; -1 = not yet */
+} cmgi_step;
+
+/* A numbered vector of the list. */
+typedef struct cmgi_value {
+    cmg_size n;
+    int level;
+    char letter;             /* x, b, r or t, for people */
+    cmg_precision precision;
+    int buffer;              /* CMGI_NONE before pass_buffers and for the external input and output */
+} cmgi_value;
+
+typedef struct cmgi_cycle {
+    cmg_context *ctx;
+    cmgi_step *steps;
+    int nsteps;
+    int steps_capacity;
+    cmgi_value *values;
+    int nvalues;
+    int values_capacity;
+    int input;      /* value that holds the given right-hand side */
+    int output;     /* value that holds the result */
+    void **buffers; /* backend memory, shared by values whose lives do not overlap */
+    size_t *buffer_bytes;
+    int nbuffers;
+} cmgi_cycle;
+
+/* What a cycle is built from. */
+typedef struct cmgi_cycle_plan {
+    const cmgi_level *levels;
+    int first;               /* level whose cycle this is */
+    int nlevels;             /* the last one, nlevels - 1, is solved by `coarse` or smoothed */
+    const cmg_matrix *coarse;
+    const char *coarse_name; /* "inverse" or "collapsed" */
+    bool coarse_exact;       /* a second visit changes nothing */
+    int coarse_steps;        /* smoothing steps where coarse is NULL */
+    cmg_cycle shape;
+    bool fmg;
+    int pre;
+    int post;
+    cmg_precision precision; /* of the cycle */
+    bool fuse;               /* run the passes */
+} cmgi_cycle_plan;
+
+/* Builds the list from an fp64 input on level `first` to an fp64 output, and allocates its buffers. */
+cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle);
+void cmgi_cycle_destroy(cmgi_cycle **cycle);
+/* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r. */
+cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z);
+/* One step of the list. */
+cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const double *r, double *z);
+/* Formula of a step, e.g. "x0 <- x0 + P0 x1". */
+void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT]);
+/* Bytes that a step moves. */
+size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step);
+/* Bytes of all buffers. */
+size_t cmgi_cycle_buffer_bytes(const cmgi_cycle *cycle);
+
+/* Used by the builder and the passes. */
+cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id);
+cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
+/* How many steps read a value, as in, b or c. */
+int cmgi_cycle_readers(const cmgi_cycle *cycle, int value);
+/* Drops the steps marked by A == NULL and kind PRODUCT. */
+void cmgi_cycle_compact(cmgi_cycle *cycle);
+cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
+cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
+void cmgi_pass_jacobi(cmgi_cycle *cycle);
+void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
+cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);

@@ -1,0 +1,194 @@
+/*
+ * Compiles a cycle into a list of steps. Nothing is clever here: every smoothing step is a defect and a
+ * product with M, every guess is a vector, zero or not. The passes make the list cheaper.
+ *
+ * Source  Trottenberg, Oosterlee and Schueller, Multigrid, 2001, sections 2.4 and 2.6.
+ */
+#include "mg/cycle.h"
+
+typedef struct builder {
+    cmgi_cycle *cycle;
+    const cmgi_cycle_plan *plan;
+} builder;
+
+static cmg_status new_value(builder *B, int level, char letter, int *id)
+{
+    const cmgi_value value = {.n = B->plan->levels[level].rows,
+                              .level = level,
+                              .letter = letter,
+                              .precision = B->plan->precision,
+                              .buffer = CMGI_NONE};
+    return cmgi_cycle_value(B->cycle, value, id);
+}
+
+/* Appends out = writeback(A in) with a new vector of `level` as out. */
+static cmg_status product(builder *B, cmgi_step step, int level, char letter, int *out)
+{
+    CMGI_TRY(new_value(B, level, letter, &step.out));
+    step.kind = CMGI_STEP_PRODUCT;
+    step.seconds = -1;
+    *out = step.out;
+    return cmgi_cycle_append(B->cycle, step);
+}
+
+static cmg_status zero(builder *B, int level, int *x)
+{
+    CMGI_TRY(new_value(B, level, 'x', x));
+    return cmgi_cycle_append(B->cycle, (cmgi_step){.kind = CMGI_STEP_ZERO,
+                                                   .name = "",
+                                                   .level = level,
+                                                   .in = CMGI_NONE,
+                                                   .b = CMGI_NONE,
+                                                   .c = CMGI_NONE,
+                                                   .out = *x,
+                                                   .seconds = -1});
+}
+
+static cmg_status residual(builder *B, int l, int b, int x, int *r)
+{
+    const cmgi_step step = {.writeback = CMGI_WB_RESIDUAL,
+                            .A = B->plan->levels[l].A,
+                            .name = "A",
+                            .level = l,
+                            .in = x,
+                            .b = b,
+                            .c = CMGI_NONE};
+    return product(B, step, l, 'r', r);
+}
+
+/* y = A x with any matrix; y lives on `level`. */
+static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int matrix_level, int x, int level,
+                        char letter, int *y)
+{
+    const cmgi_step step = {.writeback = CMGI_WB_APPLY,
+                            .A = A,
+                            .name = name,
+                            .level = matrix_level,
+                            .in = x,
+                            .b = CMGI_NONE,
+                            .c = CMGI_NONE};
+    return product(B, step, level, letter, y);
+}
+
+/* *x = x + alpha A r */
+static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, double alpha, int r, int *x)
+{
+    const cmgi_step step = {.writeback = CMGI_WB_AXPBY,
+                            .A = A,
+                            .name = name,
+                            .level = l,
+                            .alpha = alpha,
+                            .beta = 1,
+                            .in = r,
+                            .b = CMGI_NONE,
+                            .c = *x};
+    return product(B, step, l, 'x', x);
+}
+
+/* `steps` times x <- x + omega M (b - A x), every stage of a polynomial with its own omega. */
+static cmg_status smooth(builder *B, int l, int b, int steps, int *x)
+{
+    const cmgi_smoother *s = &B->plan->levels[l].smoother;
+    for (int k = 0; k < steps * s->stages; ++k) {
+        int r = CMGI_NONE;
+        CMGI_TRY(residual(B, l, b, *x, &r));
+        for (int f = 0; f + 1 < s->factors; ++f) {
+            CMGI_TRY(apply(B, s->factor[f], "M", l, r, l, 't', &r));
+        }
+        CMGI_TRY(add(B, s->factor[s->factors - 1], "M", l, s->omega[k % s->stages], r, x));
+    }
+    return CMG_OK;
+}
+
+/* Coarsest level: x = x + C (b - A x) with the preassembled operator, or smoothing. */
+static cmg_status solve_coarsest(builder *B, int b, int *x)
+{
+    const int l = B->plan->nlevels - 1;
+    if (B->plan->coarse == NULL) {
+        return smooth(B, l, b, B->plan->coarse_steps, x);
+    }
+    int r = CMGI_NONE;
+    CMGI_TRY(residual(B, l, b, *x, &r));
+    return add(B, B->plan->coarse, B->plan->coarse_name, l, 1.0, r, x);
+}
+
+/* One cycle on level l for right-hand side b, improving the guess *x. */
+static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
+{
+    const cmgi_cycle_plan *plan = B->plan;
+    if (l == plan->nlevels - 1) {
+        return solve_coarsest(B, b, x);
+    }
+    const cmgi_level *level = &plan->levels[l];
+    int r = CMGI_NONE;
+    int coarse_b = CMGI_NONE;
+    int coarse_x = CMGI_NONE;
+    CMGI_TRY(smooth(B, l, b, plan->pre, x));
+    CMGI_TRY(residual(B, l, b, *x, &r));
+    CMGI_TRY(apply(B, level->R, "R", l, r, l + 1, 'b', &coarse_b));
+    CMGI_TRY(zero(B, l + 1, &coarse_x));
+    CMGI_TRY(visit(B, l + 1, coarse_b, shape, &coarse_x));
+    const bool again = l + 1 < plan->nlevels - 1 || !plan->coarse_exact;
+    if (shape != CMG_CYCLE_V && again) {
+        CMGI_TRY(visit(B, l + 1, coarse_b, shape == CMG_CYCLE_W ? CMG_CYCLE_W : CMG_CYCLE_V, &coarse_x));
+    }
+    CMGI_TRY(add(B, level->P, "P", l, 1.0, coarse_x, x));
+    return smooth(B, l, b, plan->post, x);
+}
+
+/* Nested iteration: solve on the coarsest level, prolong, improve by one cycle, up to the finest. */
+static cmg_status nested(builder *B, int l, int b, int *x)
+{
+    const cmgi_cycle_plan *plan = B->plan;
+    if (l == plan->nlevels - 1) {
+        CMGI_TRY(zero(B, l, x));
+        return solve_coarsest(B, b, x);
+    }
+    int coarse_b = CMGI_NONE;
+    int coarse_x = CMGI_NONE;
+    CMGI_TRY(apply(B, plan->levels[l].R, "R", l, b, l + 1, 'b', &coarse_b));
+    CMGI_TRY(nested(B, l + 1, coarse_b, &coarse_x));
+    CMGI_TRY(apply(B, plan->levels[l].P, "P", l, coarse_x, l, 'x', x));
+    return visit(B, l, b, plan->shape, x);
+}
+
+/* The external vectors are fp64; a cycle in fp32 begins and ends with a conversion. */
+static cmg_status convert(builder *B, int in, cmg_precision precision, char letter, int *out)
+{
+    cmgi_value value = B->cycle->values[in];
+    value.precision = precision;
+    value.letter = letter;
+    CMGI_TRY(cmgi_cycle_value(B->cycle, value, out));
+    return cmgi_cycle_append(B->cycle, (cmgi_step){.kind = CMGI_STEP_CONVERT,
+                                                   .name = "",
+                                                   .level = value.level,
+                                                   .in = in,
+                                                   .b = CMGI_NONE,
+                                                   .c = CMGI_NONE,
+                                                   .out = *out,
+                                                   .seconds = -1});
+}
+
+cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan)
+{
+    builder B = {.cycle = cycle, .plan = plan};
+    int b = CMGI_NONE;
+    int x = CMGI_NONE;
+    CMGI_TRY(new_value(&B, plan->first, 'b', &b));
+    cycle->values[b].precision = CMG_FP64;
+    cycle->input = b;
+    if (plan->precision != CMG_FP64) {
+        CMGI_TRY(convert(&B, b, plan->precision, 'b', &b));
+    }
+    if (plan->fmg) {
+        CMGI_TRY(nested(&B, plan->first, b, &x));
+    } else {
+        CMGI_TRY(zero(&B, plan->first, &x));
+        CMGI_TRY(visit(&B, plan->first, b, plan->shape, &x));
+    }
+    if (plan->precision != CMG_FP64) {
+        CMGI_TRY(convert(&B, x, CMG_FP64, 'x', &x));
+    }
+    cycle->output = x;
+    return CMG_OK;
+}

@@ -1,0 +1,108 @@
+/*
+ * Buffers by liveness: a value lives from the step that writes it to the last one that reads it. Values
+ * whose lives do not overlap share a buffer; a result may also take over the buffer of a vector that
+ * its step reads entry by entry (b and c, not the one that is multiplied). First fit by bytes.
+ */
+#include "mg/cycle.h"
+
+static bool external(const cmgi_cycle *cycle, int value)
+{
+    return value == cycle->input || value == cycle->output;
+}
+
+static size_t value_bytes(const cmgi_value *value)
+{
+    return (size_t)value->n * cmgi_precision_bytes(value->precision);
+}
+
+/* Smallest free buffer that is large enough, else the largest free one, else a new one. */
+static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_t bytes)
+{
+    int best = CMGI_NONE;
+    for (int k = 0; share && k < cycle->nbuffers; ++k) {
+        if (taken[k]) {
+            continue;
+        }
+        const size_t size = cycle->buffer_bytes[k];
+        const size_t best_size = best == CMGI_NONE ? 0 : cycle->buffer_bytes[best];
+        const bool fits_tighter = size >= bytes && (best == CMGI_NONE || best_size < bytes || size < best_size);
+        const bool larger_misfit = size < bytes && best_size < bytes && (best == CMGI_NONE || size > best_size);
+        if (fits_tighter || larger_misfit) {
+            best = k;
+        }
+    }
+    if (best == CMGI_NONE) {
+        best = cycle->nbuffers++;
+        cycle->buffer_bytes[best] = 0;
+    }
+    if (cycle->buffer_bytes[best] < bytes) {
+        cycle->buffer_bytes[best] = bytes;
+    }
+    return best;
+}
+
+/* Step after which no one reads the value. */
+static int last_reader(const cmgi_cycle *cycle, int value)
+{
+    int last = CMGI_NONE;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        const cmgi_step *step = &cycle->steps[s];
+        if (step->in == value || step->b == value || step->c == value) {
+            last = s;
+        }
+    }
+    return last;
+}
+
+static void release(const cmgi_cycle *cycle, bool *taken, const int *last, int value, int step)
+{
+    if (value != CMGI_NONE && cycle->values[value].buffer != CMGI_NONE && last[value] == step) {
+        taken[cycle->values[value].buffer] = false;
+    }
+}
+
+static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
+{
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        const cmgi_step *step = &cycle->steps[s];
+        if (share && step->kind == CMGI_STEP_PRODUCT) {
+            const int multiplied = step->in;
+            if (step->b != multiplied) {
+                release(cycle, taken, last, step->b, s);
+            }
+            if (step->c != multiplied) {
+                release(cycle, taken, last, step->c, s);
+            }
+        }
+        if (!external(cycle, step->out)) {
+            cmgi_value *out = &cycle->values[step->out];
+            out->buffer = choose_buffer(cycle, taken, share, value_bytes(out));
+            taken[out->buffer] = true;
+        }
+        release(cycle, taken, last, step->in, s);
+    }
+}
+
+cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
+{
+    cmg_context *ctx = cycle->ctx;
+    int *last = NULL;
+    bool *taken = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
+    for (int v = 0; v < cycle->nvalues; ++v) {
+        last[v] = last_reader(cycle, v);
+    }
+    assign(cycle, last, taken, share);
+    for (int k = 0; k < cycle->nbuffers; ++k) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
+    }
+done:
+    cmgi_free(ctx, last);
+    cmgi_free(ctx, taken);
+    return status;
+}

@@ -1,0 +1,39 @@
+/*
+ * Jacobi in one pass over A: with a diagonal M = D^-1 and r read only here,
+ *
+ *   r = b - A x;  y = x + alpha D^-1 r     becomes     y = x + alpha D^-1 (b - A x)
+ *
+ * which saves writing and reading r.
+ */
+#include "mg/cycle.h"
+
+static bool fuses(const cmgi_cycle *cycle, const cmgi_step *defect, const cmgi_step *update)
+{
+    return defect->kind == CMGI_STEP_PRODUCT && defect->writeback == CMGI_WB_RESIDUAL &&
+           update->kind == CMGI_STEP_PRODUCT && update->writeback == CMGI_WB_AXPBY && update->beta == 1 &&
+           update->A->options.format == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
+           cmgi_cycle_readers(cycle, defect->out) == 1;
+}
+
+void cmgi_pass_jacobi(cmgi_cycle *cycle)
+{
+    for (int s = 0; s + 1 < cycle->nsteps; ++s) {
+        cmgi_step *defect = &cycle->steps[s];
+        cmgi_step *update = &cycle->steps[s + 1];
+        if (!fuses(cycle, defect, update)) {
+            continue;
+        }
+        update->writeback = CMGI_WB_JACOBI;
+        update->D = update->A;
+        update->A = defect->A;
+        update->name = defect->name;
+        update->in = defect->in;
+        update->b = defect->b;
+        *defect = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                              .in = CMGI_NONE,
+                              .b = CMGI_NONE,
+                              .c = CMGI_NONE,
+                              .out = CMGI_NONE};
+    }
+    cmgi_cycle_compact(cycle);
+}

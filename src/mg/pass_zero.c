@@ -1,0 +1,65 @@
+/*
+ * No product with a zero vector. Where x is known to be 0:
+ *
+ *   r = b - A x             r is b
+ *   y = x + alpha M r       y = alpha M r
+ *
+ * What then writes a vector nobody reads is dropped.
+ */
+#include "mg/cycle.h"
+
+static int resolve(const int *alias, int value)
+{
+    while (value != CMGI_NONE && alias[value] != value) {
+        value = alias[value];
+    }
+    return value;
+}
+
+/* Drops steps whose result is not read, last to first so that chains go at once. */
+static void drop_unread(cmgi_cycle *cycle)
+{
+    for (int s = cycle->nsteps - 1; s >= 0; --s) {
+        cmgi_step *step = &cycle->steps[s];
+        if (step->out != cycle->output && cmgi_cycle_readers(cycle, step->out) == 0) {
+            *step = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                                .in = CMGI_NONE,
+                                .b = CMGI_NONE,
+                                .c = CMGI_NONE,
+                                .out = CMGI_NONE};
+        }
+    }
+    cmgi_cycle_compact(cycle);
+}
+
+cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
+{
+    int *alias = NULL;
+    bool *zero = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(cycle->ctx, cycle->nvalues, sizeof *alias, &alias));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(cycle->ctx, cycle->nvalues, sizeof *zero, &zero));
+    for (int v = 0; v < cycle->nvalues; ++v) {
+        alias[v] = v;
+    }
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        cmgi_step *step = &cycle->steps[s];
+        step->in = resolve(alias, step->in);
+        step->b = resolve(alias, step->b);
+        step->c = resolve(alias, step->c);
+        if (step->kind == CMGI_STEP_ZERO) {
+            zero[step->out] = true;
+        } else if (step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_RESIDUAL && zero[step->in]) {
+            alias[step->out] = step->b;
+        } else if (step->writeback == CMGI_WB_AXPBY && step->c != CMGI_NONE && zero[step->c]) {
+            step->beta = 0;
+            step->c = CMGI_NONE;
+        }
+    }
+    cycle->output = resolve(alias, cycle->output);
+    drop_unread(cycle);
+done:
+    cmgi_free(cycle->ctx, alias);
+    cmgi_free(cycle->ctx, zero);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* The step list for people: what each step is, what it moves, how long it takes. */
+#include "core/random.h"
+#include "core/timer.h"
+#include "mg/solver.h"
+
+#include <stdlib.h>
+
+int cmg_solver_steps(const cmg_solver *s)
+{
+    return s != NULL ? s->cycle->nsteps : 0;
+}
+
+cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
+{
+    if (s == NULL || info == NULL) {
+        return CMG_ERR_ARG;
+    }
+    const cmgi_cycle *cycle = s->cycle;
+    CMGI_CHECK(s->ctx, i >= 0 && i < cycle->nsteps, CMG_ERR_ARG, "step %d is out of range [0, %d)", i, cycle->nsteps);
+    const cmgi_step *step = &cycle->steps[i];
+    const cmgi_value *out = &cycle->values[step->out];
+    const bool product = step->kind == CMGI_STEP_PRODUCT;
+    cmgi_cycle_text(cycle, step, s->step_text);
+    *info = (cmg_step_info){.text = s->step_text,
+                            .matrix = product ? step->name : "",
+                            .level = out->level,
+                            .rows = out->n,
+                            .nnz = product ? step->A->nnz : 0,
+                            .format = product ? cmg_enum_name("format", (int)step->A->options.format) : "",
+                            .precision = out->precision,
+                            .bytes = cmgi_cycle_step_bytes(cycle, step),
+                            .seconds = step->seconds};
+    return CMG_OK;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each step. */
+static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, double *samples, int stride)
+{
+    for (int i = 0; i < cycle->nsteps; ++i) {
+        const double begin = cmgi_seconds();
+        CMGI_TRY(cmgi_cycle_step(cycle, i, r, z));
+        CMGI_TRY(cmg_context_synchronize(cycle->ctx));
+        samples[(cmg_size)i * stride] = cmgi_seconds() - begin;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = s->ctx;
+    CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG, "repeats %d has to be in 1 .. 10000", repeats);
+    cmgi_cycle *cycle = s->cycle;
+    const cmg_size n = s->level[0].rows;
+    double *host = NULL;
+    double *samples = NULL;
+    double *r = s->krylov->work[0];
+    double *z = s->krylov->work[1];
+    cmg_status status = CMG_OK;
+    uint64_t seed = 1;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    for (cmg_size i = 0; i < n; ++i) {
+        host[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, r, host, (size_t)n * sizeof *host));
+    CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
+    for (int k = 0; k < repeats; ++k) {
+        CMGI_TRY_GOTO(done, time_cycle(cycle, r, z, samples + k, repeats));
+    }
+    for (int i = 0; i < cycle->nsteps; ++i) {
+        double *mine = samples + (cmg_size)i * repeats;
+        qsort(mine, (size_t)repeats, sizeof *mine, ascending);
+        cycle->steps[i].seconds = mine[repeats / 2];
+    }
+done:
+    cmgi_free(ctx, host);
+    cmgi_free(ctx, samples);
+    return status;
+}

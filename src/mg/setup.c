@@ -1,0 +1,259 @@
+/*
+ * Set-up of a solver: level matrices, transfers, smoothers, then the coarse end, which is a dense
+ * inverse, smoothing, or all levels under a size collapsed into the matrix of their cycle.
+ */
+#include "mg/solver.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void cmgi_solver_note(cmg_solver *s, const char *format, ...)
+{
+    if (s->notes == CMGI_MAX_NOTES) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(s->note[s->notes++], CMGI_NOTE, format, args);
+    va_end(args);
+}
+
+static cmgi_level_options level_options(const cmg_solver *s)
+{
+    cmgi_level_options options = {.matrix = s->options.matrix,
+                                  .dirichlet = s->options.dirichlet,
+                                  .smoother = s->smoother,
+                                  .omega = s->options.omega,
+                                  .restrict_fused = s->options.fuse && s->options.fuse_restriction};
+    options.matrix.precision = s->options.precision;
+    return options;
+}
+
+static cmg_status build_levels(cmg_solver *s, int total)
+{
+    const cmgi_level_options options = level_options(s);
+    for (int l = 0; l < total; ++l) {
+        CMGI_TRY(cmgi_progress(s->ctx, "building levels", l, total));
+        CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->level[l]));
+    }
+    for (int l = 0; l + 1 < total; ++l) {
+        CMGI_TRY(cmgi_level_transfer(s->h, s->ctx, l, &options, &s->level[l], &s->level[l + 1]));
+    }
+    return CMG_OK;
+}
+
+/* Smoothers of levels first .. last. */
+static cmg_status build_smoothers(cmg_solver *s, int first, int last)
+{
+    const cmgi_level_options options = level_options(s);
+    for (int l = first; l <= last; ++l) {
+        CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->level[l]));
+    }
+    return CMG_OK;
+}
+
+/* The finest matrix in fp64 for the outer iteration. */
+static cmg_status build_outer(cmg_solver *s)
+{
+    if (s->options.precision == CMG_FP64) {
+        s->A = s->level[0].A;
+        return CMG_OK;
+    }
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    if (s->A != NULL) {
+        return cmg_matrix_update(s->A, A.values);
+    }
+    cmg_matrix_options options = s->options.matrix;
+    options.precision = CMG_FP64;
+    return cmg_matrix_create_csr(s->ctx, &A, &options, &s->A);
+}
+
+/* Identity rows of the finest level are solved by x_i += (b - A x)_i / a_ii before CG starts. */
+static cmg_status build_lift(cmg_solver *s)
+{
+    const cmgi_level *fine = &s->level[0];
+    if (fine->identity == NULL) {
+        return CMG_OK;
+    }
+    cmg_csr A;
+    cmgi_csr D = {0};
+    CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_smoother_diagonal(s->ctx, fine->rows, &D));
+    for (cmg_size i = 0; i < fine->rows; ++i) {
+        const cmg_size row = fine->perm != NULL ? fine->perm[i] : i;
+        D.values[i] = 0;
+        for (cmg_size k = A.indptr[row]; fine->identity[row] && k < A.indptr[row + 1]; ++k) {
+            D.values[i] += A.indices[k] == row ? 1 / A.values[k] : 0;
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&D);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_DIAGONAL;
+    options.keep_map = s->options.matrix.keep_map;
+    const cmg_status status = s->lift == NULL ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->lift)
+                                              : cmg_matrix_update(s->lift, view.values);
+    cmgi_csr_free(s->ctx, &D);
+    return status;
+}
+
+/* Dense inverse of the last level, from the hierarchy or computed. */
+static cmg_status build_inverse(cmg_solver *s, int last)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_size n = s->level[last].rows;
+    cmg_csr csr;
+    double *X = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
+    if (last == cmg_hierarchy_levels(s->h) - 1 &&
+        cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr) == CMG_OK) {
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
+                X[i * n + csr.indices[k]] = csr.values[k];
+            }
+        }
+        cmgi_solver_note(s, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
+    } else {
+        static const char *const how[] = {"dense inverse", "dense inverse by LU", "pseudo-inverse of a singular matrix"};
+        cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
+        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &csr));
+        CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
+        cmgi_solver_note(s, "coarse solve: %s of %lld rows", how[kind], (long long)n);
+    }
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->level[last].perm, s->options.precision,
+                                          s->options.matrix.keep_map, &s->coarse));
+done:
+    cmgi_free(ctx, X);
+    return status;
+}
+
+static cmgi_cycle_plan cycle_plan(const cmg_solver *s)
+{
+    return (cmgi_cycle_plan){.levels = s->level,
+                             .nlevels = s->nlevels,
+                             .coarse = s->coarse,
+                             .coarse_name = s->collapsed ? "collapsed" : "inverse",
+                             .coarse_exact = s->coarse != NULL && !s->collapsed,
+                             .coarse_steps = s->options.coarse_steps,
+                             .shape = s->options.cycle,
+                             .pre = s->options.pre,
+                             .post = s->options.post,
+                             .precision = s->options.precision,
+                             .fuse = s->options.fuse};
+}
+
+/* Level from which on everything becomes one dense operator, or the last one when nothing does. */
+static int collapse_from(const cmg_solver *s, int total)
+{
+    /* A dense product moves n^2 values, the cycle it replaces about 60 n and a launch a step. On the CPU
+     * starting a step costs little; on a GPU the levels below about 1000 rows cost their launches. */
+    const cmg_size chosen = cmgi_on_cuda(s->ctx) ? 1024 : 128;
+    const cmg_size limit = s->options.collapse >= 0 ? s->options.collapse : chosen;
+    int first = total - 1;
+    while (first > 1 && s->level[first - 1].rows <= limit) {
+        --first;
+    }
+    return first;
+}
+
+/*
+ * Replaces the levels from `first` on by the matrix of their cycle. `dense` is the operator of an
+ * earlier set-up, which gets the new values, or NULL; it is taken.
+ */
+static cmg_status collapse(cmg_solver *s, int first, cmg_matrix *dense)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_size n = s->level[first].rows;
+    const int total = s->nlevels;
+    cmgi_cycle *cycle = NULL;
+    double *X = NULL;
+    cmg_status status = CMG_OK;
+    cmgi_cycle_plan plan = cycle_plan(s);
+    plan.first = first;
+    CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, s->options.precision,
+                                          s->options.matrix.keep_map, &dense));
+    cmg_matrix_destroy(&s->coarse);
+    s->coarse = dense;
+    dense = NULL;
+    s->collapsed = true;
+    s->nlevels = first + 1;
+    cmgi_solver_note(s, "levels %d to %d collapsed into one dense operator of %lld rows", first, total - 1,
+                     (long long)n);
+done:
+    cmg_matrix_destroy(&dense);
+    cmgi_cycle_destroy(&cycle);
+    cmgi_free(ctx, X);
+    return status;
+}
+
+static bool wants_inverse(const cmg_solver *s, int total)
+{
+    if (s->options.coarse != CMG_COARSE_AUTO) {
+        return s->options.coarse == CMG_COARSE_INVERSE;
+    }
+    cmg_csr stored;
+    if (cmg_hierarchy_get_csr(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored) == CMG_OK) {
+        return true;
+    }
+    return total > 1 && s->level[total - 1].rows <= s->options.coarse_limit;
+}
+
+static void note_dirichlet(cmg_solver *s, int total)
+{
+    cmg_size rows = 0;
+    for (int l = 0; l < total; ++l) {
+        rows += s->level[l].identity != NULL ? s->level[l].dirichlet : 0;
+    }
+    if (rows > 0) {
+        cmgi_solver_note(s, "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
+                         (long long)s->level[0].dirichlet, (long long)rows);
+    }
+}
+
+cmg_status cmgi_solver_setup(cmg_solver *s)
+{
+    const int total = cmg_hierarchy_levels(s->h);
+    s->notes = 0;
+    CMGI_TRY(build_levels(s, total));
+    note_dirichlet(s, total);
+    CMGI_TRY(build_outer(s));
+    CMGI_TRY(build_lift(s));
+    const bool inverse = wants_inverse(s, total);
+    const int first = inverse ? collapse_from(s, total) : total - 1;
+    CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
+    s->nlevels = total;
+    if (inverse) {
+        cmg_matrix *kept = s->collapsed ? s->coarse : NULL;
+        s->coarse = s->collapsed ? NULL : s->coarse;
+        s->collapsed = false;
+        const cmg_status status = build_inverse(s, total - 1);
+        if (status != CMG_OK) {
+            cmg_matrix_destroy(&kept);
+            return status;
+        }
+        if (first < total - 1) {
+            return collapse(s, first, kept);
+        }
+        return CMG_OK;
+    }
+    cmgi_solver_note(s, total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
+                     s->options.coarse_steps);
+    return CMG_OK;
+}
+
+cmg_status cmgi_solver_compile(cmg_solver *s)
+{
+    cmgi_cycle_plan plan = cycle_plan(s);
+    CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &s->cycle));
+    if (s->options.fmg) {
+        plan.fmg = true;
+        CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &s->fmg));
+    }
+    return CMG_OK;
+}

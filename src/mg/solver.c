@@ -1,0 +1,293 @@
+/* Life of a solver, and the solve itself. */
+#include "mg/solver.h"
+
+#include "core/timer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void cmg_solver_options_default(cmg_solver_options *options)
+{
+    if (options == NULL) {
+        return;
+    }
+    *options = (cmg_solver_options){.krylov = CMG_KRYLOV_CG,
+                                    .cycle = CMG_CYCLE_V,
+                                    .pre = 1,
+                                    .post = 1,
+                                    .smoother = "jacobi",
+                                    .precision = CMG_FP64,
+                                    .dirichlet = CMG_DIRICHLET_ZERO,
+                                    .coarse = CMG_COARSE_AUTO,
+                                    .coarse_limit = 4096,
+                                    .coarse_steps = 8,
+                                    .collapse = -1,
+                                    .fuse = true,
+                                    .rtol = 1e-8,
+                                    .dtol = 1e5,
+                                    .max_it = 100};
+    cmg_matrix_options_default(&options->matrix);
+}
+
+bool cmg_outcome_converged(cmg_outcome outcome)
+{
+    return outcome == CMG_CONVERGED_RTOL || outcome == CMG_CONVERGED_ATOL;
+}
+
+enum { MAX_STEPS = 1000, MAX_ITERATIONS = 100000000 };
+
+static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
+{
+    CMGI_CHECK(ctx, cmg_enum_name("krylov", (int)o->krylov) != NULL, CMG_ERR_ARG, "unknown krylov method %d",
+               (int)o->krylov);
+    CMGI_CHECK(ctx, cmg_enum_name("cycle", (int)o->cycle) != NULL, CMG_ERR_ARG, "unknown cycle %d", (int)o->cycle);
+    CMGI_CHECK(ctx, cmg_enum_name("coarse", (int)o->coarse) != NULL, CMG_ERR_ARG, "unknown coarse solve %d",
+               (int)o->coarse);
+    CMGI_CHECK(ctx, cmg_enum_name("precision", (int)o->precision) != NULL, CMG_ERR_ARG, "unknown precision %d",
+               (int)o->precision);
+    CMGI_CHECK(ctx, cmg_enum_name("dirichlet", (int)o->dirichlet) != NULL, CMG_ERR_ARG,
+               "unknown treatment of Dirichlet rows %d", (int)o->dirichlet);
+    CMGI_CHECK(ctx, o->pre >= 0 && o->post >= 0 && o->pre <= MAX_STEPS && o->post <= MAX_STEPS, CMG_ERR_ARG,
+               "smoothing steps %d and %d have to be in 0 .. %d", o->pre, o->post, (int)MAX_STEPS);
+    CMGI_CHECK(ctx, o->coarse_steps >= 0 && o->coarse_steps <= MAX_STEPS, CMG_ERR_ARG,
+               "coarse_steps %d has to be in 0 .. %d", o->coarse_steps, (int)MAX_STEPS);
+    CMGI_CHECK(ctx, isfinite(o->omega) && o->omega >= 0, CMG_ERR_ARG, "omega %g has to be finite and >= 0", o->omega);
+    CMGI_CHECK(ctx, o->rtol >= 0 && o->rtol < 1 && o->atol >= 0, CMG_ERR_ARG,
+               "rtol %g has to be in [0, 1) and atol %g >= 0", o->rtol, o->atol);
+    CMGI_CHECK(ctx, o->dtol > 1, CMG_ERR_ARG, "dtol %g has to be over 1", o->dtol);
+    CMGI_CHECK(ctx, o->max_it >= 0 && o->max_it <= MAX_ITERATIONS, CMG_ERR_ARG, "max_it %d has to be in 0 .. %d",
+               o->max_it, (int)MAX_ITERATIONS);
+    CMGI_CHECK(ctx, o->coarse_limit >= 0 && o->collapse >= -1, CMG_ERR_ARG,
+               "coarse_limit %lld has to be >= 0 and collapse %lld >= -1", (long long)o->coarse_limit,
+               (long long)o->collapse);
+    CMGI_CHECK(ctx, o->smoother != NULL && strlen(o->smoother) < sizeof((cmg_solver *)0)->smoother, CMG_ERR_ARG,
+               "the smoother's name is missing or too long");
+    return CMG_OK;
+}
+
+static cmg_status apply(void *user, const double *x, double *y)
+{
+    const cmg_solver *s = user;
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(s->A, &w, x);
+}
+
+static cmg_status residual(void *user, const double *b, const double *x, double *r)
+{
+    const cmg_solver *s = user;
+    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
+    return cmgi_matrix_spmv(s->A, &w, x);
+}
+
+static cmg_status precondition(void *user, const double *r, double *z)
+{
+    const cmg_solver *s = user;
+    return cmgi_cycle_run(s->cycle, r, z);
+}
+
+/* Work vectors, and the sorted numbering in the backend's memory. */
+static cmg_status allocate_work(cmg_solver *s)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_size n = s->level[0].rows;
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = n,
+                                       .user = s,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = precondition};
+    CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
+    if (s->level[0].perm != NULL) {
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));
+        CMGI_TRY(cmgi_to_device(ctx, s->perm, s->level[0].perm, (size_t)n * sizeof *s->perm));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->b, &s->b));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->x, &s->x));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, s != NULL, CMG_ERR_ARG, "solver: the out-pointer is NULL");
+    cmg_solver_options defaults;
+    cmg_solver_options_default(&defaults);
+    const cmg_solver_options *o = options != NULL ? options : &defaults;
+    CMGI_TRY(check_options(ctx, o));
+    CMGI_TRY(cmg_hierarchy_check(h));
+    const double begin = cmgi_seconds();
+    cmg_solver *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->h = h;
+    made->options = *o;
+    (void)snprintf(made->smoother, sizeof made->smoother, "%s", o->smoother);
+    made->options.smoother = made->smoother;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_solver_setup(made));
+    CMGI_TRY_GOTO(done, cmgi_solver_compile(made));
+    CMGI_TRY_GOTO(done, allocate_work(made));
+    CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
+    made->report.setup_seconds = cmgi_seconds() - begin;
+    *s = made;
+    made = NULL;
+done:
+    cmg_solver_destroy(&made);
+    return status;
+}
+
+void cmg_solver_destroy(cmg_solver **s)
+{
+    if (s == NULL || *s == NULL) {
+        return;
+    }
+    cmg_solver *v = *s;
+    cmg_context *ctx = v->ctx;
+    cmgi_krylov_destroy(&v->krylov);
+    cmgi_free_device(ctx, v->b);
+    cmgi_free_device(ctx, v->x);
+    cmgi_free_device(ctx, v->perm);
+    cmgi_cycle_destroy(&v->cycle);
+    cmgi_cycle_destroy(&v->fmg);
+    cmg_matrix_destroy(&v->lift);
+    cmg_matrix_destroy(&v->coarse);
+    if (v->A != v->level[0].A) {
+        cmg_matrix_destroy(&v->A);
+    }
+    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+        cmgi_level_clear(ctx, &v->level[l]);
+    }
+    cmgi_free(ctx, v);
+    *s = NULL;
+}
+
+static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const char *name)
+{
+    CMGI_CHECK(s->ctx, v != NULL, CMG_ERR_ARG, "solve: %s is NULL", name);
+    CMGI_CHECK(s->ctx, v->n == s->level[0].rows, CMG_ERR_SHAPE, "solve: %s has %lld entries, A has %lld rows", name,
+               (long long)v->n, (long long)s->level[0].rows);
+    CMGI_CHECK(s->ctx, v->precision == CMG_FP64, CMG_ERR_ARG, "solve: %s has to be fp64", name);
+    CMGI_CHECK(s->ctx, v->ctx == s->ctx, CMG_ERR_ARG, "solve: %s belongs to another context", name);
+    return CMG_OK;
+}
+
+/* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration. */
+static cmg_status improve_guess(cmg_solver *s, const double *b, double *x)
+{
+    cmg_context *ctx = s->ctx;
+    double *r = s->krylov->work[0];
+    double *z = s->krylov->work[1];
+    if (s->lift != NULL && s->options.krylov == CMG_KRYLOV_CG) {
+        CMGI_TRY(residual(s, b, x, r));
+        const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
+        CMGI_TRY(cmgi_matrix_spmv(s->lift, &w, r));
+    }
+    if (s->fmg != NULL) {
+        CMGI_TRY(residual(s, b, x, r));
+        CMGI_TRY(cmgi_cycle_run(s->fmg, r, z));
+        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->krylov->system.n, 1.0, z, 1.0, x));
+    }
+    return CMG_OK;
+}
+
+/* The solve in the numbering of level 0. */
+static cmg_status solve_sorted(cmg_solver *s, const double *b, double *x)
+{
+    /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
+    cmgi_krylov *k = s->krylov;
+    double norm = 0;
+    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
+    if (k->rhs_norm > 0) {
+        CMGI_TRY(residual(s, b, x, k->work[0]));
+        CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
+        if (norm > cmgi_krylov_tolerance(k)) {
+            CMGI_TRY(improve_guess(s, b, x));
+        }
+    }
+    return cmgi_krylov_solve(k, s->options.krylov, b, x);
+}
+
+cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = s->ctx;
+    CMGI_TRY(check_vector(s, b, "b"));
+    CMGI_TRY(check_vector(s, x, "x"));
+    CMGI_CHECK(ctx, b->data != x->data, CMG_ERR_ARG, "solve: b and x are the same vector");
+    const double begin = cmgi_seconds();
+    const cmg_size n = b->n;
+    if (s->perm != NULL) {
+        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
+        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, x->data, s->x));
+        CMGI_TRY(solve_sorted(s, s->b, s->x));
+        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, true, s->x, x->data));
+    } else {
+        CMGI_TRY(solve_sorted(s, b->data, x->data));
+    }
+    CMGI_TRY(cmg_context_synchronize(ctx));
+    const cmgi_krylov *k = s->krylov;
+    s->report.outcome = k->outcome;
+    s->report.iterations = k->iterations;
+    s->report.residual = k->residual;
+    s->report.rhs_norm = k->rhs_norm;
+    s->report.relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0;
+    s->report.history = k->history;
+    s->report.solve_seconds = cmgi_seconds() - begin;
+    if (report != NULL) {
+        *report = s->report;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = s->ctx;
+    CMGI_TRY(check_vector(s, r, "r"));
+    CMGI_TRY(check_vector(s, z, "z"));
+    CMGI_CHECK(ctx, r->data != z->data, CMG_ERR_ARG, "precondition: r and z are the same vector");
+    if (s->perm == NULL) {
+        return cmgi_cycle_run(s->cycle, r->data, z->data);
+    }
+    CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, false, r->data, s->b));
+    CMGI_TRY(cmgi_cycle_run(s->cycle, s->b, s->x));
+    return ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, true, s->x, z->data);
+}
+
+static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)
+{
+    return cmg_solver_precondition(user, r, z);
+}
+
+cmg_operator cmg_solver_operator(cmg_solver *s)
+{
+    const cmg_size n = s != NULL ? s->level[0].rows : 0;
+    return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
+}
+
+cmg_status cmg_solver_refresh(cmg_solver *s)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(s->ctx, s->options.matrix.keep_map, CMG_ERR_STATE,
+               "refresh: the solver was created without matrix.keep_map");
+    const double begin = cmgi_seconds();
+    CMGI_TRY(cmg_hierarchy_check(s->h));
+    CMGI_TRY(cmgi_solver_setup(s));
+    s->report.setup_seconds = cmgi_seconds() - begin;
+    return CMG_OK;
+}
+
+const char *cmg_solver_note(const cmg_solver *s, int i)
+{
+    return s != NULL && i >= 0 && i < s->notes ? s->note[i] : NULL;
+}

@@ -1,0 +1,40 @@
+/* The solver: levels, compiled cycles and the outer iteration. */
+#pragma once
+#include "krylov/krylov.h"
+#include "mg/coarse.h"
+#include "mg/cycle.h"
+
+enum { CMGI_MAX_LEVELS = 64, CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
+
+struct cmg_solver {
+    cmg_context *ctx;
+    cmg_hierarchy *h; /* borrowed */
+    cmg_solver_options options;
+    char smoother[128];
+    cmgi_level level[CMGI_MAX_LEVELS];
+    int nlevels;         /* levels in use; the last one is solved by `coarse` or smoothed */
+    cmg_matrix *A;       /* finest matrix in fp64: level[0].A, or a copy of its own under mixed precision */
+    cmg_matrix *coarse;  /* dense operator of the last level, NULL = smoothing */
+    bool collapsed;      /* `coarse` is the cycle of several levels */
+    cmg_matrix *lift;    /* diagonal, 1/a_ii in identity rows of level 0: solves them exactly; NULL = none */
+    cmgi_cycle *cycle;
+    cmgi_cycle *fmg;     /* NULL unless asked for */
+    cmg_index *perm;     /* sorted numbering of level 0 in the backend's memory, NULL = none */
+    double *b;           /* work vectors of level 0, allocated where a renumbering or lift needs them */
+    double *x;
+    cmgi_krylov *krylov;
+    cmg_report report;
+    char note[CMGI_MAX_NOTES][CMGI_NOTE];
+    int notes;
+    char step_text[CMGI_STEP_TEXT];
+};
+
+/* Adds a line to what cmg_solver_note tells. */
+void cmgi_solver_note(cmg_solver *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * Builds everything that depends on the matrices; on a solver that is built, takes over new values on
+ * the same pattern.
+ */
+cmg_status cmgi_solver_setup(cmg_solver *s);
+/* Compiles the cycle, and the nested iteration if asked for. */
+cmg_status cmgi_solver_compile(cmg_solver *s);

@@ -1,0 +1,35 @@
+/*
+ * Damped Jacobi, M = D^-1 with D = diag(A). The teaching example of a smoother: one diagonal
+ * factor, nothing else.
+ *
+ * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
+ */
+#include "smoothers/smoother.h"
+
+/* The diagonal entry of row i, duplicates summed; 0 when there is none. */
+static double diagonal_entry(const cmg_csr *A, cmg_size i)
+{
+    double d = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            d += A->values[k];
+        }
+    }
+    return d;
+}
+
+cmg_status cmgi_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    const cmg_csr *A = &source->A;
+    cmgi_csr *D = &product->factor[0];
+    CMGI_TRY(cmgi_smoother_diagonal(ctx, A->rows, D));
+    product->factors = 1;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double d = diagonal_entry(A, i);
+        CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal", source->level,
+                   (long long)i);
+        D->values[i] = 1 / d;
+    }
+    return CMG_OK;
+}
