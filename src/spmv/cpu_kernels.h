@@ -1,0 +1,35 @@
+/*
+ * CPU kernels, compiled once per instruction set from cpu_kernels.inc. A table is chosen when a
+ * product runs; every entry works on a range of rows or slices, so that the caller shares out the work.
+ */
+#pragma once
+#include "spmv/slices.h"
+
+/* Arrays of a CSR matrix in the backend's memory. */
+typedef struct cmgi_csr_storage {
+    cmg_size *indptr;   /* rows + 1 */
+    cmg_index *columns; /* nnz */
+} cmgi_csr_storage;
+
+typedef struct cmgi_cpu_kernels {
+    const char *name; /* instruction set */
+    /* rows first .. last-1 */
+    void (*csr_f64)(const cmgi_csr_storage *S, const double *values, const cmgi_writeback *w,
+                    const double *x, cmg_size first, cmg_size last);
+    void (*csr_f32)(const cmgi_csr_storage *S, const float *values, const cmgi_writeback *w,
+                    const float *x, cmg_size first, cmg_size last);
+    /* slices first .. last-1 */
+    void (*slices_f64)(const cmgi_slices *S, const double *values, const cmgi_writeback *w,
+                       const double *x, cmg_size first, cmg_size last);
+    void (*slices_f32)(const cmgi_slices *S, const float *values, const cmgi_writeback *w,
+                       const float *x, cmg_size first, cmg_size last);
+} cmgi_cpu_kernels;
+
+extern const cmgi_cpu_kernels cmgi_cpu_portable;
+#ifdef CMGI_X86
+extern const cmgi_cpu_kernels cmgi_cpu_avx2;
+extern const cmgi_cpu_kernels cmgi_cpu_avx512;
+#endif
+
+/* The best table this machine can run. */
+const cmgi_cpu_kernels *cmgi_cpu_kernels_best(void);

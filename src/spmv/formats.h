@@ -1,0 +1,40 @@
+/* The formats' functions, named in the table of matrix.c, and what their builders share. */
+#pragma once
+#include "spmv/matrix.h"
+
+/* Products with fewer entries run on one thread: starting a team costs more than they do. */
+enum { CMGI_PARALLEL_ENTRIES = 20000 };
+
+/* Allocates A->values, and A->value_map where it is wanted, on the host for A->stored entries. */
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A);
+
+/* Stores the value of CSR entry k at a storage position, and remembers the position. */
+static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
+{
+    if (A->options.precision == CMG_FP64) {
+        ((double *)A->values)[position] = value;
+    } else {
+        ((float *)A->values)[position] = (float)value;
+    }
+    if (A->value_map != NULL) {
+        A->value_map[k] = position;
+    }
+}
+
+cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_csr_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+void cmgi_csr_destroy(cmg_matrix *A);
+
+cmg_status cmgi_slices_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+void cmgi_slices_destroy(cmg_matrix *A);
+
+cmg_status cmgi_diagonal_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_diagonal_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+
+cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_dense_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
