@@ -324,7 +324,9 @@ CMG_API cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role 
 /** A view of a matrix of the hierarchy; CMG_ERR_STATE when it has none of that role. */
 CMG_API cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role,
                                          const char *name, int factor, cmg_csr *csr);
-/** New values of A, P or R on the same pattern, in CSR order. Solvers follow at cmg_solver_refresh.
+/**
+ * New values of A, P or R on the same pattern, in CSR order; copied, or, where the matrix was
+ * wrapped, borrowed in place of the old ones. Solvers follow at cmg_solver_refresh.
  */
 CMG_API cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role,
                                         const double *values);
@@ -425,6 +427,8 @@ typedef struct cmg_solver_options {
     cmg_size collapse; /**< levels of at most this many rows become one dense operator, -1 = chosen
                           (default), 0 = none */
     bool fuse;         /**< run the passes over the step list, default true */
+    bool fuse_restriction; /**< form R A at set-up and restrict with R b - (R A) x where that moves
+                              fewer bytes, default false: the product costs set-up time */
     double rtol;       /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
     double atol;       /**< or at ||b - A x|| <= atol, default 0 */
     double dtol;       /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */

@@ -41,6 +41,9 @@ typedef struct cmgi_backend {
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);
+    /* y[map[k]] = x[k] for k < n, x in fp64, y in precision p: new values into a storage */
+    cmg_status (*scatter)(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
+                          const cmg_size *map, void *y);
 } cmgi_backend;
 
 /* Table of a backend, NULL when this build lacks it. */

@@ -156,6 +156,17 @@ static cmg_status permute(cmg_context *ctx, cmg_precision p, cmg_size n, const c
     return CMG_OK;
 }
 
+static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
+                          const cmg_size *map, void *y)
+{
+    if (p == CMG_FP64) {
+        scatter_f64(ctx->threads, n, x, map, y);
+    } else {
+        scatter_f32(ctx->threads, n, x, map, y);
+    }
+    return CMG_OK;
+}
+
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .fill = fill,
@@ -165,4 +176,5 @@ const cmgi_backend cmgi_backend_cpu = {
     .direction = direction,
     .cg_update = cg_update,
     .permute = permute,
+    .scatter = scatter,
 };

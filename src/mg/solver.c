@@ -118,7 +118,7 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     cmg_solver_options_default(&defaults);
     const cmg_solver_options *o = options != NULL ? options : &defaults;
     CMGI_TRY(check_options(ctx, o));
-    CMGI_TRY(cmg_hierarchy_check(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     const double begin = cmgi_seconds();
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
@@ -281,7 +281,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_CHECK(s->ctx, s->options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     const double begin = cmgi_seconds();
-    CMGI_TRY(cmg_hierarchy_check(s->h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
     CMGI_TRY(cmgi_solver_setup(s));
     s->report.setup_seconds = cmgi_seconds() - begin;
     return CMG_OK;

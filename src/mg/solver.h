@@ -3,6 +3,7 @@
 #include "krylov/krylov.h"
 #include "mg/coarse.h"
 #include "mg/cycle.h"
+#include "mg/hierarchy.h"
 
 enum { CMGI_MAX_LEVELS = 64, CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
 

@@ -1,0 +1,509 @@
+/* Storage of a hierarchy: matrices by level and role, vectors, attributes. */
+#include "mg/hierarchy.h"
+
+#include "core/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One more element at the end of an array of `count`; the array is moved. */
+static cmg_status grow(cmg_context *ctx, void *array, int count, size_t size)
+{
+    void *larger = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, count + 1, size, &larger));
+    void *old = *(void **)array;
+    if (count > 0) {
+        memcpy(larger, old, (size_t)count * size);
+    }
+    cmgi_free(ctx, old);
+    *(void **)array = larger;
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
+    CMGI_CHECK(ctx, levels >= 1 && levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_ARG,
+               "hierarchy: %d levels are not in 1 .. %d", levels, (int)CMGI_HIERARCHY_LEVELS);
+    cmg_hierarchy *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->levels = levels;
+    *h = made;
+    return CMG_OK;
+}
+
+static void clear_smoother(cmg_context *ctx, cmgi_stored_smoother *s)
+{
+    for (int k = 0; k < CMGI_HIERARCHY_FACTORS; ++k) {
+        cmgi_csr_free(ctx, &s->factor[k]);
+    }
+    cmgi_free(ctx, s->name);
+    cmgi_free(ctx, s);
+}
+
+static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
+{
+    cmgi_csr_free(ctx, &level->A);
+    cmgi_csr_free(ctx, &level->P);
+    cmgi_csr_free(ctx, &level->R);
+    cmgi_csr_free(ctx, &level->inverse);
+    for (int i = 0; i < level->smoothers; ++i) {
+        clear_smoother(ctx, level->smoother[i]);
+    }
+    cmgi_free(ctx, level->smoother);
+    *level = (cmgi_stored_level){0};
+}
+
+static void clear_vector(cmg_context *ctx, cmgi_stored_vector *v)
+{
+    cmgi_free(ctx, v->kind);
+    cmgi_free(ctx, v->name);
+    cmgi_free(ctx, v->values);
+}
+
+void cmg_hierarchy_destroy(cmg_hierarchy **h)
+{
+    if (h == NULL || *h == NULL) {
+        return;
+    }
+    cmg_hierarchy *v = *h;
+    cmg_context *ctx = v->ctx;
+    for (int l = 0; l < v->levels; ++l) {
+        clear_level(ctx, &v->level[l]);
+    }
+    for (int i = 0; i < v->vectors; ++i) {
+        clear_vector(ctx, &v->vector[i]);
+    }
+    for (int i = 0; i < v->attributes; ++i) {
+        cmgi_free(ctx, v->attribute[i].key);
+        cmgi_free(ctx, v->attribute[i].value);
+    }
+    cmgi_free(ctx, v->vector);
+    cmgi_free(ctx, v->attribute);
+    cmgi_free(ctx, v);
+    *h = NULL;
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+static cmgi_stored_smoother *find_smoother(const cmgi_stored_level *level, const char *name)
+{
+    for (int i = 0; name != NULL && i < level->smoothers; ++i) {
+        if (strcmp(level->smoother[i]->name, name) == 0) {
+            return level->smoother[i];
+        }
+    }
+    return NULL;
+}
+
+const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
+                                    const char *name, int factor)
+{
+    if (level < 0 || level >= h->levels) {
+        return NULL;
+    }
+    const cmgi_stored_level *stored = &h->level[level];
+    const cmgi_csr *found = NULL;
+    switch (role) {
+    case CMG_ROLE_A:
+        found = &stored->A;
+        break;
+    case CMG_ROLE_P:
+        found = &stored->P;
+        break;
+    case CMG_ROLE_R:
+        found = &stored->R;
+        break;
+    case CMG_ROLE_INVERSE:
+        found = &stored->inverse;
+        break;
+    case CMG_ROLE_SMOOTHER: {
+        const cmgi_stored_smoother *s = find_smoother(stored, name);
+        found = s != NULL && factor >= 0 && factor < s->factors ? &s->factor[factor] : NULL;
+        break;
+    }
+    }
+    return found != NULL && found->indptr != NULL ? found : NULL;
+}
+
+/* The smoother of that name, made if it is not there. */
+static cmg_status open_smoother(cmg_context *ctx, cmgi_stored_level *level, const char *name,
+                                cmgi_stored_smoother **smoother)
+{
+    *smoother = find_smoother(level, name);
+    if (*smoother != NULL) {
+        return CMG_OK;
+    }
+    cmgi_stored_smoother *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    cmg_status status = cmgi_strdup(ctx, name, &made->name);
+    if (status == CMG_OK) {
+        status = grow(ctx, &level->smoother, level->smoothers, sizeof(cmgi_stored_smoother *));
+    }
+    if (status != CMG_OK) {
+        clear_smoother(ctx, made);
+        return status;
+    }
+    level->smoother[level->smoothers++] = made;
+    *smoother = made;
+    return CMG_OK;
+}
+
+static const char *role_name(cmg_role role)
+{
+    static const char *const names[] = {"A", "P", "R", "smoother", "inverse"};
+    return names[role];
+}
+
+static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                              int factor)
+{
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level,
+               h->levels - 1);
+    CMGI_CHECK(ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG, "unknown role %d",
+               (int)role);
+    CMGI_CHECK(ctx, (role != CMG_ROLE_P && role != CMG_ROLE_R) || level + 1 < h->levels, CMG_ERR_ARG,
+               "level %d is the coarsest and has no %s", level, role_name(role));
+    CMGI_CHECK(ctx, role != CMG_ROLE_INVERSE || level + 1 == h->levels, CMG_ERR_ARG,
+               "level %d is not the coarsest and has no inverse", level);
+    if (role == CMG_ROLE_SMOOTHER) {
+        CMGI_CHECK(ctx, name != NULL && name[0] != '\0', CMG_ERR_ARG, "a smoother needs a name");
+        const cmgi_stored_smoother *s = find_smoother(&h->level[level], name);
+        CMGI_CHECK(ctx, factor >= 0 && factor < CMGI_HIERARCHY_FACTORS && factor <= (s != NULL ? s->factors : 0),
+                   CMG_ERR_ARG, "level %d: smoother \"%s\": factor %d follows %d factors", level, name,
+                   factor, s != NULL ? s->factors : 0);
+    } else {
+        CMGI_CHECK(ctx, name == NULL && factor == 0, CMG_ERR_ARG, "%s takes neither name nor factor",
+                   role_name(role));
+    }
+    return CMG_OK;
+}
+
+/* Puts a matrix into its place, freeing the one that is there. */
+static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *name, int factor,
+                        cmgi_csr *csr)
+{
+    cmgi_stored_level *stored = &h->level[level];
+    cmgi_csr *to = NULL;
+    if (role == CMG_ROLE_SMOOTHER) {
+        cmgi_stored_smoother *s = NULL;
+        CMGI_TRY(open_smoother(h->ctx, stored, name, &s));
+        s->factors = factor + 1 > s->factors ? factor + 1 : s->factors;
+        to = &s->factor[factor];
+    } else {
+        cmgi_csr *const places[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
+        to = places[role];
+    }
+    cmgi_csr_free(h->ctx, to);
+    *to = *csr;
+    *csr = (cmgi_csr){0};
+    h->checked = false;
+    return CMG_OK;
+}
+
+static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                  int factor, const cmg_csr *csr)
+{
+    char what[128];
+    CMGI_TRY(check_place(h, level, role, name, factor));
+    (void)snprintf(what, sizeof what, "level %d: %s%s%s", level, role_name(role), name != NULL ? " " : "",
+                   name != NULL ? name : "");
+    CMGI_TRY(cmgi_csr_check(h->ctx, what, csr));
+    const bool square = role != CMG_ROLE_P && role != CMG_ROLE_R;
+    CMGI_CHECK(h->ctx, !square || csr->rows == csr->cols, CMG_ERR_SHAPE, "%s is %lld x %lld, not square",
+               what, (long long)csr->rows, (long long)csr->cols);
+    return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                   int factor, cmgi_csr *csr)
+{
+    const cmg_csr view = cmgi_csr_view(csr);
+    CMGI_TRY(check_structure(h, level, role, name, factor, &view));
+    return place(h, level, role, name, factor, csr);
+}
+
+cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                 int factor, const cmg_csr *csr)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
+    CMGI_TRY(check_structure(h, level, role, name, factor, csr));
+    cmgi_csr copy = {0};
+    CMGI_TRY(cmgi_csr_copy(h->ctx, csr, &copy));
+    const cmg_status status = place(h, level, role, name, factor, &copy);
+    cmgi_csr_free(h->ctx, &copy);
+    return status;
+}
+
+cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                  int factor, const cmg_csr *csr)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
+    CMGI_TRY(check_structure(h, level, role, name, factor, csr));
+    /* borrowed arrays are never written: cmgi_csr is the same struct for both */
+    cmgi_csr wrapped = {.rows = csr->rows,
+                        .cols = csr->cols,
+                        .indptr = (cmg_size *)(uintptr_t)csr->indptr,
+                        .indices = (cmg_index *)(uintptr_t)csr->indices,
+                        .values = (double *)(uintptr_t)csr->values,
+                        .borrowed = true};
+    return place(h, level, role, name, factor, &wrapped);
+}
+
+cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                 int factor, cmg_csr *csr)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
+    CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG, "unknown role %d",
+               (int)role);
+    const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
+    if (found == NULL) {
+        return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
+                         name != NULL ? " " : "", name != NULL ? name : "");
+    }
+    *csr = cmgi_csr_view(found);
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, const double *values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, values != NULL, CMG_ERR_ARG, "hierarchy update: values is NULL");
+    CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
+               "hierarchy update: only A, P and R take new values");
+    cmgi_csr *stored = (cmgi_csr *)(uintptr_t)cmgi_hierarchy_find(h, level, role, NULL, 0);
+    CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level, role_name(role));
+    h->checked = false;
+    if (stored->borrowed) {
+        stored->values = (double *)(uintptr_t)values;
+        return CMG_OK;
+    }
+    memcpy(stored->values, values, (size_t)stored->indptr[stored->rows] * sizeof *values);
+    return CMG_OK;
+}
+
+int cmg_hierarchy_levels(const cmg_hierarchy *h)
+{
+    return h != NULL ? h->levels : 0;
+}
+
+cmg_size cmg_hierarchy_rows(const cmg_hierarchy *h, int level)
+{
+    return h != NULL && level >= 0 && level < h->levels ? h->level[level].A.rows : 0;
+}
+
+const char *cmg_hierarchy_smoother(const cmg_hierarchy *h, int level, int i)
+{
+    if (h == NULL || level < 0 || level >= h->levels || i < 0 || i >= h->level[level].smoothers) {
+        return NULL;
+    }
+    return h->level[level].smoother[i]->name;
+}
+
+int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name)
+{
+    if (h == NULL || level < 0 || level >= h->levels) {
+        return 0;
+    }
+    const cmgi_stored_smoother *s = find_smoother(&h->level[level], name);
+    return s != NULL ? s->factors : 0;
+}
+
+/* ------------------------------------------------------------------ vectors and attributes */
+
+static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind, const char *name)
+{
+    for (int i = 0; i < h->vectors; ++i) {
+        cmgi_stored_vector *v = &h->vector[i];
+        if (v->level == level && strcmp(v->kind, kind) == 0 && strcmp(v->name, name != NULL ? name : "") == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size n, double *values)
+{
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level,
+               h->levels - 1);
+    const bool coords = kind != NULL && strcmp(kind, "coords") == 0;
+    CMGI_CHECK(ctx, coords || (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
+               CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
+    CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
+               coords ? "coords take no name" : "a vector of kind \"%s\" needs a name", kind);
+    cmgi_stored_vector *old = find_vector(h, level, kind, name);
+    if (old != NULL) {
+        cmgi_free(ctx, old->values);
+        old->values = values;
+        old->n = n;
+        h->checked = false;
+        return CMG_OK;
+    }
+    cmgi_stored_vector v = {.level = level, .n = n};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, kind, &v.kind));
+    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, name != NULL ? name : "", &v.name));
+    CMGI_TRY_GOTO(failed, grow(ctx, &h->vector, h->vectors, sizeof v));
+    v.values = values;
+    h->vector[h->vectors++] = v;
+    h->checked = false;
+    return CMG_OK;
+failed:
+    clear_vector(ctx, &v);
+    return status;
+}
+
+cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
+                                    cmg_size n, const double *values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, n >= 0 && (values != NULL || n == 0), CMG_ERR_ARG,
+               "vector of %lld entries: values is NULL or the length negative", (long long)n);
+    double *copy = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *copy, &copy));
+    if (n > 0) {
+        memcpy(copy, values, (size_t)n * sizeof *copy);
+    }
+    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, copy);
+    if (status != CMG_OK) {
+        cmgi_free(h->ctx, copy);
+    }
+    return status;
+}
+
+cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                    const char *name, cmg_size *n, const double **values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, kind != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
+               "hierarchy: kind or an out-pointer is NULL");
+    const cmgi_stored_vector *v = find_vector(h, level, kind, name);
+    if (v == NULL) {
+        return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no vector %s %s", level, kind,
+                         name != NULL ? name : "");
+    }
+    *n = v->n;
+    *values = v->values;
+    return CMG_OK;
+}
+
+const char *cmg_hierarchy_vector_name(const cmg_hierarchy *h, const char *kind, int i)
+{
+    for (int k = 0; h != NULL && kind != NULL && k < h->vectors; ++k) {
+        if (h->vector[k].level == 0 && strcmp(h->vector[k].kind, kind) == 0 && i-- == 0) {
+            return h->vector[k].name;
+        }
+    }
+    return NULL;
+}
+
+cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const char *value)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, key != NULL && key[0] != '\0' && value != NULL, CMG_ERR_ARG,
+               "attribute: key or value is missing");
+    char *copy = NULL;
+    CMGI_TRY(cmgi_strdup(ctx, value, &copy));
+    for (int i = 0; i < h->attributes; ++i) {
+        if (strcmp(h->attribute[i].key, key) == 0) {
+            cmgi_free(ctx, h->attribute[i].value);
+            h->attribute[i].value = copy;
+            return CMG_OK;
+        }
+    }
+    cmgi_attribute a = {.value = copy};
+    cmg_status status = cmgi_strdup(ctx, key, &a.key);
+    if (status == CMG_OK) {
+        status = grow(ctx, &h->attribute, h->attributes, sizeof a);
+    }
+    if (status != CMG_OK) {
+        cmgi_free(ctx, a.key);
+        cmgi_free(ctx, a.value);
+        return status;
+    }
+    h->attribute[h->attributes++] = a;
+    return CMG_OK;
+}
+
+const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key)
+{
+    for (int i = 0; h != NULL && key != NULL && i < h->attributes; ++i) {
+        if (strcmp(h->attribute[i].key, key) == 0) {
+            return h->attribute[i].value;
+        }
+    }
+    return NULL;
+}
+
+const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i)
+{
+    return i >= 0 && i < h->attributes ? h->attribute[i].key : NULL;
+}
+
+/* ------------------------------------------------------------------ selection of levels */
+
+/* Vectors of the levels that stay, renumbered. */
+static void select_vectors(cmg_hierarchy *h, int first, int last)
+{
+    int kept = 0;
+    for (int i = 0; i < h->vectors; ++i) {
+        cmgi_stored_vector v = h->vector[i];
+        if (v.level < first || v.level > last) {
+            clear_vector(h->ctx, &v);
+            continue;
+        }
+        v.level -= first;
+        h->vector[kept++] = v;
+    }
+    h->vectors = kept;
+}
+
+cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    const int last = h->levels - 1 - drop_coarsest;
+    CMGI_CHECK(ctx, first >= 0 && drop_coarsest >= 0 && first <= last, CMG_ERR_ARG,
+               "level %d as the finest without the %d coarsest leaves nothing of %d levels", first,
+               drop_coarsest, h->levels);
+    for (int l = 0; l < h->levels; ++l) {
+        if (l < first || l > last) {
+            clear_level(ctx, &h->level[l]);
+        }
+    }
+    cmgi_csr_free(ctx, &h->level[last].P);
+    cmgi_csr_free(ctx, &h->level[last].R);
+    select_vectors(h, first, last);
+    memmove(h->level, h->level + first, (size_t)(last - first + 1) * sizeof h->level[0]);
+    h->levels = last - first + 1;
+    memset(h->level + h->levels, 0, (size_t)(CMGI_HIERARCHY_LEVELS - h->levels) * sizeof h->level[0]);
+    h->checked = false;
+    return CMG_OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * The hierarchy: what a solver is built from, as CSR on the host in the caller's numbering. It
+ * holds matrices by level and role, named vectors, and text attributes.
+ */
+#pragma once
+#include "spmv/csr_host.h"
+
+enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
+
+/* A named smoother of a level: M = F_(k-1) ... F_0. */
+typedef struct cmgi_stored_smoother {
+    char *name;
+    int factors;
+    cmgi_csr factor[CMGI_HIERARCHY_FACTORS];
+} cmgi_stored_smoother;
+
+/* Matrices of a level; indptr NULL = absent. */
+typedef struct cmgi_stored_level {
+    cmgi_csr A;
+    cmgi_csr P;
+    cmgi_csr R;
+    cmgi_csr inverse;
+    cmgi_stored_smoother **smoother;
+    int smoothers;
+} cmgi_stored_level;
+
+typedef struct cmgi_stored_vector {
+    int level;
+    char *kind;
+    char *name; /* "" where none was given */
+    cmg_size n;
+    double *values;
+} cmgi_stored_vector;
+
+typedef struct cmgi_attribute {
+    char *key;
+    char *value;
+} cmgi_attribute;
+
+struct cmg_hierarchy {
+    cmg_context *ctx;
+    int levels;
+    cmgi_stored_level level[CMGI_HIERARCHY_LEVELS];
+    cmgi_stored_vector *vector;
+    int vectors;
+    cmgi_attribute *attribute;
+    int attributes;
+    bool checked; /* cmg_hierarchy_check passed and nothing was changed since */
+};
+
+/*
+ * Gives a level one of its matrices and takes over the arrays (cmgi_csr_alloc); *csr is cleared on
+ * success and left alone on failure. The structure is checked.
+ */
+cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                   int factor, cmgi_csr *csr);
+/* The same for a vector, an array of cmgi_alloc, which is taken on success. */
+cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size n, double *values);
+/* cmg_hierarchy_check, once. */
+cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
+/* Stored matrix of a role or NULL. */
+const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
+                                    const char *name, int factor);
+/* The key of the i-th attribute, NULL past the last. */
+const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i);

@@ -1,0 +1,347 @@
+/* What a solver relies on, and facts about a level for people. */
+#include "mg/hierarchy.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ checks */
+
+/* Position of the first value that is not finite, -1 if none. */
+static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size n)
+{
+    const cmg_size chunk = 1 << 16;
+    cmg_size bad = n;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad) if (n > chunk)
+    for (cmg_size first = 0; first < n; first += chunk) {
+        const cmg_size last = first + chunk < n ? first + chunk : n;
+        double sum = 0; /* v * 0 is 0 for finite v and NaN otherwise */
+        for (cmg_size k = first; k < last; ++k) {
+            sum += values[k] * 0;
+        }
+        for (cmg_size k = first; sum != 0 && k < last; ++k) {
+            if (!isfinite(values[k])) {
+                bad = k < bad ? k : bad;
+                break;
+            }
+        }
+    }
+    return bad < n ? bad : -1;
+}
+
+static cmg_size row_of(const cmgi_csr *M, cmg_size k)
+{
+    cmg_size i = 0;
+    while (M->indptr[i + 1] <= k) {
+        ++i;
+    }
+    return i;
+}
+
+static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
+{
+    const cmg_size k = first_bad_value(ctx, M->values, M->indptr[M->rows]);
+    if (k < 0) {
+        return CMG_OK;
+    }
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld, column %lld: value %g is not finite", name,
+                     (long long)row_of(M, k), (long long)M->indices[k], M->values[k]);
+}
+
+static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows, cmg_size cols)
+{
+    CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_FILE,
+               "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name, (long long)M->rows,
+               (long long)M->cols, (long long)rows, (long long)cols);
+    return CMG_OK;
+}
+
+/* The entry on the diagonal, 0 when there is none. */
+static double diagonal_of(const cmgi_csr *A, cmg_size i)
+{
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            return A->values[k];
+        }
+    }
+    return 0;
+}
+
+static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
+{
+    cmg_size bad = A->rows;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        if (diagonal_of(A, i) == 0) {
+            bad = i < bad ? i : bad;
+        }
+    }
+    if (bad == A->rows) {
+        return CMG_OK;
+    }
+    CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_FILE, "%s: row %lld is empty", name,
+               (long long)bad);
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld: the diagonal is zero or missing", name, (long long)bad);
+}
+
+static cmg_status check_transfer(const cmg_hierarchy *h, int l)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_stored_level *level = &h->level[l];
+    const cmg_size n = level->A.rows;
+    const cmg_size coarse = h->level[l + 1].A.rows;
+    char name[64];
+    (void)snprintf(name, sizeof name, "level %d: P", l);
+    CMGI_CHECK(ctx, level->P.indptr != NULL, CMG_ERR_FILE, "level %d has no P", l);
+    CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
+    CMGI_TRY(check_values(ctx, name, &level->P));
+    if (level->R.indptr != NULL) {
+        (void)snprintf(name, sizeof name, "level %d: R", l);
+        CMGI_TRY(check_shape(ctx, name, &level->R, coarse, n));
+        CMGI_TRY(check_values(ctx, name, &level->R));
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_level(const cmg_hierarchy *h, int l)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_stored_level *level = &h->level[l];
+    const cmg_size n = level->A.rows;
+    char name[192];
+    (void)snprintf(name, sizeof name, "level %d: A", l);
+    CMGI_CHECK(ctx, level->A.indptr != NULL, CMG_ERR_FILE, "level %d has no A", l);
+    CMGI_CHECK(ctx, n > 0, CMG_ERR_FILE, "%s has no rows", name);
+    CMGI_TRY(check_values(ctx, name, &level->A));
+    CMGI_TRY(check_rows(ctx, name, &level->A));
+    if (l + 1 < h->levels) {
+        CMGI_TRY(check_transfer(h, l));
+    }
+    for (int s = 0; s < level->smoothers; ++s) {
+        for (int k = 0; k < level->smoother[s]->factors; ++k) {
+            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", l, level->smoother[s]->name, k);
+            CMGI_TRY(check_shape(ctx, name, &level->smoother[s]->factor[k], n, n));
+            CMGI_TRY(check_values(ctx, name, &level->smoother[s]->factor[k]));
+        }
+    }
+    if (level->inverse.indptr != NULL) {
+        (void)snprintf(name, sizeof name, "level %d: inverse", l);
+        CMGI_TRY(check_shape(ctx, name, &level->inverse, n, n));
+        CMGI_TRY(check_values(ctx, name, &level->inverse));
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector *v)
+{
+    const cmg_size n = h->level[v->level].A.rows;
+    const bool coords = strcmp(v->kind, "coords") == 0;
+    CMGI_CHECK(h->ctx, coords || v->n == n, CMG_ERR_FILE, "level %d: vector %s %s has %lld entries, A has %lld rows",
+               v->level, v->kind, v->name, (long long)v->n, (long long)n);
+    const cmg_size k = first_bad_value(h->ctx, v->values, v->n);
+    CMGI_CHECK(h->ctx, k < 0, CMG_ERR_FILE, "level %d: vector %s %s: entry %lld: value %g is not finite", v->level,
+               v->kind, v->name, (long long)k, v->values[k]);
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY(check_level(h, l));
+    }
+    for (int i = 0; i < h->vectors; ++i) {
+        CMGI_TRY(check_vector(h, &h->vector[i]));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
+{
+    if (!h->checked) {
+        CMGI_TRY(cmg_hierarchy_check(h));
+        h->checked = true;
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ facts */
+
+/* The only nonzero of the row is on the diagonal. */
+static bool is_dirichlet_row(const cmg_csr *A, cmg_size i)
+{
+    bool found = false;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->values[k] != 0 && A->indices[k] != i) {
+            return false;
+        }
+        found = found || (A->indices[k] == i && A->values[k] != 0);
+    }
+    return found;
+}
+
+static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
+{
+    info->row_min = A->rows > 0 ? A->cols : 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        info->row_min = length < info->row_min ? length : info->row_min;
+        info->row_max = length > info->row_max ? length : info->row_max;
+        dirichlet[i] = is_dirichlet_row(A, i);
+        info->dirichlet_rows += dirichlet[i];
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            info->explicit_zeros += A->values[k] == 0;
+            info->negative_diagonal += A->indices[k] == i && A->values[k] < 0;
+        }
+    }
+}
+
+/* |a_ij - a_ji| of one row, merged from the sorted rows of A and A^T; interior entries apart. */
+static void compare_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, const bool *dirichlet, double worst[2])
+{
+    cmg_size p = A->indptr[i];
+    cmg_size q = T->indptr[i];
+    while (p < A->indptr[i + 1] || q < T->indptr[i + 1]) {
+        const cmg_index ja = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
+        const cmg_index jt = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
+        const cmg_index j = ja < jt ? ja : jt;
+        double difference = 0;
+        difference += ja == j ? A->values[p++] : 0;
+        difference -= jt == j ? T->values[q++] : 0;
+        worst[0] = fmax(worst[0], fabs(difference));
+        if (!dirichlet[i] && !dirichlet[j]) {
+            worst[1] = fmax(worst[1], fabs(difference));
+        }
+    }
+}
+
+static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet, cmg_level_info *info)
+{
+    cmgi_csr T = {0};
+    cmgi_csr sorted = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
+    const cmg_csr view = cmgi_csr_view(&T);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &sorted));
+    double all = 0;
+    double interior = 0;
+    double largest = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : all, interior, largest)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double worst[2] = {0, 0};
+        compare_row(&sorted, &T, i, dirichlet, worst);
+        all = fmax(all, worst[0]);
+        interior = fmax(interior, worst[1]);
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            largest = fmax(largest, fabs(A->values[k]));
+        }
+    }
+    info->asymmetry = largest > 0 ? all / largest : 0;
+    info->asymmetry_interior = largest > 0 ? interior / largest : 0;
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &sorted);
+    return status;
+}
+
+/* Sums of squares of C - B and of B, without rows and columns that are Dirichlet in B. */
+static void compare_squares(const cmgi_csr *C, const cmgi_csr *B, const bool *skip, double sums[2])
+{
+    for (cmg_size i = 0; i < B->rows; ++i) {
+        cmg_size p = C->indptr[i];
+        cmg_size q = B->indptr[i];
+        while (!skip[i] && (p < C->indptr[i + 1] || q < B->indptr[i + 1])) {
+            const cmg_index jc = p < C->indptr[i + 1] ? C->indices[p] : INT32_MAX;
+            const cmg_index jb = q < B->indptr[i + 1] ? B->indices[q] : INT32_MAX;
+            const cmg_index j = jc < jb ? jc : jb;
+            const double c = jc == j ? C->values[p++] : 0;
+            const double b = jb == j ? B->values[q++] : 0;
+            sums[0] += skip[j] ? 0 : (c - b) * (c - b);
+            sums[1] += skip[j] ? 0 : b * b;
+        }
+    }
+}
+
+/* ||R A P - A_c||_F / ||A_c||_F */
+static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect)
+{
+    cmg_context *ctx = h->ctx;
+    const cmg_csr A = cmgi_csr_view(&h->level[l].A);
+    const cmg_csr P = cmgi_csr_view(&h->level[l].P);
+    const cmg_csr B = cmgi_csr_view(&h->level[l + 1].A);
+    cmgi_csr R = {0};
+    cmgi_csr AP = {0};
+    cmgi_csr C = {0};
+    cmgi_csr sorted = {0};
+    bool *skip = NULL;
+    cmg_status status = CMG_OK;
+    if (h->level[l].R.indptr == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &P, &R));
+    }
+    const cmg_csr restriction = cmgi_csr_view(R.indptr != NULL ? &R : &h->level[l].R);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &A, &P, &AP));
+    const cmg_csr product = cmgi_csr_view(&AP);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &restriction, &product, &C));
+    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B, &sorted));
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
+    for (cmg_size i = 0; i < B.rows; ++i) {
+        skip[i] = is_dirichlet_row(&B, i);
+    }
+    double sums[2] = {0, 0};
+    compare_squares(&C, &sorted, skip, sums);
+    *defect = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);
+done:
+    cmgi_csr_free(ctx, &R);
+    cmgi_csr_free(ctx, &AP);
+    cmgi_csr_free(ctx, &C);
+    cmgi_csr_free(ctx, &sorted);
+    cmgi_free(ctx, skip);
+    return status;
+}
+
+static size_t csr_bytes(const cmgi_csr *M)
+{
+    if (M->indptr == NULL) {
+        return 0;
+    }
+    return (size_t)(M->rows + 1) * sizeof *M->indptr +
+           (size_t)M->indptr[M->rows] * (sizeof *M->indices + sizeof *M->values);
+}
+
+cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin, cmg_level_info *info)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level, h->levels - 1);
+    const cmgi_stored_level *stored = &h->level[level];
+    CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
+    const cmg_csr A = cmgi_csr_view(&stored->A);
+    bool *dirichlet = NULL;
+    cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *dirichlet, &dirichlet));
+    count_rows(&A, dirichlet, &made);
+    CMGI_TRY_GOTO(done, measure_asymmetry(ctx, &A, dirichlet, &made));
+    made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;
+    made.bytes = csr_bytes(&stored->A) + csr_bytes(&stored->P) + csr_bytes(&stored->R) + csr_bytes(&stored->inverse);
+    for (int s = 0; s < stored->smoothers; ++s) {
+        for (int k = 0; k < stored->smoother[s]->factors; ++k) {
+            made.bytes += csr_bytes(&stored->smoother[s]->factor[k]);
+        }
+    }
+    if (galerkin && stored->P.indptr != NULL && h->level[level + 1].A.indptr != NULL) {
+        CMGI_TRY_GOTO(done, measure_galerkin(h, level, &made.galerkin_defect));
+    }
+    *info = made;
+done:
+    cmgi_free(ctx, dirichlet);
+    return status;
+}
