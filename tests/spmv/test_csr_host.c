@@ -1,0 +1,158 @@
+/* CSR on the host against dense arithmetic: transpose, sort, renumber, multiply. */
+#include "suite.h"
+
+static double *dense(const cmgi_csr *A)
+{
+    double *d = calloc((size_t)(A->rows * A->cols) + 1, sizeof *d);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            d[i * A->cols + A->indices[k]] += A->values[k];
+        }
+    }
+    return d;
+}
+
+static bool rows_ascend(const cmgi_csr *A)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            if (A->indices[k] <= A->indices[k - 1]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void transpose_swaps_indices(void)
+{
+    for (int s = 0; s < SUITE - 1; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        cmgi_csr T = {0};
+        const cmg_csr view = cmgi_csr_view(&A);
+        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+        double *a = dense(&A);
+        double *t = dense(&T);
+        double worst = 0;
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            for (cmg_size j = 0; j < A.cols; ++j) {
+                worst = fmax(worst, fabs(a[i * A.cols + j] - t[j * A.rows + i]));
+            }
+        }
+        CHECK(worst == 0);
+        CHECK(rows_ascend(&T));
+        free(a);
+        free(t);
+        cmgi_csr_free(ctx, &A);
+        cmgi_csr_free(ctx, &T);
+    }
+}
+
+static void sort_keeps_the_matrix(void)
+{
+    for (int s = 0; s < SUITE - 1; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        double *before = dense(&A);
+        CHECK_OK(cmgi_csr_sort(ctx, &A));
+        double *after = dense(&A);
+        CHECK(rows_ascend(&A));
+        CHECK(memcmp(before, after, (size_t)(A.rows * A.cols) * sizeof *after) == 0);
+        free(before);
+        free(after);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+static void permute_renumbers_rows_and_columns(void)
+{
+    cmgi_csr A = suite_make(&suite[12]);
+    const cmg_size n = A.rows;
+    cmg_index *perm = malloc((size_t)n * sizeof *perm);
+    for (cmg_size k = 0; k < n; ++k) {
+        perm[k] = (cmg_index)((k * 5 + 3) % n); /* n = 257 is prime */
+    }
+    cmgi_csr B = {0};
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmgi_csr_permute(ctx, &view, perm, perm, true, &B));
+    double *a = dense(&A);
+    double *b = dense(&B);
+    bool equal = true;
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < n; ++j) {
+            equal = equal && b[i * n + j] == a[(cmg_size)perm[i] * n + perm[j]];
+        }
+    }
+    CHECK(equal);
+    CHECK(rows_ascend(&B));
+    free(perm);
+    free(a);
+    free(b);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &B);
+}
+
+static void product_matches_dense(void)
+{
+    cmgi_csr A = suite_make(&suite[14]); /* 65 x 700 */
+    cmgi_csr B = suite_make(&suite[15]); /* 700 x 65 */
+    cmgi_csr C = {0};
+    const cmg_csr va = cmgi_csr_view(&A);
+    const cmg_csr vb = cmgi_csr_view(&B);
+    CHECK_OK(cmgi_csr_multiply(ctx, &va, &vb, &C));
+    double *a = dense(&A);
+    double *b = dense(&B);
+    double *c = dense(&C);
+    double worst = 0;
+    for (cmg_size i = 0; i < 65; ++i) {
+        for (cmg_size j = 0; j < 65; ++j) {
+            double sum = 0;
+            for (cmg_size k = 0; k < 700; ++k) {
+                sum += a[i * 700 + k] * b[k * 65 + j];
+            }
+            worst = fmax(worst, fabs(sum - c[i * 65 + j]));
+        }
+    }
+    CHECK_NEAR(worst, 0, 1e-13);
+    CHECK(rows_ascend(&C));
+    cmgi_csr D = {0};
+    CHECK_STATUS(cmgi_csr_multiply(ctx, &va, &va, &D), CMG_ERR_SHAPE);
+    free(a);
+    free(b);
+    free(c);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &B);
+    cmgi_csr_free(ctx, &C);
+}
+
+static void broken_structure_is_named(void)
+{
+    const cmg_size falling[] = {0, 2, 1};
+    const cmg_size offset[] = {1, 2, 2};
+    const cmg_size fine[] = {0, 1, 2};
+    const cmg_index indices[] = {0, 1};
+    const cmg_index negative[] = {0, -1};
+    const double values[] = {1, 2};
+    cmg_csr A = {2, 2, falling, indices, values};
+    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+    A.indptr = offset;
+    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+    A.indptr = fine;
+    CHECK_OK(cmgi_csr_check(ctx, "A", &A));
+    A.indices = negative;
+    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+    CHECK(strstr(cmg_context_message(ctx), "row 1") != NULL);
+    A.indices = indices;
+    A.rows = -1;
+    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(transpose_swaps_indices);
+    RUN(sort_keeps_the_matrix);
+    RUN(permute_renumbers_rows_and_columns);
+    RUN(product_matches_dense);
+    RUN(broken_structure_is_named);
+    return TEST_END();
+}

@@ -1,0 +1,355 @@
+/*
+ * Contract of the formats: every format and parameter, over every matrix of the suite, with every
+ * write-back, equals a plain loop over the CSR; the renumbered ones in their numbering.
+ */
+#include "core/vector.h"
+#include "spmv/matrix.h"
+#include "suite.h"
+
+typedef struct variant {
+    cmg_format format;
+    int t;
+    int warp;
+    int threshold;
+} variant;
+
+static const variant variants[] = {
+    {CMG_FORMAT_AUTO, 0, 0, 0},  {CMG_FORMAT_CSR, 0, 0, 0},   {CMG_FORMAT_ELLPACK, 0, 0, 0},
+    {CMG_FORMAT_ELLR, 0, 0, 0},  {CMG_FORMAT_ELLT, 1, 0, 0},  {CMG_FORMAT_ELLT, 2, 0, 0},
+    {CMG_FORMAT_ELLT, 4, 0, 0},  {CMG_FORMAT_ELLT, 8, 0, 0},  {CMG_FORMAT_ELLT, 16, 0, 0},
+    {CMG_FORMAT_ELLT, 32, 0, 0}, {CMG_FORMAT_SELL, 0, 4, 0},  {CMG_FORMAT_SELL, 0, 16, 0},
+    {CMG_FORMAT_SELL, 0, 32, 0}, {CMG_FORMAT_SELL, 0, 64, 0}, {CMG_FORMAT_K1, 0, 32, 0},
+    {CMG_FORMAT_K1R, 0, 8, 0},   {CMG_FORMAT_K1RS, 0, 32, 0}, {CMG_FORMAT_K2, 0, 32, 4},
+    {CMG_FORMAT_K2, 0, 8, 0},    {CMG_FORMAT_K2R, 0, 32, 2},  {CMG_FORMAT_K2RS, 0, 32, 1},
+    {CMG_FORMAT_DENSE, 0, 0, 0}, {CMG_FORMAT_DIAGONAL, 0, 0, 0},
+};
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
+
+/* Data of one comparison, all in the numbering of the matrix's products. */
+typedef struct comparison {
+    const cmgi_csr *A;
+    cmg_matrix *M;
+    cmg_precision precision;
+    double *x;
+    double *b;
+    double *c;
+    double *d;
+    double *sum;       /* A x by plain loops */
+    double *magnitude; /* sum of |a_ij x_j| */
+    const char *name;
+} comparison;
+
+static cmg_vector *device_vector(cmg_size n, cmg_precision precision, const double *values)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    return v;
+}
+
+/* A renumbered matrix takes x[perm] and gives y[perm]. */
+static double *renumbered(const double *v, cmg_size n, const cmg_index *perm)
+{
+    double *out = malloc(((size_t)n + 1) * sizeof *out);
+    for (cmg_size k = 0; k < n; ++k) {
+        out[k] = v[perm != NULL ? perm[k] : k];
+    }
+    return out;
+}
+
+static double expected_value(const comparison *t, int kind, cmg_size i)
+{
+    switch (kind) {
+    case CMGI_WB_AXPBY:
+        return 0.5 * t->sum[i] - 2 * t->c[i];
+    case CMGI_WB_RESIDUAL:
+        return t->b[i] - t->sum[i];
+    case CMGI_WB_JACOBI:
+        return t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
+    default:
+        return t->sum[i];
+    }
+}
+
+static void compare(const comparison *t, int kind)
+{
+    const cmg_size n = t->A->rows;
+    const double eps = t->precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
+    const cmg_index *perm = cmg_matrix_permutation(t->M);
+    double *px = renumbered(t->x, t->A->cols, perm);
+    double *pb = renumbered(t->b, n, perm);
+    double *pc = renumbered(t->c, n, perm);
+    double *pd = renumbered(t->d, n, perm);
+    cmg_vector *x = device_vector(t->A->cols, t->precision, px);
+    cmg_vector *b = device_vector(n, t->precision, pb);
+    cmg_vector *d = device_vector(n, t->precision, pd);
+    cmg_vector *y = device_vector(n, t->precision, pc);
+    if (kind == CMGI_WB_APPLY) {
+        CHECK_OK(cmg_matrix_apply(t->M, x, y));
+    } else if (kind == CMGI_WB_AXPBY) {
+        CHECK_OK(cmg_matrix_axpby(t->M, 0.5, x, -2.0, y));
+    } else if (kind == CMGI_WB_RESIDUAL) {
+        CHECK_OK(cmg_matrix_residual(t->M, x, b, y));
+    } else {
+        CHECK_OK(cmg_matrix_jacobi(t->M, 0.7, d, b, x, y));
+    }
+    double *out = malloc(((size_t)n + 1) * sizeof *out);
+    CHECK_OK(cmg_vector_get(y, out));
+    double worst = 0; /* error over its bound: each of at most 400 products rounds once, the sum too */
+    for (cmg_size k = 0; k < n; ++k) {
+        const cmg_size i = perm != NULL ? perm[k] : k;
+        const double bound = eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
+        worst = fmax(worst, fabs(out[k] - expected_value(t, kind, i)) / bound);
+    }
+    CHECK(worst <= 1);
+    if (!(worst <= 1)) {
+        printf("   %s, format %s, write-back %d, precision %d: %.3g times the bound\n", t->name,
+               cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision, worst);
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&d);
+    cmg_vector_destroy(&y);
+    free(px);
+    free(pb);
+    free(pc);
+    free(pd);
+    free(out);
+}
+
+static void fill_comparison(comparison *t)
+{
+    t->x = suite_vector(t->A->cols, 3);
+    t->b = suite_vector(t->A->rows, 4);
+    t->c = suite_vector(t->A->rows, 5);
+    t->d = suite_vector(t->A->rows, 6);
+    t->sum = calloc((size_t)t->A->rows + 1, sizeof(double));
+    t->magnitude = calloc((size_t)t->A->rows + 1, sizeof(double));
+    suite_multiply(t->A, t->x, t->sum, t->magnitude);
+}
+
+static void clear_comparison(comparison *t)
+{
+    free(t->x);
+    free(t->b);
+    free(t->c);
+    free(t->d);
+    free(t->sum);
+    free(t->magnitude);
+}
+
+static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
+{
+    const cmgi_format *format = cmgi_format_find(v->format);
+    if (format != NULL && format->renumbers && A->rows != A->cols) {
+        return false;
+    }
+    if (v->format == CMG_FORMAT_DENSE && A->rows > 2000) {
+        return false;
+    }
+    return v->format != CMG_FORMAT_DIAGONAL || diagonal;
+}
+
+/* One matrix through every format, precision and write-back; values updated in between. */
+static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
+{
+    for (int v = 0; v < VARIANTS; ++v) {
+        if (!applies(&variants[v], given, diagonal)) {
+            continue;
+        }
+        for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+            cmgi_csr A = {0};
+            cmg_csr view = cmgi_csr_view(given);
+            CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
+            view = cmgi_csr_view(&A);
+            cmg_matrix_options options;
+            cmg_matrix_options_default(&options);
+            options.format = variants[v].format;
+            options.t = variants[v].t;
+            options.warp = variants[v].warp;
+            options.threshold = variants[v].threshold;
+            options.precision = (cmg_precision)p;
+            options.keep_map = true;
+            comparison t = {.A = &A, .precision = (cmg_precision)p, .name = name};
+            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &t.M));
+            fill_comparison(&t);
+            for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
+                if (kind != CMGI_WB_JACOBI || A.rows == A.cols) {
+                    compare(&t, kind);
+                }
+            }
+            clear_comparison(&t);
+            for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+                A.values[k] = 1 / (1.5 + A.values[k]);
+            }
+            CHECK_OK(cmg_matrix_update(t.M, A.values));
+            fill_comparison(&t);
+            compare(&t, CMGI_WB_APPLY);
+            clear_comparison(&t);
+            cmg_matrix_info info;
+            CHECK_OK(cmg_matrix_get_info(t.M, &info));
+            CHECK(info.rows == A.rows && info.cols == A.cols && info.nnz == A.indptr[A.rows]);
+            CHECK(info.stored >= 0 && (info.format == CMG_FORMAT_DIAGONAL || info.stored >= info.nnz));
+            CHECK(info.traffic >= info.bytes + (size_t)A.rows * (p == CMG_FP64 ? 8U : 4U));
+            cmg_matrix_destroy(&t.M);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+}
+
+static void every_format_multiplies_the_suite(void)
+{
+    for (int s = 0; s < SUITE; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        check_matrix(suite[s].name, &A, suite[s].kind == 5);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Slices of two lanes over a matrix of four rows, laid out by hand as in slices.h. */
+static void sell_of_four_rows_by_hand(void)
+{
+    const cmg_size indptr[] = {0, 2, 3, 3, 5};
+    const cmg_index indices[] = {0, 2, 1, 0, 3};
+    const double values[] = {1, 2, 3, 4, 5};
+    const cmg_csr csr = {4, 4, indptr, indices, values};
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_SELL;
+    options.warp = 4;
+    cmg_matrix *A = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
+    const double expected[] = {1, 3, 0, 4, 2, 0, 0, 5};
+    double stored[8] = {0};
+    CHECK(A->stored == 8);
+    CHECK_OK(cmgi_to_host(ctx, stored, A->values, sizeof stored));
+    for (int k = 0; k < 8; ++k) {
+        CHECK(stored[k] == expected[k]);
+    }
+    cmg_matrix_destroy(&A);
+}
+
+static void wrong_arguments_are_refused(void)
+{
+    const cmg_size indptr[] = {0, 1, 2};
+    const cmg_index indices[] = {0, 1};
+    const cmg_index twice[] = {1, 1};
+    const cmg_size pair[] = {0, 2, 2};
+    const cmg_index outside[] = {0, 2};
+    const double values[] = {1, 2};
+    cmg_csr csr = {2, 2, indptr, indices, values};
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    cmg_matrix *A = NULL;
+    options.t = 3;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
+    options.t = 0;
+    options.format = (cmg_format)99;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
+    options.format = CMG_FORMAT_CSR;
+    csr.indices = outside;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    csr.indices = twice;
+    csr.indptr = pair;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    csr = (cmg_csr){2, 3, indptr, indices, values};
+    options.format = CMG_FORMAT_K1R;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    options.format = CMG_FORMAT_DIAGONAL;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    CHECK(A == NULL);
+    options.format = CMG_FORMAT_CSR;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
+    CHECK_STATUS(cmg_matrix_update(A, values), CMG_ERR_STATE);
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
+    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_matrix_apply(A, NULL, y), CMG_ERR_ARG);
+    cmg_vector_destroy(&y);
+    CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP32, &y));
+    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_ARG);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_matrix_destroy(&A);
+}
+
+static void products_repeat_bitwise(void)
+{
+    cmgi_csr A = suite_make(&suite[SUITE - 1]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    double *host = suite_vector(A.cols, 8);
+    double *first = malloc((size_t)A.rows * sizeof *first);
+    double *again = malloc((size_t)A.rows * sizeof *again);
+    cmg_vector *x = device_vector(A.cols, CMG_FP64, host);
+    cmg_vector *y = NULL;
+    CHECK_OK(cmg_vector_create(ctx, A.rows, CMG_FP64, &y));
+    for (int v = 0; v < VARIANTS; ++v) {
+        if (!applies(&variants[v], &A, false)) {
+            continue;
+        }
+        cmg_matrix_options options;
+        cmg_matrix_options_default(&options);
+        options.format = variants[v].format;
+        options.t = variants[v].t;
+        cmg_matrix *M = NULL;
+        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+        CHECK_OK(cmg_matrix_apply(M, x, y));
+        CHECK_OK(cmg_vector_get(y, first));
+        CHECK_OK(cmg_matrix_apply(M, x, y));
+        CHECK_OK(cmg_vector_get(y, again));
+        CHECK(memcmp(first, again, (size_t)A.rows * sizeof *first) == 0);
+        cmg_matrix_destroy(&M);
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    free(host);
+    free(first);
+    free(again);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Every allocation of every format fails once: a status, and nothing is left behind. */
+static void allocation_failures_leave_nothing(void)
+{
+    cmgi_csr A = suite_make(&suite[11]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    for (int v = 0; v < VARIANTS; ++v) {
+        cmg_matrix_options options;
+        cmg_matrix_options_default(&options);
+        options.format = variants[v].format;
+        options.keep_map = true;
+        if (options.format == CMG_FORMAT_DIAGONAL) {
+            continue;
+        }
+        bool done = false;
+        for (long n = 0; n < 100 && !done; ++n) {
+            size_t before[2];
+            size_t after[2];
+            cmg_matrix *M = NULL;
+            cmg_context_memory(ctx, before, NULL);
+            cmgi_context_fail_after(ctx, n);
+            const cmg_status status = cmg_matrix_create_csr(ctx, &view, &options, &M);
+            cmgi_context_fail_after(ctx, -1);
+            done = status == CMG_OK;
+            CHECK(done || status == CMG_ERR_MEMORY);
+            cmg_matrix_destroy(&M);
+            cmg_context_memory(ctx, after, NULL);
+            CHECK(before[0] == after[0] && before[1] == after[1]);
+        }
+        CHECK(done);
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(sell_of_four_rows_by_hand);
+    RUN(every_format_multiplies_the_suite);
+    RUN(wrong_arguments_are_refused);
+    RUN(products_repeat_bitwise);
+    RUN(allocation_failures_leave_nothing);
+    return TEST_END();
+}
