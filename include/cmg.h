@@ -424,8 +424,8 @@ typedef struct cmg_solver_options {
     cmg_coarse coarse;       /**< default AUTO */
     cmg_size coarse_limit;   /**< largest coarse matrix inverted densely under AUTO, default 4096 */
     int coarse_steps;        /**< smoothing steps under CMG_COARSE_SMOOTHER, default 8 */
-    cmg_size collapse; /**< levels of at most this many rows become one dense operator, -1 = chosen
-                          (default), 0 = none */
+    cmg_size collapse; /**< levels of at most this many rows become one dense operator, the matrix
+                          of their cycle; -1 = chosen (default), 0 = none; never in F-cycles */
     bool fuse;         /**< run the passes over the step list, default true */
     bool fuse_restriction; /**< form R A at set-up and restrict with R b - (R A) x where that moves
                               fewer bytes, default false: the product costs set-up time */

@@ -42,7 +42,7 @@ static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_le
         count += identity[i];
     }
     level->dirichlet = count;
-    /* A diagonal matrix has nothing but such rows and needs no treatment. */
+    /* In a diagonal matrix every row looks like one; cmgi_level_transfer tells by the finer level. */
     if (count == 0 || count == A->rows) {
         cmgi_free(ctx, identity);
         identity = NULL;
@@ -129,8 +129,29 @@ static cmg_status place_product(cmg_context *ctx, const cmgi_csr *R, const cmg_c
     return status;
 }
 
+/*
+ * Identity rows of a coarse matrix that is diagonal, say with one inner node: those whose unknown a
+ * fine identity row takes over, that is, where P has a row with the one entry (i, j).
+ */
+static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const cmgi_level *fine, cmgi_level *coarse)
+{
+    if (fine->identity == NULL || coarse->identity != NULL || coarse->dirichlet != coarse->rows) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, coarse->rows, sizeof *coarse->identity, &coarse->identity));
+    coarse->dirichlet = 0;
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        const cmg_size k = P->indptr[i];
+        if (fine->identity[i] && P->indptr[i + 1] - k == 1 && !coarse->identity[P->indices[k]]) {
+            coarse->identity[P->indices[k]] = true;
+            ++coarse->dirichlet;
+        }
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *fine, const cmgi_level *coarse)
+                               cmgi_level *fine, cmgi_level *coarse)
 {
     const cmg_matrix_options format = plain_format(&options->matrix);
     cmg_csr view;
@@ -138,6 +159,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, const 
     cmgi_csr R = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
+    CMGI_TRY(identity_from_finer(ctx, &view, fine, coarse));
     CMGI_TRY(cmgi_csr_copy(ctx, &view, &P));
     zero_marked(ctx, &P, fine->identity, coarse->identity);
     if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &view) == CMG_OK) {

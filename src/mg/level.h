@@ -33,7 +33,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l, const cm
                              cmgi_level *level);
 /* P and R between a level and the next coarser one, and R A when asked for. */
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *fine, const cmgi_level *coarse);
+                               cmgi_level *fine, cmgi_level *coarse);
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
                                cmgi_level *level);
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level);

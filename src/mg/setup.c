@@ -153,6 +153,9 @@ static int collapse_from(const cmg_solver *s, int total)
     const cmg_size chosen = cmgi_on_cuda(s->ctx) ? 1024 : 128;
     const cmg_size limit = s->options.collapse >= 0 ? s->options.collapse : chosen;
     int first = total - 1;
+    if (s->options.cycle == CMG_CYCLE_F) {
+        return first; /* its levels are visited by an F- and by a V-cycle: no single operator is both */
+    }
     while (first > 1 && s->level[first - 1].rows <= limit) {
         --first;
     }

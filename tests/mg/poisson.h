@@ -1,0 +1,123 @@
+/* Q1 Poisson hierarchies on the unit square, made with plain loops. */
+#pragma once
+#include "spmv/csr_host.h"
+#include "test.h"
+
+enum { POISSON_IDENTITY = 1, POISSON_COLUMNS = 2, POISSON_NEUMANN = 4 };
+
+typedef struct triplet_list {
+    cmg_size rows;
+    cmg_size cols;
+    double *dense; /* rows x cols while it is collected: these are small */
+    bool *there;
+} triplet_list;
+
+static inline triplet_list triplets(cmg_size rows, cmg_size cols)
+{
+    return (triplet_list){rows, cols, calloc((size_t)(rows * cols) + 1, sizeof(double)),
+                          calloc((size_t)(rows * cols) + 1, sizeof(bool))};
+}
+
+static inline void triplet_add(triplet_list *t, cmg_size i, cmg_size j, double v)
+{
+    t->dense[i * t->cols + j] += v;
+    t->there[i * t->cols + j] = true;
+}
+
+static inline cmgi_csr triplet_csr(triplet_list *t)
+{
+    cmg_size nnz = 0;
+    for (cmg_size k = 0; k < t->rows * t->cols; ++k) {
+        nnz += t->there[k];
+    }
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, t->rows, t->cols, nnz, &A));
+    cmg_size at = 0;
+    for (cmg_size i = 0; i < t->rows; ++i) {
+        A.indptr[i] = at;
+        for (cmg_size j = 0; j < t->cols; ++j) {
+            if (t->there[i * t->cols + j]) {
+                A.indices[at] = (cmg_index)j;
+                A.values[at++] = t->dense[i * t->cols + j];
+            }
+        }
+    }
+    A.indptr[t->rows] = at;
+    free(t->dense);
+    free(t->there);
+    return A;
+}
+
+static inline bool on_boundary(int n, int i, int j)
+{
+    return i == 0 || j == 0 || i == n || j == n;
+}
+
+/* Stiffness matrix of n x n cells, all (n+1)^2 nodes, by its 9-point stencil per element. */
+static inline cmgi_csr poisson_matrix(int n, int flags)
+{
+    static const double K[4][4] = {{4, -1, -1, -2}, {-1, 4, -2, -1}, {-1, -2, 4, -1}, {-2, -1, -1, 4}};
+    const int m = n + 1;
+    triplet_list t = triplets((cmg_size)m * m, (cmg_size)m * m);
+    for (int e = 0; e < n * n; ++e) {
+        for (int a = 0; a < 4; ++a) {
+            for (int b = 0; b < 4; ++b) {
+                const int ia = e % n + a % 2;
+                const int ja = e / n + a / 2;
+                const int ib = e % n + b % 2;
+                const int jb = e / n + b / 2;
+                const bool row_free = !on_boundary(n, ia, ja) || (flags & POISSON_NEUMANN) != 0;
+                const bool col_free =
+                    !on_boundary(n, ib, jb) || (flags & (POISSON_NEUMANN | POISSON_COLUMNS)) != 0;
+                if (row_free && col_free) {
+                    triplet_add(&t, ja * m + ia, jb * m + ib, K[a][b] / 6);
+                }
+            }
+        }
+    }
+    for (int k = 0; k < m * m && (flags & POISSON_NEUMANN) == 0; ++k) {
+        if (on_boundary(n, k % m, k / m)) {
+            triplet_add(&t, k, k, 1);
+        }
+    }
+    return triplet_csr(&t);
+}
+
+/* Bilinear interpolation from n/2 x n/2 cells to n x n. */
+static inline cmgi_csr poisson_prolongation(int n)
+{
+    const int m = n + 1;
+    const int c = n / 2 + 1;
+    triplet_list t = triplets((cmg_size)m * m, (cmg_size)c * c);
+    for (int j = 0; j < m; ++j) {
+        for (int i = 0; i < m; ++i) {
+            for (int b = 0; b <= j % 2; ++b) {
+                for (int a = 0; a <= i % 2; ++a) {
+                    triplet_add(&t, j * m + i, (j / 2 + b) * c + i / 2 + a,
+                                (i % 2 ? 0.5 : 1) * (j % 2 ? 0.5 : 1));
+                }
+            }
+        }
+    }
+    return triplet_csr(&t);
+}
+
+/* Levels of n, n/2, ... cells a side. */
+static inline cmg_hierarchy *poisson(int n, int levels, int flags)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    for (int l = 0; l < levels; ++l) {
+        cmgi_csr A = poisson_matrix(n >> l, flags);
+        const cmg_csr a = cmgi_csr_view(&A);
+        CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &a));
+        cmgi_csr_free(ctx, &A);
+        if (l + 1 < levels) {
+            cmgi_csr P = poisson_prolongation(n >> l);
+            const cmg_csr p = cmgi_csr_view(&P);
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &p));
+            cmgi_csr_free(ctx, &P);
+        }
+    }
+    return h;
+}

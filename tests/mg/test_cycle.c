@@ -1,0 +1,392 @@
+/*
+ * The compiled step list against a plain recursive cycle written with loops: V, W, F and nested
+ * iteration, all passes on and off, all formats, both precisions.
+ */
+#include "core/memory.h"
+#include "core/random.h"
+#include "mg/solver.h"
+#include "poisson.h"
+
+enum { LEVELS = 5, CELLS = 32 };
+
+/* ------------------------------------------------------------------ the plain cycle */
+
+typedef struct plain {
+    cmg_csr A[LEVELS];
+    cmg_csr P[LEVELS];
+    double omega;
+    int pre;
+    int post;
+    bool zero_boundary;
+    bool smooth_coarsest;
+    cmg_csr *factor; /* LEVELS x 2 smoother factors, NULL = Jacobi */
+    double *inverse; /* of the coarsest matrix, dense */
+} plain;
+
+static double *zeros(cmg_size n)
+{
+    return calloc((size_t)n + 1, sizeof(double));
+}
+
+static void residual(const cmg_csr *A, const double *b, const double *x, double *r)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double s = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            s += A->values[k] * x[A->indices[k]];
+        }
+        r[i] = b[i] - s;
+    }
+}
+
+static void multiply(const cmg_csr *A, const double *x, double *y)
+{
+    double *zero = zeros(A->rows);
+    residual(A, zero, x, y);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        y[i] = -y[i];
+    }
+    free(zero);
+}
+
+static double diagonal(const cmg_csr *A, cmg_size i)
+{
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            return A->values[k];
+        }
+    }
+    return 0;
+}
+
+static void smooth(const plain *p, int l, const double *b, double *x, int steps)
+{
+    const cmg_csr *A = &p->A[l];
+    double *r = zeros(A->rows);
+    double *t = zeros(A->rows);
+    for (int s = 0; s < steps; ++s) {
+        residual(A, b, x, r);
+        if (p->factor != NULL) {
+            multiply(&p->factor[2 * l], r, t);
+            multiply(&p->factor[2 * l + 1], t, r);
+        }
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            x[i] += p->omega * (p->factor != NULL ? r[i] : r[i] / diagonal(A, i));
+        }
+    }
+    free(r);
+    free(t);
+}
+
+/* The boundary of level l has n+1 nodes a side. */
+static bool zeroed(const plain *p, int l, cmg_size k)
+{
+    const int n = CELLS >> l;
+    return p->zero_boundary && on_boundary(n, (int)(k % (n + 1)), (int)(k / (n + 1)));
+}
+
+static void restrict_to(const plain *p, int l, const double *r, double *c)
+{
+    const cmg_csr *P = &p->P[l];
+    for (cmg_size j = 0; j < P->cols; ++j) {
+        c[j] = 0;
+    }
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
+            if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
+                c[P->indices[k]] += P->values[k] * r[i];
+            }
+        }
+    }
+}
+
+static void prolong_add(const plain *p, int l, const double *c, double *x)
+{
+    const cmg_csr *P = &p->P[l];
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
+            if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
+                x[i] += P->values[k] * c[P->indices[k]];
+            }
+        }
+    }
+}
+
+static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, double *x)
+{
+    const cmg_size n = p->A[l].rows;
+    if (l == LEVELS - 1) {
+        if (p->smooth_coarsest) {
+            smooth(p, l, b, x, 8);
+            return;
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            x[i] = 0;
+            for (cmg_size j = 0; j < n; ++j) {
+                x[i] += p->inverse[i * n + j] * b[j];
+            }
+        }
+        return;
+    }
+    smooth(p, l, b, x, p->pre);
+    double *r = zeros(n);
+    double *bc = zeros(p->A[l + 1].rows);
+    double *xc = zeros(p->A[l + 1].rows);
+    residual(&p->A[l], b, x, r);
+    restrict_to(p, l, r, bc);
+    cycle(p, shape, l + 1, bc, xc);
+    if (shape == CMG_CYCLE_W) {
+        cycle(p, CMG_CYCLE_W, l + 1, bc, xc);
+    } else if (shape == CMG_CYCLE_F) {
+        cycle(p, CMG_CYCLE_V, l + 1, bc, xc);
+    }
+    prolong_add(p, l, xc, x);
+    smooth(p, l, b, x, p->post);
+    free(r);
+    free(bc);
+    free(xc);
+}
+
+/* Nested iteration: restrict b to the coarsest level, solve, interpolate up, one cycle a level. */
+static void nested(const plain *p, cmg_cycle shape, int l, const double *b, double *x)
+{
+    if (l < LEVELS - 1) {
+        double *bc = zeros(p->A[l + 1].rows);
+        double *xc = zeros(p->A[l + 1].rows);
+        restrict_to(p, l, b, bc);
+        nested(p, shape, l + 1, bc, xc);
+        prolong_add(p, l, xc, x);
+        free(bc);
+        free(xc);
+    }
+    cycle(p, shape, l, b, x);
+}
+
+static void invert(const cmg_csr *A, double *X)
+{
+    const cmg_size n = A->rows;
+    double *W = zeros(n * n);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            W[i * n + A->indices[k]] = A->values[k];
+        }
+        X[i * n + i] = 1;
+    }
+    for (cmg_size p = 0; p < n; ++p) { /* diagonally dominant: no pivoting */
+        const double pivot = W[p * n + p];
+        for (cmg_size j = 0; j < n; ++j) {
+            W[p * n + j] /= pivot;
+            X[p * n + j] /= pivot;
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            const double f = i != p ? W[i * n + p] : 0;
+            for (cmg_size j = 0; j < n && f != 0; ++j) {
+                W[i * n + j] -= f * W[p * n + j];
+                X[i * n + j] -= f * X[p * n + j];
+            }
+        }
+    }
+    free(W);
+}
+
+static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
+{
+    plain p = {.omega = o->omega,
+               .pre = o->pre,
+               .post = o->post,
+               .zero_boundary = o->dirichlet == CMG_DIRICHLET_ZERO,
+               .smooth_coarsest = o->coarse == CMG_COARSE_SMOOTHER};
+    for (int l = 0; l < LEVELS; ++l) {
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A[l]));
+        if (l + 1 < LEVELS) {
+            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P[l]));
+        }
+    }
+    p.inverse = zeros(p.A[LEVELS - 1].rows * p.A[LEVELS - 1].rows);
+    invert(&p.A[LEVELS - 1], p.inverse);
+    return p;
+}
+
+/* ------------------------------------------------------------------ comparison */
+
+static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *factor, double tolerance, const char *what)
+{
+    plain p = plain_make(h, o);
+    p.factor = factor;
+    const cmg_size n = p.A[0].rows;
+    double *b = zeros(n);
+    double *x = zeros(n);
+    double *z = zeros(n);
+    uint64_t seed = 5;
+    double norm = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    if (o->fmg) {
+        nested(&p, o->cycle, 0, b, x);
+    } else {
+        cycle(&p, o->cycle, 0, b, x);
+    }
+    cmg_solver *s = NULL;
+    cmg_vector *r = NULL;
+    cmg_vector *out = NULL;
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &r));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &out));
+    CHECK_OK(cmg_vector_set(r, b));
+    if (o->fmg) {
+        CHECK_OK(cmgi_cycle_run(s->fmg, cmg_vector_data(r), cmg_vector_data(out)));
+    } else {
+        CHECK_OK(cmg_solver_precondition(s, r, out));
+    }
+    CHECK_OK(cmg_vector_get(out, z));
+    double worst = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = fmax(worst, fabs(z[i] - x[i]));
+        norm = fmax(norm, fabs(x[i]));
+    }
+    CHECK(worst <= tolerance * norm);
+    if (!(worst <= tolerance * norm)) {
+        printf("   %s: differs by %.3g of %.3g\n", what, worst, norm);
+    }
+    cmg_vector_destroy(&r);
+    cmg_vector_destroy(&out);
+    cmg_solver_destroy(&s);
+    free(p.inverse);
+    free(b);
+    free(x);
+    free(z);
+}
+
+static cmg_solver_options base_options(void)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    o.omega = 0.7;
+    o.collapse = 0;
+    return o;
+}
+
+static void shapes_and_steps_match_the_recursion(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
+        for (int steps = 0; steps < 9; ++steps) {
+            for (int pass = 0; pass < 4; ++pass) {
+                cmg_solver_options o = base_options();
+                o.cycle = (cmg_cycle)shape;
+                o.pre = steps % 3;
+                o.post = steps / 3;
+                o.fuse = pass != 0;
+                o.fuse_restriction = pass == 2;
+                o.collapse = pass == 3 ? -1 : 0;
+                o.dirichlet = steps % 2 ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
+                compare(h, &o, NULL, 1e-12, "shape and steps");
+            }
+        }
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+static void nested_iteration_matches_the_recursion(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
+        cmg_solver_options o = base_options();
+        o.cycle = (cmg_cycle)shape;
+        o.fmg = true;
+        compare(h, &o, NULL, 1e-12, "nested iteration");
+        o.coarse = CMG_COARSE_SMOOTHER;
+        compare(h, &o, NULL, 1e-12, "nested iteration, smoothed");
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+static void formats_and_precisions_match_the_recursion(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_K2RS; ++f) {
+        cmg_solver_options o = base_options();
+        o.matrix.format = (cmg_format)f;
+        o.pre = 2;
+        compare(h, &o, NULL, 1e-12, cmg_enum_name("format", f));
+        o.fuse_restriction = true;
+        o.collapse = 100;
+        compare(h, &o, NULL, 1e-12, cmg_enum_name("format", f));
+        o.precision = CMG_FP32;
+        compare(h, &o, NULL, 2e-5, cmg_enum_name("format", f));
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Two factors, neither of them diagonal nor symmetric. */
+static void factored_smoothers_match_the_recursion(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    cmg_csr factor[2 * LEVELS];
+    for (int l = 0; l < LEVELS; ++l) {
+        for (int k = 0; k < 2; ++k) {
+            cmgi_csr F = poisson_matrix(CELLS >> l, 0);
+            for (cmg_size i = 0; i < F.rows; ++i) {
+                for (cmg_size e = F.indptr[i]; e < F.indptr[i + 1]; ++e) {
+                    F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
+                }
+            }
+            const cmg_csr view = cmgi_csr_view(&F);
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &view));
+            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &factor[2 * l + k]));
+            cmgi_csr_free(ctx, &F);
+        }
+    }
+    for (int f = CMG_FORMAT_CSR; f <= CMG_FORMAT_K2RS; ++f) {
+        cmg_solver_options o = base_options();
+        o.smoother = "file:pair";
+        o.matrix.format = (cmg_format)f;
+        o.pre = 1 + f % 2;
+        compare(h, &o, factor, 1e-12, "factors");
+        o.coarse = CMG_COARSE_SMOOTHER;
+        compare(h, &o, factor, 1e-12, "factors, smoothed coarse level");
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* The list names every step, counts its bytes, and drops the product with a zero guess. */
+static void the_list_is_what_it_says(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    int steps[2] = {0, 0};
+    size_t bytes[2] = {0, 0};
+    for (int pass = 0; pass < 2; ++pass) {
+        cmg_solver_options o = base_options();
+        o.fuse = pass == 1;
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_measure(s, 3));
+        steps[pass] = cmg_solver_steps(s);
+        for (int i = 0; i < steps[pass]; ++i) {
+            cmg_step_info info;
+            CHECK_OK(cmg_solver_step(s, i, &info));
+            CHECK(info.bytes > 0 && info.seconds >= 0 && info.text[0] != '\0' && info.rows > 0);
+            bytes[pass] += info.bytes;
+        }
+        cmg_step_info info;
+        CHECK_STATUS(cmg_solver_step(s, steps[pass], &info), CMG_ERR_ARG);
+        cmg_solver_destroy(&s);
+    }
+    CHECK(steps[1] < steps[0]);
+    CHECK(bytes[1] < bytes[0]);
+    /* V(1,1) on 5 levels: smooth, residual, restrict and prolong-add, smooth on 4, one coarse solve */
+    CHECK(steps[1] == 4 * 5 + 1);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(shapes_and_steps_match_the_recursion);
+    RUN(nested_iteration_matches_the_recursion);
+    RUN(formats_and_precisions_match_the_recursion);
+    RUN(factored_smoothers_match_the_recursion);
+    RUN(the_list_is_what_it_says);
+    return TEST_END();
+}

@@ -1,0 +1,161 @@
+/* The hierarchy object: what is put in comes out, what is wrong is refused, levels are selected. */
+#include "core/memory.h"
+#include "mg/hierarchy.h"
+#include "poisson.h"
+
+static void matrices_and_vectors_come_back(void)
+{
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    cmg_csr A;
+    CHECK(cmg_hierarchy_levels(h) == 3);
+    CHECK(cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25 && cmg_hierarchy_rows(h, 2) == 9);
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &A));
+    CHECK(A.rows == 81 && A.cols == 25);
+    CHECK_STATUS(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_R, NULL, 0, &A), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_hierarchy_get_csr(h, 2, CMG_ROLE_P, NULL, 0, &A), CMG_ERR_STATE);
+    double b[81];
+    for (int i = 0; i < 81; ++i) {
+        b[i] = i;
+    }
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 81, b));
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "second", 81, b));
+    cmg_size n = 0;
+    const double *values = NULL;
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
+    CHECK(n == 81 && memcmp(values, b, sizeof b) == 0);
+    CHECK(strcmp(cmg_hierarchy_vector_name(h, "rhs", 1), "second") == 0);
+    CHECK(cmg_hierarchy_vector_name(h, "rhs", 2) == NULL);
+    CHECK_OK(cmg_hierarchy_set_attribute(h, "element", "Q1"));
+    CHECK_OK(cmg_hierarchy_set_attribute(h, "element", "Q2"));
+    CHECK(strcmp(cmg_hierarchy_attribute(h, "element"), "Q2") == 0);
+    CHECK(cmg_hierarchy_attribute(h, "dim") == NULL);
+    CHECK_OK(cmg_hierarchy_check(h));
+    cmg_hierarchy_destroy(&h);
+    CHECK(h == NULL);
+}
+
+static void smoothers_have_factors_in_order(void)
+{
+    cmg_hierarchy *h = poisson(4, 1, 0);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 1, &A), CMG_ERR_ARG);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 0, &A));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 1, &A));
+    CHECK(cmg_hierarchy_factors(h, 0, "ainv") == 2);
+    CHECK(cmg_hierarchy_factors(h, 0, "spai") == 0);
+    CHECK(strcmp(cmg_hierarchy_smoother(h, 0, 0), "ainv") == 0);
+    CHECK(cmg_hierarchy_smoother(h, 0, 1) == NULL);
+    CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, NULL, 0, &A), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &A), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_set_csr(h, 7, CMG_ROLE_A, NULL, 0, &A), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void select_keeps_the_named_levels(void)
+{
+    cmg_hierarchy *h = poisson(16, 4, 0);
+    double ones[289];
+    for (int i = 0; i < 289; ++i) {
+        ones[i] = 1;
+    }
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 289, ones));
+    CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", 81, ones));
+    CHECK_OK(cmg_hierarchy_select(h, 1, 1));
+    CHECK(cmg_hierarchy_levels(h) == 2 && cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25);
+    cmg_size n = 0;
+    const double *values = NULL;
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
+    CHECK(n == 81);
+    cmg_csr P;
+    CHECK_STATUS(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_P, NULL, 0, &P), CMG_ERR_STATE);
+    CHECK_OK(cmg_hierarchy_check(h));
+    CHECK_STATUS(cmg_hierarchy_select(h, 1, 1), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Each defect is one change to a good hierarchy; the message must name the level. */
+static void check_finds_what_is_wrong(void)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (int k = 0; k < 3; ++k) {
+        cmg_hierarchy *h = poisson(8, 3, 0);
+        ((double *)(uintptr_t)h->level[1].A.values)[7] = bad[k];
+        CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_FILE);
+        CHECK(strstr(cmg_context_message(ctx), "level 1: A: row") != NULL);
+        cmg_hierarchy_destroy(&h);
+    }
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    cmgi_csr *A = &h->level[0].A;
+    for (cmg_size e = A->indptr[40]; e < A->indptr[41]; ++e) {
+        A->values[e] = A->indices[e] == 40 ? 0 : A->values[e];
+    }
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_FILE);
+    CHECK(strstr(cmg_context_message(ctx), "row 40: the diagonal") != NULL);
+    cmg_hierarchy_destroy(&h);
+    h = poisson(8, 3, 0);
+    cmgi_csr P = poisson_prolongation(4);
+    const cmg_csr wrong = cmgi_csr_view(&P);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &wrong));
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_FILE);
+    cmgi_csr_free(ctx, &P);
+    cmg_hierarchy_destroy(&h);
+    const cmg_size indptr[] = {0, 1, 1};
+    const cmg_index indices[] = {0};
+    const double one[] = {1};
+    const cmg_csr empty_row = {2, 2, indptr, indices, one};
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_FILE);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &empty_row));
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_FILE);
+    CHECK(strstr(cmg_context_message(ctx), "row 1 is empty") != NULL);
+    cmg_hierarchy_destroy(&h);
+    CHECK_STATUS(cmg_hierarchy_create(ctx, 0, &h), CMG_ERR_ARG);
+}
+
+/* Bilinear embedding: R A P is the coarse matrix; Dirichlet columns make A unsymmetric outside only. */
+static void facts_about_a_level(void)
+{
+    cmg_hierarchy *h = poisson(16, 2, POISSON_COLUMNS);
+    cmg_level_info info;
+    CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
+    CHECK(info.rows == 289 && info.dirichlet_rows == 64 && info.row_min == 1 && info.row_max == 9);
+    CHECK(info.asymmetry > 0.1);
+    CHECK_NEAR(info.asymmetry_interior, 0, 1e-15);
+    CHECK_NEAR(info.galerkin_defect, 0, 1e-14);
+    CHECK(info.negative_diagonal == 0);
+    CHECK_OK(cmg_hierarchy_level_info(h, 1, true, &info));
+    CHECK(info.galerkin_defect == -1 && info.p_nnz == 0);
+    cmg_hierarchy_destroy(&h);
+    h = poisson(16, 1, 0);
+    CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
+    CHECK(info.asymmetry == 0);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void wrapped_arrays_are_borrowed(void)
+{
+    cmgi_csr A = poisson_matrix(4, 0);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_hierarchy *h = NULL;
+    cmg_csr back;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &back));
+    CHECK(back.values == A.values && back.indices == A.indices);
+    cmg_hierarchy_destroy(&h);
+    CHECK(A.values[0] == 1);
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(matrices_and_vectors_come_back);
+    RUN(smoothers_have_factors_in_order);
+    RUN(select_keeps_the_named_levels);
+    RUN(check_finds_what_is_wrong);
+    RUN(facts_about_a_level);
+    RUN(wrapped_arrays_are_borrowed);
+    return TEST_END();
+}

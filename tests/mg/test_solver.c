@@ -1,0 +1,439 @@
+/* Solves: outcomes, true residuals, grid-independent convergence, new values, determinism, faults. */
+#include "core/memory.h"
+#include "core/random.h"
+#include "mg/solver.h"
+#include "poisson.h"
+
+static cmg_vector *vector_of(cmg_size n, uint64_t seed)
+{
+    cmg_vector *v = NULL;
+    double *values = malloc(((size_t)n + 1) * sizeof *values);
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    free(values);
+    return v;
+}
+
+/* ||b - A x|| / ||b|| by plain loops. */
+static double true_residual(const cmg_hierarchy *h, const cmg_vector *b, const cmg_vector *x)
+{
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *vb = malloc((size_t)A.rows * sizeof *vb);
+    double *vx = malloc((size_t)A.rows * sizeof *vx);
+    CHECK_OK(cmg_vector_get(b, vb));
+    CHECK_OK(cmg_vector_get(x, vx));
+    double rr = 0;
+    double bb = 0;
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double r = vb[i];
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            r -= A.values[k] * vx[A.indices[k]];
+        }
+        rr += r * r;
+        bb += vb[i] * vb[i];
+    }
+    free(vb);
+    free(vx);
+    return sqrt(rr / bb);
+}
+
+static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cmg_vector *b, cmg_vector *x)
+{
+    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    if (s != NULL) {
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        report.history = NULL;
+    }
+    cmg_solver_destroy(&s);
+    return report;
+}
+
+static cmg_solver_options defaults(void)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    return o;
+}
+
+/* The true residual is reported and meets the tolerance; iterations do not grow with the levels. */
+static void iterations_are_bounded_over_refinements(void)
+{
+    static const char *const smoothers[] = {"jacobi", "l1-jacobi"};
+    for (int kind = 0; kind < 4; ++kind) {
+        int fewest = 1000;
+        int most = 0;
+        for (int levels = 3; levels <= 6; ++levels) {
+            cmg_hierarchy *h = poisson(1 << levels, levels, kind % 2 ? POISSON_COLUMNS : 0);
+            const cmg_size n = cmg_hierarchy_rows(h, 0);
+            cmg_solver_options o = defaults();
+            o.smoother = smoothers[kind / 2];
+            cmg_vector *b = vector_of(n, 3);
+            cmg_vector *x = vector_of(n, 4);
+            const cmg_report report = solve(h, &o, b, x);
+            CHECK(report.outcome == CMG_CONVERGED_RTOL);
+            CHECK(report.relative_residual <= 1e-8);
+            CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+            fewest = report.iterations < fewest ? report.iterations : fewest;
+            most = report.iterations > most ? report.iterations : most;
+            cmg_vector_destroy(&b);
+            cmg_vector_destroy(&x);
+            cmg_hierarchy_destroy(&h);
+        }
+        CHECK(most <= 20);
+        CHECK(most - fewest <= 8);
+    }
+}
+
+/* Every combination of cycle, outer iteration, precision and format reaches the same solution. */
+static void all_ways_lead_to_the_same_solution(void)
+{
+    cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    double *reference = NULL;
+    for (int way = 0; way < 24; ++way) {
+        cmg_solver_options o = defaults();
+        o.krylov = way % 2 ? CMG_KRYLOV_CG : CMG_KRYLOV_NONE;
+        o.cycle = (cmg_cycle)(way / 2 % 3);
+        o.precision = way / 6 % 2 ? CMG_FP32 : CMG_FP64;
+        o.fmg = way / 12 == 1;
+        o.matrix.format = way % 5 == 0 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
+        o.pre = 2;
+        o.post = 2;
+        o.rtol = 1e-10;
+        cmg_vector *x = NULL;
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(cmg_outcome_converged(report.outcome));
+        CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-13);
+        double *values = malloc((size_t)n * sizeof *values);
+        CHECK_OK(cmg_vector_get(x, values));
+        if (reference == NULL) {
+            reference = values;
+            values = NULL;
+        }
+        double worst = 0;
+        for (cmg_size i = 0; values != NULL && i < n; ++i) {
+            worst = fmax(worst, fabs(values[i] - reference[i]));
+        }
+        CHECK_NEAR(worst, 0, 1e-6); /* residual 1e-10 times the condition number of about 4e2, with room */
+        free(values);
+        cmg_vector_destroy(&x);
+    }
+    free(reference);
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void zero_and_exact_starts_return_at_once(void)
+{
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = NULL;
+    cmg_vector *x = vector_of(n, 9);
+    double first = 1;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    cmg_solver_options o = defaults();
+    cmg_report report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0 && report.relative_residual == 0);
+    CHECK_OK(cmg_vector_norm(x, &first));
+    CHECK(first == 0);
+    cmg_vector_destroy(&x);
+    x = vector_of(n, 9);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &A, NULL, &M));
+    CHECK_OK(cmg_matrix_apply(M, x, b));
+    double before[81];
+    double after[81];
+    CHECK_OK(cmg_vector_get(x, before));
+    report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations == 0);
+    CHECK_OK(cmg_vector_get(x, after));
+    CHECK(memcmp(before, after, sizeof before) == 0);
+    cmg_matrix_destroy(&M);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Diagonal 2 x 2 systems whose outcome is known without computing. */
+static cmg_report solve_diagonal(double a, double b, const cmg_solver_options *o, double damp)
+{
+    const cmg_size indptr[] = {0, 2, 4};
+    const cmg_index indices[] = {0, 1, 0, 1};
+    const double values[] = {a, 0.1, 0.1, b};
+    const double inverse[] = {damp, 0, 0, damp};
+    const cmg_csr A = {2, 2, indptr, indices, values};
+    const cmg_csr M = {2, 2, indptr, indices, inverse};
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "m", 0, &M));
+    cmg_vector *rhs = vector_of(2, 1);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP64, &x));
+    const cmg_report report = solve(h, o, rhs, x);
+    cmg_vector_destroy(&rhs);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+    return report;
+}
+
+static void every_outcome_is_reached(void)
+{
+    cmg_solver_options o = defaults();
+    o.smoother = "file:m";
+    o.coarse = CMG_COARSE_SMOOTHER;
+    o.coarse_steps = 1;
+    CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_RTOL);
+    o.atol = 1e3;
+    CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_ATOL);
+    o.atol = 0;
+    CHECK(solve_diagonal(1, -2, &o, 1).outcome == CMG_BREAKDOWN);
+    CHECK(solve_diagonal(1, 2, &o, -1).outcome == CMG_INDEFINITE_PRECONDITIONER);
+    o.max_it = 0;
+    CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_ITERATION_LIMIT);
+    o.max_it = 100;
+    o.krylov = CMG_KRYLOV_NONE;
+    CHECK(solve_diagonal(1, 2, &o, 100).outcome == CMG_DIVERGED);
+    CHECK(solve_diagonal(1, 2, &o, 1e-9).outcome == CMG_ITERATION_LIMIT);
+    o.dtol = 1e300;
+    CHECK(solve_diagonal(1e200, 2e200, &o, 1e200).outcome == CMG_NOT_A_NUMBER);
+    o = defaults();
+    o.rtol = 1e-30;
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    cmg_vector *b = vector_of(81, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 81, CMG_FP64, &x));
+    const cmg_report report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_STAGNATED || report.outcome == CMG_ITERATION_LIMIT);
+    CHECK(report.relative_residual < 1e-14);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A pure Neumann problem: the coarse matrix is singular, the right-hand side has mean zero. */
+static void semidefinite_problems_converge(void)
+{
+    cmg_hierarchy *h = poisson(16, 4, POISSON_NEUMANN);
+    double values[289];
+    double mean = 0;
+    uint64_t seed = 2;
+    for (int i = 0; i < 289; ++i) {
+        values[i] = cmgi_random(&seed);
+        mean += values[i] / 289;
+    }
+    for (int i = 0; i < 289; ++i) {
+        values[i] -= mean;
+    }
+    cmg_vector *b = vector_of(289, 1);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_set(b, values));
+    CHECK_OK(cmg_vector_create(ctx, 289, CMG_FP64, &x));
+    const cmg_solver_options o = defaults();
+#ifdef CMGI_HAVE_LAPACK
+    const cmg_report report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations < 20);
+#else
+    cmg_solver *s = NULL;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_SINGULAR);
+#endif
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Refreshing a solver after new values is the same as making a new one. */
+static void new_values_need_no_new_structure(void)
+{
+    for (int way = 0; way < 4; ++way) {
+        cmg_solver_options o = defaults();
+        o.matrix.keep_map = true;
+        o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
+        o.precision = way / 2 ? CMG_FP32 : CMG_FP64;
+        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = NULL;
+        cmg_vector *y = NULL;
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &y));
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int l = 0; l < 5; ++l) {
+            cmg_csr A;
+            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+            double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+            for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+                values[k] = 3 * A.values[k];
+            }
+            CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+            free(values);
+        }
+        cmg_report first;
+        CHECK_OK(cmg_solver_refresh(s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &first));
+        const cmg_report second = solve(h, &o, b, y);
+        CHECK(first.iterations == second.iterations && first.outcome == CMG_CONVERGED_RTOL);
+        CHECK(first.residual == second.residual);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_vector_destroy(&y);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void solves_repeat_bitwise(void)
+{
+    cmg_hierarchy *h = poisson(64, 6, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    double *values[2];
+    for (int k = 0; k < 2; ++k) {
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = NULL;
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        const cmg_solver_options o = defaults();
+        (void)solve(h, &o, b, x);
+        values[k] = malloc((size_t)n * sizeof(double));
+        CHECK_OK(cmg_vector_get(x, values[k]));
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+    }
+    CHECK(memcmp(values[0], values[1], (size_t)n * sizeof(double)) == 0);
+    free(values[0]);
+    free(values[1]);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* cmg_cg with operators of the caller: the cycle of a solver as preconditioner of a matrix. */
+static void cycle_preconditions_an_outside_cg(void)
+{
+    cmg_hierarchy *h = poisson(32, 5, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_csr csr;
+    cmg_matrix *A = NULL;
+    cmg_solver *s = NULL;
+    const cmg_solver_options o = defaults();
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, NULL, &A));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    const cmg_operator a = cmg_matrix_operator(A);
+    const cmg_operator c = cmg_solver_operator(s);
+    cmg_report with;
+    cmg_report without;
+    CHECK_OK(cmg_cg(ctx, &a, &c, b, x, &o, &with));
+    CHECK(with.outcome == CMG_CONVERGED_RTOL);
+    CHECK_NEAR(with.relative_residual, true_residual(h, b, x), 1e-13);
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_cg(ctx, &a, NULL, b, x, &o, &without));
+    CHECK(with.iterations * 3 < without.iterations);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_matrix_destroy(&A);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void wrong_options_are_refused(void)
+{
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    cmg_solver *s = NULL;
+    cmg_solver_options o = defaults();
+    o.smoother = "file:absent";
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    o.smoother = "gauss";
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "jacobi") != NULL);
+    o = defaults();
+    o.pre = -1;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    o = defaults();
+    o.rtol = 2;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    o = defaults();
+    o.cycle = (cmg_cycle)7;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    CHECK(s == NULL);
+    o = defaults();
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
+    cmg_vector *b = vector_of(80, 1);
+    cmg_vector *x = vector_of(81, 1);
+    CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_solver_solve(s, x, x, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_solver_solve(s, NULL, x, NULL), CMG_ERR_ARG);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Every allocation of set-up and solve fails once: a status, nothing left behind, b unchanged. */
+static void allocation_failures_leave_nothing(void)
+{
+    cmg_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
+    cmg_vector *b = vector_of(81, 1);
+    cmg_vector *x = vector_of(81, 2);
+    cmg_solver_options o = defaults();
+    o.matrix.format = CMG_FORMAT_K1R;
+    o.precision = CMG_FP32;
+    o.fmg = true;
+    o.fuse_restriction = true;
+    o.matrix.keep_map = true;
+    double before_b[81];
+    double after_b[81];
+    CHECK_OK(cmg_vector_get(b, before_b));
+    bool done = false;
+    for (long n = 0; n < 2000 && !done; ++n) {
+        size_t before[2];
+        size_t after[2];
+        cmg_solver *s = NULL;
+        cmg_context_memory(ctx, before, NULL);
+        cmgi_context_fail_after(ctx, n);
+        cmg_status status = cmg_solver_create(h, &o, &s);
+        if (status == CMG_OK) {
+            status = cmg_solver_solve(s, b, x, NULL);
+        }
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+        cmg_solver_destroy(&s);
+        cmg_context_memory(ctx, after, NULL);
+        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] && before[1] <= after[1] + after[0]);
+    }
+    CHECK(done);
+    CHECK_OK(cmg_vector_get(b, after_b));
+    CHECK(memcmp(before_b, after_b, sizeof before_b) == 0);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(iterations_are_bounded_over_refinements);
+    RUN(all_ways_lead_to_the_same_solution);
+    RUN(zero_and_exact_starts_return_at_once);
+    RUN(every_outcome_is_reached);
+    RUN(semidefinite_problems_converge);
+    RUN(new_values_need_no_new_structure);
+    RUN(solves_repeat_bitwise);
+    RUN(cycle_preconditions_an_outside_cg);
+    RUN(wrong_options_are_refused);
+    RUN(allocation_failures_leave_nothing);
+    return TEST_END();
+}
