@@ -129,6 +129,7 @@ static cmg_status make_slices(cmg_context *ctx, const layout_plan *plan, const c
                               const cmg_index *order, cmgi_slices *S)
 {
     S->rows = A->rows;
+    S->table = plan->uniform;
     S->lanes = plan->lanes;
     S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
     S->nslices = cut_slices(plan, A, order, S);
@@ -314,7 +315,7 @@ void cmgi_slices_destroy(cmg_matrix *A)
 /* First slice of part p of `parts`: parts hold equal numbers of entries. */
 static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
 {
-    if (S->stride != S->lanes || p == 0 || p == parts) {
+    if (S->table || p == 0 || p == parts) {
         return S->nslices * p / parts;
     }
     const cmg_size entry = S->start[S->nslices] / parts * p;

@@ -35,6 +35,7 @@
 typedef struct cmgi_slices {
     cmg_size rows; /* storage rows */
     cmg_size nslices;
+    bool table;           /* ELLPACK and its relatives: one padded table, every width the same */
     int lanes;            /* lanes a slice */
     cmg_size stride;      /* entries from one step to the next */
     cmg_size *start;      /* nslices + 1: first entry of a slice */

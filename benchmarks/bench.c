@@ -1,0 +1,87 @@
+/* Timing and output shared by the benchmark programs. */
+#define _POSIX_C_SOURCE 200809L
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { MAX_SAMPLES = 1000 };
+
+double bench_seconds(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool bench_run(bench_fn fn, void *user, int samples, double least, bench_times *times)
+{
+    double sample[MAX_SAMPLES];
+    long repeats = 1;
+    samples = samples < MAX_SAMPLES ? samples : MAX_SAMPLES;
+    for (;;) { /* warm up, and find how many calls fill a sample */
+        const double begin = bench_seconds();
+        for (long k = 0; k < repeats; ++k) {
+            if (!fn(user)) {
+                return false;
+            }
+        }
+        const double taken = bench_seconds() - begin;
+        if (taken >= least) {
+            break;
+        }
+        repeats = taken > 0 ? (long)((double)repeats * (1.2 * least / taken)) + 1 : 2 * repeats;
+    }
+    for (int s = 0; s < samples; ++s) {
+        const double begin = bench_seconds();
+        for (long k = 0; k < repeats; ++k) {
+            if (!fn(user)) {
+                return false;
+            }
+        }
+        sample[s] = (bench_seconds() - begin) / (double)repeats;
+    }
+    qsort(sample, (size_t)samples, sizeof *sample, ascending);
+    *times = (bench_times){samples, sample[0], sample[samples / 4], sample[samples / 2], sample[3 * samples / 4]};
+    return true;
+}
+
+static void processor(char *name, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    (void)snprintf(name, size, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            (void)snprintf(name, size, "%.*s", (int)strcspn(colon + 2, "\n\""), colon + 2);
+            break;
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+void bench_machine(FILE *out, int threads)
+{
+    char name[128];
+    processor(name, sizeof name);
+    (void)fprintf(out, "\"commit\": \"%s\", \"compiler\": \"%s\", \"flags\": \"%s\", \"processor\": \"%s\", \"threads\": %d",
+                  CMG_BENCH_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
+}
+
+double bench_peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
+}
