@@ -70,7 +70,7 @@ typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
 /**
  * Every enumeration of this header has one table of names. Text -> value and back, for command
  * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
- * "krylov", "dirichlet", "coarse", "outcome", "numbering".
+ * "krylov", "dirichlet", "coarse", "outcome", "numbering", "file".
  *
  * @return CMG_OK, CMG_ERR_ARG when the kind or the name is unknown (value unchanged)
  */

@@ -63,6 +63,14 @@ static const name_row outcomes[] = {
      "r^T M r < 0: the cycle is not positive definite"},
 };
 
+static const name_row files[] = {
+    {CMG_FILE_AUTO, "auto", "by content when read, by name when written"},
+    {CMG_FILE_CONTAINER, "container", "HDF5 hierarchy container"},
+    {CMG_FILE_MTX, "mtx", "Matrix Market, a file or a directory of them"},
+    {CMG_FILE_PETSC, "petsc", "PETSc binary, a file or a directory of them"},
+    {CMG_FILE_ELL, "ell", "directory in the FE-gMG authors' form"},
+};
+
 typedef struct name_table {
     const char *kind;
     const name_row *rows;
@@ -76,7 +84,7 @@ typedef struct name_table {
 static const name_table tables[] = {
     TABLE("backend", backends), TABLE("precision", precisions), TABLE("format", formats),
     TABLE("cycle", cycles),     TABLE("krylov", krylovs),       TABLE("dirichlet", dirichlets),
-    TABLE("coarse", coarses),   TABLE("outcome", outcomes),
+    TABLE("coarse", coarses),   TABLE("outcome", outcomes),     TABLE("file", files),
 };
 
 static const name_table *find_table(const char *kind)

@@ -1,0 +1,377 @@
+/* Long options from tables: parsing, refusals that name the key, and the help. */
+#include "args.h"
+
+#include "status.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void args_begin(args *a, const char *command, const char *usage, const char *summary)
+{
+    memset(a, 0, sizeof *a);
+    a->command = command;
+    a->usage = usage;
+    a->summary = summary;
+}
+
+static bool takes_value(arg_kind kind)
+{
+    return kind != ARG_FLAG && kind != ARG_OFF;
+}
+
+/* The default as text. */
+static void describe_default(const arg_option *o, char *text)
+{
+    const size_t size = ARGS_DEFAULT_LENGTH;
+    text[0] = '\0';
+    switch (o->kind) {
+    case ARG_INT:
+        (void)snprintf(text, size, "%d", *(const int *)o->value);
+        break;
+    case ARG_SIZE:
+        (void)snprintf(text, size, "%lld", (long long)*(const cmg_size *)o->value);
+        break;
+    case ARG_REAL:
+        (void)snprintf(text, size, "%g", *(const double *)o->value);
+        break;
+    case ARG_TEXT:
+        if (*(const char *const *)o->value != NULL) {
+            (void)snprintf(text, size, "%s", *(const char *const *)o->value);
+        }
+        break;
+    case ARG_ENUM: {
+        const char *name = cmg_enum_name(o->what, *(const int *)o->value);
+        (void)snprintf(text, size, "%s", name != NULL ? name : "");
+        break;
+    }
+    case ARG_FLAG:
+    case ARG_OFF:
+        break;
+    }
+}
+
+void args_add(args *a, const char *heading, const arg_option *rows, int count)
+{
+    assert(a->groups < ARGS_MAX_GROUPS && a->options + count <= ARGS_MAX_OPTIONS);
+    a->heading[a->groups] = heading;
+    a->heading_at[a->groups] = a->options;
+    ++a->groups;
+    for (int i = 0; i < count; ++i) {
+        describe_default(&rows[i], a->fallback[a->options]);
+        a->option[a->options++] = rows[i];
+    }
+}
+
+/* ------------------------------------------------------------------ help */
+
+/* "a|b|c" of an enumeration; its values are numbered from 0. */
+static void enum_names(const char *kind, const char *between, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int value = 0; cmg_enum_name(kind, value) != NULL && used < size; ++value) {
+        const int n = snprintf(text + used, size - used, "%s%s", value > 0 ? between : "",
+                               cmg_enum_name(kind, value));
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void print_range(const arg_option *o)
+{
+    if (o->kind != ARG_INT && o->kind != ARG_SIZE && o->kind != ARG_REAL) {
+        return;
+    }
+    if (o->hi < ARG_ANY) {
+        printf(", %.10g to %.10g", o->lo, o->hi);
+    } else if (o->lo > -ARG_ANY) {
+        printf(", at least %.10g", o->lo);
+    }
+}
+
+static void print_option(const args *a, int i)
+{
+    const arg_option *o = &a->option[i];
+    char names[256] = "";
+    char left[320];
+    if (o->kind == ARG_ENUM) {
+        enum_names(o->what, "|", names, sizeof names);
+    }
+    (void)snprintf(left, sizeof left, "--%s%s%s", o->name, takes_value(o->kind) ? " " : "",
+                   o->kind == ARG_ENUM    ? names
+                   : takes_value(o->kind) ? o->what
+                                          : "");
+    printf(strlen(left) <= 25 ? "  %-25s %s" : "  %s\n                            %s", left,
+           o->help);
+    print_range(o);
+    if (a->fallback[i][0] != '\0') {
+        printf(" [%s]", a->fallback[i]);
+    }
+    printf("\n");
+}
+
+static void print_help(const args *a)
+{
+    printf("usage: cmg %s [options]%s%s\n\n%s\n", a->command, a->usage[0] != '\0' ? " " : "",
+           a->usage, a->summary);
+    for (int g = 0; g < a->groups; ++g) {
+        const int end = g + 1 < a->groups ? a->heading_at[g + 1] : a->options;
+        printf("\n%s (default in brackets):\n", a->heading[g]);
+        for (int i = a->heading_at[g]; i < end; ++i) {
+            print_option(a, i);
+        }
+    }
+    printf("\n  %-25s %s\n", "-h, --help", "print this text");
+}
+
+/* ------------------------------------------------------------------ suggestions */
+
+enum { LONGEST_WORD = 40 };
+
+/* Edit distance of Levenshtein (1966), words cut at LONGEST_WORD letters. */
+static int distance(const char *a, const char *b)
+{
+    int row[LONGEST_WORD + 1];
+    const int m = (int)strnlen(b, LONGEST_WORD);
+    for (int j = 0; j <= m; ++j) {
+        row[j] = j;
+    }
+    for (int i = 1; a[i - 1] != '\0' && i <= LONGEST_WORD; ++i) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; ++j) {
+            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            const int shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[m];
+}
+
+const char *args_closest(const char *word, const char *const *words, int count)
+{
+    const int length = (int)strlen(word);
+    const char *best = NULL;
+    int least = length / 3 + 2;
+    for (int i = 0; i < count; ++i) {
+        const bool begins = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
+        const int d = begins ? 1 : distance(word, words[i]);
+        if (d < least) {
+            least = d;
+            best = words[i];
+        }
+    }
+    return best;
+}
+
+static int refuse_unknown(const args *a, const char *name)
+{
+    const char *words[ARGS_MAX_OPTIONS + 1];
+    for (int i = 0; i < a->options; ++i) {
+        words[i] = a->option[i].name;
+    }
+    words[a->options] = "help";
+    const char *close = args_closest(name, words, a->options + 1);
+    return close != NULL
+               ? usage_error("%s: unknown option --%s; did you mean --%s?", a->command, name, close)
+               : usage_error("%s: unknown option --%s; see cmg %s --help", a->command, name,
+                             a->command);
+}
+
+/* ------------------------------------------------------------------ values */
+
+bool args_read_integer(const char *text, cmg_size *value)
+{
+    char *end = NULL;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0) {
+        return false;
+    }
+    *value = (cmg_size)v;
+    return true;
+}
+
+bool args_read_real(const char *text, double *value)
+{
+    char *end = NULL;
+    const double v = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(v)) {
+        return false;
+    }
+    *value = v;
+    return true;
+}
+
+static int refuse_range(const args *a, const arg_option *o, const char *text)
+{
+    if (o->hi < ARG_ANY) {
+        return usage_error("%s: --%s %s is not in %.10g to %.10g", a->command, o->name, text, o->lo,
+                           o->hi);
+    }
+    return usage_error("%s: --%s %s is below %.10g", a->command, o->name, text, o->lo);
+}
+
+static int set_integer(const args *a, const arg_option *o, const char *text)
+{
+    cmg_size v = 0;
+    if (!args_read_integer(text, &v)) {
+        return usage_error("%s: --%s needs a whole number, not '%s'", a->command, o->name, text);
+    }
+    const bool fits = o->kind == ARG_SIZE || (v >= INT32_MIN && v <= INT32_MAX);
+    if ((double)v < o->lo || (double)v > o->hi || !fits) {
+        return refuse_range(a, o, text);
+    }
+    if (o->kind == ARG_SIZE) {
+        *(cmg_size *)o->value = v;
+    } else {
+        *(int *)o->value = (int)v;
+    }
+    return ARGS_GO;
+}
+
+static int set_real(const args *a, const arg_option *o, const char *text)
+{
+    double v = 0;
+    if (!args_read_real(text, &v)) {
+        return usage_error("%s: --%s needs a number, not '%s'", a->command, o->name, text);
+    }
+    if (v < o->lo || v > o->hi) {
+        return refuse_range(a, o, text);
+    }
+    *(double *)o->value = v;
+    return ARGS_GO;
+}
+
+static int set_value(const args *a, const arg_option *o, const char *text)
+{
+    switch (o->kind) {
+    case ARG_INT:
+    case ARG_SIZE:
+        return set_integer(a, o, text);
+    case ARG_REAL:
+        return set_real(a, o, text);
+    case ARG_ENUM: {
+        char names[256];
+        if (cmg_enum_parse(o->what, text, o->value) == CMG_OK) {
+            return ARGS_GO;
+        }
+        enum_names(o->what, ", ", names, sizeof names);
+        return usage_error("%s: --%s '%s' is unknown; known are %s", a->command, o->name, text,
+                           names);
+    }
+    case ARG_TEXT:
+        if (text[0] == '\0') {
+            return usage_error("%s: --%s has an empty value", a->command, o->name);
+        }
+        *(const char **)o->value = text;
+        return ARGS_GO;
+    case ARG_FLAG:
+    case ARG_OFF:
+        *(bool *)o->value = o->kind == ARG_FLAG;
+        return ARGS_GO;
+    }
+    return ARGS_GO;
+}
+
+/* ------------------------------------------------------------------ parsing */
+
+static int find_option(const args *a, const char *name)
+{
+    for (int i = 0; i < a->options; ++i) {
+        if (strcmp(a->option[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool args_given(const args *a, const char *name)
+{
+    const int i = find_option(a, name);
+    return i >= 0 && a->given[i];
+}
+
+/* One option at argv[*at]; *at moves on over its value. */
+static int parse_option(args *a, int argc, char **argv, int *at)
+{
+    char name[64];
+    const char *word = argv[*at] + 2;
+    const char *equals = strchr(word, '=');
+    const size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    (void)snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), word);
+    const int i = find_option(a, name);
+    if (i < 0) {
+        return refuse_unknown(a, name);
+    }
+    const arg_option *o = &a->option[i];
+    a->given[i] = true;
+    if (!takes_value(o->kind)) {
+        return equals == NULL ? set_value(a, o, "")
+                              : usage_error("%s: --%s takes no value", a->command, name);
+    }
+    if (equals != NULL) {
+        return set_value(a, o, equals + 1);
+    }
+    if (*at + 1 >= argc) {
+        return usage_error("%s: --%s needs a value", a->command, name);
+    }
+    return set_value(a, o, argv[++*at]);
+}
+
+static int add_plain(args *a, const char *word)
+{
+    if (a->plains == ARGS_MAX_PLAIN) {
+        return usage_error("%s: more than %d arguments", a->command, ARGS_MAX_PLAIN);
+    }
+    a->plain[a->plains++] = word;
+    return ARGS_GO;
+}
+
+/* "FILE": one, "IN OUT": two, "FILE...": one or more, "": none. */
+static int check_plains(const args *a)
+{
+    int wanted = a->usage[0] != '\0';
+    for (const char *c = a->usage; *c != '\0'; ++c) {
+        wanted += *c == ' ';
+    }
+    const bool open_ended = strstr(a->usage, "...") != NULL;
+    if (a->plains < wanted) {
+        return usage_error("%s: %s is missing; see cmg %s --help", a->command, a->usage,
+                           a->command);
+    }
+    if (a->plains > wanted && !open_ended) {
+        return usage_error("%s: '%s' is one argument too many", a->command, a->plain[wanted]);
+    }
+    return ARGS_GO;
+}
+
+int args_parse(args *a, int argc, char **argv)
+{
+    bool options_ended = false;
+    for (int at = 1; at < argc; ++at) {
+        const char *word = argv[at];
+        int status = ARGS_GO;
+        if (options_ended || word[0] != '-' || word[1] == '\0') {
+            status = add_plain(a, word);
+        } else if (strcmp(word, "--") == 0) {
+            options_ended = true;
+        } else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+            print_help(a);
+            return EXIT_DONE;
+        } else if (word[1] != '-') {
+            status = usage_error("%s: unknown option %s; options begin with two dashes", a->command,
+                                 word);
+        } else {
+            status = parse_option(a, argc, argv, &at);
+        }
+        if (status != ARGS_GO) {
+            return status;
+        }
+    }
+    return check_plains(a);
+}

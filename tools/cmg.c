@@ -1,0 +1,76 @@
+/* The command `cmg`: a table of subcommands. A new one is a file cmd_NAME.c and a row here. */
+#include "args.h"
+#include "status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
+    const char *summary;
+} command;
+
+/* in the order of the help; the last row has no name */
+static const command commands[] = {
+    {NULL, NULL, NULL},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };
+
+static void print_help(FILE *file)
+{
+    fprintf(file, "usage: cmg COMMAND [options] [FILE...]\n\n"
+                  "Geometric multigrid on cascades of sparse matrix-vector products.\n\n"
+                  "Commands:\n");
+    for (int i = 0; i < COMMANDS; ++i) {
+        fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    }
+    fprintf(file, "\n  cmg COMMAND --help lists the options of a command\n"
+                  "  cmg --version      prints the version\n\n"
+                  "Exit status: 0 done (and converged), 1 usage, 2 bad file, 3 did not converge,\n"
+                  "4 no memory or device fault.\n");
+}
+
+static int refuse_command(const char *name)
+{
+    const char *words[COMMANDS + 1] = {NULL};
+    for (int i = 0; i < COMMANDS; ++i) {
+        words[i] = commands[i].name;
+    }
+    const char *close = args_closest(name, words, COMMANDS);
+    return close != NULL ? usage_error("unknown command '%s'; did you mean %s?", name, close)
+                         : usage_error("unknown command '%s'; see cmg --help", name);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0) {
+        print_help(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("cmg %s\n", cmg_version());
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < COMMANDS; ++i) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    return refuse_command(name);
+}
+
+int main(int argc, char **argv)
+{
+    const int status = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        return file_error("standard output", "%s", strerror(errno));
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* Where a command computes: the options --backend, --threads and --device, and the context. */
+#pragma once
+#include "args.h"
+#include "output.h"
+
+typedef struct device_args {
+    int backend; /* cmg_backend */
+    int threads;
+    int device;
+    progress line; /* progress on standard error */
+} device_args;
+
+void device_args_default(device_args *d);
+void device_args_add(args *a, device_args *d);
+/* Creates the context; EXIT_DONE, or another exit status after one error line. */
+int device_open(device_args *d, cmg_context **ctx);
