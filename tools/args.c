@@ -135,7 +135,8 @@ enum { LONGEST_WORD = 40 };
 static int distance(const char *a, const char *b)
 {
     int row[LONGEST_WORD + 1];
-    const int m = (int)strnlen(b, LONGEST_WORD);
+    const int length = (int)strlen(b);
+    const int m = length < LONGEST_WORD ? length : LONGEST_WORD;
     for (int j = 0; j <= m; ++j) {
         row[j] = j;
     }
