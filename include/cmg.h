@@ -388,6 +388,31 @@ typedef struct cmg_level_info {
 CMG_API cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin,
                                             cmg_level_info *info);
 
+/* ------------------------------------------------------------------ smoothers */
+
+/** One argument of a smoother, written smoother:key=value; several are separated by colons. */
+typedef struct cmg_smoother_key {
+    const char *key;
+    const char *text;         /**< one line for people */
+    double standard;          /**< value without the key */
+    double low;               /**< smallest value */
+    double high;              /**< largest value */
+    bool integer;             /**< no fractions */
+    const char *const *words; /**< NULL, or the words allowed, ended by NULL; values are positions */
+    bool rest;                /**< takes all that follows, e.g. chebyshev:base=spai:tau=0.1 */
+} cmg_smoother_key;
+
+/**
+ * The table of smoothers, for help texts: name of the i-th method, NULL past the last. Every method
+ * also has the key omega: a damping, or "auto" for 4 / (3 lambda) with an estimate of the largest
+ * eigenvalue lambda of M A. It wins over cmg_solver_options.omega.
+ */
+CMG_API const char *cmg_smoother_name(int i);
+/** One line on the i-th method, NULL past the last. */
+CMG_API const char *cmg_smoother_text(int i);
+/** The k-th key of the i-th method, NULL past the last. */
+CMG_API const cmg_smoother_key *cmg_smoother_argument(int i, int k);
+
 /* ------------------------------------------------------------------ solvers */
 
 typedef enum cmg_cycle { CMG_CYCLE_V = 0, CMG_CYCLE_W, CMG_CYCLE_F } cmg_cycle;

@@ -273,6 +273,21 @@ cmg_operator cmg_solver_operator(cmg_solver *s)
     return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
 }
 
+/* Smoothers whose dampings or patterns follow the values leave the step list behind: a new one. */
+static cmg_status recompile(cmg_solver *s)
+{
+    bool changed = false;
+    for (int l = 0; l < s->nlevels; ++l) {
+        changed = changed || s->level[l].smoother.changed;
+    }
+    if (!changed) {
+        return CMG_OK;
+    }
+    cmgi_cycle_destroy(&s->cycle);
+    cmgi_cycle_destroy(&s->fmg);
+    return cmgi_solver_compile(s);
+}
+
 cmg_status cmg_solver_refresh(cmg_solver *s)
 {
     if (s == NULL) {
@@ -283,6 +298,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
     CMGI_TRY(cmgi_solver_setup(s));
+    CMGI_TRY(recompile(s));
     s->report.setup_seconds = cmgi_seconds() - begin;
     return CMG_OK;
 }

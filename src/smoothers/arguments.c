@@ -1,0 +1,157 @@
+/* Parser of smoother arguments, method:key=value:key=value. */
+#include "smoothers/arguments.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One piece between two colons. */
+typedef struct piece {
+    const char *begin;
+    int length;
+} piece;
+
+static cmg_status copy_name(cmg_context *ctx, const char *method, piece p, char name[CMGI_MAX_NAME])
+{
+    CMGI_CHECK(ctx, p.length > 0, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method, method);
+    CMGI_CHECK(ctx, p.length < CMGI_MAX_NAME, CMG_ERR_ARG,
+               "smoother %s: the name has %d letters, at most %d are allowed", method, p.length,
+               CMGI_MAX_NAME - 1);
+    memcpy(name, p.begin, (size_t)p.length);
+    name[p.length] = '\0';
+    return CMG_OK;
+}
+
+static cmg_status parse_number(cmg_context *ctx, const char *method, const char *key, piece p,
+                               double *value)
+{
+    char text[CMGI_MAX_NAME] = "";
+    char *end = text;
+    if (p.length > 0 && p.length < CMGI_MAX_NAME) {
+        memcpy(text, p.begin, (size_t)p.length);
+        *value = strtod(text, &end);
+    }
+    CMGI_CHECK(ctx, end != text && *end == '\0' && isfinite(*value), CMG_ERR_ARG,
+               "smoother %s: %s=%.*s is not a number", method, key, p.length, p.begin);
+    return CMG_OK;
+}
+
+static cmg_status parse_word(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
+                             double *value)
+{
+    char known[128] = "";
+    for (int w = 0; key->words[w] != NULL; ++w) {
+        if (strlen(key->words[w]) == (size_t)p.length &&
+            strncmp(key->words[w], p.begin, (size_t)p.length) == 0) {
+            *value = w;
+            return CMG_OK;
+        }
+        const size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof known - used, "%s%s", w > 0 ? ", " : "", key->words[w]);
+    }
+    return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s", method, key->key,
+                     p.length, p.begin, known);
+}
+
+static cmg_status parse_value(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
+                              double *value)
+{
+    if (key->words != NULL) {
+        return parse_word(ctx, method, key, p, value);
+    }
+    double v = 0;
+    CMGI_TRY(parse_number(ctx, method, key->key, p, &v));
+    CMGI_CHECK(ctx, v >= key->low && v <= key->high && (!key->integer || v == floor(v)),
+               CMG_ERR_ARG, "smoother %s: %s=%g has to be %s in %g .. %g", method, key->key, v,
+               key->integer ? "an integer" : "a number", key->low, key->high);
+    *value = v;
+    return CMG_OK;
+}
+
+static cmg_status parse_omega(cmg_context *ctx, const char *method, piece p, cmgi_arguments *out)
+{
+    if (p.length == 4 && strncmp(p.begin, "auto", 4) == 0) {
+        out->omega_auto = true;
+        return CMG_OK;
+    }
+    CMGI_TRY(parse_number(ctx, method, "omega", p, &out->omega));
+    CMGI_CHECK(ctx, out->omega > 0, CMG_ERR_ARG, "smoother %s: omega=%g has to be positive", method,
+               out->omega);
+    return CMG_OK;
+}
+
+static int find_key(const cmgi_key *keys, piece p)
+{
+    for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
+        if (strlen(keys[k].key) == (size_t)p.length &&
+            strncmp(keys[k].key, p.begin, (size_t)p.length) == 0) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static cmg_status unknown_key(cmg_context *ctx, const char *method, const cmgi_key *keys, piece p)
+{
+    char known[256] = "omega";
+    for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
+        const size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof known - used, ", %s", keys[k].key);
+    }
+    return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: unknown key \"%.*s\"; known: %s", method,
+                     p.length, p.begin, known);
+}
+
+/* key=value in p; `given` has one bit a key, bit CMGI_MAX_KEYS for omega. */
+static cmg_status parse_pair(cmg_context *ctx, const char *method, const cmgi_key *keys, piece p,
+                             unsigned *given, cmgi_arguments *out)
+{
+    const char *equals = memchr(p.begin, '=', (size_t)p.length);
+    CMGI_CHECK(ctx, equals != NULL, CMG_ERR_ARG, "smoother %s: \"%.*s\" is not key=value", method,
+               p.length, p.begin);
+    const piece key = {p.begin, (int)(equals - p.begin)};
+    const piece value = {equals + 1, p.length - key.length - 1};
+    const bool is_omega = key.length == 5 && strncmp(key.begin, "omega", 5) == 0;
+    const int k = is_omega ? CMGI_MAX_KEYS : find_key(keys, key);
+    if (k < 0) {
+        return unknown_key(ctx, method, keys, key);
+    }
+    CMGI_CHECK(ctx, (*given & (1U << k)) == 0, CMG_ERR_ARG, "smoother %s: %.*s is given twice",
+               method, key.length, key.begin);
+    *given |= 1U << k;
+    if (is_omega) {
+        return parse_omega(ctx, method, value, out);
+    }
+    if (keys[k].rest) {
+        out->rest = value.begin;
+        return CMG_OK;
+    }
+    return parse_value(ctx, method, &keys[k], value, &out->value[k]);
+}
+
+cmg_status cmgi_arguments_parse(cmg_context *ctx, const char *method, const char *text,
+                                const cmgi_key *keys, bool takes_name, cmgi_arguments *out)
+{
+    cmgi_arguments made = {0};
+    unsigned given = 0;
+    bool named = false;
+    for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
+        made.value[k] = keys[k].standard;
+    }
+    while (*text == ':' && made.rest == NULL) {
+        const char *begin = text + 1;
+        const piece p = {begin, (int)strcspn(begin, ":")};
+        if (takes_name && !named) {
+            CMGI_TRY(copy_name(ctx, method, p, made.name));
+            named = true;
+        } else {
+            CMGI_TRY(parse_pair(ctx, method, keys, p, &given, &made));
+        }
+        text = begin + p.length;
+    }
+    CMGI_CHECK(ctx, named || !takes_name, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method,
+               method);
+    *out = made;
+    return CMG_OK;
+}

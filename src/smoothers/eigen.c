@@ -1,0 +1,82 @@
+/*
+ * Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations.
+ *
+ * Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithm 8.5.2.
+ */
+#include "smoothers/spectrum.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Rotates rows and columns p and q of T so that T_pq = 0, and columns p and q of V along. */
+static void rotate(int n, int p, int q, double *restrict T, double *restrict V)
+{
+    const double tau = (T[q * n + q] - T[p * n + p]) / (2 * T[p * n + q]);
+    const double t = copysign(1, tau) / (fabs(tau) + sqrt(1 + tau * tau));
+    const double c = 1 / sqrt(1 + t * t);
+    const double s = t * c;
+    for (int k = 0; k < n; ++k) {
+        const double a = T[k * n + p];
+        const double b = T[k * n + q];
+        T[k * n + p] = c * a - s * b;
+        T[k * n + q] = s * a + c * b;
+    }
+    for (int k = 0; k < n; ++k) {
+        const double a = T[p * n + k];
+        const double b = T[q * n + k];
+        T[p * n + k] = c * a - s * b;
+        T[q * n + k] = s * a + c * b;
+    }
+    for (int k = 0; k < n; ++k) {
+        const double a = V[k * n + p];
+        const double b = V[k * n + q];
+        V[k * n + p] = c * a - s * b;
+        V[k * n + q] = s * a + c * b;
+    }
+}
+
+/* Selection sort of the values, columns of V along. */
+static void sort_ascending(int n, double *restrict V, double *restrict values)
+{
+    for (int i = 0; i < n; ++i) {
+        int least = i;
+        for (int j = i + 1; j < n; ++j) {
+            least = values[j] < values[least] ? j : least;
+        }
+        const double value = values[i];
+        values[i] = values[least];
+        values[least] = value;
+        for (int k = 0; k < n; ++k) {
+            const double v = V[k * n + i];
+            V[k * n + i] = V[k * n + least];
+            V[k * n + least] = v;
+        }
+    }
+}
+
+void cmgi_eigen_symmetric(int n, double *restrict T, double *restrict V, double *restrict values)
+{
+    enum { SWEEPS = 60 };
+    for (int i = 0; i < n * n; ++i) {
+        V[i] = i % (n + 1) == 0 ? 1 : 0;
+    }
+    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
+        bool done = true;
+        for (int p = 0; p < n; ++p) {
+            for (int q = p + 1; q < n; ++q) {
+                const double scale = sqrt(fabs(T[p * n + p] * T[q * n + q]));
+                if (fabs(T[p * n + q]) > DBL_EPSILON * scale && fabs(T[p * n + q]) > DBL_MIN) {
+                    rotate(n, p, q, T, V);
+                    done = false;
+                }
+            }
+        }
+        if (done) {
+            break;
+        }
+    }
+    for (int i = 0; i < n; ++i) {
+        values[i] = T[i * n + i];
+    }
+    sort_ascending(n, V, values);
+}

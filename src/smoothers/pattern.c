@@ -1,0 +1,275 @@
+#include "smoothers/pattern.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+
+enum { SMALL = 4096 }; /* rows up to which starting threads costs more than it saves */
+
+void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double d = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            d += A->indices[k] == i ? A->values[k] : 0;
+        }
+        diagonal[i] = d;
+    }
+}
+
+/* Which entries of a matrix stay. */
+typedef bool (*keep_fn)(const cmg_csr *A, cmg_size i, cmg_size k, const void *with);
+
+/* B = the entries of A that `keep` wants, in their order. */
+static cmg_status filter(cmg_context *ctx, const cmg_csr *A, keep_fn keep, const void *with,
+                         cmgi_csr *B)
+{
+    cmg_size *indptr = NULL;
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows + 1, sizeof *indptr, &indptr));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            indptr[i + 1] += keep(A, i, k, with);
+        }
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        indptr[i + 1] += indptr[i];
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, A->cols, indptr[A->rows], &made));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        cmg_size at = indptr[i];
+        made.indptr[i] = at;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            if (keep(A, i, k, with)) {
+                made.indices[at] = A->indices[k];
+                made.values[at++] = A->values[k];
+            }
+        }
+    }
+    *B = made;
+done:
+    cmgi_free(ctx, indptr);
+    return status;
+}
+
+/* ------------------------------------------------------------------ patterns */
+
+typedef struct threshold {
+    const double *diagonal;
+    double tau;
+} threshold;
+
+static bool is_strong(const cmg_csr *A, cmg_size i, cmg_size k, const void *with)
+{
+    const threshold *t = with;
+    const cmg_index j = A->indices[k];
+    return j == i || t->tau == 0 ||
+           fabs(A->values[k]) > t->tau * sqrt(fabs(t->diagonal[i] * t->diagonal[j]));
+}
+
+static void set_ones(cmg_context *ctx, cmgi_csr *S)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (S->rows > SMALL)
+    for (cmg_size k = 0; k < S->indptr[S->rows]; ++k) {
+        S->values[k] = 1;
+    }
+}
+
+static cmg_status diagonal_pattern(cmg_context *ctx, cmg_size n, cmgi_csr *S)
+{
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, S));
+    for (cmg_size i = 0; i < n; ++i) {
+        S->indptr[i] = i;
+        S->indices[i] = (cmg_index)i;
+    }
+    set_ones(ctx, S);
+    return CMG_OK;
+}
+
+/* S = S B, as patterns. */
+static cmg_status raise_pattern(cmg_context *ctx, const cmgi_csr *B, cmgi_csr *S)
+{
+    const cmg_csr left = cmgi_csr_view(S);
+    const cmg_csr right = cmgi_csr_view(B);
+    cmgi_csr product = {0};
+    CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &product));
+    cmgi_csr_free(ctx, S);
+    *S = product;
+    set_ones(ctx, S);
+    return CMG_OK;
+}
+
+cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int power, cmgi_csr *S)
+{
+    if (power == 0) {
+        return diagonal_pattern(ctx, A->rows, S);
+    }
+    double *diagonal = NULL;
+    cmgi_csr B = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
+    cmgi_csr_diagonal(ctx, A, diagonal);
+    const threshold t = {diagonal, tau};
+    CMGI_TRY_GOTO(done, filter(ctx, A, is_strong, &t, &B));
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
+    set_ones(ctx, &B);
+    const cmg_csr view = cmgi_csr_view(&B);
+    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &view, &made));
+    for (int p = 1; p < power; ++p) {
+        CMGI_TRY_GOTO(done, raise_pattern(ctx, &B, &made));
+    }
+    *S = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_csr_free(ctx, &B);
+    cmgi_free(ctx, diagonal);
+    return status;
+}
+
+/* ------------------------------------------------------------------ symmetry */
+
+static bool is_identity_row(const cmg_csr *A, cmg_size i)
+{
+    bool diagonal = false;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            diagonal = A->values[k] != 0;
+        } else if (A->values[k] != 0) {
+            return false;
+        }
+    }
+    return diagonal;
+}
+
+static bool is_coupled(const cmg_csr *A, cmg_size i, cmg_size k, const void *with)
+{
+    const bool *identity = with;
+    return A->indices[k] == i || !(identity[i] || identity[A->indices[k]]);
+}
+
+/* Largest |b_ij - b_ji| / sqrt(|b_ii b_jj|) of row i; both matrices have sorted rows. */
+static double row_asymmetry(const cmgi_csr *B, const cmgi_csr *T, const double *diagonal,
+                            cmg_size i)
+{
+    double worst = 0;
+    cmg_size a = B->indptr[i];
+    cmg_size b = T->indptr[i];
+    while (a < B->indptr[i + 1] || b < T->indptr[i + 1]) {
+        const cmg_index ja = a < B->indptr[i + 1] ? B->indices[a] : INT32_MAX;
+        const cmg_index jb = b < T->indptr[i + 1] ? T->indices[b] : INT32_MAX;
+        const cmg_index j = ja < jb ? ja : jb;
+        const double va = ja == j ? B->values[a++] : 0;
+        const double vb = jb == j ? T->values[b++] : 0;
+        const double scale = sqrt(fabs(diagonal[i] * diagonal[j]));
+        if (va != vb) {
+            worst = fmax(worst, scale > 0 ? fabs(va - vb) / scale : INFINITY);
+        }
+    }
+    return worst;
+}
+
+static cmg_status measure_asymmetry(cmg_context *ctx, const cmgi_csr *B, double *asymmetry)
+{
+    const cmg_csr view = cmgi_csr_view(B);
+    double *diagonal = NULL;
+    cmgi_csr T = {0};
+    cmg_status status = CMG_OK;
+    double worst = 0;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B->rows, sizeof *diagonal, &diagonal));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
+    cmgi_csr_diagonal(ctx, &view, diagonal);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(max                                                                                  \
+              : worst) if (B->rows > SMALL)
+    for (cmg_size i = 0; i < B->rows; ++i) {
+        worst = fmax(worst, row_asymmetry(B, &T, diagonal, i));
+    }
+    *asymmetry = worst;
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_free(ctx, diagonal);
+    return status;
+}
+
+cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, cmgi_csr *B, bool *symmetric)
+{
+    bool *identity = NULL;
+    cmgi_csr made = {0};
+    double asymmetry = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *identity, &identity));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        identity[i] = is_identity_row(A, i);
+    }
+    CMGI_TRY_GOTO(done, filter(ctx, A, is_coupled, identity, &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+    CMGI_TRY_GOTO(done, measure_asymmetry(ctx, &made, &asymmetry));
+    *symmetric = asymmetry <= 1e-8;
+    *B = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, identity);
+    return status;
+}
+
+/* Row i of (M + T) / 2, rows sorted; returns its length and writes it where `columns` is not NULL.
+ */
+static cmg_size add_row(const cmgi_csr *M, const cmgi_csr *T, cmg_size i, cmg_index *columns,
+                        double *values)
+{
+    cmg_size length = 0;
+    cmg_size a = M->indptr[i];
+    cmg_size b = T->indptr[i];
+    while (a < M->indptr[i + 1] || b < T->indptr[i + 1]) {
+        const cmg_index ja = a < M->indptr[i + 1] ? M->indices[a] : INT32_MAX;
+        const cmg_index jb = b < T->indptr[i + 1] ? T->indices[b] : INT32_MAX;
+        const cmg_index j = ja < jb ? ja : jb;
+        const double va = ja == j ? M->values[a++] : 0;
+        const double vb = jb == j ? T->values[b++] : 0;
+        if (columns != NULL) {
+            columns[length] = j;
+            values[length] = 0.5 * (va + vb);
+        }
+        ++length;
+    }
+    return length;
+}
+
+cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)
+{
+    cmgi_csr T = {0};
+    cmgi_csr made = {0};
+    cmg_size *indptr = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, M));
+    const cmg_csr view = cmgi_csr_view(M);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, M->rows + 1, sizeof *indptr, &indptr));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
+    for (cmg_size i = 0; i < M->rows; ++i) {
+        indptr[i + 1] = add_row(M, &T, i, NULL, NULL);
+    }
+    for (cmg_size i = 0; i < M->rows; ++i) {
+        indptr[i + 1] += indptr[i];
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, M->rows, M->cols, indptr[M->rows], &made));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
+    for (cmg_size i = 0; i < M->rows; ++i) {
+        made.indptr[i] = indptr[i];
+        (void)add_row(M, &T, i, made.indices + indptr[i], made.values + indptr[i]);
+    }
+    cmgi_csr_free(ctx, M);
+    *M = made;
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_free(ctx, indptr);
+    return status;
+}

@@ -1,0 +1,26 @@
+/*
+ * Sparsity patterns of approximate inverses, and what the smoothers for symmetric matrices share:
+ * decoupling of Dirichlet rows and symmetrisation.
+ */
+#pragma once
+#include "spmv/csr_host.h"
+
+/*
+ * Pattern S of an approximate inverse: the pattern of B^power, where B keeps the diagonal of A and
+ * the entries |a_ij| > tau sqrt(|a_ii a_jj|); tau = 0 keeps all stored entries. power = 0 is the
+ * diagonal. Rows come sorted; values are all 1.
+ */
+cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int power, cmgi_csr *S);
+
+/*
+ * B = A, rows sorted, without the entries in columns of identity rows (rows whose one nonzero is on
+ * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: B is symmetric,
+ * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|). A and B have the same spectrum.
+ */
+cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, cmgi_csr *B, bool *symmetric);
+
+/* M = (M + M^T) / 2 on the union of both patterns, rows sorted. */
+cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);
+
+/* diagonal[i] = a_ii, 0 where there is none. */
+void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);

@@ -1,0 +1,312 @@
+/*
+ * Roots of residual polynomials.
+ *
+ * Sources  Saad, Practical use of polynomial preconditionings for the conjugate gradient method,
+ * SIAM J. Sci. Stat. Comput. 6 (1985); Lottes, Optimal polynomial smoothers for multigrid V-cycles,
+ *          Numer. Linear Algebra Appl. 30 (2023); Phillips and Fischer, Optimal Chebyshev smoothers
+ * and one-sided V-cycles, arXiv:2210.03179 (2022).
+ */
+#include "smoothers/roots.h"
+
+#include <math.h>
+
+static const double pi = 3.14159265358979323846;
+
+/*
+ * Leja order: the largest root first, then always the one with the largest product of distances to
+ * those already taken. Source: Leja 1957; Calvetti and Reichel, BIT 36 (1996).
+ */
+static void order(int n, double *theta)
+{
+    for (int k = 0; k < n; ++k) {
+        int best = k;
+        double best_value = -INFINITY;
+        for (int j = k; j < n; ++j) {
+            double value = k == 0 ? theta[j] : 0;
+            for (int i = 0; i < k; ++i) {
+                value += log(fabs(theta[j] - theta[i]) + 1e-300);
+            }
+            if (value > best_value) {
+                best = j;
+                best_value = value;
+            }
+        }
+        const double root = theta[k];
+        theta[k] = theta[best];
+        theta[best] = root;
+    }
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+void cmgi_roots_chebyshev(int n, double ratio, double *theta)
+{
+    const double low = 1 / ratio;
+    for (int j = 0; j < n; ++j) {
+        theta[j] = 0.5 * (1 + low) + 0.5 * (1 - low) * cos(pi * (2 * j + 1) / (2 * n));
+    }
+    order(n, theta);
+}
+
+void cmgi_roots_chebyshev4(int n, double *theta)
+{
+    for (int j = 1; j <= n; ++j) {
+        theta[j - 1] = square(sin(pi * j / (2 * n + 1)));
+    }
+    order(n, theta);
+}
+
+void cmgi_roots_least_squares(int n, double *theta)
+{
+    /* The minimiser is orthogonal under lambda dlambda: Jacobi polynomials P^(0,1) of t = 2 lambda
+     * - 1, whose recurrence has the diagonal 1/((2k+1)(2k+3)) and the squared off-diagonal
+     * k(k+1)/(2k+1)^2 (Szego 1939, (4.5.1)). */
+    double T[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE] = {0};
+    double vectors[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE];
+    for (int k = 0; k < n; ++k) {
+        T[k * n + k] = 1.0 / ((2 * k + 1) * (2 * k + 3));
+        if (k > 0) {
+            T[k * n + k - 1] = sqrt((double)k * (k + 1)) / (2 * k + 1);
+            T[(k - 1) * n + k] = T[k * n + k - 1];
+        }
+    }
+    cmgi_eigen_symmetric(n, T, vectors, theta);
+    for (int k = 0; k < n; ++k) {
+        theta[k] = 0.5 * (1 + theta[k]);
+    }
+    order(n, theta);
+}
+
+/* ------------------------------------------------------------------ optimal for the V-cycle */
+
+/*
+ * lambda q^2 / (1 - q^2) <= C means |f| <= 1 for f = q sqrt((lambda + C) / C). At the minimum f
+ * alternates between -1 and 1 at n points of (0, 1], the last of which is 1, and f'(0) = 0, that is
+ * q'(0) = -1/(2C). An exchange in the manner of Remez: from given points follow C and q, from those
+ * the new points.
+ */
+
+/* q at the points: q_0 = q(0) = 1, q_i = (-1)^i sqrt(C/(x_i + C)). */
+static void prescribe(int n, const double *x, double C, double *q)
+{
+    q[0] = 1;
+    for (int i = 1; i <= n; ++i) {
+        q[i] = (i % 2 == 1 ? -1 : 1) * sqrt(C / (x[i] + C));
+    }
+}
+
+/* Barycentric weights of the n + 1 points; those of four times the capacity of (0, 1). */
+static void barycentric(int n, const double *x, double *w)
+{
+    for (int i = 0; i <= n; ++i) {
+        w[i] = 1;
+        for (int j = 0; j <= n; ++j) {
+            w[i] /= j == i ? 1 : 4 * (x[i] - x[j]);
+        }
+    }
+}
+
+/* The interpolating polynomial at y. Source: Berrut and Trefethen, SIAM Rev. 46 (2004), (4.2). */
+static double interpolate(int n, const double *x, const double *w, const double *q, double y)
+{
+    double above = 0;
+    double below = 0;
+    for (int i = 0; i <= n; ++i) {
+        if (y == x[i]) {
+            return q[i];
+        }
+        above += w[i] / (y - x[i]) * q[i];
+        below += w[i] / (y - x[i]);
+    }
+    return above / below;
+}
+
+/* Its derivative at x_0. Source: as above, (9.4). */
+static double slope(int n, const double *x, const double *w, const double *q)
+{
+    double sum = 0;
+    for (int i = 1; i <= n; ++i) {
+        sum += w[i] / w[0] / (x[0] - x[i]) * (q[i] - q[0]);
+    }
+    return sum;
+}
+
+/* C with q'(0) = -1/(2C); q'(0) + 1/(2C) falls in C. */
+static double find_constant(int n, const double *x, const double *w, double *q)
+{
+    double low = 1e-6;
+    double high = 10;
+    for (int step = 0; step < 200; ++step) {
+        const double C = sqrt(low * high);
+        prescribe(n, x, C, q);
+        if (slope(n, x, w, q) + 1 / (2 * C) > 0) {
+            low = C;
+        } else {
+            high = C;
+        }
+    }
+    prescribe(n, x, low, q);
+    return low;
+}
+
+/* The zero of q between neighbouring points, where its sign changes. */
+static double find_root(int n, const double *x, const double *w, const double *q, int i)
+{
+    double low = x[i];
+    double high = x[i + 1];
+    for (int step = 0; step < 100; ++step) {
+        const double middle = 0.5 * (low + high);
+        if (interpolate(n, x, w, q, middle) * q[i] > 0) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return 0.5 * (low + high);
+}
+
+/* The extremum of f between two roots: the zero of (log |f|)', which falls there. */
+static double find_extremum(int n, const double *theta, double C, double low, double high)
+{
+    for (int step = 0; step < 100; ++step) {
+        const double middle = 0.5 * (low + high);
+        double derivative = 0.5 / (middle + C);
+        for (int j = 0; j < n; ++j) {
+            derivative += 1 / (middle - theta[j]);
+        }
+        if (derivative > 0) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return 0.5 * (low + high);
+}
+
+void cmgi_roots_optimal(int n, double *theta)
+{
+    double x[CMGI_MAX_DEGREE + 1];
+    double w[CMGI_MAX_DEGREE + 1];
+    double q[CMGI_MAX_DEGREE + 1];
+    for (int i = 0; i <= n; ++i) {
+        x[i] = square(sin(pi * i / (2 * n)));
+    }
+    for (int exchange = 0; exchange < 30; ++exchange) {
+        barycentric(n, x, w);
+        const double C = find_constant(n, x, w, q);
+        for (int i = 0; i < n; ++i) {
+            theta[i] = find_root(n, x, w, q, i);
+        }
+        for (int i = 1; i < n; ++i) {
+            x[i] = find_extremum(n, theta, C, theta[i - 1], theta[i]);
+        }
+    }
+    order(n, theta);
+}
+
+/* ------------------------------------------------------------------ least squares over a spectrum
+ */
+
+enum { GRID = 64, POINTS = GRID + CMGI_LANCZOS_STEPS };
+
+/* A discrete measure. */
+typedef struct measure {
+    int count;
+    double x[POINTS];
+    double w[POINTS];
+} measure;
+
+/* (1 - share) of the Ritz values' weights and share of the least-squares weight, at its Gauss
+ * points. */
+static void mix(const cmgi_spectrum *spectrum, double share, measure *mu)
+{
+    mu->count = 0;
+    for (int k = 0; k < spectrum->count; ++k) {
+        mu->x[mu->count] = fmin(spectrum->ritz[k] / spectrum->largest, 1);
+        mu->w[mu->count++] = (1 - share) * spectrum->weight[k];
+    }
+    for (int k = 1; k <= GRID; ++k) {
+        /* points that gather at both ends, x = sin^2, dx = sin(2 angle) dangle */
+        const double angle = 0.5 * pi * (k - 0.5) / GRID;
+        mu->x[mu->count] = square(sin(angle));
+        mu->w[mu->count++] = share * sin(2 * angle) * 0.5 * pi / GRID;
+    }
+}
+
+static double inner(const measure *mu, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int k = 0; k < mu->count; ++k) {
+        sum += a[k] * b[k];
+    }
+    return sum;
+}
+
+/*
+ * Roots of the polynomial of degree n that is orthogonal under lambda mu: eigenvalues of the
+ * tridiagonal matrix of the Lanczos process on diag(x) from sqrt(x w), reorthogonalised. Source:
+ * Golub and Welsch, Math. Comp. 23 (1969).
+ */
+static void orthogonal_roots(int n, const measure *mu, double *theta)
+{
+    double v[CMGI_MAX_DEGREE + 1][POINTS];
+    double T[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE] = {0};
+    double vectors[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE];
+    for (int k = 0; k < mu->count; ++k) {
+        v[0][k] = sqrt(fmax(mu->x[k] * mu->w[k], 0));
+    }
+    double norm = sqrt(inner(mu, v[0], v[0]));
+    for (int j = 0; j < n; ++j) {
+        for (int k = 0; k < mu->count; ++k) {
+            v[j][k] /= norm;
+            v[j + 1][k] = mu->x[k] * v[j][k];
+        }
+        T[j * n + j] = inner(mu, v[j], v[j + 1]);
+        for (int again = 0; again < 2; ++again) {
+            for (int i = 0; i <= j; ++i) {
+                const double c = inner(mu, v[i], v[j + 1]);
+                for (int k = 0; k < mu->count; ++k) {
+                    v[j + 1][k] -= c * v[i][k];
+                }
+            }
+        }
+        norm = sqrt(inner(mu, v[j + 1], v[j + 1]));
+        if (j + 1 < n) {
+            T[j * n + j + 1] = norm;
+            T[(j + 1) * n + j] = norm;
+        }
+    }
+    cmgi_eigen_symmetric(n, T, vectors, theta);
+}
+
+/* Largest |q| on (0, 1]. */
+static double largest_residual(int n, const double *theta)
+{
+    double largest = 0;
+    for (int k = 1; k <= 1000; ++k) {
+        double q = 1;
+        for (int j = 0; j < n; ++j) {
+            q *= 1 - k / (1000 * theta[j]);
+        }
+        largest = fmax(largest, fabs(q));
+    }
+    return largest;
+}
+
+void cmgi_roots_gls(int n, const cmgi_spectrum *spectrum, double *theta)
+{
+    static const double shares[] = {0.1, 0.3, 0.6};
+    for (int s = 0; s < 3 && spectrum->count > 0; ++s) {
+        measure mu;
+        mix(spectrum, shares[s], &mu);
+        orthogonal_roots(n, &mu, theta);
+        if (largest_residual(n, theta) <= 1) {
+            order(n, theta);
+            return;
+        }
+    }
+    cmgi_roots_least_squares(n, theta);
+}

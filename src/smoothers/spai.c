@@ -1,0 +1,153 @@
+/*
+ * SPAI, the sparse approximate inverse of least Frobenius norm on a pattern: min ||I - M A||_F row
+ * by row (left), or min ||I - A M||_F column by column (right), which is the left one of A^T
+ * transposed.
+ *
+ * power = 0 is SPAI-0, the diagonal; tau = 0 is SPAI-1, the pattern of A. For a symmetric A the
+ * symmetric part (M + M^T) / 2 is taken, as CG needs it; columns of Dirichlet rows are decoupled
+ * first.
+ *
+ * Source  Grote and Huckle, SIAM J. Sci. Comput. 18 (1997); Broeker and Grote, Sparse approximate
+ *         inverse smoothers for geometric and algebraic multigrid, Appl. Numer. Math. 41 (2002).
+ */
+#include "smoothers/spai.h"
+
+#include "smoothers/pattern.h"
+#include "smoothers/smoother.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TAU, POWER, SIDE, SYMMETRIC, SCALE, ADAPTIVE, ADD, EPSILON };
+enum { LEFT, RIGHT };
+enum { AUTO, YES, NO };
+
+static const char *const sides[] = {"left", "right", NULL};
+static const char *const symmetrisations[] = {"auto", "yes", "no", NULL};
+
+const cmgi_key cmgi_spai_keys[] = {
+    [TAU] = {.key = "tau",
+             .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
+             .standard = 0.04,
+             .high = 1},
+    [POWER] = {.key = "power",
+               .text = "pattern of that matrix to a power, 0 = diagonal",
+               .standard = 1,
+               .high = 4,
+               .integer = true},
+    [SIDE] = {.key = "side", .text = "least |I - M A| or |I - A M|", .words = sides},
+    [SYMMETRIC] = {.key = "symmetric",
+                   .text = "take (M + M^T) / 2; auto: where A is symmetric",
+                   .words = symmetrisations},
+    [SCALE] = {.key = "scale",
+               .text = "work on S A S with unit diagonal; auto: where A is symmetric",
+               .words = symmetrisations},
+    [ADAPTIVE] = {.key = "adaptive",
+                  .text = "times that a row's pattern may grow",
+                  .high = 100,
+                  .integer = true},
+    [ADD] = {.key = "add",
+             .text = "entries that enter each time",
+             .standard = 3,
+             .low = 1,
+             .high = 100,
+             .integer = true},
+    [EPSILON] = {.key = "epsilon",
+                 .text = "a row grows while its residual norm is over this",
+                 .standard = 0.2,
+                 .high = 1},
+    {.key = NULL},
+};
+
+/* Left SPAI of A. */
+static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
+{
+    const cmgi_spai_growth growth = {
+        .steps = (int)value[ADAPTIVE], .add = (int)value[ADD], .epsilon = value[EPSILON]};
+    CMGI_TRY(cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
+    return growth.steps > 0 ? cmgi_spai_adaptive(ctx, A, &growth, M) : cmgi_spai_static(ctx, A, M);
+}
+
+static cmg_status make_right(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
+{
+    cmgi_csr T = {0};
+    cmgi_csr left = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
+    const cmg_csr transposed = cmgi_csr_view(&T);
+    CMGI_TRY_GOTO(done, make_left(ctx, &transposed, value, &left));
+    const cmg_csr view = cmgi_csr_view(&left);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, M));
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &left);
+    return status;
+}
+
+/* B = S A S, or M = S M S, with s_i = |a_ii|^(-1/2). */
+static void scale(cmg_context *ctx, const double *s, cmgi_csr *B)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < B->rows; ++i) {
+        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+            B->values[k] *= s[i] * s[B->indices[k]];
+        }
+    }
+}
+
+static cmg_status make_scaled(cmg_context *ctx, cmgi_csr *B, const double *value, cmgi_csr *M)
+{
+    double *s = NULL;
+    const bool scaled = value[SCALE] != NO;
+    cmg_csr A = cmgi_csr_view(B);
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *s, &s));
+    cmgi_csr_diagonal(ctx, &A, s);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        s[i] = 1 / sqrt(fabs(s[i]));
+    }
+    if (scaled) {
+        scale(ctx, s, B);
+    }
+    CMGI_TRY_GOTO(done, value[SIDE] == RIGHT ? make_right(ctx, &A, value, M)
+                                             : make_left(ctx, &A, value, M));
+    if (scaled) {
+        scale(ctx, s, M);
+    }
+done:
+    cmgi_free(ctx, s);
+    return status;
+}
+
+/* What `auto` means for an argument of three words. */
+static double resolve(double word, bool symmetric)
+{
+    return word == AUTO ? (symmetric ? YES : NO) : word;
+}
+
+cmg_status cmgi_spai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    double value[CMGI_MAX_KEYS];
+    cmgi_csr *M = &product->factor[0];
+    cmgi_csr B = {0};
+    bool symmetric = false;
+    cmg_status status = CMG_OK;
+    memcpy(value, source->arguments->value, sizeof value);
+    product->factors = 1;
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    symmetric = symmetric && value[SYMMETRIC] != NO;
+    value[SYMMETRIC] = resolve(value[SYMMETRIC], symmetric);
+    value[SCALE] = resolve(value[SCALE], symmetric);
+    if (value[SYMMETRIC] == NO) {
+        cmgi_csr_free(ctx, &B);
+        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &source->A, &B));
+    }
+    CMGI_TRY_GOTO(done, make_scaled(ctx, &B, value, M));
+    if (value[SYMMETRIC] == YES) {
+        CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
+    }
+done:
+    cmgi_csr_free(ctx, &B);
+    return status;
+}

@@ -1,0 +1,114 @@
+/*
+ * Rows of sparse approximate inverses by Householder QR, in parallel over rows; see spai.h.
+ *
+ * Source  Grote and Huckle, Parallel preconditioning with sparse approximate inverses, SIAM J. Sci.
+ *         Comput. 18 (1997), section 2.
+ */
+#include "smoothers/spai.h"
+
+#include "smoothers/qr.h"
+
+#include <string.h>
+
+cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
+                                 cmg_size entries, cmgi_spai_work **work)
+{
+    cmgi_spai_work *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *made, &made));
+    cmg_status status = CMG_OK;
+    for (int t = 0; t < ctx->threads; ++t) {
+        CMGI_TRY_GOTO(failed, cmgi_index_map_create(ctx, rows, &made[t].map));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, entries, sizeof(double), &made[t].L));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].b));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].diagonal));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].x));
+    }
+    *work = made;
+    return CMG_OK;
+failed:
+    cmgi_spai_work_destroy(ctx, &made);
+    return status;
+}
+
+void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
+{
+    for (int t = 0; *work != NULL && t < ctx->threads; ++t) {
+        cmgi_spai_work *w = &(*work)[t];
+        cmgi_index_map_destroy(ctx, &w->map);
+        cmgi_free(ctx, w->L);
+        cmgi_free(ctx, w->b);
+        cmgi_free(ctx, w->diagonal);
+        cmgi_free(ctx, w->x);
+    }
+    cmgi_free(ctx, *work);
+    *work = NULL;
+}
+
+void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length,
+                   cmgi_spai_work *work)
+{
+    cmgi_index_map *map = &work->map;
+    cmgi_index_map_clear(map);
+    for (cmg_size p = 0; p < length; ++p) {
+        for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
+            (void)cmgi_index_map_add(map, A->indices[k]);
+        }
+    }
+    const cmg_size m = map->length;
+    memset(work->L, 0, (size_t)(m * length) * sizeof *work->L);
+    memset(work->b, 0, (size_t)m * sizeof *work->b);
+    for (cmg_size p = 0; p < length; ++p) {
+        for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
+            work->L[p * m + cmgi_index_map_find(map, A->indices[k])] += A->values[k];
+        }
+    }
+    const cmg_index at = cmgi_index_map_find(map, (cmg_index)i);
+    if (at >= 0) {
+        work->b[at] = 1;
+    }
+    cmgi_qr_solve(m, length, work->L, work->b, work->diagonal, work->x);
+}
+
+/* Largest numbers of columns, local rows and local entries over all rows of S. */
+static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
+{
+    sizes[0] = 0;
+    sizes[1] = 0;
+    sizes[2] = 0;
+    for (cmg_size i = 0; i < S->rows; ++i) {
+        const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
+        cmg_size rows = 0;
+        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+            rows += A->indptr[S->indices[k] + 1] - A->indptr[S->indices[k]];
+        }
+        rows = rows < A->cols ? rows : A->cols;
+        sizes[0] = columns > sizes[0] ? columns : sizes[0];
+        sizes[1] = rows > sizes[1] ? rows : sizes[1];
+        sizes[2] = rows * columns > sizes[2] ? rows * columns : sizes[2];
+    }
+}
+
+cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, cmgi_csr *S)
+{
+    enum { CHUNK = 16384 };
+    cmg_size sizes[3];
+    cmgi_spai_work *work = NULL;
+    cmg_status status = CMG_OK;
+    find_sizes(A, S, sizes);
+    CMGI_TRY(cmgi_spai_work_create(ctx, sizes[0], sizes[1], sizes[2], &work));
+    for (cmg_size first = 0; first < S->rows; first += CHUNK) {
+        const cmg_size last = first + CHUNK < S->rows ? first + CHUNK : S->rows;
+        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", first, S->rows));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
+        for (cmg_size i = first; i < last; ++i) {
+            const cmg_size begin = S->indptr[i];
+            const cmg_size length = S->indptr[i + 1] - begin;
+            cmgi_spai_work *mine = &work[cmgi_thread()];
+            cmgi_spai_row(A, i, S->indices + begin, length, mine);
+            memcpy(S->values + begin, mine->x, (size_t)length * sizeof *mine->x);
+        }
+    }
+done:
+    cmgi_spai_work_destroy(ctx, &work);
+    return status;
+}

@@ -1,0 +1,34 @@
+/*
+ * Bounds on the eigenvalues of M A with M = F_(k-1) ... F_0 given by CSR factors. Deterministic:
+ * the start vector is fixed, sums are formed in an order that does not depend on the number of
+ * threads.
+ */
+#pragma once
+#include "spmv/csr_host.h"
+
+enum { CMGI_LANCZOS_STEPS = 12 };
+
+typedef struct cmgi_spectrum {
+    double largest; /* safeguarded estimate from above of the largest |eigenvalue| */
+    bool symmetric; /* A and M are symmetric positive definite as far as seen */
+    int count;      /* Ritz values, 0 when not symmetric */
+    double ritz[CMGI_LANCZOS_STEPS];   /* ascending */
+    double weight[CMGI_LANCZOS_STEPS]; /* their spectral weights, sum 1 */
+} cmgi_spectrum;
+
+/*
+ * Lanczos where A (Dirichlet rows decoupled) is symmetric and M positive definite, the power method
+ * otherwise; where M is diagonal the result is not above the Gershgorin bound.
+ *
+ * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
+ */
+cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor,
+                                  int factors, cmgi_spectrum *spectrum);
+/* Largest row sum of |M A|, M diagonal: no eigenvalue is larger (Gershgorin 1931). */
+double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M);
+
+/*
+ * Eigenvalues, ascending, and eigenvectors of a symmetric n x n matrix T (by rows, overwritten) by
+ * cyclic Jacobi rotations; column k of V (by rows) belongs to value k. For small n.
+ */
+void cmgi_eigen_symmetric(int n, double *restrict T, double *restrict V, double *restrict values);

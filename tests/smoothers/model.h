@@ -1,0 +1,107 @@
+/* Small model matrices, built densely so that tests can compare with plain loops. */
+#pragma once
+#include "core/memory.h"
+#include "core/random.h"
+#include "spmv/csr_host.h"
+#include "test.h"
+
+/* A dense n x n matrix by rows as CSR without its zeros. */
+static inline cmgi_csr model_from_dense(cmg_context *c, cmg_size n, const double *dense)
+{
+    cmg_size nnz = 0;
+    for (cmg_size k = 0; k < n * n; ++k) {
+        nnz += dense[k] != 0;
+    }
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(c, n, n, nnz, &A));
+    cmg_size at = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = at;
+        for (cmg_size j = 0; j < n; ++j) {
+            if (dense[i * n + j] != 0) {
+                A.indices[at] = (cmg_index)j;
+                A.values[at++] = dense[i * n + j];
+            }
+        }
+    }
+    return A;
+}
+
+/* The dense form of a CSR matrix, malloc'ed. */
+static inline double *model_to_dense(const cmgi_csr *A)
+{
+    double *dense = calloc((size_t)(A->rows * A->cols + 1), sizeof *dense);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            dense[i * A->cols + A->indices[k]] += A->values[k];
+        }
+    }
+    return dense;
+}
+
+/* One-dimensional mass (6/h) or stiffness (h) entry of linear elements between nodes a and b. */
+static inline double model_line(int a, int b, bool stiffness)
+{
+    const int d = abs(a - b);
+    return d > 1 ? 0 : stiffness ? (d == 0 ? 2.0 : -1.0) : (d == 0 ? 4.0 : 1.0) / 6;
+}
+
+/* Bilinear or trilinear elements on m^dim interior nodes, cells stretched by `aspect` along x. */
+static inline double *model_q1(int m, int dim, double aspect)
+{
+    const int n = dim == 2 ? m * m : m * m * m;
+    double *dense = calloc((size_t)n * (size_t)n, sizeof *dense);
+    for (int r = 0; r < n; ++r) {
+        for (int s = 0; s < n; ++s) {
+            const int a[3] = {r % m, r / m % m, r / m / m};
+            const int b[3] = {s % m, s / m % m, s / m / m};
+            for (int direction = 0; direction < dim; ++direction) {
+                double term = direction == 0 ? 1 / (aspect * aspect) : 1;
+                for (int d = 0; d < dim; ++d) {
+                    term *= model_line(a[d], b[d], d == direction);
+                }
+                dense[r * n + s] += fabs(term) > 1e-14 ? term : 0;
+            }
+            dense[r * n + s] = fabs(dense[r * n + s]) > 1e-12 ? dense[r * n + s] : 0;
+        }
+    }
+    return dense;
+}
+
+/* D A D with a random positive diagonal D: symmetric positive definite, badly scaled. */
+static inline void model_rescale(cmg_size n, double *dense)
+{
+    uint64_t seed = 7;
+    double *d = malloc((size_t)n * sizeof *d);
+    for (cmg_size i = 0; i < n; ++i) {
+        d[i] = pow(10, 2 * cmgi_random(&seed) - 1);
+    }
+    for (cmg_size k = 0; k < n * n; ++k) {
+        dense[k] *= d[k / n] * d[k % n];
+    }
+    free(d);
+}
+
+/* Turns every `stride`-th row into an identity row, columns kept: Dirichlet conditions. */
+static inline void model_dirichlet(cmg_size n, cmg_size stride, double *dense)
+{
+    for (cmg_size i = 0; i < n; i += stride) {
+        for (cmg_size j = 0; j < n; ++j) {
+            dense[i * n + j] = i == j ? 1 : 0;
+        }
+    }
+}
+
+/* C = A B, dense, malloc'ed. */
+static inline double *model_multiply(cmg_size n, const double *A, const double *B)
+{
+    double *C = calloc((size_t)(n * n + 1), sizeof *C);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = 0; k < n; ++k) {
+            for (cmg_size j = 0; A[i * n + k] != 0 && j < n; ++j) {
+                C[i * n + j] += A[i * n + k] * B[k * n + j];
+            }
+        }
+    }
+    return C;
+}

@@ -1,0 +1,365 @@
+/*
+ * The contract of smoothers, over the whole table: error propagation is a contraction on symmetric
+ * positive definite model problems, M is symmetric where the table says so, odd matrices give a
+ * result or a clear status, one and two threads give the same bits, and no allocation failure
+ * leaks.
+ */
+#include "smoothers/smoother.h"
+#include "smoothers/model.h"
+#include "test.h"
+
+/* Besides every method with its default arguments. */
+static const char *const variants[] = {
+    "jacobi:omega=auto",
+    "spai:tau=0",
+    "spai:power=0",
+    "spai:power=2",
+    "spai:side=right",
+    "spai:symmetric=no",
+    "spai:side=right:symmetric=no:omega=auto",
+    "spai:adaptive=3:power=0",
+    "spai:adaptive=2:add=2:epsilon=0.1:side=right",
+    "chebyshev:degree=1",
+    "chebyshev:degree=5:ratio=20",
+    "chebyshev:bound=gershgorin",
+    "chebyshev:base=spai:tau=0",
+    "chebyshev4:degree=6",
+    "chebyshev4:base=l1-jacobi",
+    "chebyshev4-opt:degree=1",
+    "chebyshev4-opt:degree=7:base=spai",
+    "least-squares:degree=4",
+    "gls:degree=4:base=spai",
+    "neumann:degree=2",
+};
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
+
+/* The i-th smoother of the contract: methods of the table first; NULL past the last. */
+static const char *contract_name(int i)
+{
+    int methods = 0;
+    while (cmg_smoother_name(methods) != NULL) {
+        ++methods;
+    }
+    return i < methods              ? cmg_smoother_name(i)
+           : i - methods < VARIANTS ? variants[i - methods]
+                                    : NULL;
+}
+
+static bool needs_file(const char *name)
+{
+    return strncmp(name, "file", 4) == 0;
+}
+
+static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
+                       cmgi_smoother_product *product)
+{
+    const cmgi_smoother_source source = {.ctx = c, .A = cmgi_csr_view(A)};
+    return cmgi_smoother_make(&source, name, 0, product);
+}
+
+static cmgi_smoother_product *new_product(void)
+{
+    return calloc(1, sizeof(cmgi_smoother_product));
+}
+
+/* The product of all factors, dense. */
+static double *dense_smoother(const cmgi_smoother_product *product)
+{
+    double *M = model_to_dense(&product->factor[0]);
+    for (int f = 1; f < product->factors; ++f) {
+        double *F = model_to_dense(&product->factor[f]);
+        double *next = model_multiply(product->factor[f].rows, F, M);
+        free(F);
+        free(M);
+        M = next;
+    }
+    return M;
+}
+
+/* Growth of a random vector under prod_j (I - omega_j M A) over many steps, per step. */
+static double contraction(cmg_size n, const double *A, const double *M,
+                          const cmgi_smoother_product *product)
+{
+    double *MA = model_multiply(n, M, A);
+    double *e = malloc((size_t)n * sizeof *e);
+    double *d = malloc((size_t)n * sizeof *d);
+    uint64_t seed = 3;
+    double factor = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        e[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (int step = 0; step < 60; ++step) {
+        double norm = 0;
+        for (int s = 0; s < product->stages; ++s) {
+            for (cmg_size i = 0; i < n; ++i) {
+                d[i] = 0;
+                for (cmg_size j = 0; j < n; ++j) {
+                    d[i] += MA[i * n + j] * e[j];
+                }
+            }
+            for (cmg_size i = 0; i < n; ++i) {
+                e[i] -= product->stage[s] * d[i];
+            }
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            norm += e[i] * e[i];
+        }
+        norm = sqrt(norm);
+        factor = norm;
+        for (cmg_size i = 0; i < n && norm > 0; ++i) {
+            e[i] /= norm;
+        }
+    }
+    free(MA);
+    free(e);
+    free(d);
+    return factor;
+}
+
+static double asymmetry(cmg_size n, const double *M)
+{
+    double worst = 0;
+    double largest = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < n; ++j) {
+            worst = fmax(worst, fabs(M[i * n + j] - M[j * n + i]));
+            largest = fmax(largest, fabs(M[i * n + j]));
+        }
+    }
+    return worst / largest;
+}
+
+/* Model problems: 0 square cells, 1 stretched cells, 2 badly scaled, 3 cubes, 4 Dirichlet rows. */
+static double *model_problem(int which, cmg_size *n)
+{
+    const int m = which == 3 ? 5 : 11;
+    double *dense = model_q1(m, which == 3 ? 3 : 2, which == 1 ? 4 : 1);
+    *n = which == 3 ? m * m * m : m * m;
+    if (which == 2) {
+        model_rescale(*n, dense);
+    } else if (which == 4) {
+        model_dirichlet(*n, 9, dense);
+    }
+    return dense;
+}
+
+static void check_contraction(int problem, const char *name)
+{
+    cmg_size n = 0;
+    double *dense = model_problem(problem, &n);
+    cmgi_csr A = model_from_dense(ctx, n, dense);
+    cmgi_smoother_product *product = new_product();
+    const cmg_status status = make(ctx, &A, name, product);
+    CHECK_OK(status);
+    if (status == CMG_OK) {
+        double *M = dense_smoother(product);
+        const double factor = contraction(n, dense, M, product);
+        const cmgi_smoother_method *method = NULL;
+        cmgi_arguments arguments;
+        CHECK_OK(cmgi_smoother_parse(ctx, name, &method, &arguments));
+        /* the smoothest error is hardly damped: below 1 is what can be asked */
+        CHECK(factor < 1 - 1e-4);
+        const bool symmetric = method->symmetric && strstr(name, "symmetric=no") == NULL;
+        CHECK(!symmetric || asymmetry(n, M) < 1e-13);
+        if (!(factor < 1 - 1e-4) || (symmetric && asymmetry(n, M) > 1e-13)) {
+            printf("  problem %d, %s: factor %.4f, asymmetry %.2g\n", problem, name, factor,
+                   asymmetry(n, M));
+        }
+        free(M);
+    }
+    cmgi_smoother_product_clear(ctx, product);
+    free(product);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+static void contracts_and_is_symmetric(void)
+{
+    for (int problem = 0; problem < 5; ++problem) {
+        for (int i = 0; contract_name(i) != NULL; ++i) {
+            if (!needs_file(contract_name(i))) {
+                check_contraction(problem, contract_name(i));
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ odd matrices */
+
+/* A diagonal matrix is inverted by every method that is not damped. */
+static void survives_small_and_diagonal(void)
+{
+    for (int i = 0; contract_name(i) != NULL; ++i) {
+        const char *name = contract_name(i);
+        for (cmg_size n = 0; n <= 33 && !needs_file(name); n += n < 2 ? 1 : 31) {
+            double *dense = calloc((size_t)(n * n + 1), sizeof *dense);
+            for (cmg_size k = 0; k < n; ++k) {
+                dense[k * n + k] = (double)(k + 2);
+            }
+            cmgi_csr A = model_from_dense(ctx, n, dense);
+            cmgi_smoother_product *product = new_product();
+            CHECK_OK(make(ctx, &A, name, product));
+            double *M = dense_smoother(product);
+            double worst = 0;
+            for (cmg_size k = 0; k < n * n; ++k) {
+                const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;
+                worst = fmax(worst, fabs(M[k] - expected));
+            }
+            CHECK_NEAR(worst, 0, 1e-14);
+            free(M);
+            cmgi_smoother_product_clear(ctx, product);
+            free(product);
+            cmgi_csr_free(ctx, &A);
+            free(dense);
+        }
+    }
+}
+
+static void refuses_zero_diagonal_and_nan(void)
+{
+    for (int i = 0; contract_name(i) != NULL; ++i) {
+        const char *name = contract_name(i);
+        for (int odd = 0; odd < 2 && !needs_file(name); ++odd) {
+            double *dense = model_q1(4, 2, 1);
+            dense[5 * 16 + 5] = odd == 0 ? 0 : NAN;
+            cmgi_csr A = model_from_dense(ctx, 16, dense);
+            cmgi_smoother_product *product = new_product();
+            CHECK_STATUS(make(ctx, &A, name, product), CMG_ERR_SINGULAR);
+            CHECK(strstr(cmg_context_message(ctx), "row 5") != NULL);
+            cmgi_smoother_product_clear(ctx, product);
+            free(product);
+            cmgi_csr_free(ctx, &A);
+            free(dense);
+        }
+    }
+}
+
+/* A singular (pure Neumann) matrix, and one full row and column: no crash, finite values or a
+ * status. */
+static void survives_singular_and_arrow(void)
+{
+    enum { N = 40 };
+    for (int i = 0; contract_name(i) != NULL; ++i) {
+        const char *name = contract_name(i);
+        for (int odd = 0; odd < 2 && !needs_file(name); ++odd) {
+            double dense[N * N] = {0};
+            for (int k = 0; k < N; ++k) {
+                dense[k * N + k] = odd == 0 ? (k == 0 || k == N - 1 ? 1 : 2) : N;
+                if (k > 0) {
+                    const int partner = odd == 0 ? k - 1 : 0;
+                    dense[k * N + partner] = -1;
+                    dense[partner * N + k] = -1;
+                }
+            }
+            cmgi_csr A = model_from_dense(ctx, N, dense);
+            cmgi_smoother_product *product = new_product();
+            const cmg_status status = make(ctx, &A, name, product);
+            CHECK(status == CMG_OK || status == CMG_ERR_SINGULAR);
+            for (int f = 0; status == CMG_OK && f < product->factors; ++f) {
+                double sum = 0;
+                for (cmg_size k = 0; k < product->factor[f].indptr[N]; ++k) {
+                    sum += fabs(product->factor[f].values[k]);
+                }
+                CHECK(isfinite(sum));
+            }
+            cmgi_smoother_product_clear(ctx, product);
+            free(product);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ threads and faults */
+
+static bool same_bits(const cmgi_smoother_product *a, const cmgi_smoother_product *b)
+{
+    bool same = a->factors == b->factors && a->stages == b->stages &&
+                memcmp(a->stage, b->stage, sizeof a->stage) == 0;
+    for (int f = 0; same && f < a->factors; ++f) {
+        const cmgi_csr *F = &a->factor[f];
+        const cmgi_csr *G = &b->factor[f];
+        const size_t nnz = (size_t)F->indptr[F->rows];
+        same = F->rows == G->rows &&
+               memcmp(F->indptr, G->indptr, (size_t)(F->rows + 1) * sizeof *F->indptr) == 0 &&
+               memcmp(F->indices, G->indices, nnz * sizeof *F->indices) == 0 &&
+               memcmp(F->values, G->values, nnz * sizeof *F->values) == 0;
+    }
+    return same;
+}
+
+static void same_for_any_threads(void)
+{
+    cmg_size n = 0;
+    double *dense = model_problem(2, &n);
+    for (int i = 0; contract_name(i) != NULL; ++i) {
+        const char *name = contract_name(i);
+        if (needs_file(name)) {
+            continue;
+        }
+        cmgi_smoother_product *first = NULL;
+        for (int threads = 1; threads <= 2; ++threads) {
+            cmg_context_options options;
+            cmg_context_options_default(&options);
+            options.threads = threads;
+            cmg_context *c = NULL;
+            CHECK_OK(cmg_context_create(&options, &c));
+            cmgi_csr A = model_from_dense(c, n, dense);
+            cmgi_smoother_product *product = new_product();
+            CHECK_OK(make(c, &A, name, product));
+            if (threads == 1) {
+                /* keep a copy in the test's own context */
+                first = new_product();
+                memcpy(first->stage, product->stage, sizeof first->stage);
+                first->stages = product->stages;
+                first->factors = product->factors;
+                for (int f = 0; f < product->factors; ++f) {
+                    const cmg_csr view = cmgi_csr_view(&product->factor[f]);
+                    CHECK_OK(cmgi_csr_copy(ctx, &view, &first->factor[f]));
+                }
+            } else {
+                CHECK(same_bits(first, product));
+            }
+            cmgi_smoother_product_clear(c, product);
+            free(product);
+            cmgi_csr_free(c, &A);
+            cmg_context_destroy(&c);
+        }
+        cmgi_smoother_product_clear(ctx, first);
+        free(first);
+    }
+    free(dense);
+}
+
+/* Every allocation fails in turn; what was allocated before is freed (test_end counts). */
+static void failed_allocations_leak_nothing(void)
+{
+    double *dense = model_q1(4, 2, 1);
+    cmgi_csr A = model_from_dense(ctx, 16, dense);
+    for (int i = 0; contract_name(i) != NULL; ++i) {
+        const char *name = contract_name(i);
+        cmg_status status = CMG_ERR_MEMORY;
+        for (long k = 0; status == CMG_ERR_MEMORY && k < 10000 && !needs_file(name); ++k) {
+            cmgi_smoother_product *product = new_product();
+            cmgi_context_fail_after(ctx, k);
+            status = make(ctx, &A, name, product);
+            cmgi_context_fail_after(ctx, -1);
+            cmgi_smoother_product_clear(ctx, product);
+            free(product);
+        }
+        CHECK(needs_file(name) || status == CMG_OK);
+    }
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(contracts_and_is_symmetric);
+    RUN(survives_small_and_diagonal);
+    RUN(refuses_zero_diagonal_and_nan);
+    RUN(survives_singular_and_arrow);
+    RUN(same_for_any_threads);
+    RUN(failed_allocations_leak_nothing);
+    return TEST_END();
+}

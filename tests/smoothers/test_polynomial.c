@@ -1,0 +1,281 @@
+/* Roots of smoothing polynomials against their definitions, and bounds on spectra against known
+ * ones. */
+#include "smoothers/roots.h"
+#include "smoothers/smoother.h"
+#include "smoothers/model.h"
+#include "test.h"
+
+static const double pi = 3.14159265358979323846;
+
+static double residual(int n, const double *theta, double x)
+{
+    double q = 1;
+    for (int j = 0; j < n; ++j) {
+        q *= 1 - x / theta[j];
+    }
+    return q;
+}
+
+/* T_n((b + a - 2x)/(b - a)) / T_n((b + a)/(b - a)) */
+static void first_kind(void)
+{
+    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        const double a = 0.125;
+        cmgi_roots_chebyshev(n, 1 / a, theta);
+        const double scale = cosh(n * acosh((1 + a) / (1 - a)));
+        for (int k = 0; k <= 100; ++k) {
+            const double x = a + (1 - a) * k / 100;
+            const double t = (1 + a - 2 * x) / (1 - a);
+            CHECK_NEAR(residual(n, theta, x), cos(n * acos(fmax(-1, fmin(1, t)))) / scale, 1e-11);
+        }
+    }
+}
+
+/* sin((n + 1/2) t) / ((2n + 1) sin(t/2)) with cos t = 1 - 2x */
+static void fourth_kind(void)
+{
+    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        cmgi_roots_chebyshev4(n, theta);
+        for (int k = 1; k <= 100; ++k) {
+            const double t = pi * k / 100;
+            const double expected = sin((n + 0.5) * t) / ((2 * n + 1) * sin(t / 2));
+            CHECK_NEAR(residual(n, theta, 0.5 * (1 - cos(t))), expected, 1e-11);
+        }
+    }
+}
+
+/* The optimised coefficients beta that Lottes tabulates, as corrections of fourth-kind iterates. */
+static void optimal_matches_published_coefficients(void)
+{
+    static const double beta[4][4] = {
+        {1.12500000000000},
+        {1.02387287570313, 1.26408905371085},
+        {1.00842544782028, 1.08867839208730, 1.33753125909618},
+        {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000},
+    };
+    for (int n = 1; n <= 4; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        double fourth[5][CMGI_MAX_DEGREE];
+        cmgi_roots_optimal(n, theta);
+        for (int k = 1; k <= n; ++k) {
+            cmgi_roots_chebyshev4(k, fourth[k]);
+        }
+        for (int s = 0; s <= 50; ++s) {
+            const double x = s / 50.0;
+            double expected = 1;
+            for (int k = 1; k <= n; ++k) {
+                expected -= beta[n - 1][k - 1] *
+                            (residual(k - 1, fourth[k - 1], x) - residual(k, fourth[k], x));
+            }
+            CHECK_NEAR(residual(n, theta, x), expected, 1e-11);
+        }
+    }
+}
+
+/* Larger degrees by their equioscillation: max x q^2/(1-q^2) is reached n times, below the plain
+ * bound. */
+static void optimal_equioscillates(void)
+{
+    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        cmgi_roots_optimal(n, theta);
+        double largest = 0;
+        double slope = 0;
+        for (int j = 0; j < n; ++j) {
+            CHECK(theta[j] > 0 && theta[j] <= 1);
+            slope += 1 / theta[j];
+        }
+        for (int k = 1; k <= 20000; ++k) {
+            const double x = 0.5 * (1 - cos(pi * k / 20000));
+            const double q = residual(n, theta, x);
+            CHECK(q * q < 1);
+            largest = fmax(largest, x * q * q / (1 - q * q));
+        }
+        /* at 0 the function tends to 1/(2 sum 1/theta), which is the constant too */
+        CHECK_NEAR(largest * 2 * slope, 1, 1e-5);
+    }
+}
+
+/* q is orthogonal to lower degrees under lambda dlambda; by Simpson's rule. */
+static void least_squares_is_orthogonal(void)
+{
+    enum { CELLS = 2000 };
+    for (int n = 1; n <= 10; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        cmgi_roots_least_squares(n, theta);
+        for (int d = 0; d < n; ++d) {
+            double sum = 0;
+            for (int k = 0; k <= 2 * CELLS; ++k) {
+                const double x = k / (2.0 * CELLS);
+                const double weight = k == 0 || k == 2 * CELLS ? 1 : k % 2 == 1 ? 4 : 2;
+                sum += weight * residual(n, theta, x) * pow(x, d + 1);
+            }
+            CHECK_NEAR(sum / (6 * CELLS), 0, 1e-10);
+        }
+    }
+}
+
+/* The partial products of the stages never leave [-50, 50]: no digits are lost by the order. */
+static void order_is_stable(void)
+{
+    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+        double theta[4][CMGI_MAX_DEGREE];
+        cmgi_roots_chebyshev(n, 8, theta[0]);
+        cmgi_roots_chebyshev4(n, theta[1]);
+        cmgi_roots_optimal(n, theta[2]);
+        cmgi_roots_least_squares(n, theta[3]);
+        for (int p = 0; p < 4; ++p) {
+            for (int k = 0; k <= 200; ++k) {
+                double q = 1;
+                for (int j = 0; j < n; ++j) {
+                    q *= 1 - k / (200 * theta[p][j]);
+                    CHECK(fabs(q) < 50);
+                }
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ spectra */
+
+/* tridiag(-1, 2, -1), scaled by its diagonal: eigenvalues 1 - cos(k pi / (n + 1)). */
+static void bounds_known_spectra(void)
+{
+    static const cmg_size sizes[] = {1, 2, 3, 31, 100, 257};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        const cmg_size n = sizes[s];
+        double *dense = calloc((size_t)(n * n), sizeof *dense);
+        for (cmg_size i = 0; i < n; ++i) {
+            dense[i * n + i] = 2;
+            if (i > 0) {
+                dense[i * n + i - 1] = -1;
+                dense[(i - 1) * n + i] = -1;
+            }
+        }
+        cmgi_csr A = model_from_dense(ctx, n, dense);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_csr D = {0};
+        CHECK_OK(cmgi_smoother_diagonal(ctx, n, &D));
+        for (cmg_size i = 0; i < n; ++i) {
+            D.values[i] = 0.5;
+        }
+        const double exact = 1 - cos((double)n * pi / (double)(n + 1));
+        cmgi_spectrum spectrum;
+        CHECK_OK(cmgi_spectrum_estimate(ctx, &view, &D, 1, &spectrum));
+        CHECK(spectrum.symmetric);
+        CHECK(spectrum.largest >= exact * (1 - 1e-12));
+        CHECK(spectrum.largest <= 1.1 * exact);
+        CHECK(cmgi_gershgorin(ctx, &view, &D) >= exact);
+        double sum = 0;
+        for (int k = 0; k < spectrum.count; ++k) {
+            sum += spectrum.weight[k];
+            CHECK(spectrum.ritz[k] > 0 && spectrum.ritz[k] <= exact * (1 + 1e-12));
+        }
+        CHECK_NEAR(sum, 1, 1e-12);
+        cmgi_csr_free(ctx, &A);
+        cmgi_csr_free(ctx, &D);
+        free(dense);
+    }
+}
+
+/* Unsymmetric: A = I + strictly upper part has the single eigenvalue 1; the estimate bounds it. */
+static void bounds_unsymmetric(void)
+{
+    enum { N = 50 };
+    double *dense = calloc(N * N, sizeof *dense);
+    for (int i = 0; i < N; ++i) {
+        dense[i * N + i] = 1 + 0.01 * i;
+        if (i + 1 < N) {
+            dense[i * N + i + 1] = 0.3;
+        }
+    }
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmgi_csr D = {0};
+    CHECK_OK(cmgi_smoother_diagonal(ctx, N, &D));
+    for (int i = 0; i < N; ++i) {
+        D.values[i] = 1;
+    }
+    cmgi_spectrum spectrum;
+    CHECK_OK(cmgi_spectrum_estimate(ctx, &view, &D, 1, &spectrum));
+    CHECK(!spectrum.symmetric && spectrum.count == 0);
+    CHECK(spectrum.largest >= 1.0 && spectrum.largest <= 1.8);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &D);
+    free(dense);
+}
+
+/* T V = V diag(values), V orthogonal. */
+static void eigen_decomposes(void)
+{
+    for (int n = 1; n <= 20; n += n < 4 ? 1 : 8) {
+        double T[400];
+        double copy[400];
+        double V[400];
+        double values[20];
+        uint64_t seed = 11;
+        for (int i = 0; i < n; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                T[i * n + j] = 2 * cmgi_random(&seed) - 1;
+                T[j * n + i] = T[i * n + j];
+            }
+        }
+        memcpy(copy, T, sizeof T);
+        cmgi_eigen_symmetric(n, T, V, values);
+        for (int k = 0; k < n; ++k) {
+            CHECK(k == 0 || values[k - 1] <= values[k]);
+            for (int i = 0; i < n; ++i) {
+                double sum = 0;
+                double overlap = 0;
+                for (int j = 0; j < n; ++j) {
+                    sum += copy[i * n + j] * V[j * n + k];
+                    overlap += V[j * n + i] * V[j * n + k];
+                }
+                CHECK_NEAR(sum, values[k] * V[i * n + k], 1e-13);
+                CHECK_NEAR(overlap, i == k ? 1 : 0, 1e-13);
+            }
+        }
+    }
+}
+
+/* Least squares over the Ritz values still is a smoother on all of the spectrum. */
+static void gls_is_bounded(void)
+{
+    double *dense = model_q1(11, 2, 4);
+    cmgi_csr A = model_from_dense(ctx, 121, dense);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmgi_smoother_product *jacobi = calloc(1, sizeof *jacobi);
+    const cmgi_smoother_source source = {.ctx = ctx, .A = view};
+    CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));
+    cmgi_spectrum spectrum;
+    CHECK_OK(cmgi_spectrum_estimate(ctx, &view, jacobi->factor, 1, &spectrum));
+    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+        double theta[CMGI_MAX_DEGREE];
+        cmgi_roots_gls(n, &spectrum, theta);
+        for (int k = 1; k <= 1000; ++k) {
+            CHECK(fabs(residual(n, theta, k / 1000.0)) <= 1);
+        }
+    }
+    cmgi_smoother_product_clear(ctx, jacobi);
+    free(jacobi);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(first_kind);
+    RUN(fourth_kind);
+    RUN(optimal_matches_published_coefficients);
+    RUN(optimal_equioscillates);
+    RUN(least_squares_is_orthogonal);
+    RUN(order_is_stable);
+    RUN(bounds_known_spectra);
+    RUN(bounds_unsymmetric);
+    RUN(eigen_decomposes);
+    RUN(gls_is_bounded);
+    return TEST_END();
+}

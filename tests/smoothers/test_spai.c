@@ -1,0 +1,268 @@
+/* SPAI: least squares against LAPACK and the normal equations, patterns, sides and limits. */
+#include "smoothers/pattern.h"
+#include "smoothers/qr.h"
+#include "smoothers/smoother.h"
+#include "smoothers/model.h"
+#include "test.h"
+
+#ifdef CMGI_HAVE_LAPACK
+extern void dgels_(const char *trans, const int *m, const int *n, const int *nrhs, double *a,
+                   const int *lda, double *b, const int *ldb, double *work, const int *lwork,
+                   int *info);
+#endif
+
+static void qr_matches_lapack(void)
+{
+#ifdef CMGI_HAVE_LAPACK
+    static const int shapes[][2] = {{1, 1}, {2, 1}, {5, 5}, {9, 4}, {33, 9}, {125, 27}, {64, 63}};
+    uint64_t seed = 1;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; ++s) {
+        const int m = shapes[s][0];
+        const int n = shapes[s][1];
+        const int one = 1;
+        const int lwork = 64 * 64 * 4;
+        int info = -1;
+        double *L = malloc((size_t)(m * n) * sizeof *L);
+        double *K = malloc((size_t)(m * n) * sizeof *K);
+        double *b = malloc((size_t)m * sizeof *b);
+        double *c = malloc((size_t)m * sizeof *c);
+        double *x = malloc((size_t)n * sizeof *x);
+        double *diagonal = malloc((size_t)n * sizeof *diagonal);
+        double *work = malloc((size_t)lwork * sizeof *work);
+        for (int k = 0; k < m * n; ++k) {
+            L[k] = 2 * cmgi_random(&seed) - 1;
+            K[k] = L[k];
+        }
+        for (int k = 0; k < m; ++k) {
+            b[k] = 2 * cmgi_random(&seed) - 1;
+            c[k] = b[k];
+        }
+        dgels_("N", &m, &n, &one, K, &m, c, &m, work, &lwork, &info);
+        CHECK(info == 0);
+        cmgi_qr_solve(m, n, L, b, diagonal, x);
+        for (int k = 0; k < n; ++k) {
+            /* condition numbers of these random matrices stay below 1e4 */
+            CHECK_NEAR(x[k], c[k], 1e-11 * (1 + fabs(c[k])));
+        }
+        free(L);
+        free(K);
+        free(b);
+        free(c);
+        free(x);
+        free(diagonal);
+        free(work);
+    }
+#else
+    SKIP("no LAPACK in this build");
+#endif
+}
+
+static void qr_solves_deficient_systems(void)
+{
+    /* second column twice the first, then more columns than rows, then zero */
+    double L[] = {1, 2, 2, 2, 4, 4};
+    double b[] = {9, 0, 0};
+    double diagonal[3];
+    double x[3];
+    cmgi_qr_solve(3, 2, L, b, diagonal, x);
+    CHECK_NEAR(x[0], 1, 1e-14);
+    CHECK_NEAR(x[1], 0, 0);
+    double wide[] = {2, 1, 1};
+    double c[] = {4};
+    cmgi_qr_solve(1, 3, wide, c, diagonal, x);
+    CHECK_NEAR(x[0] * 2 + x[1] + x[2], 4, 1e-14);
+    double zeros[] = {0, 0};
+    double d[] = {1, 1};
+    cmgi_qr_solve(2, 1, zeros, d, diagonal, x);
+    CHECK_NEAR(x[0], 0, 0);
+}
+
+static cmgi_smoother_product *make(const cmgi_csr *A, const char *name)
+{
+    cmgi_smoother_product *product = calloc(1, sizeof *product);
+    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(A)};
+    CHECK_OK(cmgi_smoother_make(&source, name, 0, product));
+    return product;
+}
+
+static void discard(cmgi_smoother_product *product)
+{
+    cmgi_smoother_product_clear(ctx, product);
+    free(product);
+}
+
+/* An unsymmetric, irregular, diagonally dominant matrix. */
+static double *irregular(cmg_size n)
+{
+    double *dense = calloc((size_t)(n * n), sizeof *dense);
+    uint64_t seed = 5;
+    for (cmg_size i = 0; i < n; ++i) {
+        dense[i * n + i] = 6 + cmgi_random(&seed);
+        for (cmg_size k = 0; k < i % 7; ++k) {
+            const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)n);
+            dense[i * n + j] += j == i ? 0 : 2 * cmgi_random(&seed) - 1;
+        }
+    }
+    return dense;
+}
+
+/*
+ * The minimum is where the residual e_i - m A is orthogonal to row p of A for every p in the
+ * pattern of row i of M; for the right variant the same with columns.
+ */
+static void residual_is_orthogonal(void)
+{
+    enum { N = 67 };
+    static const char *const names[] = {"spai:tau=0:symmetric=no", "spai:tau=0.1:symmetric=no",
+                                        "spai:tau=0.05:power=2:symmetric=no",
+                                        "spai:power=0:adaptive=3:symmetric=no"};
+    double *dense = irregular(N);
+    double *transposed = malloc(sizeof(double) * N * N);
+    for (int k = 0; k < N * N; ++k) {
+        transposed[k] = dense[k % N * N + k / N];
+    }
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    for (int v = 0; v < 8; ++v) {
+        char name[96];
+        const bool right = v >= 4;
+        const double *rows = right ? transposed : dense;
+        (void)snprintf(name, sizeof name, "%s%s", names[v % 4], right ? ":side=right" : "");
+        cmgi_smoother_product *product = make(&A, name);
+        double *M = model_to_dense(&product->factor[0]);
+        double worst = 0;
+        for (int i = 0; i < N; ++i) {
+            double r[N] = {0};
+            r[i] = 1;
+            for (int p = 0; p < N; ++p) {
+                const double m = right ? M[p * N + i] : M[i * N + p];
+                for (int j = 0; j < N; ++j) {
+                    r[j] -= m * rows[p * N + j];
+                }
+            }
+            for (int p = 0; p < N; ++p) {
+                double sum = 0;
+                for (int j = 0; j < N; ++j) {
+                    sum += r[j] * rows[p * N + j];
+                }
+                const double m = right ? M[p * N + i] : M[i * N + p];
+                worst = m != 0 ? fmax(worst, fabs(sum)) : worst;
+            }
+        }
+        CHECK_NEAR(worst, 0, 1e-12);
+        free(M);
+        discard(product);
+    }
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+    free(transposed);
+}
+
+/* SPAI-0 has a closed form, m_ii = a_ii / |row i|^2; a full pattern gives the inverse. */
+static void limits(void)
+{
+    enum { M = 5, N = M * M };
+    double *dense = model_q1(M, 2, 1);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_product *zero = make(&A, "spai:power=0:symmetric=no");
+    cmgi_smoother_product *full = make(&A, "spai:tau=0:power=4:symmetric=no");
+    CHECK(zero->factor[0].indptr[N] == N);
+    for (int i = 0; i < N; ++i) {
+        double norm2 = 0;
+        for (int j = 0; j < N; ++j) {
+            norm2 += dense[i * N + j] * dense[i * N + j];
+        }
+        CHECK_NEAR(zero->factor[0].values[i], dense[i * N + i] / norm2, 1e-14);
+    }
+    CHECK(full->factor[0].indptr[N] == N * N);
+    double *inverse = model_to_dense(&full->factor[0]);
+    double *identity = model_multiply(N, inverse, dense);
+    for (int k = 0; k < N * N; ++k) {
+        CHECK_NEAR(identity[k], k % (N + 1) == 0 ? 1 : 0, 1e-12);
+    }
+    free(inverse);
+    free(identity);
+    free(dense);
+    discard(zero);
+    discard(full);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Patterns hold what their definition says. */
+static void patterns(void)
+{
+    enum { N = 67 };
+    double *dense = irregular(N);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmgi_csr S = {0};
+    CHECK_OK(cmgi_pattern(ctx, &view, 0.08, 1, &S));
+    double *pattern = model_to_dense(&S);
+    for (int i = 0; i < N; ++i) {
+        for (int j = 0; j < N; ++j) {
+            const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
+            CHECK((pattern[i * N + j] != 0) == (i == j || fabs(dense[i * N + j]) > bound));
+        }
+    }
+    free(pattern);
+    cmgi_csr_free(ctx, &S);
+    CHECK_OK(cmgi_pattern(ctx, &view, 0, 2, &S));
+    pattern = model_to_dense(&S);
+    for (int i = 0; i < N; ++i) {
+        for (int j = 0; j < N; ++j) {
+            bool reached = false;
+            for (int k = 0; k < N; ++k) {
+                reached = reached || (dense[i * N + k] != 0 && dense[k * N + j] != 0);
+            }
+            CHECK((pattern[i * N + j] != 0) == reached);
+        }
+    }
+    free(pattern);
+    cmgi_csr_free(ctx, &S);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/* Growing patterns lowers the residual, and rows below epsilon are left alone. */
+static void adaptive_growth_pays(void)
+{
+    enum { M = 9, N = M * M };
+    double *dense = model_q1(M, 2, 3);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    double before = INFINITY;
+    for (int steps = 0; steps <= 6; steps += 2) {
+        char name[96];
+        (void)snprintf(name, sizeof name, "spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d",
+                       steps);
+        cmgi_smoother_product *product = make(&A, name);
+        double *dense_m = model_to_dense(&product->factor[0]);
+        double *MA = model_multiply(N, dense_m, dense);
+        double norm2 = 0;
+        for (int k = 0; k < N * N; ++k) {
+            const double r = MA[k] - (k % (N + 1) == 0 ? 1 : 0);
+            norm2 += r * r;
+        }
+        CHECK(norm2 < before);
+        CHECK(product->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
+        before = norm2;
+        free(dense_m);
+        free(MA);
+        discard(product);
+    }
+    cmgi_smoother_product *satisfied = make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
+    CHECK(satisfied->factor[0].indptr[N] == N);
+    discard(satisfied);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(qr_matches_lapack);
+    RUN(qr_solves_deficient_systems);
+    RUN(residual_is_orthogonal);
+    RUN(limits);
+    RUN(patterns);
+    RUN(adaptive_growth_pays);
+    return TEST_END();
+}
