@@ -1,0 +1,178 @@
+/*
+ * Meshes of one cell type in two or three dimensions, their checks and their regular refinement.
+ *
+ * Corners of a cell, in the reference cell:
+ *   quad, hex   tensor order: corner c = i + 2j + 4k at (i, j, k) of [0,1]^dim
+ *   tri, tet    vertices 0, e1, e2 (, e3) of the unit simplex, positive determinant
+ * Facets of a cell are stored outward: for a facet with corners f0, f1 (, f2 , f3) the vector
+ * (t_y, -t_x), t = f1 - f0, in 2D and (f1 - f0) x (f2 - f0) in 3D points out of the cell; the
+ * corners of a quadrilateral facet are in tensor order.
+ *
+ *   a 2 x 1 mesh of quads:      3---4---5      cell_nodes   0 1 3 4 | 1 2 4 5
+ *                               | 0 | 1 |      facet_nodes  0 1 | 3 0 | 4 3 | 1 2 | 2 5 | 5 4
+ *                               0---1---2
+ */
+#pragma once
+#include "core/context.h"
+
+typedef enum cmgi_cell { CMGI_TRI = 0, CMGI_QUAD, CMGI_TET, CMGI_HEX } cmgi_cell;
+enum { CMGI_CELL_KINDS = 4, CMGI_MAX_CORNERS = 8, CMGI_MAX_FACETS = 6, CMGI_MAX_EDGES = 12 };
+
+/* What is fixed by the cell type. */
+typedef struct cmgi_cell_info {
+    const char *name;
+    int dim;
+    int corners;
+    int edges;
+    int facets;        /* sides: edges in 2D, faces in 3D */
+    int facet_corners; /* 2 in 2D; 3 (tet) or 4 (hex) */
+    int children;      /* 2^dim */
+    int edge[CMGI_MAX_EDGES][2];
+    int facet[CMGI_MAX_FACETS][4]; /* outward, as above */
+} cmgi_cell_info;
+const cmgi_cell_info *cmgi_cell_table(cmgi_cell cell);
+
+/* A boundary label or a region. */
+typedef struct cmgi_label {
+    cmg_index tag;  /* number in the file, 0 = none */
+    cmg_size count; /* facets or cells that carry it */
+    char name[64];  /* never empty but for label 0; the tag in decimal where the file has no name */
+} cmgi_label;
+
+typedef struct cmgi_mesh {
+    cmg_context *ctx;
+    int dim;
+    cmgi_cell cell;
+    cmg_size nodes;
+    double *x; /* nodes x dim */
+    cmg_size cells;
+    cmg_index *cell_nodes; /* cells x corners */
+    cmg_size facets;
+    cmg_index *facet_nodes; /* boundary facets x corners a facet */
+    cmg_index *facet_label; /* boundary label per facet, 0 = unlabelled, < labels */
+    cmg_index labels;       /* entries of label[], at least 1; label[0] counts the unlabelled */
+    cmgi_label *label;
+    cmg_index *cell_label; /* region per cell, < regions; NULL = one region */
+    cmg_index regions;     /* entries of region[], at least 1 */
+    cmgi_label *region;
+    char note[256]; /* what a reader left out or changed, empty = nothing */
+} cmgi_mesh;
+
+/*
+ * A mesh with uninitialised x, cell_nodes, facet_nodes and facet_label for the caller to fill;
+ * facets = 0 where cmgi_mesh_find_facets follows. No labels, no regions.
+ */
+cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cmg_size cells,
+                            cmg_size facets, cmgi_mesh **mesh);
+void cmgi_mesh_destroy(cmgi_mesh **mesh);
+
+/* Appends a label or a region and returns its number; the count is kept by cmgi_mesh_count_labels.
+ */
+cmg_status cmgi_mesh_add_label(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *label);
+cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name,
+                                cmg_index *region);
+/* Label by name, or by its tag in decimal; -1 = none such. */
+cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text);
+void cmgi_mesh_count_labels(cmgi_mesh *mesh);
+
+/*
+ * Replaces the facets by all sides of cells that no other cell shares, ordered by cell and side.
+ * Labels of facets that were there carry over by their nodes; facets inside the domain are dropped
+ * and counted in *dropped (NULL allowed). CMG_ERR_SHAPE names a side that more than two cells
+ * share.
+ */
+cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped);
+
+/*
+ * Numbers of edges and, in 3D, faces. Edges are sorted by (lower node, higher node), faces by their
+ * sorted nodes; a face keeps the corners in the order of the first cell that has it.
+ */
+typedef struct cmgi_entities {
+    cmg_context *ctx;
+    cmg_size edges;
+    cmg_index *edge_nodes; /* edges x 2, lower first */
+    cmg_size *edge_start;  /* nodes + 1: edges whose lower node is i are edge_start[i] .. */
+    cmg_index *cell_edges; /* cells x edges a cell, order of cmgi_cell_info.edge */
+    cmg_size faces;        /* 0 in 2D, where the facets are the edges */
+    cmg_index *face_nodes; /* faces x facet corners */
+    cmg_size *face_start;  /* nodes + 1, by the lowest node */
+    cmg_index *cell_faces; /* cells x facets a cell, order of cmgi_cell_info.facet */
+} cmgi_entities;
+cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, cmgi_entities **entities);
+void cmgi_entities_destroy(cmgi_entities **entities);
+/* Number of the edge between two nodes, of the face with these corners (any order); -1 = none. */
+cmg_index cmgi_entities_edge(const cmgi_entities *e, cmg_index a, cmg_index b);
+cmg_index cmgi_entities_face(const cmgi_entities *e, int corners, const cmg_index *nodes);
+
+/* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. */
+cmg_status cmgi_mesh_node_cells(const cmgi_mesh *mesh, cmg_size **start, cmg_index **list);
+
+/* What cmgi_mesh_check measured; valid also where it found a fault. */
+typedef struct cmgi_mesh_report {
+    double volume;       /* sum over the cells, exact for straight simplices and Gauss-exact else */
+    double quality;      /* least scaled determinant of a corner, 1 = square or equilateral */
+    cmg_size worst_cell; /* where */
+    double edge_min;     /* length of the shortest and longest edge */
+    double edge_max;
+    cmg_size inverted;   /* cells with a corner determinant <= 0 */
+    cmg_size duplicates; /* nodes at the place of another one */
+    cmg_size hanging;    /* nodes inside a boundary side: non-conforming */
+    cmg_size folded;     /* sides whose two cells lie on one side of it */
+} cmgi_mesh_report;
+/*
+ * CMG_ERR_SHAPE names the first fault: an inverted or degenerate cell with its number and
+ * determinant, nodes out of range, duplicate, unused or hanging nodes, sides shared by more than
+ * two cells, facets that are no boundary or are missing. Cells and nodes are counted from 0. report
+ * may be NULL.
+ */
+cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report);
+/* Volume of a cell by Gauss quadrature of the (multi)linear map. */
+double cmgi_mesh_cell_volume(const cmgi_mesh *mesh, cmg_size cell);
+/* Determinant of the map's derivative at corner c. */
+double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c);
+
+/* A circle (2D), cylinder (3D, axis != 0) or sphere (3D, axis = 0) that carries facets of a label.
+ */
+typedef struct cmgi_surface {
+    cmg_index label;
+    double centre[3];
+    double axis[3]; /* direction, any length; ignored in 2D */
+    double radius;
+} cmgi_surface;
+typedef struct cmgi_snap {
+    int surfaces;
+    const cmgi_surface *surface; /* the nearest one of the label counts */
+} cmgi_snap;
+
+/*
+ * From a mesh to its regular refinement. Nodes of the fine mesh:
+ *   0 .. coarse_nodes-1   the coarse nodes, same numbers
+ *   then edges            midpoints, edge_nodes
+ *   then faces            face centres of hexes (0 else), face_nodes
+ *   then centres          cell centres of quads and hexes (0 else), in cell order
+ * Cells: children of coarse cell c are c * 2^dim .. c * 2^dim + 2^dim - 1; child k of a quad or hex
+ * sits at corner k; children 0 .. dim of a simplex sit at its corners, the others are inside.
+ * Facets: children of facet f are f * 2^(dim-1) .., labels are inherited.
+ */
+typedef struct cmgi_refinement {
+    cmg_context *ctx;
+    cmgi_cell cell;
+    cmg_size coarse_nodes;
+    cmg_size coarse_cells;
+    cmg_size edges;
+    cmg_size faces;
+    cmg_size centres;
+    cmg_index *edge_nodes; /* edges x 2, coarse node numbers */
+    cmg_index *face_nodes; /* faces x 4, coarse node numbers */
+} cmgi_refinement;
+
+/* Refines once; snap may be NULL, relation may be NULL where it is not wanted. */
+cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine,
+                            cmgi_refinement **relation);
+void cmgi_refinement_destroy(cmgi_refinement **relation);
+/*
+ * Coarse nodes that fine node i is the mean of, with equal weights: 1 (a coarse node), 2 (edge), 4
+ * (face or quad) or 8 (hex); the number is returned.
+ */
+int cmgi_refinement_parents(const cmgi_refinement *r, const cmgi_mesh *coarse, cmg_size i,
+                            cmg_index parents[8]);

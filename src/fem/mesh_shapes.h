@@ -1,0 +1,60 @@
+/*
+ * Built-in geometries: masked lattices (square, cube, L-shape, cantilever, Fichera corner), a ring,
+ * and a plate whose holes have O-grids around them.
+ */
+#pragma once
+#include "fem/mesh.h"
+
+/* name, text */
+#define CMGI_SHAPE_LIST(X)                                                                         \
+    X(SQUARE, "square", "unit square, or unit cube for tets and hexes")                            \
+    X(LSHAPE, "lshape", "[0,2]^2 without [1,2]^2, one cell size thick in z for tets and hexes")    \
+    X(PLATE, "plate", "columns x rows unit tiles, a circular hole in each; quads and triangles")   \
+    X(BEAM, "beam", "cantilever of given length, height and width")                                \
+    X(ANNULUS, "annulus", "ring around the origin; quads and triangles")                           \
+    X(FICHERA, "fichera", "[0,2]^3 without [1,2]^3; tets and hexes")
+
+typedef enum cmgi_shape {
+#define CMGI_SHAPE_ENTRY(id, name, text) CMGI_SHAPE_##id,
+    CMGI_SHAPE_LIST(CMGI_SHAPE_ENTRY)
+#undef CMGI_SHAPE_ENTRY
+        CMGI_SHAPES
+} cmgi_shape;
+
+typedef enum cmgi_distortion {
+    CMGI_DISTORT_NONE = 0,
+    CMGI_DISTORT_RANDOM, /* interior nodes move by up to fraction x shortest edge at the node */
+    CMGI_DISTORT_SMOOTH  /* the lattice is bent by sines that vanish on the boundary */
+} cmgi_distortion;
+
+typedef struct cmgi_shape_options {
+    cmgi_shape shape;
+    cmgi_cell cell;
+    cmg_size n;       /* cells along a unit length, >= 1; default 4 */
+    double length[3]; /* beam: length, height, width; default 4 1 1 */
+    double thickness; /* lshape with tets or hexes: extent in z; default 1 */
+    cmg_size columns; /* plate: tiles in x and y; default 2 x 1 */
+    cmg_size rows;
+    double radius;  /* plate: of the holes, (0, 0.5); annulus: inner; default 0.25, 0.5 */
+    double outer;   /* annulus: outer radius; default 1 */
+    double aspect;  /* x is multiplied by this after all else, > 0; default 1 */
+    double grading; /* lattices: last over first cell size in each direction, > 0 */
+    cmgi_distortion distortion; /* default none */
+    double fraction;            /* of the distortion, [0, 0.5) random, [0, 1) smooth; default 0.2 */
+    unsigned long long seed;    /* of the random distortion; default 1 */
+} cmgi_shape_options;
+
+/* Defaults of a shape; the cell is a quad, or a hex where the shape has no 2D form. */
+void cmgi_shape_options_default(cmgi_shape shape, cmgi_shape_options *options);
+/* -1 = no such shape. */
+int cmgi_shape_parse(const char *name);
+const char *cmgi_shape_name(cmgi_shape shape);
+/* The mesh, with facets labelled left, right, bottom, top, back, front, inner, outer, holes,
+ * corner. */
+cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh);
+/*
+ * Circles that the labels "holes", "inner" and "outer" lie on: writes at most `capacity` surfaces
+ * and returns how many there are; 0 for shapes without, and for aspect != 1.
+ */
+int cmgi_shape_surfaces(const cmgi_shape_options *options, const cmgi_mesh *mesh, int capacity,
+                        cmgi_surface *surface);
