@@ -156,6 +156,17 @@ cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t
     return CMG_OK;
 }
 
+void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes)
+{
+    const cmg_size chunk = 1 << 20;
+    const cmg_size total = (cmg_size)bytes;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (total > 4 * chunk)
+    for (cmg_size first = 0; first < total; first += chunk) {
+        const cmg_size length = total - first < chunk ? total - first : chunk;
+        memcpy((char *)to + first, (const char *)from + first, (size_t)length);
+    }
+}
+
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy)
 {
     const size_t length = strlen(text) + 1;

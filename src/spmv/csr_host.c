@@ -34,26 +34,14 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
     *A = (cmgi_csr){0};
 }
 
-/* Copies in parallel, so that pages are spread as the products will read them. */
-static void copy_array(cmg_context *ctx, void *restrict to, const void *restrict from, size_t bytes)
-{
-    const cmg_size chunk = 1 << 20;
-    const cmg_size total = (cmg_size)bytes;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (total > 4 * chunk)
-    for (cmg_size first = 0; first < total; first += chunk) {
-        const cmg_size length = total - first < chunk ? total - first : chunk;
-        memcpy((char *)to + first, (const char *)from + first, (size_t)length);
-    }
-}
-
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)
 {
     const cmg_size nnz = from->indptr[from->rows];
     cmgi_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, from->rows, from->cols, nnz, &made));
-    copy_array(ctx, made.indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *made.indptr);
-    copy_array(ctx, made.indices, from->indices, (size_t)nnz * sizeof *made.indices);
-    copy_array(ctx, made.values, from->values, (size_t)nnz * sizeof *made.values);
+    cmgi_copy(ctx, made.indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *made.indptr);
+    cmgi_copy(ctx, made.indices, from->indices, (size_t)nnz * sizeof *made.indices);
+    cmgi_copy(ctx, made.values, from->values, (size_t)nnz * sizeof *made.values);
     *to = made;
     return CMG_OK;
 }

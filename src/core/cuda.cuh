@@ -1,0 +1,146 @@
+/*
+ * What the .cu files share: state of the device, checks, launch geometry, loads with cache hints,
+ * sums over warps and blocks in a fixed order.
+ */
+#pragma once
+#include <cuda_runtime.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+extern "C" {
+#include "core/backend.h"
+#include "core/memory.h"
+}
+
+/* An array on the device and its size, so that frees can be accounted for. */
+typedef struct cmgi_device_block {
+    void *p;
+    size_t bytes;
+} cmgi_device_block;
+
+typedef struct cmgi_device {
+    int number;          /* CUDA device */
+    cudaStream_t stream; /* all work of the context */
+    bool own_stream;
+    cudaMemPool_t pool; /* NULL where the device has no memory pools */
+    cmgi_device_block *blocks;
+    size_t nblocks;
+    size_t capacity;
+    char *
+        staging; /* pinned host memory for copies, STAGING_HALVES halves; NULL until it is needed */
+    cudaEvent_t staged[2];
+} cmgi_device;
+
+static inline cmgi_device *cmgi_device_of(const cmg_context *ctx)
+{
+    return (cmgi_device *)ctx->device;
+}
+
+static inline cudaStream_t cmgi_stream(const cmg_context *ctx)
+{
+    return cmgi_device_of(ctx)->stream;
+}
+
+/* Makes the context's device current for the calling thread, and gives the old one back at the end
+ * of the block: the caller may work on several devices. */
+struct cmgi_device_guard {
+    int before;
+    int mine;
+    explicit cmgi_device_guard(const cmg_context *ctx)
+        : before(0), mine(cmgi_device_of(ctx)->number)
+    {
+        (void)cudaGetDevice(&before);
+        if (before != mine) {
+            (void)cudaSetDevice(mine);
+        }
+    }
+    ~cmgi_device_guard()
+    {
+        if (before != mine) {
+            (void)cudaSetDevice(before);
+        }
+    }
+    cmgi_device_guard(const cmgi_device_guard &) = delete;
+    cmgi_device_guard &operator=(const cmgi_device_guard &) = delete;
+};
+
+/* Stores what CUDA reported and returns CMG_ERR_DEVICE, or CMG_ERR_MEMORY when memory ran out. */
+cmg_status cmgi_cuda_failed(cmg_context *ctx, cudaError_t error, const char *what);
+
+/* Passes a CUDA failure up as a status. */
+#define CMGI_CUDA(ctx, call)                                                                       \
+    do {                                                                                           \
+        const cudaError_t cmgi_error_ = (call);                                                    \
+        if (cmgi_error_ != cudaSuccess) {                                                          \
+            return cmgi_cuda_failed((ctx), cmgi_error_, #call);                                    \
+        }                                                                                          \
+    } while (0)
+
+/* After every launch: the launch error; in debug builds also what the kernel itself did. */
+cmg_status cmgi_launched(cmg_context *ctx, const char *what);
+#define CMGI_LAUNCHED(ctx) cmgi_launched((ctx), __func__)
+
+/* Blocks of `block` threads that cover n. */
+static inline unsigned cmgi_grid(cmg_size n, int block)
+{
+    return (unsigned)((n + block - 1) / block);
+}
+
+/* Values and columns are read once: they pass through the cache without driving out x. */
+template <typename T>
+__device__ __forceinline__ T cmgi_load_once(const T *p)
+{
+    return __ldcs(p);
+}
+
+/* Sum over the lanes of a warp, in every lane, in a fixed order; all 32 lanes take part. */
+template <typename T>
+__device__ __forceinline__ T cmgi_warp_sum(T s)
+{
+#pragma unroll
+    for (int d = 16; d > 0; d >>= 1) {
+        s += __shfl_xor_sync(0xffffffffU, s, d);
+    }
+    return s;
+}
+
+/* Sum over a block of THREADS threads, valid in thread 0. */
+template <int THREADS, typename T>
+__device__ __forceinline__ T cmgi_block_sum(T s)
+{
+    static_assert(THREADS % 32 == 0 && THREADS <= 1024, "a block is 1 .. 32 whole warps");
+    __shared__ T part[THREADS / 32];
+    s = cmgi_warp_sum(s);
+    if (threadIdx.x % 32 == 0) {
+        part[threadIdx.x / 32] = s;
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        s = cmgi_warp_sum(threadIdx.x < THREADS / 32 ? part[threadIdx.x] : T(0));
+    }
+    return s;
+}
+
+/* The vector operations of the backend's table (vector_cuda.cu). */
+enum { CMGI_CUDA_PARTIALS = 1024 }; /* doubles in ctx->partials: most blocks of a reduction */
+cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
+cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
+                             cmg_precision py, void *y);
+cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
+                           double b, void *y);
+cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+                         const void *y, double *result);
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                               const double *z, double *p);
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                               const double *p, const double *q, double *x, double *r, double *rr);
+cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
+                             bool scatter, const void *x, void *y);
+cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
+                             const cmg_size *map, void *y);
+/* cudaSuccess when this build holds code for the current device. */
+cudaError_t cmgi_cuda_probe(void);

@@ -1,0 +1,327 @@
+/*
+ * Life and memory of the CUDA backend: device, stream, a memory pool of its own, accounted arrays,
+ * copies through pinned memory.
+ */
+#include "core/cuda.cuh"
+
+#include <stdlib.h>
+
+/* Freed memory that the pool keeps for the next allocation; more is given back to the device. */
+static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
+/* Copies above this size go through two pinned halves, so that filling one overlaps with sending
+ * the other; pageable memory is copied at a fraction of the bus's rate. */
+static const size_t STAGED_FROM = (size_t)8 << 20;
+static const size_t STAGING_HALF = (size_t)16 << 20;
+
+cmg_status cmgi_cuda_failed(cmg_context *ctx, cudaError_t error, const char *what)
+{
+    (void)cudaGetLastError(); /* an error that does not stick is cleared here */
+    const cmg_status code = error == cudaErrorMemoryAllocation ? CMG_ERR_MEMORY : CMG_ERR_DEVICE;
+    return cmgi_fail(ctx, code, "CUDA: %s (%s) in %s", cudaGetErrorString(error),
+                     cudaGetErrorName(error), what);
+}
+
+cmg_status cmgi_launched(cmg_context *ctx, const char *what)
+{
+    cudaError_t error = cudaGetLastError();
+#ifndef NDEBUG
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    if (error == cudaSuccess) {
+        error = cudaStreamIsCapturing(cmgi_stream(ctx), &capturing);
+    }
+    if (error == cudaSuccess && capturing == cudaStreamCaptureStatusNone) {
+        error = cudaStreamSynchronize(cmgi_stream(ctx));
+    }
+#endif
+    return error == cudaSuccess ? CMG_OK : cmgi_cuda_failed(ctx, error, what);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    if (d->nblocks == d->capacity) {
+        const size_t larger = d->capacity > 0 ? 2 * d->capacity : 256;
+        cmgi_device_block *blocks =
+            (cmgi_device_block *)realloc(d->blocks, larger * sizeof *blocks);
+        CMGI_CHECK(ctx, blocks != NULL, CMG_ERR_MEMORY, "no host memory to list %zu device arrays",
+                   larger);
+        d->blocks = blocks;
+        d->capacity = larger;
+    }
+    d->blocks[d->nblocks].p = p;
+    d->blocks[d->nblocks].bytes = bytes;
+    ++d->nblocks;
+    return CMG_OK;
+}
+
+static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
+{
+    const cmgi_device_guard guard(ctx);
+    cmgi_device *d = cmgi_device_of(ctx);
+    CMGI_TRY(cmgi_account(ctx, 1, bytes));
+    const size_t wanted = bytes > 0 ? bytes : 1;
+    void *made = NULL;
+    cudaError_t error = d->pool != NULL ? cudaMallocFromPoolAsync(&made, wanted, d->pool, d->stream)
+                                        : cudaMalloc(&made, wanted);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        cmgi_unaccount(ctx, 1, bytes);
+        size_t free_bytes = 0;
+        size_t total = 0;
+        (void)cudaMemGetInfo(&free_bytes, &total);
+        if (error != cudaErrorMemoryAllocation) {
+            return cmgi_cuda_failed(ctx, error, "allocation");
+        }
+        return cmgi_fail(
+            ctx, CMG_ERR_MEMORY,
+            "%zu bytes of device memory are needed, %zu of %zu are free; this context holds %zu",
+            bytes, free_bytes, total, ctx->bytes_now[1]);
+    }
+    const cmg_status status = remember(ctx, made, bytes);
+    if (status != CMG_OK) {
+        (void)(d->pool != NULL ? cudaFreeAsync(made, d->stream) : cudaFree(made));
+        cmgi_unaccount(ctx, 1, bytes);
+        return status;
+    }
+    *(void **)p = made;
+    return CMG_OK;
+}
+
+/* What is not in the list of device arrays is a host array that was not moved yet. */
+static void release(cmg_context *ctx, void *p)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    size_t k = d->nblocks;
+    while (k > 0 && d->blocks[k - 1].p != p) {
+        --k;
+    }
+    if (k == 0) {
+        cmgi_free(ctx, p);
+        return;
+    }
+    const cmgi_device_guard guard(ctx);
+    cmgi_unaccount(ctx, 1, d->blocks[k - 1].bytes);
+    d->blocks[k - 1] = d->blocks[--d->nblocks];
+    /* stream order: kernels that still read it come first */
+    (void)(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
+}
+
+static cmg_status synchronize(cmg_context *ctx)
+{
+    const cmgi_device_guard guard(ctx);
+    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ copies */
+
+/* The pinned halves; false when they cannot be had, which only costs speed. */
+static bool has_staging(cmgi_device *d)
+{
+    if (d->staging != NULL) {
+        return true;
+    }
+    if (cudaMallocHost((void **)&d->staging, 2 * STAGING_HALF) != cudaSuccess) {
+        (void)cudaGetLastError();
+        d->staging = NULL;
+        return false;
+    }
+    return true;
+}
+
+static cmg_status send_staged(cmg_context *ctx, char *dst, const char *src, size_t bytes)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    int half = 0;
+    for (size_t at = 0; at < bytes; at += STAGING_HALF, half ^= 1) {
+        const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
+        char *stage = d->staging + (size_t)half * STAGING_HALF;
+        CMGI_CUDA(ctx, cudaEventSynchronize(d->staged[half]));
+        cmgi_copy(ctx, stage, src + at, length);
+        CMGI_CUDA(ctx, cudaMemcpyAsync(dst + at, stage, length, cudaMemcpyHostToDevice, d->stream));
+        CMGI_CUDA(ctx, cudaEventRecord(d->staged[half], d->stream));
+    }
+    CMGI_CUDA(ctx, cudaStreamSynchronize(d->stream));
+    return CMG_OK;
+}
+
+static cmg_status fetch_staged(cmg_context *ctx, char *dst, const char *src, size_t bytes)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    const size_t parts = (bytes + STAGING_HALF - 1) / STAGING_HALF;
+    for (size_t k = 0; k <= parts; ++k) {
+        if (k < parts) {
+            const size_t at = k * STAGING_HALF;
+            const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
+            CMGI_CUDA(ctx, cudaMemcpyAsync(d->staging + (k % 2) * STAGING_HALF, src + at, length,
+                                           cudaMemcpyDeviceToHost, d->stream));
+            CMGI_CUDA(ctx, cudaEventRecord(d->staged[k % 2], d->stream));
+        }
+        if (k > 0) {
+            const size_t at = (k - 1) * STAGING_HALF;
+            const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
+            CMGI_CUDA(ctx, cudaEventSynchronize(d->staged[(k - 1) % 2]));
+            cmgi_copy(ctx, dst + at, d->staging + ((k - 1) % 2) * STAGING_HALF, length);
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    if (bytes == 0) {
+        return CMG_OK;
+    }
+    const cmgi_device_guard guard(ctx);
+    if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
+        return send_staged(ctx, (char *)dst, (const char *)src, bytes);
+    }
+    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cmgi_stream(ctx)));
+    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
+    return CMG_OK;
+}
+
+static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    if (bytes == 0) {
+        return CMG_OK;
+    }
+    const cmgi_device_guard guard(ctx);
+    if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
+        return fetch_staged(ctx, (char *)dst, (const char *)src, bytes);
+    }
+    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
+    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ life */
+
+/* Needs what is there only in part: also the clean-up of a failed open. */
+static void close(cmg_context *ctx)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    if (d == NULL) {
+        return;
+    }
+    {
+        const cmgi_device_guard guard(ctx);
+        if (d->stream != NULL) {
+            (void)cudaStreamSynchronize(d->stream);
+        }
+        for (int half = 0; half < 2; ++half) {
+            if (d->staged[half] != NULL) {
+                (void)cudaEventDestroy(d->staged[half]);
+            }
+        }
+        if (d->staging != NULL) {
+            (void)cudaFreeHost(d->staging);
+        }
+        if (d->pool != NULL) {
+            (void)cudaMemPoolDestroy(d->pool);
+        }
+        if (d->own_stream) {
+            (void)cudaStreamDestroy(d->stream);
+        }
+        (void)cudaGetLastError();
+    }
+    free(d->blocks);
+    free(d);
+    ctx->device = NULL;
+}
+
+static cmg_status make_pool(cmg_context *ctx)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    int supported = 0;
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, d->number));
+    if (!supported) {
+        return CMG_OK;
+    }
+    cudaMemPoolProps props = {};
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    props.location.id = d->number;
+    CMGI_CUDA(ctx, cudaMemPoolCreate(&d->pool, &props));
+    uint64_t keeps = POOL_KEEPS;
+    CMGI_CUDA(ctx, cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps));
+    return CMG_OK;
+}
+
+static cmg_status start(cmg_context *ctx)
+{
+    const cmgi_device_guard guard(ctx);
+    cmgi_device *d = cmgi_device_of(ctx);
+    const cudaError_t code = cmgi_cuda_probe();
+    if (code != cudaSuccess) {
+        int major = 0;
+        int minor = 0;
+        (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->number);
+        (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d->number);
+        (void)cudaGetLastError();
+        return cmgi_fail(
+            ctx, CMG_ERR_DEVICE,
+            "device %d of compute capability %d.%d cannot run this build's kernels: %s", d->number,
+            major, minor, cudaGetErrorString(code));
+    }
+    if (ctx->options.stream != NULL) {
+        d->stream = (cudaStream_t)ctx->options.stream;
+    } else {
+        CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
+        d->own_stream = true;
+    }
+    for (int half = 0; half < 2; ++half) {
+        CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->staged[half], cudaEventDisableTiming));
+    }
+    CMGI_TRY(make_pool(ctx));
+    CMGI_TRY(alloc(ctx, CMGI_CUDA_PARTIALS * sizeof(double), &ctx->partials));
+    ctx->partials_length = CMGI_CUDA_PARTIALS;
+    return CMG_OK;
+}
+
+static cmg_status open(cmg_context *ctx)
+{
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return cmgi_fail(ctx, CMG_ERR_DEVICE, "no CUDA device: %s", cudaGetErrorString(error));
+    }
+    CMGI_CHECK(ctx, ctx->options.device < devices, CMG_ERR_DEVICE,
+               "CUDA device %d was asked for, there are %d", ctx->options.device, devices);
+    cmgi_device *d = (cmgi_device *)calloc(1, sizeof *d);
+    CMGI_CHECK(ctx, d != NULL, CMG_ERR_MEMORY, "no host memory for the state of the device");
+    d->number = ctx->options.device;
+    ctx->device = d;
+    const cmg_status status = start(ctx);
+    if (status != CMG_OK) {
+        close(ctx);
+    }
+    return status;
+}
+
+static constexpr cmgi_backend make_table()
+{
+    cmgi_backend table = {};
+    table.name = "cuda";
+    table.open = open;
+    table.close = close;
+    table.synchronize = synchronize;
+    table.alloc = alloc;
+    table.free = release;
+    table.to_device = to_device;
+    table.to_host = to_host;
+    table.fill = cmgi_cuda_fill;
+    table.convert = cmgi_cuda_convert;
+    table.axpby = cmgi_cuda_axpby;
+    table.dot = cmgi_cuda_dot;
+    table.direction = cmgi_cuda_direction;
+    table.cg_update = cmgi_cuda_cg_update;
+    table.permute = cmgi_cuda_permute;
+    table.scatter = cmgi_cuda_scatter;
+    return table;
+}
+
+extern "C" constexpr cmgi_backend cmgi_backend_cuda = make_table();
