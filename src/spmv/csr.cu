@@ -1,0 +1,70 @@
+/*
+ * CSR products: V = 1, 2, 4, ... 32 neighbouring lanes share a row, chosen from the mean row
+ * length, so that short rows leave few lanes idle and long ones are read in long runs.
+ *
+ * Source  Bell and Garland 2009 (scalar and vector kernels).
+ */
+#include "spmv/spmv.cuh"
+
+extern "C" {
+#include "spmv/cpu_kernels.h"
+}
+
+enum { UNROLL = 4 };
+
+template <typename T, cmgi_wb_kind KIND, int V>
+__global__ void csr_kernel(cmg_size rows, const cmg_size *__restrict__ indptr,
+                           const cmg_index *__restrict__ columns, const T *__restrict__ values,
+                           const T *__restrict__ x, const typename cmgi_wb_of<T>::type f)
+{
+    const cmg_size row = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / V;
+    const int lane = threadIdx.x % V;
+    T s = 0;
+    if (row < rows) {
+        const cmg_size begin = indptr[row] + lane;
+        const int left = (int)(indptr[row + 1] - begin); /* at most 2^31 - 1 columns */
+        const int steps = left > 0 ? (left + V - 1) / V : 0;
+        s = cmgi_lane_sum<UNROLL>(values + begin, columns + begin, steps, (cmg_size)V, x);
+    }
+    s = cmgi_group_sum(s, V, V);
+    if (row < rows && lane == 0) {
+        cmgi_put<KIND>(f, row, s);
+    }
+}
+
+template <typename T, cmgi_wb_kind KIND>
+struct launch_csr {
+    template <int V>
+    static cmg_status with(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+        const int block = A->options.block;
+        csr_kernel<T, KIND, V><<<cmgi_grid(A->rows * V, block), block, 0, cmgi_stream(A->ctx)>>>(
+            A->rows, S->indptr, S->columns, (const T *)A->values, x, f);
+        return CMGI_LAUNCHED(A->ctx);
+    }
+
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const cmg_size mean = A->nnz / A->rows;
+        if (mean <= 2) {
+            return with<1>(A, f, x);
+        }
+        if (mean <= 6) {
+            return with<2>(A, f, x);
+        }
+        if (mean <= 14) {
+            return with<4>(A, f, x);
+        }
+        if (mean <= 40) {
+            return with<8>(A, f, x);
+        }
+        return mean <= 80 ? with<16>(A, f, x) : with<32>(A, f, x);
+    }
+};
+
+extern "C" cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                         const void *x)
+{
+    return cmgi_select<launch_csr>(A, w, x);
+}

@@ -1,0 +1,118 @@
+/*
+ * What the product kernels share: the write-back functor as a template, sums over neighbouring
+ * lanes, and the choice of instantiation by precision and kind.
+ */
+#pragma once
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "spmv/formats.h"
+#include "spmv/slices.h"
+#include "spmv/writeback.h"
+}
+
+/* The functor of writeback.h by value type. */
+template <typename T>
+struct cmgi_wb_of;
+template <>
+struct cmgi_wb_of<double> {
+    typedef cmgi_wb_f64 type;
+    static type cast(const cmgi_writeback *w)
+    {
+        return cmgi_wb_cast_f64(w);
+    }
+};
+template <>
+struct cmgi_wb_of<float> {
+    typedef cmgi_wb_f32 type;
+    static type cast(const cmgi_writeback *w)
+    {
+        return cmgi_wb_cast_f32(w);
+    }
+};
+
+template <cmgi_wb_kind KIND>
+__device__ __forceinline__ void cmgi_put(const cmgi_wb_f64 &f, cmg_size i, double s)
+{
+    f.y[i] = cmgi_wb_value_f64(KIND, &f, i, s);
+}
+
+template <cmgi_wb_kind KIND>
+__device__ __forceinline__ void cmgi_put(const cmgi_wb_f32 &f, cmg_size i, float s)
+{
+    f.y[i] = cmgi_wb_value_f32(KIND, &f, i, s);
+}
+
+/*
+ * Sum over the aligned group of t lanes that a lane belongs to, in every lane of the group and in a
+ * fixed order. t is a power of two and may differ between groups; `most` >= every t, equal for the
+ * warp. All 32 lanes take part.
+ */
+template <typename T>
+__device__ __forceinline__ T cmgi_group_sum(T s, int t, int most)
+{
+    for (int d = 1; d < most; d <<= 1) {
+        const T other = __shfl_xor_sync(0xffffffffU, s, d);
+        s = d < t ? s + other : s;
+    }
+    return s;
+}
+
+/*
+ * s + sum of v[k step] x[c[k step]] for k = 0 .. steps-1, in this order, with U entries in flight.
+ * What is behind the end is skipped by predicates, so that short rows have their loads in flight,
+ * too.
+ */
+template <int U, typename T>
+__device__ __forceinline__ T cmgi_lane_sum(const T *__restrict__ v, const cmg_index *__restrict__ c,
+                                           int steps, cmg_size step, const T *__restrict__ x)
+{
+    T s = 0;
+    for (int k = 0; k < steps; k += U, v += U * step, c += U * step) {
+        cmg_index j[U];
+        T a[U];
+        T b[U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            j[u] = k + u < steps ? cmgi_load_once(c + u * step) : -1;
+        }
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            a[u] = k + u < steps ? cmgi_load_once(v + u * step) : T(0);
+        }
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            b[u] = j[u] >= 0 ? __ldg(x + j[u]) : T(0);
+        }
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            s += a[u] * b[u];
+        }
+    }
+    return s;
+}
+
+/* Calls launch<T, KIND>::run(A, w, x) for the precision of A and the kind of w. */
+template <template <typename, cmgi_wb_kind> class LAUNCH, typename T>
+static cmg_status cmgi_select_kind(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    switch (w->kind) {
+#define CMGI_CASE(KIND)                                                                            \
+    case CMGI_WB_##KIND:                                                                           \
+        return LAUNCH<T, CMGI_WB_##KIND>::run(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+        CMGI_WB_LIST(CMGI_CASE)
+#undef CMGI_CASE
+    default:
+        return cmgi_fail(A->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
+    }
+}
+
+template <template <typename, cmgi_wb_kind> class LAUNCH>
+static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    if (A->options.precision == CMG_FP64) {
+        return cmgi_select_kind<LAUNCH, double>(A, w, x);
+    }
+    return cmgi_select_kind<LAUNCH, float>(A, w, x);
+}
