@@ -1,0 +1,228 @@
+/*
+ * `cmg plan`: the cascade of a cycle as a table. Every step shows the bytes it moves by the traffic
+ * model, the time those bytes take at the measured copy bandwidth, and, asked for, its own time.
+ */
+#include "input.h"
+#include "solver_args.h"
+#include "status.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct plan_job {
+    const char *path;
+    device_args device;
+    input_args input;
+    solver_args solver;
+    const char *json;
+    bool measure;
+    int repeat;
+    cmg_context *ctx;
+    cmg_hierarchy *h;
+    cmg_solver *s;
+    double bandwidth; /* GB/s */
+    double bytes;     /* of all steps */
+    double seconds;   /* measured, of all steps; NaN = not measured */
+} plan_job;
+
+static int parse(plan_job *job, int argc, char **argv)
+{
+    device_args_default(&job->device);
+    solver_args_default(&job->solver);
+    job->repeat = 20;
+    const arg_option rows[] = {
+        {"measure", ARG_FLAG, &job->measure, "", 0, 0, "time every step"},
+        {"repeat", ARG_INT, &job->repeat, "N", 1, 100000, "cycles timed under --measure"},
+        {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write the plan as JSON, - = standard output"},
+    };
+    args a;
+    args_begin(&a, "plan", "FILE",
+               "Print the steps of one cycle with the hierarchy in FILE, what they move and what\n"
+               "that costs at the measured copy bandwidth.");
+    args_add(&a, "Output", rows, ARGS_COUNT(rows));
+    input_args_add(&a, &job->input);
+    solver_args_add_cycle(&a, &job->solver);
+    device_args_add(&a, &job->device);
+    const int status = args_parse(&a, argc, argv);
+    job->path = a.plain[0];
+    return status;
+}
+
+static cmg_status sum_up(plan_job *job)
+{
+    job->seconds = job->measure ? 0 : NAN;
+    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
+        cmg_step_info step;
+        const cmg_status status = cmg_solver_step(job->s, i, &step);
+        if (status != CMG_OK) {
+            return status;
+        }
+        job->bytes += (double)step.bytes;
+        job->seconds += step.seconds;
+    }
+    return CMG_OK;
+}
+
+static int prepare(plan_job *job)
+{
+    int status = device_open(&job->device, &job->ctx);
+    if (status == EXIT_DONE) {
+        status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
+    }
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    cmg_status made = cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s);
+    if (made == CMG_OK) {
+        made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
+    }
+    if (made == CMG_OK && job->measure) {
+        made = cmg_solver_measure(job->s, job->repeat);
+    }
+    if (made == CMG_OK) {
+        made = sum_up(job);
+    }
+    progress_end(&job->device.line);
+    return made == CMG_OK ? EXIT_DONE : library_error(job->ctx, made, job->path);
+}
+
+/* Seconds that `bytes` take at the copy bandwidth. */
+static double at_bandwidth(const plan_job *job, double bytes)
+{
+    return bytes / (job->bandwidth * 1e9);
+}
+
+static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *step)
+{
+    char text[AMOUNT_LENGTH];
+    const double bytes = (double)step->bytes;
+    table_cell(t, "%d", i);
+    table_cell(t, "%d", step->level);
+    table_cell(t, "%s", step->text);
+    table_cell(t, "%s", step->matrix);
+    table_cell(t, "%lld", (long long)step->rows);
+    if (step->matrix[0] != '\0') {
+        table_cell(t, "%lld", (long long)step->nnz);
+    } else {
+        table_cell(t, "%s", "");
+    }
+    table_cell(t, "%s", step->format);
+    table_cell(t, "%s", step->precision == CMG_FP32 ? "fp32" : "fp64");
+    table_cell(t, "%s", format_bytes(bytes, text));
+    table_cell(t, "%.1f %%", job->bytes > 0 ? 100 * bytes / job->bytes : 0);
+    table_cell(t, "%s", format_seconds(at_bandwidth(job, bytes), text));
+    if (job->measure) {
+        table_cell(t, "%s", format_seconds(step->seconds, text));
+        table_cell(t, "%.2f", step->seconds > 0 ? at_bandwidth(job, bytes) / step->seconds : 0.0);
+    }
+}
+
+static void print_plan(const plan_job *job, FILE *out)
+{
+    static const char *const headings[] = {
+        "step",    "level", "<what", "<matrix",           "rows",     "entries",          "<format",
+        "<values", "bytes", "share", "at copy bandwidth", "measured", "of copy bandwidth"};
+    char text[128];
+    char a[AMOUNT_LENGTH];
+    char b[AMOUNT_LENGTH];
+    table *t = table_create(headings, job->measure ? 13 : 11);
+    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
+        cmg_step_info step;
+        if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
+            add_step(job, t, i, &step);
+        }
+    }
+    const double unknowns = (double)cmg_hierarchy_rows(job->h, 0);
+    fprintf(out, "%s: %.0f unknowns, %d levels\n", job->path, unknowns,
+            cmg_hierarchy_levels(job->h));
+    fprintf(out, "solver: %s, %s with %d threads\n", solver_args_describe(&job->solver, text),
+            cmg_enum_name("backend", job->device.backend), cmg_context_threads(job->ctx));
+    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
+        fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
+    }
+    table_print(t, out, "  ");
+    table_destroy(&t);
+    fprintf(out, "one cycle: %d steps, %s, %.0f bytes per unknown\n", cmg_solver_steps(job->s),
+            format_bytes(job->bytes, a), job->bytes / unknowns);
+    fprintf(out, "copy bandwidth: %.3g GB/s, at which the cycle takes %s\n", job->bandwidth,
+            format_seconds(at_bandwidth(job, job->bytes), a));
+    if (job->measure) {
+        fprintf(out, "measured: %s, %.0f %% of copy bandwidth (median of %d)\n",
+                format_seconds(job->seconds, b), 100 * at_bandwidth(job, job->bytes) / job->seconds,
+                job->repeat);
+    }
+}
+
+static void json_step(json *j, const plan_job *job, const cmg_step_info *step)
+{
+    const double bytes = (double)step->bytes;
+    json_object(j, NULL);
+    json_text(j, "text", step->text);
+    json_text(j, "matrix", step->matrix);
+    json_integer(j, "level", step->level);
+    json_integer(j, "rows", step->rows);
+    json_integer(j, "entries", step->nnz);
+    json_text(j, "format", step->format);
+    json_text(j, "precision", step->precision == CMG_FP32 ? "fp32" : "fp64");
+    json_integer(j, "bytes", (cmg_size)step->bytes);
+    json_real(j, "share", job->bytes > 0 ? bytes / job->bytes : 0);
+    json_real(j, "bandwidth_seconds", at_bandwidth(job, bytes));
+    json_real(j, "measured_seconds", job->measure ? step->seconds : NAN);
+    json_end(j);
+}
+
+static int write_json(plan_job *job)
+{
+    json j;
+    if (!json_open(&j, job->json)) {
+        return EXIT_FILE;
+    }
+    const double unknowns = (double)cmg_hierarchy_rows(job->h, 0);
+    json_text(&j, "command", "plan");
+    json_text(&j, "version", cmg_version());
+    json_text(&j, "file", job->path);
+    json_text(&j, "backend", cmg_enum_name("backend", job->device.backend));
+    json_integer(&j, "threads", cmg_context_threads(job->ctx));
+    json_integer(&j, "unknowns", cmg_hierarchy_rows(job->h, 0));
+    json_integer(&j, "levels", cmg_hierarchy_levels(job->h));
+    json_text(&j, "smoother", job->solver.options.smoother);
+    json_text(&j, "cycle", cmg_enum_name("cycle", job->solver.cycle));
+    json_text(&j, "precision", cmg_enum_name("precision", job->solver.precision));
+    json_real(&j, "bandwidth_gb_per_second", job->bandwidth);
+    json_real(&j, "bytes", job->bytes);
+    json_real(&j, "bytes_per_unknown", job->bytes / unknowns);
+    json_real(&j, "bandwidth_seconds", at_bandwidth(job, job->bytes));
+    json_real(&j, "measured_seconds", job->seconds);
+    json_array(&j, "notes");
+    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
+        json_text(&j, NULL, cmg_solver_note(job->s, i));
+    }
+    json_end(&j);
+    json_array(&j, "steps");
+    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
+        cmg_step_info step;
+        if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
+            json_step(&j, job, &step);
+        }
+    }
+    json_end(&j);
+    return json_close(&j) ? EXIT_DONE : EXIT_FILE;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    plan_job job = {0};
+    int status = parse(&job, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    status = prepare(&job);
+    if (status == EXIT_DONE) {
+        print_plan(&job, report_stream(job.json));
+        status = job.json != NULL ? write_json(&job) : EXIT_DONE;
+    }
+    cmg_solver_destroy(&job.s);
+    cmg_hierarchy_destroy(&job.h);
+    cmg_context_destroy(&job.ctx);
+    return status;
+}

@@ -1,0 +1,370 @@
+/*
+ * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
+ * status 3, and still writes everything that was asked for; the iterate written is then the best
+ * one, found again by repeating the (reproducible) iteration up to the least residual.
+ */
+#include "input.h"
+#include "solver_args.h"
+#include "status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct solve_job {
+    /* options */
+    const char *path;
+    device_args device;
+    input_args input;
+    solver_args solver;
+    const char *rhs;
+    const char *x0;
+    const char *output;
+    const char *json;
+    bool history;
+    int repeat;
+    /* objects */
+    cmg_context *ctx;
+    cmg_hierarchy *h;
+    cmg_solver *s;
+    cmg_vector *b;
+    cmg_vector *guess; /* NULL = zero */
+    cmg_vector *x;
+    /* results */
+    char rhs_text[INPUT_TEXT];
+    cmg_report report;
+    double *residuals; /* iterations + 1, copied from the report */
+    double *seconds;   /* repeat solves, sorted */
+    double solve_seconds;
+    int best;             /* iteration with the least residual */
+    double best_residual; /* of the x that is written, relative */
+    double error;         /* to the reference solution, relative, NaN = there is none */
+} solve_job;
+
+static int parse(solve_job *job, int argc, char **argv)
+{
+    device_args_default(&job->device);
+    solver_args_default(&job->solver);
+    job->repeat = 1;
+    const arg_option rows[] = {
+        {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
+         "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
+        {"x0", ARG_TEXT, &job->x0, "FILE", 0, 0, "initial guess; default: zero"},
+        {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
+         "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text"},
+        {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
+         "write the result as JSON, - = standard output"},
+        {"history", ARG_FLAG, &job->history, "", 0, 0, "print the residual of every iteration"},
+        {"repeat", ARG_INT, &job->repeat, "N", 1, 100000, "solve N times and report the median"},
+    };
+    args a;
+    args_begin(&a, "solve", "FILE",
+               "Solve A x = b with the hierarchy in FILE: a container, a directory of matrices, a\n"
+               "PETSc multigrid dump, or a single matrix. Exits with 3 when it did not converge.");
+    args_add(&a, "Input and output", rows, ARGS_COUNT(rows));
+    input_args_add(&a, &job->input);
+    solver_args_add_iteration(&a, &job->solver);
+    solver_args_add_cycle(&a, &job->solver);
+    device_args_add(&a, &job->device);
+    const int status = args_parse(&a, argc, argv);
+    job->path = a.plain[0];
+    return status;
+}
+
+static int library_result(solve_job *job, cmg_status status)
+{
+    progress_end(&job->device.line);
+    return status == CMG_OK ? EXIT_DONE : library_error(job->ctx, status, job->path);
+}
+
+static int prepare(solve_job *job)
+{
+    int status = device_open(&job->device, &job->ctx);
+    if (status == EXIT_DONE) {
+        status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
+    }
+    if (status == EXIT_DONE) {
+        status = input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text);
+    }
+    if (status == EXIT_DONE && job->x0 != NULL) {
+        status = input_vector(job->ctx, job->h, job->x0, &job->guess);
+    }
+    if (status == EXIT_DONE) {
+        status = library_result(
+            job, cmg_vector_create(job->ctx, cmg_hierarchy_rows(job->h, 0), CMG_FP64, &job->x));
+    }
+    if (status == EXIT_DONE) {
+        status = library_result(
+            job, cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s));
+    }
+    return status;
+}
+
+static cmg_status reset_guess(solve_job *job)
+{
+    return job->guess != NULL ? cmg_vector_copy(job->guess, job->x) : cmg_vector_fill(job->x, 0.0);
+}
+
+/* Solves `repeat` times from the same guess; keeps the history and the sorted seconds. */
+static cmg_status solve(solve_job *job)
+{
+    job->seconds = tool_alloc((size_t)job->repeat, sizeof *job->seconds);
+    for (int k = 0; k < job->repeat; ++k) {
+        cmg_status status = reset_guess(job);
+        if (status == CMG_OK) {
+            status = cmg_solver_solve(job->s, job->b, job->x, &job->report);
+        }
+        if (status != CMG_OK) {
+            return status;
+        }
+        job->seconds[k] = job->report.solve_seconds;
+    }
+    job->solve_seconds = median(job->seconds, job->repeat);
+    const size_t count = (size_t)job->report.iterations + 1;
+    job->residuals = tool_alloc(count, sizeof *job->residuals);
+    memcpy(job->residuals, job->report.history, count * sizeof *job->residuals);
+    job->best_residual = job->report.relative_residual;
+    job->best = job->report.iterations;
+    return CMG_OK;
+}
+
+/* x of the iteration with the least residual, where the last one is not that. */
+static cmg_status return_to_best(solve_job *job)
+{
+    for (int k = 0; k < job->report.iterations; ++k) {
+        if (job->residuals[k] < job->residuals[job->best] || !isfinite(job->residuals[job->best])) {
+            job->best = k;
+        }
+    }
+    if (job->best == job->report.iterations) {
+        return CMG_OK;
+    }
+    cmg_solver_options options = *solver_args_options(&job->solver);
+    options.max_it = job->best;
+    cmg_report report;
+    cmg_solver_destroy(&job->s);
+    cmg_status status = cmg_solver_create(job->h, &options, &job->s);
+    if (status == CMG_OK) {
+        status = reset_guess(job);
+    }
+    if (status == CMG_OK) {
+        status = cmg_solver_solve(job->s, job->b, job->x, &report);
+    }
+    if (status == CMG_OK) {
+        job->best_residual = report.relative_residual;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ results */
+
+static double norm(const double *v, cmg_size n)
+{
+    double sum = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += v[i] * v[i];
+    }
+    return sqrt(sum);
+}
+
+/* Writes x and compares it with the reference solution of the file. */
+static int finish_x(solve_job *job)
+{
+    const cmg_size n = cmg_vector_length(job->x);
+    const char *name = cmg_hierarchy_vector_name(job->h, "solutions", 0);
+    const bool own_rhs = job->rhs == NULL && cmg_hierarchy_vector_name(job->h, "rhs", 0) != NULL;
+    const double *reference = NULL;
+    cmg_size length = 0;
+    job->error = NAN;
+    if (own_rhs && name != NULL) {
+        (void)cmg_hierarchy_get_vector(job->h, 0, "solutions", name, &length, &reference);
+    }
+    if (job->output == NULL && reference == NULL) {
+        return EXIT_DONE;
+    }
+    double *x = tool_alloc((size_t)n, sizeof *x);
+    int status = library_result(job, cmg_vector_get(job->x, x));
+    if (status == EXIT_DONE && job->output != NULL) {
+        const cmg_status written = cmg_vector_write(job->ctx, job->output, n, x);
+        status = written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
+    }
+    if (status == EXIT_DONE && reference != NULL && length == n) {
+        const double size = norm(reference, n);
+        for (cmg_size i = 0; i < n; ++i) {
+            x[i] -= reference[i];
+        }
+        job->error = size > 0 ? norm(x, n) / size : norm(x, n);
+    }
+    free(x);
+    return status;
+}
+
+static const char *outcome_words(cmg_outcome outcome)
+{
+    return cmg_outcome_converged(outcome) ? "converged" : "did not converge";
+}
+
+static void print_history(const solve_job *job, FILE *out)
+{
+    const char *const headings[] = {"iteration", "||b - A x||", "relative", "factor"};
+    table *t = table_create(headings, 4);
+    for (int k = 0; k <= job->report.iterations; ++k) {
+        const double r = job->residuals[k];
+        table_cell(t, "%d", k);
+        table_cell(t, "%.6e", r);
+        table_cell(t, "%.3e", job->report.rhs_norm > 0 ? r / job->report.rhs_norm : 0.0);
+        if (k > 0 && job->residuals[k - 1] > 0) {
+            table_cell(t, "%.3f", r / job->residuals[k - 1]);
+        } else {
+            table_cell(t, "-");
+        }
+    }
+    table_print(t, out, "  ");
+    table_destroy(&t);
+}
+
+static void print_report(solve_job *job, FILE *out)
+{
+    const cmg_report *r = &job->report;
+    char text[128];
+    char a[AMOUNT_LENGTH];
+    char b[AMOUNT_LENGTH];
+    char c[AMOUNT_LENGTH];
+    size_t now[2];
+    size_t peak[2];
+    cmg_context_memory(job->ctx, now, peak);
+    fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
+            (long long)cmg_vector_length(job->x), cmg_hierarchy_levels(job->h),
+            format_seconds(job->input.load_seconds, a));
+    fprintf(out, "solver: %s, %s with %d threads\n", solver_args_describe(&job->solver, text),
+            cmg_enum_name("backend", job->device.backend), cmg_context_threads(job->ctx));
+    fprintf(out, "right-hand side: %s\n", job->rhs_text);
+    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
+        fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
+    }
+    if (job->history) {
+        print_history(job, out);
+    }
+    fprintf(out, "%s (%s: %s): %d iterations, relative residual %.3e\n", outcome_words(r->outcome),
+            cmg_enum_name("outcome", (int)r->outcome), cmg_enum_text("outcome", (int)r->outcome),
+            r->iterations, r->relative_residual);
+    if (job->best < r->iterations) {
+        fprintf(out, "best iterate: that of iteration %d, relative residual %.3e\n", job->best,
+                job->best_residual);
+    }
+    if (isfinite(job->error)) {
+        fprintf(out, "relative difference to the reference solution: %.3e\n", job->error);
+    }
+    fprintf(out, "set-up %s, solve %s%s, peak memory %s", format_seconds(r->setup_seconds, a),
+            format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
+            format_bytes((double)peak[0], c));
+    fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
+}
+
+static void json_options(json *j, const solve_job *job)
+{
+    const cmg_solver_options *o = &job->solver.options;
+    json_text(j, "backend", cmg_enum_name("backend", job->device.backend));
+    json_integer(j, "threads", cmg_context_threads(job->ctx));
+    json_text(j, "krylov", cmg_enum_name("krylov", job->solver.krylov));
+    json_text(j, "cycle", cmg_enum_name("cycle", job->solver.cycle));
+    json_bool(j, "fmg", o->fmg);
+    json_integer(j, "pre", o->pre);
+    json_integer(j, "post", o->post);
+    json_text(j, "smoother", o->smoother);
+    json_real(j, "omega", o->omega);
+    json_text(j, "precision", cmg_enum_name("precision", job->solver.precision));
+    json_text(j, "format", cmg_enum_name("format", job->solver.format));
+    json_text(j, "dirichlet", cmg_enum_name("dirichlet", job->solver.dirichlet));
+    json_text(j, "coarse", cmg_enum_name("coarse", job->solver.coarse));
+    json_real(j, "rtol", o->rtol);
+    json_real(j, "atol", o->atol);
+    json_integer(j, "max_it", o->max_it);
+}
+
+static void json_result(json *j, const solve_job *job)
+{
+    const cmg_report *r = &job->report;
+    json_text(j, "reason", cmg_enum_name("outcome", (int)r->outcome));
+    json_bool(j, "converged", cmg_outcome_converged(r->outcome));
+    json_integer(j, "iterations", r->iterations);
+    json_real(j, "relative_residual", r->relative_residual);
+    json_real(j, "residual", r->residual);
+    json_real(j, "rhs_norm", r->rhs_norm);
+    json_integer(j, "best_iteration", job->best);
+    json_real(j, "best_relative_residual", job->best_residual);
+    json_real(j, "reference_error", job->error);
+    json_integer(j, "unknowns", cmg_vector_length(job->x));
+    json_integer(j, "levels", cmg_hierarchy_levels(job->h));
+}
+
+static int write_json(const solve_job *job)
+{
+    size_t now[2];
+    size_t peak[2];
+    json j;
+    if (!json_open(&j, job->json)) {
+        return EXIT_FILE;
+    }
+    cmg_context_memory(job->ctx, now, peak);
+    json_text(&j, "command", "solve");
+    json_text(&j, "version", cmg_version());
+    json_text(&j, "file", job->path);
+    json_text(&j, "rhs", job->rhs_text);
+    json_text(&j, "x0", job->x0);
+    json_result(&j, job);
+    json_options(&j, job);
+    json_real(&j, "load_seconds", job->input.load_seconds);
+    json_real(&j, "setup_seconds", job->report.setup_seconds);
+    json_real(&j, "solve_seconds", job->solve_seconds);
+    json_integer(&j, "repeat", job->repeat);
+    json_reals(&j, "solve_seconds_samples", job->seconds, job->repeat);
+    json_integer(&j, "memory_peak_bytes", (cmg_size)peak[0]);
+    json_integer(&j, "device_memory_peak_bytes", (cmg_size)peak[1]);
+    json_array(&j, "notes");
+    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
+        json_text(&j, NULL, cmg_solver_note(job->s, i));
+    }
+    json_end(&j);
+    json_reals(&j, "history", job->residuals, (cmg_size)job->report.iterations + 1);
+    return json_close(&j) ? EXIT_DONE : EXIT_FILE;
+}
+
+static int run(solve_job *job)
+{
+    int status = prepare(job);
+    if (status == EXIT_DONE) {
+        status = library_result(job, solve(job));
+    }
+    const bool converged = cmg_outcome_converged(job->report.outcome);
+    if (status == EXIT_DONE && !converged) {
+        status = library_result(job, return_to_best(job));
+    }
+    if (status == EXIT_DONE) {
+        status = finish_x(job);
+    }
+    if (status == EXIT_DONE) {
+        print_report(job, report_stream(job->json));
+        status = job->json != NULL ? write_json(job) : EXIT_DONE;
+    }
+    return status == EXIT_DONE && !converged ? EXIT_NOT_CONVERGED : status;
+}
+
+int cmd_solve(int argc, char **argv)
+{
+    solve_job job = {0};
+    int status = parse(&job, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    status = run(&job);
+    free(job.seconds);
+    free(job.residuals);
+    cmg_solver_destroy(&job.s);
+    cmg_vector_destroy(&job.b);
+    cmg_vector_destroy(&job.guess);
+    cmg_vector_destroy(&job.x);
+    cmg_hierarchy_destroy(&job.h);
+    cmg_context_destroy(&job.ctx);
+    return status;
+}

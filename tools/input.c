@@ -1,0 +1,148 @@
+/* What a command reads: the hierarchy, the levels in use, right-hand sides and guesses. */
+#include "input.h"
+
+#include "status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void input_args_add(args *a, input_args *in)
+{
+    const arg_option rows[] = {
+        {"level", ARG_INT, &in->level, "N", 0, 63, "level of the file to take as the finest"},
+        {"drop-coarsest", ARG_INT, &in->drop_coarsest, "K", 0, 63,
+         "leave out the K coarsest levels"},
+    };
+    args_add(a, "Levels", rows, ARGS_COUNT(rows));
+}
+
+int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *path,
+               cmg_hierarchy **h)
+{
+    const double begin = tool_seconds();
+    cmg_hierarchy *made = NULL;
+    cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &made);
+    progress_end(&d->line);
+    in->load_seconds = tool_seconds() - begin;
+    if (status != CMG_OK) {
+        return library_error(ctx, status, path);
+    }
+    const int levels = cmg_hierarchy_levels(made);
+    if (in->level + in->drop_coarsest >= levels) {
+        cmg_hierarchy_destroy(&made);
+        return usage_error("%s: --level %d and --drop-coarsest %d leave none of %d levels", path,
+                           in->level, in->drop_coarsest, levels);
+    }
+    if (in->level > 0 || in->drop_coarsest > 0) {
+        status = cmg_hierarchy_select(made, in->level, in->drop_coarsest);
+    }
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(&made);
+        return library_error(ctx, status, path);
+    }
+    *h = made;
+    return EXIT_DONE;
+}
+
+/* A vector in the context's memory with n values from the host. */
+static cmg_status make_vector(cmg_context *ctx, cmg_size n, const double *values, cmg_vector **x)
+{
+    cmg_vector *made = NULL;
+    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &made);
+    if (status == CMG_OK) {
+        status = cmg_vector_set(made, values);
+    }
+    if (status != CMG_OK) {
+        cmg_vector_destroy(&made);
+        return status;
+    }
+    *x = made;
+    return CMG_OK;
+}
+
+int input_vector(cmg_context *ctx, const cmg_hierarchy *h, const char *path, cmg_vector **x)
+{
+    const cmg_size rows = cmg_hierarchy_rows(h, 0);
+    cmg_size n = 0;
+    double *values = NULL;
+    cmg_status status = cmg_vector_read(ctx, path, &n, &values);
+    if (status == CMG_OK && n != rows) {
+        cmg_free(values);
+        return file_error(path, "has %lld entries, A has %lld rows", (long long)n, (long long)rows);
+    }
+    if (status == CMG_OK) {
+        status = make_vector(ctx, n, values, x);
+    }
+    cmg_free(values);
+    return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
+}
+
+static int stored_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *name,
+                      cmg_vector **b)
+{
+    cmg_size n = 0;
+    const double *values = NULL;
+    cmg_status status = cmg_hierarchy_get_vector(h, 0, "rhs", name, &n, &values);
+    if (status == CMG_OK && n != cmg_hierarchy_rows(h, 0)) {
+        return file_error(path, "right-hand side '%s' has %lld entries, A has %lld rows", name,
+                          (long long)n, (long long)cmg_hierarchy_rows(h, 0));
+    }
+    if (status == CMG_OK) {
+        status = make_vector(ctx, n, values, b);
+    }
+    return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
+}
+
+/* "b", else the first name, else NULL. */
+static const char *default_rhs(const cmg_hierarchy *h)
+{
+    const char *name = NULL;
+    for (int i = 0; (name = cmg_hierarchy_vector_name(h, "rhs", i)) != NULL; ++i) {
+        if (strcmp(name, "b") == 0) {
+            return name;
+        }
+    }
+    return cmg_hierarchy_vector_name(h, "rhs", 0);
+}
+
+static bool has_rhs(const cmg_hierarchy *h, const char *wanted)
+{
+    const char *name = NULL;
+    for (int i = 0; (name = cmg_hierarchy_vector_name(h, "rhs", i)) != NULL; ++i) {
+        if (strcmp(name, wanted) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int rhs_of_ones(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b)
+{
+    cmg_vector *made = NULL;
+    cmg_status status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &made);
+    if (status == CMG_OK) {
+        status = cmg_vector_fill(made, 1.0);
+    }
+    if (status != CMG_OK) {
+        cmg_vector_destroy(&made);
+        return library_error(ctx, status, NULL);
+    }
+    *b = made;
+    return EXIT_DONE;
+}
+
+int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
+              cmg_vector **b, char said[INPUT_TEXT])
+{
+    const char *name = wanted != NULL ? wanted : default_rhs(h);
+    if (name == NULL) {
+        (void)snprintf(said, INPUT_TEXT, "ones (there is none in the file for this level)");
+        return rhs_of_ones(ctx, h, b);
+    }
+    if (has_rhs(h, name)) {
+        (void)snprintf(said, INPUT_TEXT, "'%.80s' of the file", name);
+        return stored_rhs(ctx, h, path, name, b);
+    }
+    (void)snprintf(said, INPUT_TEXT, "file %.120s", name);
+    return input_vector(ctx, h, name, b);
+}
