@@ -1,6 +1,7 @@
 # What the build contains. AUTO parts are used when found; each says so in one line.
 option(BUILD_SHARED_LIBS "Build libcmg as a shared library" OFF)
 option(CMG_TESTS "Build the tests" ON)
+option(CMG_NESTED_TESTS "With the tests: also those that configure and build further trees" ON)
 option(CMG_EXAMPLES "Build the examples" ON)
 option(CMG_BENCHMARKS "Build the benchmarks" ON)
 option(CMG_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)

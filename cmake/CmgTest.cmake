@@ -1,6 +1,15 @@
 # cmg_test(<name> <source> [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
-# The programs link a static copy of the library, so that tests can reach internal functions.
+# The programs link the library's objects statically, so that tests can reach internal functions.
 set(CMG_SHARED_DATA_DEFAULT ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
+
+set(CMG_INTERNAL cmg)
+if(BUILD_SHARED_LIBS)
+  set(CMG_INTERNAL cmg_internal)
+  add_library(cmg_internal STATIC $<TARGET_OBJECTS:cmg>)
+  set_target_properties(cmg_internal PROPERTIES LINKER_LANGUAGE C)
+  target_include_directories(cmg_internal PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  cmg_link_dependencies(cmg_internal)
+endif()
 
 function(cmg_test name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "BACKENDS;LABELS")
@@ -13,7 +22,7 @@ function(cmg_test name source)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
   target_compile_definitions(${target} PRIVATE CMG_SHARED_DATA_DEFAULT="${CMG_SHARED_DATA_DEFAULT}"
                              CMG_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CMG_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_link_libraries(${target} PRIVATE cmg)
+  target_link_libraries(${target} PRIVATE ${CMG_INTERNAL})
   cmg_link_dependencies(${target})
   foreach(backend ${arg_BACKENDS})
     if(backend STREQUAL "cpu" OR CMG_HAVE_CUDA)
