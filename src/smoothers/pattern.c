@@ -18,6 +18,26 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
     }
 }
 
+cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s)
+{
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof **s, s));
+    cmgi_csr_diagonal(ctx, A, *s);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        (*s)[i] = 1 / sqrt(fabs((*s)[i]));
+    }
+    return CMG_OK;
+}
+
+void cmgi_csr_scale(cmg_context *ctx, const double *rows, const double *cols, cmgi_csr *B)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (B->rows > SMALL)
+    for (cmg_size i = 0; i < B->rows; ++i) {
+        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+            B->values[k] *= (rows != NULL ? rows[i] : 1) * (cols != NULL ? cols[B->indices[k]] : 1);
+        }
+    }
+}
+
 /* Which entries of a matrix stay. */
 typedef bool (*keep_fn)(const cmg_csr *A, cmg_size i, cmg_size k, const void *with);
 

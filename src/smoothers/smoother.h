@@ -93,7 +93,20 @@ cmg_status cmgi_least_squares_make(const cmgi_smoother_source *source,
                                    cmgi_smoother_product *product);
 cmg_status cmgi_gls_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
 cmg_status cmgi_neumann_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
+cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
+cmg_status cmgi_ainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
+cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
+cmg_status cmgi_isai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
+cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
+                                  cmgi_smoother_product *product);
+cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
+                                  cmgi_smoother_product *product);
 
+extern const cmgi_key cmgi_sainv_keys[];
+extern const cmgi_key cmgi_fsai_keys[];
+extern const cmgi_key cmgi_isai_keys[];
+extern const cmgi_key cmgi_block_jacobi_keys[];
+extern const cmgi_key cmgi_gauss_seidel_keys[];
 extern const cmgi_key cmgi_spai_keys[];
 extern const cmgi_key cmgi_chebyshev_keys[];
 extern const cmgi_key cmgi_polynomial_keys[];

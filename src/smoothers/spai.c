@@ -15,7 +15,6 @@
 #include "smoothers/pattern.h"
 #include "smoothers/smoother.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { TAU, POWER, SIDE, SYMMETRIC, SCALE, ADAPTIVE, ADD, EPSILON };
@@ -84,35 +83,20 @@ done:
     return status;
 }
 
-/* B = S A S, or M = S M S, with s_i = |a_ii|^(-1/2). */
-static void scale(cmg_context *ctx, const double *s, cmgi_csr *B)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < B->rows; ++i) {
-        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
-            B->values[k] *= s[i] * s[B->indices[k]];
-        }
-    }
-}
-
 static cmg_status make_scaled(cmg_context *ctx, cmgi_csr *B, const double *value, cmgi_csr *M)
 {
     double *s = NULL;
     const bool scaled = value[SCALE] != NO;
     cmg_csr A = cmgi_csr_view(B);
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *s, &s));
-    cmgi_csr_diagonal(ctx, &A, s);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        s[i] = 1 / sqrt(fabs(s[i]));
-    }
+    CMGI_TRY(cmgi_diagonal_scaling(ctx, &A, &s));
     if (scaled) {
-        scale(ctx, s, B);
+        cmgi_csr_scale(ctx, s, s, B);
     }
     CMGI_TRY_GOTO(done, value[SIDE] == RIGHT ? make_right(ctx, &A, value, M)
                                              : make_left(ctx, &A, value, M));
     if (scaled) {
-        scale(ctx, s, M);
+        cmgi_csr_scale(ctx, s, s, M);
     }
 done:
     cmgi_free(ctx, s);

@@ -1,0 +1,115 @@
+/*
+ * Block Jacobi: M = blockdiag(A_11, A_22, ...)^-1 with blocks of `size` consecutive rows, by
+ * default the hierarchy's attribute block_size, the degrees of freedom of a node. The last block
+ * may be smaller.
+ *
+ * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.1.
+ */
+#include "smoothers/pattern.h"
+#include "smoothers/small_dense.h"
+#include "smoothers/smoother.h"
+
+#include <stdlib.h>
+
+enum { SIZE };
+enum { LARGEST = 64 };
+
+const cmgi_key cmgi_block_jacobi_keys[] = {
+    [SIZE] = {.key = "size",
+              .text = "rows a block; 0 = the hierarchy's block_size, else 1",
+              .high = LARGEST,
+              .integer = true},
+    {.key = NULL},
+};
+
+static cmg_status block_size(const cmgi_smoother_source *source, cmg_size *size)
+{
+    *size = (cmg_size)source->arguments->value[SIZE];
+    const char *text = NULL;
+    if (*size == 0 && source->h != NULL) {
+        text = cmg_hierarchy_attribute(source->h, "block_size");
+    }
+    if (*size == 0) {
+        *size = text != NULL ? strtol(text, NULL, 10) : 1;
+    }
+    CMGI_CHECK(source->ctx, *size >= 1 && *size <= LARGEST, CMG_ERR_ARG,
+               "block-jacobi: the hierarchy's block_size \"%s\" is not in 1 .. %d",
+               text != NULL ? text : "", (int)LARGEST);
+    return CMG_OK;
+}
+
+/* Inverse of the block of rows first .. first + b - 1 into X; false when it is singular. */
+static bool invert_block(const cmg_csr *A, cmg_size first, cmg_size b, bool symmetric, double *X)
+{
+    double H[LARGEST * LARGEST];
+    for (cmg_size k = 0; k < b * b; ++k) {
+        H[k] = 0;
+        X[k] = k % (b + 1) == 0 ? 1 : 0;
+    }
+    for (cmg_size i = 0; i < b; ++i) {
+        for (cmg_size k = A->indptr[first + i]; k < A->indptr[first + i + 1]; ++k) {
+            const cmg_size j = A->indices[k] - first;
+            if (j >= 0 && j < b) {
+                H[i * b + j] += A->values[k];
+            }
+        }
+    }
+    if (!cmgi_small_lu(b, H, b, X)) {
+        return false;
+    }
+    for (cmg_size k = 0; symmetric && k < b * b; ++k) {
+        const cmg_size i = k / b;
+        const cmg_size j = k % b;
+        if (i < j) { /* rounding is not symmetric */
+            X[k] = 0.5 * (X[k] + X[j * b + i]);
+            X[j * b + i] = X[k];
+        }
+    }
+    return true;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, bool symmetric,
+                       cmg_size size, cmgi_csr *M)
+{
+    cmg_context *ctx = source->ctx;
+    const cmg_size n = A->rows;
+    const cmg_size blocks = (n + size - 1) / size;
+    const cmg_size rest = n - (n / size) * size;
+    cmg_size bad = blocks;
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n / size * size * size + rest * rest, M));
+    for (cmg_size i = 0; i < n; ++i) {
+        M->indptr[i + 1] = M->indptr[i] + (i < n - rest ? size : rest);
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
+    for (cmg_size block = 0; block < blocks; ++block) {
+        const cmg_size first = block * size;
+        const cmg_size b = first + size <= n ? size : rest;
+        for (cmg_size k = 0; k < b * b; ++k) {
+            M->indices[M->indptr[first] + k] = (cmg_index)(first + k % b);
+        }
+        if (!invert_block(A, first, b, symmetric, M->values + M->indptr[first])) {
+            bad = block < bad ? block : bad;
+        }
+    }
+    CMGI_CHECK(ctx, bad == blocks, CMG_ERR_SINGULAR,
+               "block-jacobi: level %d: the block of rows %lld and following is singular",
+               source->level, (long long)(bad * size));
+    return CMG_OK;
+}
+
+cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
+                                  cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    cmg_size size = 0;
+    bool symmetric = false;
+    product->factors = 1;
+    CMGI_TRY(block_size(source, &size));
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    const cmg_csr decoupled = cmgi_csr_view(&B);
+    const cmg_status status =
+        make(source, symmetric ? &decoupled : &source->A, symmetric, size, &product->factor[0]);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}

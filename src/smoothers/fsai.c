@@ -1,0 +1,307 @@
+/*
+ * FSAI: M = G^T G with a sparse lower triangular G, G A G^T ~ I with unit diagonal. Row i of G on
+ * the columns J + {i}, J < i, is
+ *
+ *     y = -A(J,J)^-1 A(J,i),   d = a_ii + A(i,J) y,   g = (y, 1) / sqrt(d) ,
+ *
+ * which minimises the Kaporin number of G A G^T on that pattern: rows are independent, M is
+ * symmetric positive definite whenever A is. `adaptive` lets a row's pattern grow where the
+ * gradient of d, 2 (A(j,J) y + a_ji) for j outside J, is largest.
+ *
+ * Source  Kolotilina and Yeremin, SIAM J. Matrix Anal. Appl. 14 (1993); Janna and Ferronato, SIAM
+ * J. Sci. Comput. 33 (2011), equations (2.5) and (3.2).
+ */
+#include "smoothers/pattern.h"
+#include "smoothers/small_dense.h"
+#include "smoothers/smoother.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAU, POWER, ADAPTIVE, ADD, EPSILON };
+
+const cmgi_key cmgi_fsai_keys[] = {
+    [TAU] = {.key = "tau",
+             .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
+             .standard = 0.04,
+             .high = 1},
+    [POWER] = {.key = "power",
+               .text = "pattern of that matrix to a power, lower triangle",
+               .standard = 1,
+               .high = 4,
+               .integer = true},
+    [ADAPTIVE] = {.key = "adaptive",
+                  .text = "times that a row's pattern may grow",
+                  .high = 100,
+                  .integer = true},
+    [ADD] = {.key = "add",
+             .text = "entries that enter each time",
+             .standard = 2,
+             .low = 1,
+             .high = 100,
+             .integer = true},
+    [EPSILON] = {.key = "epsilon",
+                 .text = "a row grows while that lowers d by more than this part",
+                 .standard = 0.01,
+                 .high = 1},
+    {.key = NULL},
+};
+
+/* Work space of one thread. */
+typedef struct work {
+    cmgi_index_map map;      /* local numbering of J */
+    cmgi_index_map gradient; /* rows that may enter */
+    double *slope;           /* gradient by local number */
+    double *H;               /* A(J,J) */
+    double *y;
+} work;
+
+typedef struct rows {
+    cmg_size room;      /* places a row */
+    cmg_index *columns; /* J in any order, i last */
+    double *values;
+    cmg_size *indptr; /* lengths, then offsets */
+} rows;
+
+/* y and d of row i on J; false when A(J,J) or d is not positive. */
+static bool solve_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, work *w,
+                      double *d)
+{
+    double diagonal = 0;
+    cmgi_small_gather(A, J, length, &w->map, w->H);
+    memset(w->y, 0, (size_t)length * sizeof *w->y);
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index p = cmgi_index_map_find(&w->map, A->indices[k]);
+        if (p >= 0) {
+            w->y[p] -= A->values[k];
+        }
+        diagonal += A->indices[k] == i ? A->values[k] : 0;
+    }
+    if (!cmgi_small_cholesky(length, w->H, w->y)) {
+        return false;
+    }
+    *d = diagonal;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index p = cmgi_index_map_find(&w->map, A->indices[k]);
+        *d += p >= 0 ? A->values[k] * w->y[p] : 0;
+    }
+    return *d > 0;
+}
+
+/* Adds value times the entries of row j of A left of i to the gradient. */
+static void add_slope(const cmg_csr *A, cmg_size i, cmg_index j, double value, work *w)
+{
+    for (cmg_size k = A->indptr[j]; k < A->indptr[j + 1]; ++k) {
+        if (A->indices[k] < i) {
+            const cmg_index before = w->gradient.length;
+            const cmg_index at = cmgi_index_map_add(&w->gradient, A->indices[k]);
+            w->slope[at] = (at == before ? 0 : w->slope[at]) + value * A->values[k];
+        }
+    }
+}
+
+/* Appends the columns of the largest gradient to J; A has a unit diagonal. Returns the new length.
+ */
+static cmg_size enlarge(const cmg_csr *A, cmg_size i, cmg_index *J, cmg_size length, int add,
+                        work *w)
+{
+    cmgi_index_map_clear(&w->gradient);
+    add_slope(A, i, (cmg_index)i, 1, w);
+    for (cmg_size p = 0; p < length; ++p) {
+        add_slope(A, i, J[p], w->y[p], w);
+    }
+    for (cmg_size p = 0; p < length; ++p) {
+        const cmg_index at = cmgi_index_map_find(&w->gradient, J[p]);
+        if (at >= 0) {
+            w->slope[at] = 0;
+        }
+    }
+    for (int a = 0; a < add; ++a) {
+        cmg_index best = -1;
+        for (cmg_index at = 0; at < w->gradient.length; ++at) {
+            const double here = fabs(w->slope[at]);
+            const double there = best >= 0 ? fabs(w->slope[best]) : 0;
+            const bool tie =
+                best >= 0 && here == there && w->gradient.list[at] < w->gradient.list[best];
+            best = here > there || tie ? at : best;
+        }
+        if (best < 0 || fabs(w->slope[best]) < 1e-14) {
+            break;
+        }
+        w->slope[best] = 0;
+        J[length++] = w->gradient.list[best];
+    }
+    return length;
+}
+
+/* Row i of G into its places, from the pattern there; returns its length, 0 on failure. */
+static cmg_size make_row(const cmg_csr *A, cmg_size i, const double *value, cmg_size length,
+                         cmg_index *J, double *g, work *w)
+{
+    double d = 0;
+    if (!solve_row(A, i, J, length, w, &d)) {
+        return 0;
+    }
+    for (int step = 0; step < (int)value[ADAPTIVE]; ++step) {
+        const double before = d;
+        const cmg_size longer = enlarge(A, i, J, length, (int)value[ADD], w);
+        if (longer == length) {
+            break;
+        }
+        length = longer;
+        if (!solve_row(A, i, J, length, w, &d)) {
+            return 0;
+        }
+        if (before - d <= value[EPSILON] * before) {
+            break;
+        }
+    }
+    for (cmg_size p = 0; p < length; ++p) {
+        g[p] = w->y[p] / sqrt(d);
+    }
+    J[length] = (cmg_index)i;
+    g[length] = 1 / sqrt(d);
+    return length + 1;
+}
+
+/* All rows; *bad is the first row that failed, or n. */
+static cmg_status make_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
+                            const double *value, work *w, rows *G, cmg_size *bad)
+{
+    enum { CHUNK = 16384 };
+    cmg_size first_bad = A->rows;
+    for (cmg_size first = 0; first < A->rows; first += CHUNK) {
+        const cmg_size last = first + CHUNK < A->rows ? first + CHUNK : A->rows;
+        CMGI_TRY(cmgi_progress(ctx, "FSAI", first, A->rows));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64) reduction(min : first_bad)
+        for (cmg_size i = first; i < last; ++i) {
+            cmg_index *J = G->columns + i * G->room;
+            cmg_size length = 0;
+            for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && S->indices[k] < i; ++k) {
+                J[length++] = S->indices[k];
+            }
+            G->indptr[i + 1] =
+                make_row(A, i, value, length, J, G->values + i * G->room, &w[cmgi_thread()]);
+            if (G->indptr[i + 1] == 0) {
+                first_bad = i < first_bad ? i : first_bad;
+            }
+        }
+    }
+    *bad = first_bad;
+    return CMG_OK;
+}
+
+static cmg_status compact(cmg_context *ctx, cmg_size n, rows *G, cmgi_csr *out)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        G->indptr[i + 1] += G->indptr[i];
+    }
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, G->indptr[n], out));
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size at = G->indptr[i];
+        const size_t length = (size_t)(G->indptr[i + 1] - at);
+        out->indptr[i] = at;
+        memcpy(out->indices + at, G->columns + i * G->room, length * sizeof *out->indices);
+        memcpy(out->values + at, G->values + i * G->room, length * sizeof *out->values);
+    }
+    return cmgi_csr_sort(ctx, out);
+}
+
+static cmg_status allocate(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
+                           const double *value, work **w, rows *G)
+{
+    cmg_size longest = 0;
+    cmg_size longest_of_A = 0;
+    const cmg_size n = A->rows;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size length = S->indptr[i + 1] - S->indptr[i];
+        const cmg_size length_of_A = A->indptr[i + 1] - A->indptr[i];
+        longest = length > longest ? length : longest;
+        longest_of_A = length_of_A > longest_of_A ? length_of_A : longest_of_A;
+    }
+    G->room = longest + 1 + (cmg_size)value[ADAPTIVE] * (cmg_size)value[ADD];
+    G->room = G->room < n ? G->room : n;
+    const cmg_size reach = G->room * longest_of_A < n ? G->room * longest_of_A : n;
+    CMGI_TRY(cmgi_alloc(ctx, n * G->room, sizeof *G->columns, &G->columns));
+    CMGI_TRY(cmgi_alloc(ctx, n * G->room, sizeof *G->values, &G->values));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n + 1, sizeof *G->indptr, &G->indptr));
+    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof **w, w));
+    for (int t = 0; t < ctx->threads; ++t) {
+        CMGI_TRY(cmgi_index_map_create(ctx, G->room, &(*w)[t].map));
+        CMGI_TRY(cmgi_index_map_create(ctx, reach, &(*w)[t].gradient));
+        CMGI_TRY(cmgi_alloc(ctx, reach, sizeof(double), &(*w)[t].slope));
+        CMGI_TRY(cmgi_alloc(ctx, G->room * G->room, sizeof(double), &(*w)[t].H));
+        CMGI_TRY(cmgi_alloc(ctx, G->room, sizeof(double), &(*w)[t].y));
+    }
+    return CMG_OK;
+}
+
+static void release(cmg_context *ctx, work *w, rows *G)
+{
+    for (int t = 0; w != NULL && t < ctx->threads; ++t) {
+        cmgi_index_map_destroy(ctx, &w[t].map);
+        cmgi_index_map_destroy(ctx, &w[t].gradient);
+        cmgi_free(ctx, w[t].slope);
+        cmgi_free(ctx, w[t].H);
+        cmgi_free(ctx, w[t].y);
+    }
+    cmgi_free(ctx, w);
+    cmgi_free(ctx, G->columns);
+    cmgi_free(ctx, G->values);
+    cmgi_free(ctx, G->indptr);
+}
+
+/* G of a symmetric A with unit diagonal. */
+static cmg_status make_factor(const cmgi_smoother_source *source, const cmg_csr *A, cmgi_csr *G)
+{
+    cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
+    cmgi_csr S = {0};
+    work *w = NULL;
+    rows made = {0};
+    cmg_size bad = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], &S));
+    CMGI_TRY_GOTO(done, allocate(ctx, A, &S, value, &w, &made));
+    CMGI_TRY_GOTO(done, make_rows(ctx, A, &S, value, w, &made, &bad));
+    if (bad < A->rows) {
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                           "fsai: level %d: A is not positive definite, seen in row %lld",
+                           source->level, (long long)bad);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, compact(ctx, A->rows, &made, G));
+done:
+    release(ctx, w, &made);
+    cmgi_csr_free(ctx, &S);
+    return status;
+}
+
+cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    double *s = NULL;
+    bool symmetric = false;
+    cmg_status status = CMG_OK;
+    product->factors = 2;
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    if (!symmetric) {
+        status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
+                           "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
+                           source->level);
+        goto done;
+    }
+    const cmg_csr A = cmgi_csr_view(&B);
+    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A, &s));
+    cmgi_csr_scale(ctx, s, s, &B);
+    CMGI_TRY_GOTO(done, make_factor(source, &A, &product->factor[0]));
+    cmgi_csr_scale(ctx, NULL, s, &product->factor[0]);
+    const cmg_csr G = cmgi_csr_view(&product->factor[0]);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &G, &product->factor[1]));
+done:
+    cmgi_csr_free(ctx, &B);
+    cmgi_free(ctx, s);
+    return status;
+}

@@ -1,0 +1,150 @@
+/*
+ * Multicolour Gauss-Seidel as a preassembled cascade, for reference: rows are coloured so that rows
+ * of one colour do not meet; with the colours 1 .. k as blocks, A = L + D + U, the forward sweep (D
+ * + L)^-1 is a product of k sparse factors. Factor c replaces the entries t_i of its colour by
+ *
+ *     (t_i - sum_(j of earlier colours) a_ij t_j) / a_ii
+ *
+ * and leaves the others as they are. The symmetric method adds the backward sweep,
+ * M = (D + U)^-1 D (D + L)^-1, with k - 1 further factors
+ *
+ *     t_i - sum_(j of later colours) a_ij t_j / a_ii .
+ *
+ * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, sections 4.1 and 12.4.
+ */
+#include "smoothers/pattern.h"
+#include "smoothers/smoother.h"
+
+#include <string.h>
+
+enum { SYMMETRIC };
+enum { YES, NO };
+
+static const char *const words[] = {"yes", "no", NULL};
+
+const cmgi_key cmgi_gauss_seidel_keys[] = {
+    [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
+    {.key = NULL},
+};
+
+/* Marks the colours that row i of B meets. */
+static void mark_colours(const cmg_csr *B, cmg_size i, const int *colour, cmg_size *mark)
+{
+    for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+        const cmg_index j = B->indices[k];
+        if (j < i && B->values[k] != 0) {
+            mark[colour[j]] = i + 1;
+        }
+    }
+}
+
+/* First-fit colouring in the order of rows; T = A^T. More than CMGI_MAX_FACTORS colours are
+ * refused. */
+static cmg_status find_colours(const cmgi_smoother_source *source, const cmg_csr *A,
+                               const cmg_csr *T, int *colour, int *colours)
+{
+    cmg_size mark[CMGI_MAX_FACTORS] = {0};
+    *colours = 1;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        mark_colours(A, i, colour, mark);
+        mark_colours(T, i, colour, mark);
+        int c = 0;
+        while (c < CMGI_MAX_FACTORS && mark[c] == i + 1) {
+            ++c;
+        }
+        CMGI_CHECK(source->ctx, c < CMGI_MAX_FACTORS, CMG_ERR_UNSUPPORTED,
+                   "gauss-seidel: level %d: row %lld needs more than %d colours", source->level,
+                   (long long)i, (int)CMGI_MAX_FACTORS);
+        colour[i] = c;
+        *colours = c + 1 > *colours ? c + 1 : *colours;
+    }
+    return CMG_OK;
+}
+
+/* The factor of colour c; `side` -1 takes earlier colours (forward), 1 later ones (backward). */
+static cmg_size factor_row(const cmg_csr *A, const int *colour, int c, int side, cmg_size i,
+                           cmgi_csr *F, cmg_size at)
+{
+    if (colour[i] != c) {
+        if (F != NULL) {
+            F->indices[at] = (cmg_index)i;
+            F->values[at] = 1;
+        }
+        return 1;
+    }
+    double diagonal = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        diagonal += A->indices[k] == i ? A->values[k] : 0;
+    }
+    cmg_size length = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool wanted = j == i || (A->values[k] != 0 && (colour[j] - c) * side > 0);
+        if (wanted && F != NULL) {
+            F->indices[at + length] = j;
+            F->values[at + length] =
+                j == i ? (side < 0 ? 1 / diagonal : 1) : -A->values[k] / diagonal;
+        }
+        length += wanted;
+    }
+    return length;
+}
+
+static cmg_status make_factor(cmg_context *ctx, const cmg_csr *A, const int *colour, int c,
+                              int side, cmgi_csr *F)
+{
+    cmg_size nnz = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        nnz += factor_row(A, colour, c, side, i, NULL, 0);
+    }
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->rows, nnz, F));
+    cmg_size at = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        F->indptr[i] = at;
+        at += factor_row(A, colour, c, side, i, F, at);
+    }
+    return CMG_OK;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, int *colour,
+                       cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    const bool symmetric = source->arguments->value[SYMMETRIC] == YES;
+    cmgi_csr transposed = {0};
+    int colours = 0;
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
+    const cmg_csr T = cmgi_csr_view(&transposed);
+    const cmg_status status = find_colours(source, A, &T, colour, &colours);
+    cmgi_csr_free(ctx, &transposed);
+    CMGI_TRY(status);
+    const int factors = symmetric ? 2 * colours - 1 : colours;
+    CMGI_CHECK(ctx, factors <= CMGI_MAX_FACTORS, CMG_ERR_UNSUPPORTED,
+               "gauss-seidel: level %d: %d colours make %d factors, at most %d are supported",
+               source->level, colours, factors, (int)CMGI_MAX_FACTORS);
+    for (int f = 0; f < factors; ++f) {
+        const bool forward = f < colours;
+        const int c = forward ? f : 2 * colours - 2 - f;
+        product->factors = f + 1;
+        CMGI_TRY(make_factor(ctx, A, colour, c, forward ? -1 : 1, &product->factor[f]));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
+                                  cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    int *colour = NULL;
+    bool symmetric = false;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    const cmg_csr decoupled = cmgi_csr_view(&B);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, source->A.rows, sizeof *colour, &colour));
+    CMGI_TRY_GOTO(done, make(source, symmetric ? &decoupled : &source->A, colour, product));
+done:
+    cmgi_free(ctx, colour);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}

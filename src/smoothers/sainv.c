@@ -1,0 +1,147 @@
+/*
+ * SAINV and AINV as smoothers: M = Z P^-1 W^T from incomplete A-biconjugation (see biconjugate.c)
+ * of S A S, S = |diag A|^(-1/2), so that the drop tolerance knows no units.
+ *
+ *     form=two       M = F_1 F_0 with F_0 = |P|^(-1/2) W^T S and F_1 = S Z sign(P) |P|^(-1/2): two
+ * products form=three     W^T S, P^-1, S Z form=product   one matrix; it usually has more entries
+ * than both factors together
+ *
+ * Dirichlet columns are decoupled where that makes A symmetric.
+ */
+#include "smoothers/biconjugate.h"
+#include "smoothers/pattern.h"
+#include "smoothers/smoother.h"
+
+#include <math.h>
+
+enum { DROP, CAP, FORM };
+enum { TWO, THREE, PRODUCT };
+
+static const char *const forms[] = {"two", "three", "product", NULL};
+
+const cmgi_key cmgi_sainv_keys[] = {
+    [DROP] = {.key = "drop",
+              .text = "entries under drop times their column's norm are dropped",
+              .standard = 0.1,
+              .high = 1},
+    [CAP] = {.key = "cap",
+             .text = "entries a column keeps, the largest; 0 = all",
+             .high = 1e6,
+             .integer = true},
+    [FORM] = {.key = "form", .text = "two factors, three, or multiplied out", .words = forms},
+    {.key = NULL},
+};
+
+/* Factors from Z^T and W^T (W = NULL: Z), both already scaled by S, and the pivots. */
+static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, double *pivot,
+                               int form, cmgi_smoother_product *product)
+{
+    const cmg_size n = Zt->rows;
+    cmgi_csr *left = &product->factor[form == THREE ? 2 : 1];
+    cmgi_csr *D = &product->factor[1];
+    cmg_csr view = {0};
+    product->factors = form == THREE ? 3 : 2;
+    if (form == THREE) {
+        CMGI_TRY(cmgi_smoother_diagonal(ctx, n, D));
+        for (cmg_size i = 0; i < n; ++i) {
+            D->values[i] = 1 / pivot[i];
+        }
+        view = cmgi_csr_view(Zt);
+        CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
+        view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
+        return cmgi_csr_copy(ctx, &view, &product->factor[0]);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
+    }
+    cmgi_csr_scale(ctx, pivot, NULL, Zt);
+    for (cmg_size i = 0; i < n && Wt != NULL; ++i) {
+        pivot[i] = fabs(pivot[i]);
+    }
+    if (Wt != NULL) {
+        cmgi_csr_scale(ctx, pivot, NULL, Wt);
+    }
+    view = cmgi_csr_view(Zt);
+    CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
+    view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
+    return cmgi_csr_copy(ctx, &view, &product->factor[0]);
+}
+
+/* M = F_1 F_0 instead of the two. */
+static cmg_status multiply_out(cmg_context *ctx, cmgi_smoother_product *product)
+{
+    const cmg_csr right = cmgi_csr_view(&product->factor[0]);
+    const cmg_csr left = cmgi_csr_view(&product->factor[1]);
+    cmgi_csr M = {0};
+    CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &M));
+    cmgi_csr_free(ctx, &product->factor[0]);
+    cmgi_csr_free(ctx, &product->factor[1]);
+    product->factor[0] = M;
+    product->factors = 1;
+    return CMG_OK;
+}
+
+/* Biconjugation of A, which is scaled in place. */
+static cmg_status make(const cmgi_smoother_source *source, const char *name, cmgi_csr *A,
+                       bool symmetric, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
+    const cmgi_biconjugate_options options = {
+        .drop = value[DROP], .cap = (cmg_size)value[CAP], .name = name, .level = source->level};
+    const cmg_csr view = cmgi_csr_view(A);
+    cmgi_csr transposed = {0};
+    cmgi_csr Zt = {0};
+    cmgi_csr Wt = {0};
+    double *s = NULL;
+    double *pivot = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &view, &s));
+    cmgi_csr_scale(ctx, s, s, A);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
+    if (!symmetric) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &transposed));
+    }
+    const cmg_csr T = cmgi_csr_view(&transposed);
+    CMGI_TRY_GOTO(done,
+                  cmgi_biconjugate(ctx, &view, symmetric ? NULL : &T, &options, &Zt, &Wt, pivot));
+    cmgi_csr_scale(ctx, NULL, s, &Zt);
+    cmgi_csr_scale(ctx, NULL, s, &Wt);
+    CMGI_TRY_GOTO(done,
+                  make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], product));
+    if (value[FORM] == PRODUCT) {
+        CMGI_TRY_GOTO(done, multiply_out(ctx, product));
+    }
+done:
+    cmgi_free(ctx, s);
+    cmgi_free(ctx, pivot);
+    cmgi_csr_free(ctx, &transposed);
+    cmgi_csr_free(ctx, &Zt);
+    cmgi_csr_free(ctx, &Wt);
+    return status;
+}
+
+cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    bool symmetric = false;
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    const cmg_status status =
+        symmetric ? make(source, "sainv", &B, true, product)
+                  : cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
+                              "sainv: level %d: A is not symmetric; ainv takes such matrices",
+                              source->level);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}
+
+cmg_status cmgi_ainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    CMGI_TRY(cmgi_csr_copy(ctx, &source->A, &B));
+    const cmg_status status = make(source, "ainv", &B, false, product);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}

@@ -1,0 +1,111 @@
+/* Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithms 4.2.1 and 3.4.1. */
+#include "smoothers/small_dense.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+bool cmgi_small_cholesky(cmg_size n, double *restrict H, double *restrict x)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        double *restrict row = H + i * n;
+        for (cmg_size j = 0; j <= i; ++j) {
+            const double *other = H + j * n;
+            double sum = row[j];
+            for (cmg_size k = 0; k < j; ++k) {
+                sum -= row[k] * other[k];
+            }
+            if (j < i) {
+                row[j] = sum / other[j];
+            } else if (sum > 0) {
+                row[i] = sqrt(sum);
+            } else {
+                return false;
+            }
+        }
+        for (cmg_size k = 0; k < i; ++k) {
+            x[i] -= row[k] * x[k];
+        }
+        x[i] /= row[i];
+    }
+    for (cmg_size i = n - 1; i >= 0; --i) {
+        x[i] /= H[i * n + i];
+        for (cmg_size k = 0; k < i; ++k) {
+            x[k] -= H[i * n + k] * x[i];
+        }
+    }
+    return true;
+}
+
+static void swap_rows(cmg_size length, double *restrict a, double *restrict b)
+{
+    for (cmg_size k = 0; k < length; ++k) {
+        const double t = a[k];
+        a[k] = b[k];
+        b[k] = t;
+    }
+}
+
+/* row -= factor * from */
+static void subtract(cmg_size length, double factor, const double *restrict from,
+                     double *restrict row)
+{
+    for (cmg_size k = 0; k < length; ++k) {
+        row[k] -= factor * from[k];
+    }
+}
+
+bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x)
+{
+    double largest = 0;
+    for (cmg_size k = 0; k < n * n; ++k) {
+        largest = fmax(largest, fabs(H[k]));
+    }
+    for (cmg_size k = 0; k < n; ++k) {
+        cmg_size pivot = k;
+        for (cmg_size i = k + 1; i < n; ++i) {
+            pivot = fabs(H[i * n + k]) > fabs(H[pivot * n + k]) ? i : pivot;
+        }
+        if (!(fabs(H[pivot * n + k]) > largest * DBL_EPSILON * (double)n)) {
+            return false;
+        }
+        if (pivot != k) {
+            swap_rows(n, H + k * n, H + pivot * n);
+            swap_rows(count, x + k * count, x + pivot * count);
+        }
+        for (cmg_size i = k + 1; i < n; ++i) {
+            const double factor = H[i * n + k] / H[k * n + k];
+            if (factor != 0) {
+                subtract(n - k, factor, H + k * n + k, H + i * n + k);
+                subtract(count, factor, x + k * count, x + i * count);
+            }
+        }
+    }
+    for (cmg_size i = n - 1; i >= 0; --i) {
+        for (cmg_size j = i + 1; j < n; ++j) {
+            subtract(count, H[i * n + j], x + j * count, x + i * count);
+        }
+        for (cmg_size k = 0; k < count; ++k) {
+            x[i * count + k] /= H[i * n + i];
+        }
+    }
+    return true;
+}
+
+void cmgi_small_gather(const cmg_csr *A, const cmg_index *J, cmg_size length, cmgi_index_map *map,
+                       double *restrict H)
+{
+    cmgi_index_map_clear(map);
+    for (cmg_size p = 0; p < length; ++p) {
+        (void)cmgi_index_map_add(map, J[p]);
+    }
+    memset(H, 0, (size_t)(length * length) * sizeof *H);
+    for (cmg_size p = 0; p < length; ++p) {
+        for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
+            const cmg_index q = cmgi_index_map_find(map, A->indices[k]);
+            if (q >= 0) {
+                H[p * length + q] += A->values[k];
+            }
+        }
+    }
+}

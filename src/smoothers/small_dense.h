@@ -1,0 +1,18 @@
+/* Direct solution of small dense systems, matrices n x n by rows and overwritten. */
+#pragma once
+#include "smoothers/index_map.h"
+#include "spmv/csr_host.h"
+
+/*
+ * x = H^-1 x for a symmetric positive definite H (its lower triangle is read) by Cholesky.
+ * Returns false when a pivot is not positive.
+ */
+bool cmgi_small_cholesky(cmg_size n, double *restrict H, double *restrict x);
+/*
+ * x = H^-1 x for `count` right-hand sides, x_i^(k) at x[i count + k], by LU with row exchanges.
+ * Returns false when a pivot is zero to rounding.
+ */
+bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x);
+/* H = A(J, J) by rows; `map` has room for J and is left holding it. */
+void cmgi_small_gather(const cmg_csr *A, const cmg_index *J, cmg_size length, cmgi_index_map *map,
+                       double *restrict H);
