@@ -12,7 +12,7 @@
 #pragma once
 #include "core/context.h"
 
-enum { CMGI_MAX_KEYS = 8, CMGI_MAX_NAME = 64 };
+enum { CMGI_MAX_KEYS = 12, CMGI_MAX_NAME = 64 };
 
 typedef cmg_smoother_key cmgi_key; /* tables end with a NULL key */
 

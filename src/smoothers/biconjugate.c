@@ -12,7 +12,8 @@
  *
  * Source  Benzi, Cullum and Tuma, Robust approximate inverse preconditioning for the conjugate
  * gradient method, SIAM J. Sci. Comput. 22 (2000), algorithm 2.2; for W, Z: Benzi and Tuma, SIAM J.
- * Sci. Comput. 19 (1998). The drop tolerance is relative to the column's norm, theirs is absolute.
+ * Sci. Comput. 19 (1998). The drop tolerance may be relative to the column's norm, theirs is
+ * absolute.
  */
 #include "smoothers/biconjugate.h"
 
@@ -156,7 +157,8 @@ static cmg_status update_row(process *P, family *F, cmg_size i, cmg_index row, d
         double norm2 = 0;
         const double p = dot(P, &F->columns[j], &norm2);
         if (p != 0) {
-            CMGI_TRY(update(P, F, i, j, p / pivot, P->options->drop * sqrt(norm2)));
+            const double unit = P->options->relative ? sqrt(norm2) : 1;
+            CMGI_TRY(update(P, F, i, j, p / pivot, P->options->drop * unit));
         }
     }
     return CMG_OK;

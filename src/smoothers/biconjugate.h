@@ -6,7 +6,8 @@
 #include "spmv/csr_host.h"
 
 typedef struct cmgi_biconjugate_options {
-    double drop;      /* entries not over drop times the norm of their column are dropped */
+    double drop;      /* entries not over drop are dropped ... */
+    bool relative;    /* ... or not over drop times the norm of their column */
     cmg_size cap;     /* entries a column keeps, the largest; 0 = all */
     const char *name; /* of the method, for messages */
     int level;        /* for messages */
@@ -15,6 +16,8 @@ typedef struct cmgi_biconjugate_options {
 /*
  * Column i of Z (and W) becomes row i of Zt (and Wt), columns sorted. For a symmetric positive
  * definite A pass T = NULL: then W = Z and Wt is not touched; else T = A^T.
+ * The symmetric process multiplies with A^T alone.
+ * The symmetric process uses A^T z alone.
  *
  * @return CMG_OK, CMG_ERR_SINGULAR when a pivot is zero, or not positive for T = NULL
  */

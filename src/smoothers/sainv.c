@@ -6,7 +6,8 @@
  * products form=three     W^T S, P^-1, S Z form=product   one matrix; it usually has more entries
  * than both factors together
  *
- * Dirichlet columns are decoupled where that makes A symmetric.
+ * Dirichlet columns are decoupled where that makes A symmetric. The files published with FE-gMG
+ * hold sainv:drop=0.13:rule=absolute:scale=no:form=product:dirichlet=keep.
  */
 #include "smoothers/biconjugate.h"
 #include "smoothers/pattern.h"
@@ -14,21 +15,39 @@
 
 #include <math.h>
 
-enum { DROP, CAP, FORM };
+enum { DROP, RULE, SCALE, CAP, FORM, DIRICHLET };
+enum { RELATIVE, ABSOLUTE };
+enum { YES, NO };
 enum { TWO, THREE, PRODUCT };
+enum { DECOUPLE, KEEP };
 
 static const char *const forms[] = {"two", "three", "product", NULL};
 
+static const char *const rules[] = {"relative", "absolute", NULL};
+static const char *const yes_no[] = {"yes", "no", NULL};
+static const char *const treatments[] = {"decouple", "keep", NULL};
+
+#define CMGI_AINV_KEYS                                                                             \
+    [DROP] = {.key = "drop",                                                                       \
+              .text = "size of entries that are dropped",                                          \
+              .standard = 0.1,                                                                     \
+              .high = 1},                                                                          \
+    [RULE] = {.key = "rule",                                                                       \
+              .text = "drop times the column's norm, or drop itself",                              \
+              .words = rules},                                                                     \
+    [SCALE] = {.key = "scale", .text = "work on S A S with unit diagonal", .words = yes_no},       \
+    [CAP] = {.key = "cap",                                                                         \
+             .text = "entries a column keeps, the largest; 0 = all",                               \
+             .high = 1e6,                                                                          \
+             .integer = true},                                                                     \
+    [FORM] = {.key = "form", .text = "two factors, three, or multiplied out", .words = forms}
+
+const cmgi_key cmgi_ainv_keys[] = {CMGI_AINV_KEYS, {.key = NULL}};
 const cmgi_key cmgi_sainv_keys[] = {
-    [DROP] = {.key = "drop",
-              .text = "entries under drop times their column's norm are dropped",
-              .standard = 0.1,
-              .high = 1},
-    [CAP] = {.key = "cap",
-             .text = "entries a column keeps, the largest; 0 = all",
-             .high = 1e6,
-             .integer = true},
-    [FORM] = {.key = "form", .text = "two factors, three, or multiplied out", .words = forms},
+    CMGI_AINV_KEYS,
+    [DIRICHLET] = {.key = "dirichlet",
+                   .text = "decouple the columns of identity rows, or keep them",
+                   .words = treatments},
     {.key = NULL},
 };
 
@@ -87,8 +106,11 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
 {
     cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
-    const cmgi_biconjugate_options options = {
-        .drop = value[DROP], .cap = (cmg_size)value[CAP], .name = name, .level = source->level};
+    const cmgi_biconjugate_options options = {.drop = value[DROP],
+                                              .relative = value[RULE] == RELATIVE,
+                                              .cap = (cmg_size)value[CAP],
+                                              .name = name,
+                                              .level = source->level};
     const cmg_csr view = cmgi_csr_view(A);
     cmgi_csr transposed = {0};
     cmgi_csr Zt = {0};
@@ -96,8 +118,10 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     double *s = NULL;
     double *pivot = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &view, &s));
-    cmgi_csr_scale(ctx, s, s, A);
+    if (value[SCALE] == YES) {
+        CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &view, &s));
+        cmgi_csr_scale(ctx, s, s, A);
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
     if (!symmetric) {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &transposed));
@@ -127,11 +151,19 @@ cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_pro
     cmgi_csr B = {0};
     bool symmetric = false;
     CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
-    const cmg_status status =
-        symmetric ? make(source, "sainv", &B, true, product)
-                  : cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
-                              "sainv: level %d: A is not symmetric; ainv takes such matrices",
-                              source->level);
+    cmg_status status = CMG_OK;
+    if (!symmetric) {
+        status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
+                           "sainv: level %d: A is not symmetric; ainv takes such matrices",
+                           source->level);
+        goto done;
+    }
+    if (source->arguments->value[DIRICHLET] == KEEP) {
+        cmgi_csr_free(ctx, &B);
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &B));
+    }
+    CMGI_TRY_GOTO(done, make(source, "sainv", &B, true, product));
+done:
     cmgi_csr_free(ctx, &B);
     return status;
 }

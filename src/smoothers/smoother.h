@@ -102,6 +102,7 @@ cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
 cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
                                   cmgi_smoother_product *product);
 
+extern const cmgi_key cmgi_ainv_keys[];
 extern const cmgi_key cmgi_sainv_keys[];
 extern const cmgi_key cmgi_fsai_keys[];
 extern const cmgi_key cmgi_isai_keys[];

@@ -4,6 +4,8 @@
  *     || e_i^T - sum_(p in J) m_ip A(p,:) ||_2 ,
  *
  * a dense least squares problem with one column per p in J and one row per column of A met there.
+ * With `counted` each component is weighted by the number of rows A(p,:), p in J, that have an
+ * entry in it.
  */
 #pragma once
 #include "smoothers/index_map.h"
@@ -14,6 +16,7 @@ typedef struct cmgi_spai_work {
     cmgi_index_map map; /* columns of A met, in the order met */
     double *L;          /* the local matrix, map.length x |J| by columns */
     double *b;          /* e_i in local numbering, then overwritten */
+    double *weight;     /* of each local row: its number of entries */
     double *diagonal;   /* |J| */
     double *x;          /* |J|, the row of M */
 } cmgi_spai_work;
@@ -24,11 +27,11 @@ cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size ro
                                  cmg_size entries, cmgi_spai_work **work);
 void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work);
 /* Solves for row i on columns J; the result is work->x, the local numbering stays in work->map. */
-void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length,
+void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work);
 
 /* M on the given pattern: S's values become those of M. */
-cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, cmgi_csr *S);
+cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S);
 
 typedef struct cmgi_spai_growth {
     int steps;      /* at most so many enlargements of a row's pattern */
@@ -38,4 +41,4 @@ typedef struct cmgi_spai_growth {
 
 /* M grown from the pattern S: S's pattern and values become those of M. */
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
-                              cmgi_csr *S);
+                              bool counted, cmgi_csr *S);

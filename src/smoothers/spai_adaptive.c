@@ -16,6 +16,7 @@ typedef struct grower {
     const cmg_csr *T;    /* A^T: row l lists the rows of A that meet column l */
     const double *norm2; /* |A(j,:)|^2 */
     const cmgi_spai_growth *growth;
+    bool counted;
 } grower;
 
 /* A thread's candidates. */
@@ -99,7 +100,7 @@ static cmg_size enlarge(const grower *g, double mean, candidates *c, cmg_index *
 static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size length,
                          cmgi_spai_work *work, candidates *c)
 {
-    cmgi_spai_row(g->A, i, J, length, work);
+    cmgi_spai_row(g->A, i, J, length, g->counted, work);
     for (int step = 0; step < g->growth->steps; ++step) {
         if (residual(g, i, J, length, work) <= g->growth->epsilon) {
             break;
@@ -110,7 +111,7 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
             break;
         }
         length = longer;
-        cmgi_spai_row(g->A, i, J, length, work);
+        cmgi_spai_row(g->A, i, J, length, g->counted, work);
     }
     return length;
 }
@@ -205,7 +206,7 @@ static cmg_status create_candidates(cmg_context *ctx, cmg_size room, candidates 
 }
 
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
-                              cmgi_csr *S)
+                              bool counted, cmgi_csr *S)
 {
     const cmg_csr pattern = cmgi_csr_view(S);
     const cmg_size n = A->rows;
@@ -226,7 +227,7 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, rows.room, local, local * rows.room, &work));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *c, &c));
     CMGI_TRY_GOTO(done, create_candidates(ctx, smaller(local * longest_row(&T), n), c));
-    const grower g = {A, &T, norm2, growth};
+    const grower g = {A, &T, norm2, growth, counted};
     CMGI_TRY_GOTO(done, grow_rows(ctx, &g, S, work, c, &rows));
     CMGI_TRY_GOTO(done, compact(ctx, &rows, S));
 done:

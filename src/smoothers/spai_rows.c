@@ -8,6 +8,7 @@
 
 #include "smoothers/qr.h"
 
+#include <math.h>
 #include <string.h>
 
 cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
@@ -20,6 +21,7 @@ cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size ro
         CMGI_TRY_GOTO(failed, cmgi_index_map_create(ctx, rows, &made[t].map));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, entries, sizeof(double), &made[t].L));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].b));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].weight));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].diagonal));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].x));
     }
@@ -37,6 +39,7 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
         cmgi_index_map_destroy(ctx, &w->map);
         cmgi_free(ctx, w->L);
         cmgi_free(ctx, w->b);
+        cmgi_free(ctx, w->weight);
         cmgi_free(ctx, w->diagonal);
         cmgi_free(ctx, w->x);
     }
@@ -44,7 +47,19 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
     *work = NULL;
 }
 
-void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length,
+/* Multiplies every equation by the square root of its number of entries, its weight. */
+static void weigh(cmg_size m, cmg_size n, cmgi_spai_work *work)
+{
+    for (cmg_size l = 0; l < m; ++l) {
+        work->weight[l] = sqrt(work->weight[l]);
+        work->b[l] *= work->weight[l];
+    }
+    for (cmg_size k = 0; k < m * n; ++k) {
+        work->L[k] *= work->weight[k % m];
+    }
+}
+
+void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work)
 {
     cmgi_index_map *map = &work->map;
@@ -57,14 +72,20 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
     const cmg_size m = map->length;
     memset(work->L, 0, (size_t)(m * length) * sizeof *work->L);
     memset(work->b, 0, (size_t)m * sizeof *work->b);
+    memset(work->weight, 0, (size_t)m * sizeof *work->weight);
     for (cmg_size p = 0; p < length; ++p) {
         for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
-            work->L[p * m + cmgi_index_map_find(map, A->indices[k])] += A->values[k];
+            const cmg_index at = cmgi_index_map_find(map, A->indices[k]);
+            work->L[p * m + at] += A->values[k];
+            work->weight[at] += 1;
         }
     }
-    const cmg_index at = cmgi_index_map_find(map, (cmg_index)i);
-    if (at >= 0) {
-        work->b[at] = 1;
+    const cmg_index own = cmgi_index_map_find(map, (cmg_index)i);
+    if (own >= 0) {
+        work->b[own] = 1;
+    }
+    if (counted) {
+        weigh(m, length, work);
     }
     cmgi_qr_solve(m, length, work->L, work->b, work->diagonal, work->x);
 }
@@ -88,7 +109,7 @@ static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
     }
 }
 
-cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, cmgi_csr *S)
+cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
     enum { CHUNK = 16384 };
     cmg_size sizes[3];
@@ -104,7 +125,7 @@ cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, cmgi_csr *S)
             const cmg_size begin = S->indptr[i];
             const cmg_size length = S->indptr[i + 1] - begin;
             cmgi_spai_work *mine = &work[cmgi_thread()];
-            cmgi_spai_row(A, i, S->indices + begin, length, mine);
+            cmgi_spai_row(A, i, S->indices + begin, length, counted, mine);
             memcpy(S->values + begin, mine->x, (size_t)length * sizeof *mine->x);
         }
     }

@@ -115,29 +115,36 @@ static void residual_is_orthogonal(void)
     enum { N = 67 };
     static const char *const names[] = {"spai:tau=0:symmetric=no", "spai:tau=0.1:symmetric=no",
                                         "spai:tau=0.05:power=2:symmetric=no",
-                                        "spai:power=0:adaptive=3:symmetric=no"};
+                                        "spai:power=0:adaptive=3:symmetric=no",
+                                        "spai:tau=0:symmetric=no:weight=count"};
+    enum { NAMES = sizeof names / sizeof names[0] };
     double *dense = irregular(N);
     double *transposed = malloc(sizeof(double) * N * N);
     for (int k = 0; k < N * N; ++k) {
         transposed[k] = dense[k % N * N + k / N];
     }
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    for (int v = 0; v < 8; ++v) {
+    for (int v = 0; v < 2 * NAMES; ++v) {
         char name[96];
-        const bool right = v >= 4;
+        const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
-        (void)snprintf(name, sizeof name, "%s%s", names[v % 4], right ? ":side=right" : "");
+        (void)snprintf(name, sizeof name, "%s%s", names[v % NAMES], right ? ":side=right" : "");
         cmgi_smoother_product *product = make(&A, name);
         double *M = model_to_dense(&product->factor[0]);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             double r[N] = {0};
+            double weight[N] = {0};
             r[i] = 1;
             for (int p = 0; p < N; ++p) {
                 const double m = right ? M[p * N + i] : M[i * N + p];
                 for (int j = 0; j < N; ++j) {
                     r[j] -= m * rows[p * N + j];
+                    weight[j] += m != 0 && rows[p * N + j] != 0 ? 1 : 0;
                 }
+            }
+            for (int j = 0; strstr(name, "count") != NULL && j < N; ++j) {
+                r[j] *= weight[j];
             }
             for (int p = 0; p < N; ++p) {
                 double sum = 0;
