@@ -86,9 +86,9 @@ static void print_range(const arg_option *o)
         return;
     }
     if (o->hi < ARG_ANY) {
-        printf(", %.10g to %.10g", o->lo, o->hi);
+        printf(" (%.10g to %.10g)", o->lo, o->hi);
     } else if (o->lo > -ARG_ANY) {
-        printf(", at least %.10g", o->lo);
+        printf(" (at least %.10g)", o->lo);
     }
 }
 
@@ -119,12 +119,12 @@ static void print_help(const args *a)
            a->usage, a->summary);
     for (int g = 0; g < a->groups; ++g) {
         const int end = g + 1 < a->groups ? a->heading_at[g + 1] : a->options;
-        printf("\n%s (default in brackets):\n", a->heading[g]);
+        printf("\n%s:\n", a->heading[g]);
         for (int i = a->heading_at[g]; i < end; ++i) {
             print_option(a, i);
         }
     }
-    printf("\n  %-25s %s\n", "-h, --help", "print this text");
+    printf("\n  %-25s %s\n\nDefaults are in brackets.\n", "-h, --help", "print this text");
 }
 
 /* ------------------------------------------------------------------ suggestions */

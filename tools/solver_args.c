@@ -62,7 +62,7 @@ void solver_args_add_cycle(args *a, solver_args *s)
         {"coarse", ARG_ENUM, &s->coarse, "coarse", 0, 0, "coarse solve"},
         {"coarse-limit", ARG_SIZE, &o->coarse_limit, "N", 0, 1000000,
          "auto: most rows of a coarse matrix that is inverted"},
-        {"coarse-steps", ARG_INT, &o->coarse_steps, "N", 1, 100000,
+        {"coarse-steps", ARG_INT, &o->coarse_steps, "N", 1, 1000,
          "smoother: steps of the coarse solve"},
         {"collapse", ARG_SIZE, &o->collapse, "N", -1, 1000000,
          "make levels up to N rows one dense operator; -1 = chosen, 0 = none"},

@@ -1,0 +1,40 @@
+"""docs/cli.md lists the options of --help: names, values and defaults, for every command."""
+
+import os
+import re
+
+import cli
+
+ROW = re.compile(r"^\| `--([a-z0-9-]+)(?: ([^`]*))?` \| ([^|]*) \|", re.M)
+
+
+def sections():
+    """Text of docs/cli.md by heading, lower case."""
+    with open(os.path.join(cli.SOURCE, "docs", "cli.md"), encoding="utf-8") as file:
+        parts = re.split(r"^##+ (.*)$", file.read(), flags=re.M)
+    return {title.strip().lower(): body for title, body in zip(parts[1::2], parts[2::2])}
+
+
+def documented(text):
+    """Options of a section's tables, and of the shared sections it links to."""
+    found = {}
+    for name, value, default in ROW.findall(text):
+        found[name] = (value.replace("\\|", "|"), default.strip().strip("`"))
+    return found
+
+
+class Docs(cli.Case):
+    def test_options_are_those_of_the_help(self):
+        everything = sections()
+        for command in cli.commands():
+            with self.subTest(command=command):
+                self.assertIn(f"cmg {command}", everything)
+                text = everything[f"cmg {command}"]
+                found = documented(text)
+                for link in re.findall(r"\(#([a-z-]+)\)", text):
+                    found.update(documented(everything.get(link.replace("-", " "), "")))
+                self.assertEqual(found, cli.help_options(command))
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,256 @@
+"""`cmg solve`: outcomes and their exit statuses, JSON, files written, independent residuals."""
+
+import json
+import math
+import os
+import resource
+import shutil
+import struct
+import subprocess
+
+import cli
+
+KEYS = """reason iterations relative_residual unknowns levels backend smoother cycle precision
+setup_seconds solve_seconds history load_seconds memory_peak_bytes version notes""".split()
+
+
+class Solve(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.b = cli.random_vector(31 * 31, 1)
+        self.h = self.path("h")
+        self.A = cli.write_poisson(self.h, 32, 4, self.b)
+
+    def test_residual_agrees_with_an_independent_computation(self):
+        for options in (
+            (),
+            ("--krylov", "none"),
+            ("--cycle", "W"),
+            ("--cycle", "F", "--precision", "mixed"),
+            ("--format", "k2rs", "--pre", "2", "--post", "0", "--krylov", "none"),
+            ("--fmg", "--smoother", "l1-jacobi"),
+            ("--no-fuse", "--collapse", "0"),
+            ("--fuse-restriction", "--format", "sell", "--warp", "8"),
+            ("--coarse", "smoother", "--coarse-steps", "20"),
+        ):
+            with self.subTest(options=options):
+                x_path = self.path("x.mtx")
+                result = self.json("solve", self.h, *options, "--output", x_path)
+                for key in KEYS:
+                    self.assertIn(key, result)
+                self.assertEqual(result["reason"], "converged_rtol")
+                self.assertLessEqual(result["relative_residual"], 1e-8)
+                x = cli.read_vector(x_path)
+                self.assertEqual(len(x), 31 * 31)
+                # both are rounded sums of about 10 terms a row, over a residual of 1e-8 ||b||
+                ours = cli.relative_residual(self.A, x, self.b)
+                self.assertAlmostEqual(ours, result["relative_residual"], delta=1e-13)
+                history = result["history"]
+                self.assertEqual(len(history), result["iterations"] + 1)
+                if "--fmg" in options:  # nested iteration improves the guess first
+                    self.assertLess(history[0], cli.norm(self.b))
+                else:
+                    self.assertAlmostEqual(history[0], cli.norm(self.b), delta=1e-10)
+                self.assertAlmostEqual(result["rhs_norm"], cli.norm(self.b), delta=1e-10)
+                self.assertEqual(result["unknowns"], 31 * 31)
+                self.assertEqual(result["levels"], 4)
+
+    def test_json_on_standard_output_is_alone_there(self):
+        done = cli.run("solve", self.h, "--json", "-")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(json.loads(done.stdout)["file"], self.h)
+        self.assertIn("converged", done.stderr)
+
+    def test_history_is_printed(self):
+        result = self.json("solve", self.h)
+        text = self.good("solve", self.h, "--history")
+        printed = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
+        self.assertEqual([int(row[0]) for row in printed], list(range(result["iterations"] + 1)))
+        for row, value in zip(printed, result["history"]):
+            self.assertAlmostEqual(float(row[1]) / value, 1, delta=1e-6)
+
+    def test_repeat_reports_the_median(self):
+        result = self.json("solve", self.h, "--repeat", "5")
+        samples = result["solve_seconds_samples"]
+        self.assertEqual(len(samples), 5)
+        self.assertEqual(sorted(samples)[2], result["solve_seconds"])
+
+    def test_default_right_hand_side_is_said(self):
+        self.assertIn("right-hand side: 'b' of the file", self.good("solve", self.h))
+        os.remove(os.path.join(self.h, "b.mtx"))
+        x_path = self.path("x.mtx")
+        text = self.good("solve", self.h, "--output", x_path)
+        self.assertIn("right-hand side: ones", text)
+        ones = [1.0] * (31 * 31)
+        self.assertLess(cli.relative_residual(self.A, cli.read_vector(x_path), ones), 1.1e-8)
+
+    def test_rhs_and_guess_from_files(self):
+        other = cli.random_vector(31 * 31, 2)
+        cli.write_vector(self.path("other.mtx"), other)
+        x_path = self.path("x.mtx")
+        self.good("solve", self.h, "--rhs", self.path("other.mtx"), "--output", x_path)
+        x = cli.read_vector(x_path)
+        self.assertLess(cli.relative_residual(self.A, x, other), 1.1e-8)
+        # the solution as guess: nothing is left to do
+        again = self.json("solve", self.h, "--rhs", self.path("other.mtx"), "--x0", x_path)
+        self.assertEqual(again["iterations"], 0)
+        self.assertEqual(again["reason"], "converged_rtol")
+
+    def test_zero_right_hand_side_is_solved_by_zero(self):
+        cli.write_vector(self.path("zero.mtx"), [0.0] * (31 * 31))
+        x_path = self.path("x.mtx")
+        result = self.json("solve", self.h, "--rhs", self.path("zero.mtx"), "--output", x_path)
+        self.assertEqual((result["iterations"], result["reason"]), (0, "converged_atol"))
+        self.assertEqual(set(cli.read_vector(x_path)), {0.0})
+
+    def test_levels_can_be_left_out(self):
+        result = self.json("solve", self.h, "--level", "1", "--drop-coarsest", "1")
+        self.assertEqual((result["unknowns"], result["levels"]), (15 * 15, 2))
+        self.assertIn("ones", result["rhs"])
+
+    def test_reference_solution_is_compared(self):
+        x_path = os.path.join(self.h, "x.mtx")
+        self.good("solve", self.h, "--rtol", "1e-13", "--output", x_path)
+        result = self.json("solve", self.h, "--rtol", "1e-6")
+        self.assertLess(result["reference_error"], 1e-4)
+        self.assertGreater(result["reference_error"], 0)
+
+    def test_outputs_in_every_form(self):
+        reference = None
+        for name in ("x.mtx", "x.txt", "x.petsc"):
+            self.good("solve", self.h, "--output", self.path(name))
+            if name.endswith(".petsc"):
+                with open(self.path(name), "rb") as file:
+                    kind, n = struct.unpack(">ii", file.read(8))
+                    values = list(struct.unpack(f">{n}d", file.read(8 * n)))
+                self.assertEqual(kind, 1211214)
+            else:
+                values = cli.read_vector(self.path(name))
+            reference = reference or values
+            self.assertEqual(values, reference)
+
+
+class Outcomes(cli.Case):
+    """Exit status 3: the best iterate and the history are still written."""
+
+    def setUp(self):
+        super().setUp()
+        self.b = cli.random_vector(31 * 31, 1)
+        self.h = self.path("h")
+        self.A = cli.write_poisson(self.h, 32, 4, self.b)
+
+    def stops(self, reason, *options):
+        x_path = self.path("x.mtx")
+        result = self.json("solve", self.h, *options, "--output", x_path, status=3)
+        self.assertEqual(result["reason"], reason)
+        self.assertFalse(result["converged"])
+        history = [math.inf if r is None else r for r in result["history"]]
+        self.assertEqual(len(history), result["iterations"] + 1)
+        self.assertEqual(result["best_iteration"], history.index(min(history)))
+        ours = cli.relative_residual(self.A, cli.read_vector(x_path), self.b)
+        self.assertAlmostEqual(ours, result["best_relative_residual"], delta=1e-12)
+        self.assertAlmostEqual(ours * cli.norm(self.b), min(history), delta=1e-10)
+        return result
+
+    def test_iteration_limit(self):
+        result = self.stops("iteration_limit", "--max-it", "2")
+        self.assertEqual(result["iterations"], 2)
+        self.stops("iteration_limit", "--max-it", "0")
+
+    def test_divergence_returns_to_the_best_iterate(self):
+        # lambda_max(D^-1 A) is 1.5, so that omega = 1.5 amplifies the roughest errors by 1.25
+        result = self.stops("diverged", "--krylov", "none", "--omega", "1.5", "--dtol", "100")
+        self.assertLess(result["best_iteration"], result["iterations"])
+
+    def test_an_overflowing_guess_is_not_a_number(self):
+        cli.write_vector(self.path("huge.mtx"), [(-1) ** i * 1e308 for i in range(31 * 31)])
+        result = self.json("solve", self.h, "--x0", self.path("huge.mtx"), status=3)
+        self.assertEqual(result["reason"], "not_a_number")
+        self.assertEqual(result["history"], [None])
+        self.assertIsNone(result["relative_residual"])
+
+    def test_indefinite_matrix_breaks_cg_down(self):
+        A = cli.Matrix(40, 40)
+        for i in range(40):
+            A.row[i] = {i: 1.0 if i % 2 else -2.0 - i}
+            for j in (i - 1, i + 1):
+                if 0 <= j < 40:
+                    A.row[i][j] = 0.25
+        cli.write_matrix(self.path("A.mtx"), A)
+        done = cli.run("solve", self.path("A.mtx"), "--coarse", "smoother", "--json", self.path("j"))
+        self.assertEqual(done.returncode, 3)
+        with open(self.path("j")) as file:
+            self.assertIn(json.load(file)["reason"], ("breakdown", "indefinite_preconditioner"))
+
+
+class Files(cli.Case):
+    """Exit status 2: files; 4: memory."""
+
+    def setUp(self):
+        super().setUp()
+        self.h = self.path("h")
+        cli.write_poisson(self.h, 8, 2)
+
+    def test_absent_and_malformed_files(self):
+        for command in ("solve", "info", "plan"):
+            self.assertIn(self.path("no"), self.refused(2, command, self.path("no")))
+            bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n")
+            self.assertTrue(self.refused(2, command, bad).startswith(f"cmg: {bad}: "))
+            self.refused(2, command, self.write("empty", ""))
+        self.refused(2, "convert", self.path("no"), self.path("out.mtx"))
+
+    def test_levels_that_do_not_chain(self):
+        cli.write_matrix(os.path.join(self.h, "P0.mtx"), cli.interpolation(16))
+        self.assertRegex(self.refused(2, "solve", self.h), r"P.* 225 ")
+
+    def test_zero_diagonal_and_nan(self):
+        text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n2 1 1\n"
+        self.refused(2, "solve", self.write("zero.mtx", text))
+        text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 nan\n2 2 1\n"
+        self.refused(2, "solve", self.write("nan.mtx", text))
+
+    def test_vectors_that_do_not_fit(self):
+        cli.write_vector(self.path("short.mtx"), [1.0] * 3)
+        for option in ("--rhs", "--x0"):
+            error = self.refused(2, "solve", self.h, option, self.path("short.mtx"))
+            self.assertIn("3", error)
+            self.assertIn("49", error)
+            self.assertIn("absent", self.refused(2, "solve", self.h, option, self.path("absent")))
+
+    def test_outputs_that_cannot_be_written(self):
+        for option in ("--output", "--json"):
+            done = cli.run("solve", self.h, option, self.path("no", "where.mtx"))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(self.path("no", "where.mtx"), done.stderr)
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([cli.TOOL, "info", self.h], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 2)
+
+    def test_names_are_escaped_in_json(self):
+        name = self.path('h "quoted" \\ tab\t line\n \u20ac')
+        shutil.copytree(self.h, name)
+        self.assertEqual(self.json("solve", name)["file"], name)
+        invalid = os.fsdecode(os.fsencode(self.path("latin-")) + b"\xe9")
+        shutil.copytree(self.h, invalid)
+        self.assertEqual(self.json("info", invalid)["file"], self.path("latin-\ufffd"))
+
+    def test_no_memory(self):
+        """A dense inverse that cannot fit under a limit at which the tool itself runs."""
+        n = 16000
+        A = cli.Matrix(n, n)
+        A.row = [{j: 2.0 if i == j else -1.0 for j in (i - 1, i, i + 1) if 0 <= j < n} for i in range(n)]
+        cli.write_matrix(self.path("A.mtx"), A)
+        limit = 1 << 30
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        small = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        if cli.run("solve", self.h, env=small, preexec_fn=limited).returncode != 0:
+            self.skipTest("the tool does not run in 1 GiB of address space (a sanitizer?)")
+        self.refused(4, "solve", self.path("A.mtx"), "--coarse", "inverse", env=small, preexec_fn=limited)
+
+
+if __name__ == "__main__":
+    cli.main()
