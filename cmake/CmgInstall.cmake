@@ -4,6 +4,8 @@ include(CMakePackageConfigHelpers)
 set(CMG_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cmg)
 install(TARGETS cmg EXPORT cmg-targets PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT cmg-targets NAMESPACE cmg:: DESTINATION ${CMG_PACKAGE_DIR})
+# the build folder is a package too: cmake -Dcmg_DIR=<build folder>
+export(EXPORT cmg-targets NAMESPACE cmg::)
 
 # The command finds a shared library beside itself, wherever the tree is moved to.
 if(BUILD_SHARED_LIBS)
@@ -58,3 +60,12 @@ file(RELATIVE_PATH CMG_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${C
 string(REGEX REPLACE "/$" "" CMG_PREFIX_FROM_PC "${CMG_PREFIX_FROM_PC}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg.pc.in cmg.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# HTML pages of the interface in <build folder>/api/html, on request
+find_program(DOXYGEN doxygen)
+mark_as_advanced(DOXYGEN)
+if(DOXYGEN)
+  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/api
+                         COMMAND ${CMAKE_COMMAND} -E env CMG_API_OUTPUT=${CMAKE_BINARY_DIR}/api ${DOXYGEN} api/Doxyfile
+                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
+endif()
