@@ -413,6 +413,31 @@ CMG_API const char *cmg_smoother_text(int i);
 /** The k-th key of the i-th method, NULL past the last. */
 CMG_API const cmg_smoother_key *cmg_smoother_argument(int i, int k);
 
+/** What cmg_hierarchy_smooth computed on one level. */
+typedef struct cmg_smoother_info {
+    cmg_size nnz;      /**< entries of all factors */
+    int factors;       /**< matrices, applied one after the other */
+    size_t bytes;      /**< of their CSR arrays */
+    double omega;      /**< damping that was multiplied into the last factor */
+    double quality;    /**< estimate of ||I - M A||_F / ||I||_F, 0 = exact inverse */
+    double lambda_max; /**< estimate of the largest eigenvalue of M A: under 2, steps converge */
+    double seconds;    /**< to compute the factors */
+} cmg_smoother_info;
+
+/**
+ * Computes a smoother of one level and keeps it in the hierarchy under a name, so that
+ * "file:save_as" finds it and cmg_hierarchy_write writes it. One of that name is replaced; a
+ * failure leaves it as it was, unless memory runs out at the very end.
+ *
+ * @param[in]  smoother  as in cmg_solver_options; its damping is multiplied in
+ * @param[in]  save_as   up to 63 letters, neither / nor :
+ * @param[out] info      may be NULL
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_STATE (level without A), CMG_ERR_SINGULAR, CMG_ERR_MEMORY,
+ *         CMG_ERR_UNSUPPORTED (a polynomial is dampings, not a matrix; A not symmetric, ...)
+ */
+CMG_API cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoother,
+                                        const char *save_as, cmg_smoother_info *info);
+
 /* ------------------------------------------------------------------ solvers */
 
 typedef enum cmg_cycle { CMG_CYCLE_V = 0, CMG_CYCLE_W, CMG_CYCLE_F } cmg_cycle;

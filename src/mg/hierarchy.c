@@ -153,6 +153,18 @@ static cmg_status open_smoother(cmg_context *ctx, cmgi_stored_level *level, cons
     return CMG_OK;
 }
 
+void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
+{
+    cmgi_stored_level *stored = &h->level[level];
+    for (int i = 0; i < stored->smoothers; ++i) {
+        if (strcmp(stored->smoother[i]->name, name) == 0) {
+            clear_smoother(h->ctx, stored->smoother[i]);
+            stored->smoother[i] = stored->smoother[--stored->smoothers];
+            return;
+        }
+    }
+}
+
 static const char *role_name(cmg_role role)
 {
     static const char *const names[] = {"A", "P", "R", "smoother", "inverse"};

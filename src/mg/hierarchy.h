@@ -57,6 +57,8 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
 /* The same for a vector, an array of cmgi_alloc, which is taken on success. */
 cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size n, double *values);
+/* Forgets a named smoother of a level, if it is there. */
+void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
 /* Stored matrix of a role or NULL. */

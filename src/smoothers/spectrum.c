@@ -100,6 +100,22 @@ static void start_vector(const problem *P, double *x)
     }
 }
 
+/* u . M v = v . M u for two fixed vectors, to rounding; p and q are used in between. */
+static bool is_symmetric(const problem *P)
+{
+    const size_t bytes = (size_t)P->A->rows * sizeof *P->r;
+    start_vector(P, P->r);
+    precondition(P);
+    memcpy(P->q, P->r, bytes);
+    memcpy(P->p, P->z, bytes);
+    const double size = dot(P, P->r, P->z);
+    for (cmg_size i = 0; i < P->A->rows; ++i) {
+        P->r[i] = i % 3 == 0 ? -P->q[P->A->rows - 1 - i] : P->q[P->A->rows - 1 - i];
+    }
+    precondition(P);
+    return fabs(dot(P, P->q, P->z) - dot(P, P->r, P->p)) <= 1e-9 * fabs(size);
+}
+
 /* ------------------------------------------------------------------ Lanczos */
 
 /* Coefficients of the tridiagonal matrix; `next` couples it to the step that was not taken. */
@@ -258,10 +274,11 @@ cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi
     problem P = {.ctx = ctx, .A = symmetric ? &B : A, .factor = factor, .factors = factors};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, allocate(&P));
-    spectrum->symmetric = symmetric && run_lanczos(&P, &T);
+    spectrum->symmetric = symmetric && is_symmetric(&P) && run_lanczos(&P, &T);
     if (spectrum->symmetric) {
         ritz_values(&T, spectrum);
     } else {
+        P.A = A;
         spectrum->largest = power_method(&P);
     }
     if (factors == 1 && is_diagonal(&factor[0])) {

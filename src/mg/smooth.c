@@ -1,0 +1,101 @@
+/* Smoothers computed once and kept in the hierarchy, where "file:NAME" finds them. */
+#include "mg/hierarchy.h"
+
+#include "core/memory.h"
+#include "core/timer.h"
+#include "smoothers/quality.h"
+#include "smoothers/smoother.h"
+#include "smoothers/spectrum.h"
+
+#include <string.h>
+
+static cmg_status check_arguments(const cmg_hierarchy *h, int level, const char *smoother,
+                                  const char *save_as)
+{
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG,
+               "smooth: level %d is not in 0 .. %d", level, h->levels - 1);
+    CMGI_CHECK(ctx, smoother != NULL, CMG_ERR_ARG, "smooth: the smoother's name is NULL");
+    CMGI_CHECK(ctx,
+               save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
+                   strpbrk(save_as, "/:") == NULL,
+               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d letters without / and :",
+               save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
+    return CMG_OK;
+}
+
+static void measure_size(const cmgi_smoother_product *product, cmg_smoother_info *info)
+{
+    for (int f = 0; f < product->factors; ++f) {
+        const cmgi_csr *F = &product->factor[f];
+        const cmg_size nnz = F->indptr[F->rows];
+        info->nnz += nnz;
+        info->bytes += (size_t)(F->rows + 1) * sizeof *F->indptr +
+                       (size_t)nnz * (sizeof *F->indices + sizeof *F->values);
+    }
+    info->factors = product->factors;
+}
+
+/* Damping belongs to the matrix that is kept: the last factor takes it. */
+static void multiply_in(cmgi_smoother_product *product)
+{
+    cmgi_csr *last = &product->factor[product->factors - 1];
+    for (cmg_size k = 0; k < last->indptr[last->rows] && product->stage[0] != 1; ++k) {
+        last->values[k] *= product->stage[0];
+    }
+    product->stage[0] = 1;
+}
+
+static cmg_status make(cmg_hierarchy *h, int level, const char *smoother,
+                       cmgi_smoother_product *product, cmg_smoother_info *info)
+{
+    cmg_context *ctx = h->ctx;
+    const double begin = cmgi_seconds();
+    cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = level};
+    cmgi_spectrum spectrum;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &source.A));
+    CMGI_TRY(cmgi_smoother_make(&source, smoother, 0, product));
+    CMGI_CHECK(
+        ctx, product->stages == 1, CMG_ERR_UNSUPPORTED,
+        "smooth: %s is a schedule of %d dampings, not a matrix to be kept; its base can be kept",
+        smoother, product->stages);
+    info->seconds = cmgi_seconds() - begin;
+    info->omega = product->stage[0];
+    multiply_in(product);
+    measure_size(product, info);
+    CMGI_TRY(cmgi_quality(ctx, &source.A, product->factor, product->factors, 1, &info->quality));
+    CMGI_TRY(cmgi_spectrum_estimate(ctx, &source.A, product->factor, product->factors, &spectrum));
+    info->lambda_max = spectrum.largest;
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoother,
+                                const char *save_as, cmg_smoother_info *info)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_TRY(check_arguments(h, level, smoother, save_as));
+    cmg_context *ctx = h->ctx;
+    cmg_smoother_info made = {0};
+    cmgi_smoother_product *product = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *product, &product));
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, make(h, level, smoother, product, &made));
+    cmgi_hierarchy_drop_smoother(h, level, save_as);
+    for (int f = 0; f < product->factors; ++f) {
+        CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,
+                                                       &product->factor[f]));
+    }
+    if (info != NULL) {
+        *info = made;
+    }
+dropped:
+    if (status != CMG_OK) {
+        cmgi_hierarchy_drop_smoother(h, level, save_as);
+    }
+done:
+    cmgi_smoother_product_clear(ctx, product);
+    cmgi_free(ctx, product);
+    return status;
+}

@@ -1,0 +1,69 @@
+#include "smoothers/quality.h"
+
+#include "core/memory.h"
+#include "core/random.h"
+#include "smoothers/pattern.h"
+
+#include <math.h>
+
+enum { SAMPLES = 8 };
+
+static void product(cmg_context *ctx, const cmg_csr *A, const double *restrict x,
+                    double *restrict y)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double sum = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum += A->values[k] * x[A->indices[k]];
+        }
+        y[i] = sum;
+    }
+}
+
+/* |g - scale M A g|^2; x and y are work vectors. */
+static double sample(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor, int factors,
+                     double scale, const double *g, double *x, double *y)
+{
+    double sum = 0;
+    product(ctx, A, g, x);
+    for (int f = 0; f < factors; ++f) {
+        const cmg_csr F = cmgi_csr_view(&factor[f]);
+        product(ctx, &F, x, y);
+        double *const swap = x;
+        x = y;
+        y = swap;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double r = g[i] - scale * x[i];
+        sum += r * r;
+    }
+    return sum;
+}
+
+cmg_status cmgi_quality(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor, int factors,
+                        double scale, double *quality)
+{
+    cmgi_csr decoupled = {0};
+    bool symmetric = false;
+    double *work = NULL;
+    double sum = 0;
+    uint64_t seed = 1990;
+    const cmg_size n = A->rows;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, A, &decoupled, &symmetric));
+    const cmg_csr B = cmgi_csr_view(&decoupled);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 3 * n, sizeof *work, &work));
+    for (int s = 0; s < SAMPLES; ++s) {
+        for (cmg_size i = 0; i < n; ++i) {
+            work[i] = cmgi_random(&seed) < 0.5 ? -1 : 1;
+        }
+        sum +=
+            sample(ctx, symmetric ? &B : A, factor, factors, scale, work, work + n, work + 2 * n);
+    }
+    *quality = n > 0 ? sqrt(sum / SAMPLES / (double)n) : 0;
+done:
+    cmgi_free(ctx, work);
+    cmgi_csr_free(ctx, &decoupled);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* Smoothers in the solver: all methods, kept ones, new values; and the published ones of FE-gMG. */
+#include "mg/hierarchy.h"
+#include "mg/poisson.h"
+
+enum { SIDE = 24, LEVELS = 3 };
+
+static cmg_solver_options options_for(const char *smoother)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    o.smoother = smoother;
+    return o;
+}
+
+static cmg_vector *random_vector(cmg_size n)
+{
+    uint64_t state = 77;
+    double *values = malloc((size_t)n * sizeof *values);
+    cmg_vector *v = NULL;
+    for (cmg_size i = 0; i < n; ++i) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+        values[i] = (double)(int64_t)state * 0x1p-63;
+    }
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    free(values);
+    return v;
+}
+
+/* Solves from zero; *x_out, if wanted, gets the solution (n values, malloc'ed). */
+static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o, double **x_out)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver *s = NULL;
+    cmg_vector *b = random_vector(n);
+    cmg_vector *x = NULL;
+    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    if (s != NULL) {
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    }
+    if (x_out != NULL) {
+        *x_out = malloc((size_t)n * sizeof **x_out);
+        CHECK_OK(cmg_vector_get(x, *x_out));
+    }
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    return report;
+}
+
+static bool is_file(const char *name)
+{
+    return strcmp(name, "file") == 0;
+}
+
+/* CG with a V(1,1) cycle: every method, boundary columns kept or not, both precisions. */
+static void every_method_solves(void)
+{
+    for (int columns = 0; columns < 2; ++columns) {
+        cmg_hierarchy *h = poisson(SIDE, LEVELS, columns ? POISSON_COLUMNS : 0);
+        for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
+            const char *name = cmg_smoother_name(i);
+            for (int p = CMG_FP64; p <= CMG_FP32 && !is_file(name); ++p) {
+                cmg_solver_options o = options_for(name);
+                o.precision = (cmg_precision)p;
+                const cmg_report report = run(h, &o, NULL);
+                CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 15);
+                if (report.outcome != CMG_CONVERGED_RTOL || report.iterations > 15) {
+                    printf("  %s, columns %d: outcome %d, %d iterations\n", name, columns,
+                           (int)report.outcome, report.iterations);
+                }
+            }
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* Strong smoothers need no more cycles than Jacobi with the same steps. */
+static void strong_smoothers_beat_jacobi(void)
+{
+    static const char *const names[] = {"spai", "spai:tau=0",   "sainv",     "fsai:tau=0",
+                                        "isai", "gauss-seidel", "chebyshev", "chebyshev4-opt"};
+    cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
+    cmg_solver_options o = options_for("jacobi");
+    o.krylov = CMG_KRYLOV_NONE;
+    const cmg_report jacobi = run(h, &o, NULL);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+        o.smoother = names[k];
+        const cmg_report report = run(h, &o, NULL);
+        CHECK(cmg_outcome_converged(report.outcome));
+        CHECK(report.iterations <= jacobi.iterations);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* What is kept gives the same bits as what is computed at set-up. */
+static void kept_smoothers_are_found_again(void)
+{
+    cmg_hierarchy *h = poisson(SIDE, LEVELS, POISSON_COLUMNS);
+    for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
+        const char *name = cmg_smoother_name(i);
+        cmg_smoother_info info = {0};
+        if (is_file(name)) {
+            continue;
+        }
+        const cmg_status status = cmg_hierarchy_smooth(h, 0, name, "kept", &info);
+        if (status == CMG_ERR_UNSUPPORTED) { /* polynomials: said so, nothing replaced */
+            CHECK(strstr(cmg_context_message(ctx), "dampings") != NULL);
+            continue;
+        }
+        CHECK_OK(status);
+        for (int l = 1; l < LEVELS; ++l) {
+            CHECK_OK(cmg_hierarchy_smooth(h, l, name, "kept", NULL));
+        }
+        CHECK(info.factors == cmg_hierarchy_factors(h, 0, "kept"));
+        CHECK(info.nnz > 0 && info.bytes > 0 && info.quality > 0 && info.quality < 1);
+        CHECK(info.lambda_max > 0.3 && info.lambda_max < 2.5);
+        const cmg_solver_options direct = options_for(name);
+        const cmg_solver_options stored = options_for("file:kept");
+        const cmg_report a = run(h, &direct, NULL);
+        const cmg_report b = run(h, &stored, NULL);
+        CHECK(a.iterations == b.iterations);
+        /* damping multiplied in rounds differently */
+        CHECK_NEAR(a.residual, b.residual, 1e-4 * a.residual);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+static void smooth_refuses(void)
+{
+    cmg_hierarchy *h = poisson(8, 2, 0);
+    CHECK_STATUS(cmg_hierarchy_smooth(NULL, 0, "spai", "m", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 2, "spai", "m", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, NULL, "m", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "spai", "", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "spai", "a/b", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "spai", "a:b", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "unknown", "m", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "file:none", "m", NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_smooth(h, 0, "chebyshev", "m", NULL), CMG_ERR_UNSUPPORTED);
+    CHECK(cmg_hierarchy_factors(h, 0, "m") == 0);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A smoother of three factors is replaced by one of one. */
+static void replacing_leaves_no_factor_behind(void)
+{
+    cmg_hierarchy *h = poisson(8, 2, 0);
+    CHECK_OK(cmg_hierarchy_smooth(h, 0, "sainv:form=three", "m", NULL));
+    CHECK(cmg_hierarchy_factors(h, 0, "m") == 3);
+    CHECK_OK(cmg_hierarchy_smooth(h, 0, "spai", "m", NULL));
+    CHECK(cmg_hierarchy_factors(h, 0, "m") == 1);
+    CHECK_OK(cmg_hierarchy_smooth(h, 0, "fsai", "other", NULL));
+    CHECK_OK(cmg_hierarchy_smooth(h, 0, "file:m", "copy", NULL));
+    CHECK(cmg_hierarchy_smoother(h, 0, 3) == NULL && cmg_hierarchy_smoother(h, 0, 2) != NULL);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Refresh: also where dampings and patterns follow the values, the result is that of a new solver.
+ */
+static void new_values_are_followed(void)
+{
+    static const char *const names[] = {"spai",       "spai:tau=0.2:omega=auto",
+                                        "sainv",      "chebyshev:base=spai",
+                                        "chebyshev4", "gauss-seidel"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+        cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_solver_options o = options_for(names[k]);
+        o.matrix.keep_map = true;
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int l = 0; l < LEVELS; ++l) {
+            /* couplings along x fade: thresholds and spectra change */
+            cmg_csr A;
+            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+            double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+            for (cmg_size i = 0; i < A.rows; ++i) {
+                for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
+                    const bool along = llabs((long long)A.indices[e] - (long long)i) == 1;
+                    values[e] = A.values[e] * (along ? 0.25 : 1);
+                }
+            }
+            CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+            free(values);
+        }
+        CHECK_OK(cmg_solver_refresh(s));
+        cmg_vector *b = random_vector(n);
+        cmg_vector *x = NULL;
+        cmg_report report;
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        const cmg_report fresh = run(h, &o, NULL);
+        CHECK(report.iterations == fresh.iterations && report.residual == fresh.residual);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(every_method_solves);
+    RUN(strong_smoothers_beat_jacobi);
+    RUN(kept_smoothers_are_found_again);
+    RUN(smooth_refuses);
+    RUN(replacing_leaves_no_factor_behind);
+    RUN(new_values_are_followed);
+    return TEST_END();
+}
