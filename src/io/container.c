@@ -1,0 +1,395 @@
+/*
+ * The hierarchy container, read. The layout is described in docs/container.md.
+ *
+ * Level matrices come first, so that every other matrix is held against known sizes before memory
+ * is taken for it.
+ */
+#include "io/io.h"
+
+#ifdef CMGI_HAVE_HDF5
+#include "core/memory.h"
+#include "io/h5.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ matrices */
+
+/* The group's attributes: shape, and that it is CSR. */
+static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
+{
+    cmg_context *ctx = h5->ctx;
+    char encoding[64] = "";
+    const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
+    CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
+               cmgi_h5_exists(h5, name) ? "not a readable group" : "missing");
+    const bool encoded = cmgi_h5_attribute_text(group, "encoding-type", encoding, sizeof encoding);
+    const bool shaped = cmgi_h5_attribute_ints(group, "shape", 2, shape);
+    (void)H5Gclose(group);
+    CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
+               "%s: %s: the attribute encoding-type is \"%s\", not \"csr_matrix\"", h5->path, name,
+               encoding);
+    CMGI_CHECK(ctx, shaped, CMG_ERR_FILE, "%s: %s: there is no attribute shape of two integers",
+               h5->path, name);
+    CMGI_CHECK(ctx,
+               shape[0] >= 0 && shape[0] <= INT32_MAX && shape[1] >= 0 && shape[1] <= INT32_MAX,
+               CMG_ERR_FILE, "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
+               (long long)shape[0], (long long)shape[1]);
+    return CMG_OK;
+}
+
+/* Opens a member of a group as a one-dimensional dataset. */
+static cmg_status open_member(cmgi_h5 *h5, const char *group, const char *member, cmgi_dataset *d)
+{
+    char name[CMGI_H5_NAME];
+    (void)snprintf(name, sizeof name, "%s/%s", group, member);
+    CMGI_TRY(cmgi_dataset_open(h5, name, d));
+    if (d->rank != 1) {
+        cmgi_dataset_close(d);
+        return cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: not one-dimensional", h5->path, name);
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_counts(const cmgi_h5 *h5, const char *name, const int64_t shape[2],
+                               cmg_size pointers, cmg_size indices, cmg_size values)
+{
+    CMGI_CHECK(h5->ctx, pointers == shape[0] + 1, CMG_ERR_FILE,
+               "%s: %s/indptr: %lld elements, but %lld rows need %lld", h5->path, name,
+               (long long)pointers, (long long)shape[0], (long long)shape[0] + 1);
+    CMGI_CHECK(h5->ctx, indices == values, CMG_ERR_FILE, "%s: %s: %lld indices but %lld values",
+               h5->path, name, (long long)indices, (long long)values);
+    return CMG_OK;
+}
+
+static cmg_status read_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, cmgi_csr *A)
+{
+    cmgi_dataset d[3] = {{0}, {0}, {0}};
+    int64_t shape[2] = {0, 0};
+    char place[CMGI_PATH_LENGTH];
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    (void)snprintf(place, sizeof place, "%s: %s", h5->path, name);
+    CMGI_TRY(read_shape(h5, name, shape));
+    CMGI_TRY_GOTO(done, open_member(h5, name, "indptr", &d[0]));
+    CMGI_TRY_GOTO(done, open_member(h5, name, "indices", &d[1]));
+    CMGI_TRY_GOTO(done, open_member(h5, name, "data", &d[2]));
+    const cmg_size nnz = d[1].count;
+    CMGI_TRY_GOTO(done, check_counts(h5, name, shape, d[0].count, nnz, d[2].count));
+    CMGI_TRY_GOTO(done, cmgi_expect_check(h5->ctx, place, expect, shape[0], shape[1], nnz));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, shape[0], shape[1], nnz, &made));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&d[0], made.indptr));
+    if (made.indptr[made.rows] != nnz) {
+        status = cmgi_fail(h5->ctx, CMG_ERR_FILE,
+                           "%s: indptr ends with %lld, but there are %lld entries", place,
+                           (long long)made.indptr[made.rows], (long long)nnz);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[1], made.indices));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[2], made.values));
+    *A = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(h5->ctx, &made);
+    for (int k = 0; k < 3; ++k) {
+        cmgi_dataset_close(&d[k]);
+    }
+    return status;
+}
+
+/* Where a matrix goes in the hierarchy. */
+typedef struct place {
+    int level;
+    cmg_role role;
+    const char *name;
+    int factor;
+} place;
+
+/* Hands a matrix over; it is freed when it is refused. */
+static cmg_status take(cmgi_h5 *h5, const char *name, const place *to, cmgi_csr *A,
+                       cmg_hierarchy *h)
+{
+    char where[CMGI_PATH_LENGTH];
+    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
+    const cmg_status status =
+        cmgi_hierarchy_take_csr(h, to->level, to->role, to->name, to->factor, A);
+    cmgi_csr_free(h5->ctx, A);
+    return cmgi_in_file(h5->ctx, where, status);
+}
+
+static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *expect,
+                              const place *to, cmg_hierarchy *h)
+{
+    cmgi_csr A = {0};
+    CMGI_TRY(read_csr(h5, name, expect, &A));
+    return take(h5, name, to, &A, h);
+}
+
+/* ------------------------------------------------------------------ vectors and dense inverses */
+
+static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const char *kind,
+                              const char *as, cmg_hierarchy *h)
+{
+    const bool coords = as == NULL;
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const char *text = cmg_hierarchy_attribute(h, "block_size");
+    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    cmgi_dataset d = {0};
+    double *values = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
+    const bool fits =
+        d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
+    if (!fits || (!coords && d.dims[1] != 1)) {
+        status = cmgi_fail(h5->ctx, CMG_ERR_FILE,
+                           "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path,
+                           name, (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *values, &values));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, values));
+    CMGI_TRY_GOTO(done,
+                  cmgi_in_file(h5->ctx, h5->path,
+                               cmgi_hierarchy_take_vector(h, level, kind, as, d.count, values)));
+    values = NULL;
+done:
+    cmgi_free(h5->ctx, values);
+    cmgi_dataset_close(&d);
+    return status;
+}
+
+/* All datasets of a group as vectors of one kind. */
+static cmg_status read_vectors(cmgi_h5 *h5, const char *group, int level, const char *kind,
+                               cmg_hierarchy *h)
+{
+    for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
+        char as[CMGI_NAME_LENGTH];
+        char name[CMGI_H5_NAME];
+        CMGI_TRY(cmgi_h5_name(h5, group, i, as, sizeof as));
+        if (as[0] == '\0') {
+            break;
+        }
+        (void)snprintf(name, sizeof name, "%s/%s", group, as);
+        CMGI_TRY(read_vector(h5, name, level, kind, as, h));
+    }
+    return CMG_OK;
+}
+
+/* A two-dimensional dataset as a CSR matrix with all its entries. */
+static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr *A)
+{
+    cmgi_dataset d = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
+    if (d.dims[0] != n || d.dims[1] != n) {
+        status =
+            cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld x %lld, but the level has %lld rows",
+                      h5->path, name, (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, &made));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, made.values));
+    for (cmg_size i = 0; i < n; ++i) {
+        made.indptr[i] = i * n;
+        for (cmg_size j = 0; j < n; ++j) {
+            made.indices[i * n + j] = (cmg_index)j;
+        }
+    }
+    *A = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(h5->ctx, &made);
+    cmgi_dataset_close(&d);
+    return status;
+}
+
+static bool is_dataset(const cmgi_h5 *h5, const char *name)
+{
+    const hid_t object = H5Oopen(h5->file, name, h5->group_access);
+    const bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    if (object >= 0) {
+        (void)H5Oclose(object);
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------ levels */
+
+/* One matrix, or factors 0, 1, ... */
+static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const char *as,
+                                cmg_hierarchy *h)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmgi_expect expect = {n, n, false};
+    const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
+    const bool single = object >= 0 && H5Aexists(object, "encoding-type") > 0;
+    if (object >= 0) {
+        (void)H5Gclose(object);
+    }
+    if (single) {
+        return read_matrix(h5, group, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, 0}, h);
+    }
+    for (int factor = 0;; ++factor) {
+        char name[CMGI_H5_NAME + 16];
+        (void)snprintf(name, sizeof name, "%s/%d", group, factor);
+        if (object >= 0 && factor > 0 && !cmgi_h5_exists(h5, name)) {
+            return CMG_OK;
+        }
+        CMGI_TRY(read_matrix(h5, name, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, factor}, h));
+    }
+}
+
+static cmg_status read_smoothers(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+{
+    char group[64];
+    (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
+    for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
+        char as[CMGI_NAME_LENGTH];
+        char name[CMGI_H5_NAME];
+        CMGI_TRY(cmgi_h5_name(h5, group, i, as, sizeof as));
+        if (as[0] == '\0') {
+            break;
+        }
+        (void)snprintf(name, sizeof name, "%s/%s", group, as);
+        CMGI_TRY(read_smoother(h5, name, level, as, h));
+    }
+    return CMG_OK;
+}
+
+static cmg_status read_inverse(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/levels/%d/inverse", level);
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmgi_expect expect = {n, n, false};
+    const place to = {level, CMG_ROLE_INVERSE, NULL, 0};
+    if (!cmgi_h5_exists(h5, name)) {
+        return CMG_OK;
+    }
+    if (!is_dataset(h5, name)) {
+        return read_matrix(h5, name, &expect, &to, h);
+    }
+    cmgi_csr A = {0};
+    CMGI_TRY(read_dense(h5, name, n, &A));
+    return take(h5, name, &to, &A, h);
+}
+
+/* Everything of a level but A. */
+static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+{
+    char name[64];
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmg_size coarse = cmg_hierarchy_rows(h, level + 1);
+    if (level + 1 < cmg_hierarchy_levels(h)) {
+        const cmgi_expect down = {n, coarse, false};
+        const cmgi_expect up = {coarse, n, false};
+        (void)snprintf(name, sizeof name, "/levels/%d/P", level);
+        CMGI_TRY(read_matrix(h5, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}, h));
+        (void)snprintf(name, sizeof name, "/levels/%d/R", level);
+        if (cmgi_h5_exists(h5, name)) {
+            CMGI_TRY(read_matrix(h5, name, &up, &(place){level, CMG_ROLE_R, NULL, 0}, h));
+        }
+    } else {
+        CMGI_TRY(read_inverse(h5, level, h));
+    }
+    CMGI_TRY(read_smoothers(h5, level, h));
+    (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
+    if (cmgi_h5_exists(h5, name)) {
+        CMGI_TRY(read_vector(h5, name, level, "coords", NULL, h));
+    }
+    if (level > 0) {
+        (void)snprintf(name, sizeof name, "/levels/%d/rhs", level);
+        CMGI_TRY(read_vectors(h5, name, level, "rhs", h));
+        (void)snprintf(name, sizeof name, "/levels/%d/solutions", level);
+        CMGI_TRY(read_vectors(h5, name, level, "solutions", h));
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
+{
+    cmg_context *ctx = h5->ctx;
+    char format[64] = "";
+    int64_t version = 0;
+    (void)cmgi_h5_attribute_text(h5->file, "format", format, sizeof format);
+    CMGI_CHECK(ctx, strcmp(format, "cmg-hierarchy") == 0, CMG_ERR_FILE,
+               "%s: the attribute format is \"%s\", not \"cmg-hierarchy\"", h5->path, format);
+    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5->file, "version", 1, &version), CMG_ERR_FILE,
+               "%s: there is no integer attribute version", h5->path);
+    CMGI_CHECK(ctx, version == 1, CMG_ERR_FILE,
+               "%s: version %lld of the container is not known, version 1 is", h5->path,
+               (long long)version);
+    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5->file, "levels", 1, levels), CMG_ERR_FILE,
+               "%s: there is no integer attribute levels", h5->path);
+    CMGI_CHECK(ctx, *levels >= 1 && *levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+               "%s: %lld levels are not in 1 .. %d", h5->path, (long long)*levels,
+               (int)CMGI_HIERARCHY_LEVELS);
+    return CMG_OK;
+}
+
+/* The remaining attributes of the root, all optional, as text. */
+static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
+{
+    H5O_info_t info;
+    const bool known = H5Oget_info(h5->file, &info) >= 0;
+    for (hsize_t i = 0; known && i < info.num_attrs; ++i) {
+        char key[128] = "";
+        char text[4096] = "";
+        const ssize_t length = H5Aget_name_by_idx(h5->file, "/", H5_INDEX_NAME, H5_ITER_INC, i, key,
+                                                  sizeof key, H5P_DEFAULT);
+        const bool used =
+            strcmp(key, "format") == 0 || strcmp(key, "version") == 0 || strcmp(key, "levels") == 0;
+        if (length > 0 && (size_t)length < sizeof key && !used &&
+            cmgi_h5_attribute_text(h5->file, key, text, sizeof text)) {
+            CMGI_TRY(cmg_hierarchy_set_attribute(h, key, text));
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
+{
+    int64_t levels = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(read_format(h5, &levels));
+    CMGI_TRY(cmg_hierarchy_create(h5->ctx, (int)levels, h));
+    CMGI_TRY_GOTO(done, read_attributes(h5, *h));
+    for (int l = 0; l < levels; ++l) {
+        char name[64];
+        const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
+        (void)snprintf(name, sizeof name, "/levels/%d/A", l);
+        CMGI_TRY_GOTO(done, read_matrix(h5, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}, *h));
+    }
+    for (int l = 0; l < levels; ++l) {
+        CMGI_TRY_GOTO(done, read_level(h5, l, *h));
+    }
+    CMGI_TRY_GOTO(done, read_vectors(h5, "/rhs", 0, "rhs", *h));
+    CMGI_TRY_GOTO(done, read_vectors(h5, "/solutions", 0, "solutions", *h));
+done:
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(h);
+    }
+    return status;
+}
+
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+{
+    cmgi_h5 h5;
+    CMGI_TRY(cmgi_h5_open(ctx, path, &h5));
+    const cmg_status status = read_all(&h5, h);
+    (void)cmgi_h5_close(&h5);
+    return status;
+}
+
+#else
+
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+{
+    (void)h;
+    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
+                     "%s: this build has no HDF5, which the container needs", path);
+}
+#endif

@@ -1,0 +1,268 @@
+/* Hierarchies as directories of matrix and vector files; the names are those of names.c. */
+#define _DEFAULT_SOURCE
+#include "io/io.h"
+
+#include "core/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+/* The directory's files that mean something, and the levels that are read. */
+typedef struct listing {
+    cmg_context *ctx;
+    const char *path;
+    cmgi_naming naming;
+    cmgi_item *item;
+    int items;
+    int finest; /* levels as in the names */
+    int levels;
+} listing;
+
+/* ------------------------------------------------------------------ what is there */
+
+static bool same_thing(const cmgi_item *a, const cmgi_item *b)
+{
+    return a->what == b->what && a->level == b->level && a->factor == b->factor &&
+           strcmp(a->name, b->name) == 0 &&
+           (a->what != CMGI_IS_VECTOR || strcmp(a->kind, b->kind) == 0);
+}
+
+/* Order in which items are loaded: level matrices first, the rest by level, name, factor. */
+static int compare_items(const cmgi_item *a, const cmgi_item *b)
+{
+    if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
+        return a->what == CMGI_IS_A ? -1 : 1;
+    }
+    if (a->level != b->level) {
+        return a->level < b->level ? -1 : 1;
+    }
+    if (a->what != b->what) {
+        return a->what < b->what ? -1 : 1;
+    }
+    const int by_name = strcmp(a->name, b->name);
+    return by_name != 0 ? by_name : a->factor - b->factor;
+}
+
+/* Keeps the item at its place in the order, unless a better file holds the same thing. */
+static cmg_status insert_item(listing *list, const cmgi_item *item)
+{
+    int at = 0;
+    for (; at < list->items && compare_items(&list->item[at], item) < 0; ++at) {
+    }
+    for (int k = at; k < list->items && compare_items(&list->item[k], item) == 0; ++k) {
+        if (same_thing(&list->item[k], item)) {
+            if (item->rank < list->item[k].rank) {
+                list->item[k] = *item;
+            }
+            return CMG_OK;
+        }
+    }
+    if (list->items % 64 == 0) {
+        cmgi_item *larger = NULL;
+        CMGI_TRY(cmgi_alloc(list->ctx, list->items + 64, sizeof *larger, &larger));
+        if (list->items > 0) {
+            memcpy(larger, list->item, (size_t)list->items * sizeof *larger);
+        }
+        cmgi_free(list->ctx, list->item);
+        list->item = larger;
+    }
+    memmove(list->item + at + 1, list->item + at, (size_t)(list->items - at) * sizeof *item);
+    list->item[at] = *item;
+    ++list->items;
+    return CMG_OK;
+}
+
+static bool has_extension(const char *file, const char *extension)
+{
+    const size_t n = strlen(file);
+    const size_t m = strlen(extension);
+    return n >= m && strcmp(file + n - m, extension) == 0;
+}
+
+static cmg_status scan(listing *list, const char *extension)
+{
+    cmg_status status = CMG_OK;
+    DIR *folder = opendir(list->path);
+    if (folder == NULL) {
+        return cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
+    }
+    for (struct dirent *entry = NULL; status == CMG_OK && (entry = readdir(folder)) != NULL;) {
+        cmgi_item item = {0};
+        if (has_extension(entry->d_name, extension) &&
+            cmgi_item_parse(list->naming, entry->d_name, &item)) {
+            status = insert_item(list, &item);
+        }
+    }
+    (void)closedir(folder);
+    return status;
+}
+
+static const cmgi_item *find(const listing *list, cmgi_what what, int level)
+{
+    for (int k = 0; k < list->items; ++k) {
+        if (list->item[k].what == what && list->item[k].level == level) {
+            return &list->item[k];
+        }
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ which levels */
+
+/* A0, A1, ... without a gap, each but the last with its P. */
+static cmg_status choose_plain(listing *list)
+{
+    int last = -1;
+    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
+        CMGI_CHECK(list->ctx, list->item[k].level == last + 1, CMG_ERR_FILE,
+                   "%s: there is %s but no A%d", list->path, list->item[k].file, last + 1);
+        last = list->item[k].level;
+    }
+    CMGI_CHECK(list->ctx, last >= 0, CMG_ERR_FILE, "%s: the directory holds no level matrix A0",
+               list->path);
+    for (int l = 0; l < last; ++l) {
+        CMGI_CHECK(list->ctx, find(list, CMGI_IS_P, l) != NULL, CMG_ERR_FILE,
+                   "%s: there are A%d and A%d but no P%d", list->path, l, l + 1, l);
+    }
+    list->finest = 0;
+    list->levels = last + 1;
+    return CMG_OK;
+}
+
+/* The longest run A_k, prol_(k+1), A_(k+1), ...; of several the one with the finest level. */
+static cmg_status choose_ell(listing *list)
+{
+    int run = 0;
+    int before = -2;
+    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
+        const int level = list->item[k].level;
+        run = level == before + 1 && find(list, CMGI_IS_P, level) != NULL ? run + 1 : 1;
+        before = level;
+        if (run >= list->levels) {
+            list->levels = run;
+            list->finest = level;
+        }
+    }
+    CMGI_CHECK(list->ctx, list->levels > 0, CMG_ERR_FILE,
+               "%s: the directory holds no level matrix A_1", list->path);
+    return CMG_OK;
+}
+
+/* Level of the hierarchy of an item, -1 if it is outside. */
+static int level_of(const listing *list, const cmgi_item *item)
+{
+    if (item->what == CMGI_IS_INVERSE) {
+        return list->levels - 1;
+    }
+    const int l = list->naming == CMGI_NAMES_PLAIN ? item->level : list->finest - item->level;
+    const bool transfer = item->what == CMGI_IS_P || item->what == CMGI_IS_R;
+    return l >= 0 && l < list->levels - transfer ? l : -1;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, l);
+    const cmg_size coarse = cmg_hierarchy_rows(h, l + 1);
+    switch (item->what) {
+    case CMGI_IS_A:
+        return CMGI_EXPECT_LEVEL_MATRIX;
+    case CMGI_IS_P:
+        return (cmgi_expect){n, coarse, false};
+    case CMGI_IS_R:
+        return (cmgi_expect){coarse, n, false};
+    default:
+        return (cmgi_expect){n, n, false};
+    }
+}
+
+static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, const char *file)
+{
+    cmg_context *ctx = h->ctx;
+    const bool coords = strcmp(item->kind, "coords") == 0;
+    double *values = NULL;
+    cmg_size rows = 0;
+    cmg_size cols = 1;
+    if (coords) {
+        CMGI_TRY(cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values));
+    } else {
+        CMGI_TRY(cmgi_vector_file_read(ctx, file, cmg_hierarchy_rows(h, l), &rows, &values));
+    }
+    const cmg_status status = cmgi_hierarchy_take_vector(
+        h, l, item->kind, coords ? NULL : item->name, rows * cols, values);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, values);
+    }
+    return cmgi_in_file(ctx, file, status);
+}
+
+static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hierarchy *h)
+{
+    cmg_context *ctx = h->ctx;
+    const int l = level_of(list, item);
+    char file[CMGI_PATH_LENGTH];
+    const int length = snprintf(file, sizeof file, "%s/%s", list->path, item->file);
+    CMGI_CHECK(ctx, length < (int)sizeof file, CMG_ERR_IO, "%s/%s: the path is too long",
+               list->path, item->file);
+    if (l < 0) {
+        cmgi_log(ctx, CMG_LOG_INFO, "%s: left out, its level is not part of the chain of %d levels",
+                 file, list->levels);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_progress(ctx, item->file, item - list->item, list->items));
+    if (item->what == CMGI_IS_VECTOR) {
+        return load_vector(h, item, l, file);
+    }
+    const cmgi_expect expect = expected_shape(h, item, l);
+    const bool smoother = item->what == CMGI_IS_SMOOTHER;
+    cmgi_csr A = {0};
+    CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));
+    const cmg_status status =
+        cmgi_hierarchy_take_csr(h, l, (cmg_role)item->what, smoother ? item->name : NULL,
+                                item->factor > 0 ? item->factor : 0, &A);
+    cmgi_csr_free(ctx, &A);
+    return cmgi_in_file(ctx, file, status);
+}
+
+cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming naming,
+                               const char *extension, cmg_hierarchy **h)
+{
+    listing list = {.ctx = ctx, .path = path, .naming = naming};
+    cmg_hierarchy *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, scan(&list, extension));
+    CMGI_TRY_GOTO(done, naming == CMGI_NAMES_PLAIN ? choose_plain(&list) : choose_ell(&list));
+    CMGI_CHECK(ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+               "%s: %d levels are more than %d", path, list.levels, (int)CMGI_HIERARCHY_LEVELS);
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, list.levels, &made));
+    for (int k = 0; k < list.items; ++k) {
+        CMGI_TRY_GOTO(done, load_item(&list, &list.item[k], made));
+    }
+    *h = made;
+    made = NULL;
+done:
+    cmg_hierarchy_destroy(&made);
+    cmgi_free(ctx, list.item);
+    return status;
+}
+
+cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming *naming)
+{
+    static const cmgi_naming namings[] = {CMGI_NAMES_PLAIN, CMGI_NAMES_ELL};
+    for (int k = 0; k < 2; ++k) {
+        listing list = {.ctx = ctx, .path = path, .naming = namings[k]};
+        const cmg_status status = scan(&list, "");
+        const bool found = list.items > 0 && list.item[0].what == CMGI_IS_A;
+        cmgi_free(ctx, list.item);
+        CMGI_TRY(status);
+        if (found) {
+            *naming = namings[k];
+            return CMG_OK;
+        }
+    }
+    return cmgi_fail(ctx, CMG_ERR_FILE,
+                     "%s: the directory holds neither A0 (.mtx, .petsc) nor A_1 (.ell, .mtx)",
+                     path);
+}

@@ -1,0 +1,248 @@
+/* The public functions of the files section: which reader or writer a path belongs to. */
+#define _DEFAULT_SOURCE
+#include "io/io.h"
+
+#include "core/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                             cmg_size rows, cmg_size cols, cmg_size nnz)
+{
+    const cmg_size r = expect->rows >= 0 ? expect->rows : rows;
+    const cmg_size c = expect->cols >= 0 ? expect->cols : cols;
+    CMGI_CHECK(ctx, rows == r && cols == c, CMG_ERR_FILE,
+               "%s: %lld x %lld where the levels' sizes ask for %lld x %lld", path, (long long)rows,
+               (long long)cols, (long long)r, (long long)c);
+    CMGI_CHECK(ctx, !expect->full_rows || rows == cols, CMG_ERR_FILE,
+               "%s: %lld x %lld, but a level matrix is square", path, (long long)rows,
+               (long long)cols);
+    CMGI_CHECK(ctx, !expect->full_rows || nnz < 0 || nnz >= rows, CMG_ERR_FILE,
+               "%s: %lld rows but at most %lld entries: a row is empty", path, (long long)rows,
+               (long long)nnz);
+    CMGI_CHECK(ctx, expect->rows >= 0 || expect->full_rows || nnz < 0 || rows / 4096 <= nnz + 256,
+               CMG_ERR_FILE, "%s: %lld rows with %lld entries are too empty for a matrix", path,
+               (long long)rows, (long long)nnz);
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ what a file is */
+
+typedef enum content {
+    CONTENT_MTX,
+    CONTENT_PETSC,
+    CONTENT_HDF5,
+    CONTENT_DIRECTORY,
+    CONTENT_ELL,
+    CONTENT_OTHER
+} content;
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path);
+    const size_t m = strlen(suffix);
+    return n >= m && strcmp(path + n - m, suffix) == 0;
+}
+
+static bool is_banner(const char *head)
+{
+    const char *word = "matrixmarket";
+    head += head[0] == '%' && head[1] == '%' ? 2 : head[0] == '%';
+    for (; *word != '\0' && (*head | 32) == *word; ++word, ++head) {
+    }
+    return *word == '\0';
+}
+
+/* PETSc's class numbers of Mat and Vec, after four zero bytes too (64-bit indices). */
+static bool is_petsc(const unsigned char *head)
+{
+    static const unsigned char number[3] = {0x00, 0x12, 0x7b};
+    const unsigned char *p = memcmp(head, "\0\0\0\0", 4) == 0 ? head + 4 : head;
+    return memcmp(p, number, 3) == 0 && (p[3] == 0x50 || p[3] == 0x4e);
+}
+
+static cmg_status look(cmg_context *ctx, const char *path, content *found)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        return cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    if (S_ISDIR(facts.st_mode)) {
+        *found = CONTENT_DIRECTORY;
+        return CMG_OK;
+    }
+    cmgi_file file = {0};
+    char head[33] = {0};
+    CMGI_TRY(cmgi_file_open(ctx, path, &file));
+    const cmg_size bytes = file.size < 32 ? file.size : 32;
+    const cmg_status status = cmgi_file_read(&file, 0, bytes, head);
+    cmgi_file_close(&file);
+    CMGI_TRY(status);
+    *found = CONTENT_OTHER;
+    if (memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) {
+        *found = CONTENT_HDF5;
+    } else if (is_petsc((const unsigned char *)head)) {
+        *found = CONTENT_PETSC;
+    } else if (is_banner(head)) {
+        *found = CONTENT_MTX;
+    } else if (has_suffix(path, ".ell")) {
+        *found = CONTENT_ELL;
+    }
+    return CMG_OK;
+}
+
+static cmg_status fail_unknown(cmg_context *ctx, const char *path)
+{
+    return cmgi_fail(ctx, CMG_ERR_FILE,
+                     "%s: neither an HDF5 file, nor PETSc binary, nor Matrix Market (no banner)",
+                     path);
+}
+
+cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                                 cmgi_csr *A)
+{
+    content found = CONTENT_OTHER;
+    CMGI_TRY(look(ctx, path, &found));
+    switch (found) {
+    case CONTENT_MTX:
+        return cmgi_mtx_read(ctx, path, expect, A);
+    default:
+        return fail_unknown(ctx, path);
+    }
+}
+
+cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
+                                 double **values)
+{
+    content found = CONTENT_OTHER;
+    CMGI_TRY(look(ctx, path, &found));
+    cmg_size cols = 0;
+    switch (found) {
+    case CONTENT_MTX:
+        CMGI_TRY(cmgi_mtx_read_dense(ctx, path, expected, n, &cols, values));
+        if (cols != 1) {
+            cmgi_free(ctx, *values);
+            return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
+                             (long long)cols);
+        }
+        return CMG_OK;
+    default:
+        return fail_unknown(ctx, path);
+    }
+}
+
+/* ------------------------------------------------------------------ hierarchies */
+
+static cmg_status read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+{
+    const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
+    cmg_hierarchy *made = NULL;
+    cmgi_csr A = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_matrix_file_read(ctx, path, &expect, &A));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, 1, &made));
+    CMGI_TRY_GOTO(
+        done, cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(made, 0, CMG_ROLE_A, NULL, 0, &A)));
+    *h = made;
+    made = NULL;
+done:
+    cmg_hierarchy_destroy(&made);
+    cmgi_csr_free(ctx, &A);
+    return status;
+}
+
+static cmg_status read_directory(cmg_context *ctx, const char *path, cmg_file_kind kind,
+                                 cmg_hierarchy **h)
+{
+    cmgi_naming naming = CMGI_NAMES_PLAIN;
+    const char *extension = "";
+    switch (kind) {
+    case CMG_FILE_MTX:
+        extension = ".mtx";
+        break;
+    case CMG_FILE_PETSC:
+        extension = ".petsc";
+        break;
+    case CMG_FILE_ELL:
+        naming = CMGI_NAMES_ELL;
+        break;
+    default:
+        CMGI_TRY(cmgi_directory_naming(ctx, path, &naming));
+        break;
+    }
+    return cmgi_directory_read(ctx, path, naming, extension, h);
+}
+
+static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kind,
+                           cmg_hierarchy **h)
+{
+    static const cmg_file_kind kind_of[] = {[CONTENT_MTX] = CMG_FILE_MTX,
+                                            [CONTENT_PETSC] = CMG_FILE_PETSC,
+                                            [CONTENT_HDF5] = CMG_FILE_CONTAINER,
+                                            [CONTENT_ELL] = CMG_FILE_ELL,
+                                            [CONTENT_OTHER] = CMG_FILE_AUTO};
+    content found = CONTENT_OTHER;
+    CMGI_TRY(look(ctx, path, &found));
+    if (found == CONTENT_DIRECTORY) {
+        CMGI_CHECK(ctx, kind != CMG_FILE_CONTAINER, CMG_ERR_FILE,
+                   "%s: a directory, not a container", path);
+        return read_directory(ctx, path, kind, h);
+    }
+    if (found == CONTENT_OTHER) {
+        return fail_unknown(ctx, path);
+    }
+    CMGI_CHECK(ctx, kind == CMG_FILE_AUTO || kind == kind_of[found], CMG_ERR_FILE,
+               "%s: the content is not of the kind that was asked for", path);
+    if (found == CONTENT_HDF5) {
+        return cmgi_read_container(ctx, path, h);
+    }
+    return read_single(ctx, path, h);
+}
+
+cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
+                              cmg_hierarchy **h)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG,
+               "hierarchy read: the path or the out-pointer is NULL");
+    CMGI_CHECK(ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
+               "unknown kind of file %d", (int)kind);
+    cmg_hierarchy *made = NULL;
+    CMGI_TRY(read_any(ctx, path, kind, &made));
+    const cmg_status status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(&made);
+        return status;
+    }
+    *h = made;
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, path != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
+               "vector read: the path or an out-pointer is NULL");
+    double *read = NULL;
+    cmg_size length = 0;
+    CMGI_TRY(cmgi_vector_file_read(ctx, path, -1, &length, &read));
+    double *copy = malloc((size_t)(length > 0 ? length : 1) * sizeof *copy);
+    if (copy != NULL && length > 0) {
+        memcpy(copy, read, (size_t)length * sizeof *copy);
+    }
+    cmgi_free(ctx, read);
+    CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: no memory for %lld values", path,
+               (long long)length);
+    *values = copy;
+    *n = length;
+    return CMG_OK;
+}

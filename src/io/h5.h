@@ -1,0 +1,64 @@
+/* The part of HDF5 that the container needs: a session, attributes, and datasets read with checks.
+ */
+#pragma once
+#include "core/context.h"
+
+#include <hdf5.h>
+
+/*
+ * One file being read or written. The HDF5 library is not safe for several threads as most systems
+ * build it, so a session holds a lock that all contexts of the process share.
+ */
+typedef struct cmgi_h5 {
+    cmg_context *ctx;
+    const char *path; /* borrowed */
+    hid_t file;
+    hid_t group_access; /* property lists that refuse links into other files */
+    hid_t data_access;
+    cmg_size size; /* bytes of the file */
+    cmg_size done; /* bytes of data read or written so far */
+    int fd;        /* for direct reads, -1 when they are not possible */
+    H5E_auto2_t error_print;
+    void *error_user;
+} cmgi_h5;
+
+cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5);
+cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5);
+/* False when closing failed, which for a written file means that data are lost. */
+bool cmgi_h5_close(cmgi_h5 *h5);
+
+/* True when the object (full name, e.g. "/levels/0/R") is there; its parent must be. */
+bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name);
+/* Name of the i-th link of a group, "" past the last; longer names are CMG_ERR_FILE. */
+cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *name, size_t room);
+
+/* ------------------------------------------------------------------ attributes */
+
+/* The attribute as text (strings, integers, reals); false when it is missing or none of these. */
+bool cmgi_h5_attribute_text(hid_t object, const char *name, char *text, size_t room);
+/* `count` integers; false when it is anything else. */
+bool cmgi_h5_attribute_ints(hid_t object, const char *name, int count, int64_t *values);
+
+/* ------------------------------------------------------------------ datasets */
+
+enum { CMGI_H5_NAME = 512 };
+
+typedef struct cmgi_dataset {
+    cmgi_h5 *h5;
+    char name[CMGI_H5_NAME]; /* full name */
+    hid_t id;
+    hid_t type;
+    int rank;         /* 1 or 2 */
+    cmg_size dims[2]; /* dims[1] = 1 when rank is 1 */
+    cmg_size count;   /* elements */
+    size_t size;      /* bytes of an element in the file */
+    bool real;        /* floating point, otherwise integer */
+} cmgi_dataset;
+
+/* Opens a dataset; its size has been checked against the storage that the file holds for it. */
+cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d);
+void cmgi_dataset_close(cmgi_dataset *d);
+/* All elements as doubles, 64-bit or 32-bit integers; integers that do not fit are CMG_ERR_FILE. */
+cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
+cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);
+cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);

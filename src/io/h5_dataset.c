@@ -1,0 +1,340 @@
+/*
+ * Datasets of HDF5 files, read with checks.
+ *
+ * Where the stored bytes are the wanted ones - native type, contiguous or in one-dimensional chunks
+ * with no filter but Fletcher-32 - the library is asked only for the places of the chunks; several
+ * threads read them into the final array and compare the checksums. Everything else goes through
+ * H5Dread.
+ */
+#include "core/memory.h"
+#include "io/fletcher.h"
+#include "io/h5.h"
+#include "io/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 20, CHUNKS_MOST = 8192 };
+/* deflate, the densest of the common filters, stays below 1032 : 1 */
+static const cmg_size EXPANSION = 1100;
+
+/* ------------------------------------------------------------------ opening */
+
+/* What the creation property list says about the storage. */
+typedef struct storage {
+    bool elsewhere; /* raw data in other files */
+    bool packed;    /* a filter may shrink the data */
+    bool plain;     /* no filter at all, or Fletcher-32 alone */
+    bool checksum;  /* Fletcher-32 is on */
+    H5D_layout_t layout;
+    hsize_t chunk[2];
+    cmg_size chunk_count; /* elements of a chunk, 0 when not chunked */
+} storage;
+
+static bool inspect(const cmgi_dataset *d, storage *s)
+{
+    *s = (storage){.plain = true};
+    const hid_t creation = H5Dget_create_plist(d->id);
+    if (creation < 0) {
+        return false;
+    }
+    s->layout = H5Pget_layout(creation);
+    s->elsewhere = s->layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0;
+    bool good = s->layout >= 0;
+    if (s->layout == H5D_CHUNKED) {
+        good = H5Pget_chunk(creation, 2, s->chunk) == d->rank;
+        s->chunk_count =
+            good ? (cmg_size)s->chunk[0] * (d->rank == 2 ? (cmg_size)s->chunk[1] : 1) : 0;
+    }
+    const int filters = H5Pget_nfilters(creation);
+    for (int k = 0; k < filters; ++k) {
+        unsigned flags = 0;
+        size_t values = 0;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(creation, (unsigned)k, &flags, &values, NULL, 0, NULL, NULL);
+        s->checksum = s->checksum || filter == H5Z_FILTER_FLETCHER32;
+        s->plain = s->plain && filter == H5Z_FILTER_FLETCHER32 && filters == 1;
+        s->packed = s->packed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
+    }
+    (void)H5Pclose(creation);
+    return good && filters >= 0;
+}
+
+static cmg_status check_storage(const cmgi_dataset *d)
+{
+    cmg_context *ctx = d->h5->ctx;
+    const char *path = d->h5->path;
+    storage s;
+    CMGI_CHECK(ctx, inspect(d, &s), CMG_ERR_FILE, "%s: %s: the storage layout is unreadable", path,
+               d->name);
+    CMGI_CHECK(ctx, !s.elsewhere, CMG_ERR_FILE, "%s: %s: data kept in other files are not read",
+               path, d->name);
+    const cmg_size kept = (cmg_size)H5Dget_storage_size(d->id);
+    const cmg_size held = kept >= 0 && kept < d->h5->size ? kept : d->h5->size;
+    const cmg_size most = s.packed ? held * EXPANSION : held;
+    const cmg_size needed = s.chunk_count > d->count && d->count > 0 ? s.chunk_count : d->count;
+    CMGI_CHECK(ctx, needed <= most / (cmg_size)d->size, CMG_ERR_FILE,
+               "%s: %s: %lld elements of %zu bytes do not fit into the %lld bytes stored", path,
+               d->name, (long long)needed, d->size, (long long)held);
+    return CMG_OK;
+}
+
+static cmg_status read_extent(cmgi_dataset *d)
+{
+    hsize_t dims[2] = {0, 1};
+    const hid_t space = H5Dget_space(d->id);
+    const int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
+    const bool good =
+        (rank == 1 || rank == 2) && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
+    if (space >= 0) {
+        (void)H5Sclose(space);
+    }
+    CMGI_CHECK(d->h5->ctx, good, CMG_ERR_FILE, "%s: %s: neither one- nor two-dimensional",
+               d->h5->path, d->name);
+    const hsize_t limit = (hsize_t)INT64_MAX / 4;
+    CMGI_CHECK(d->h5->ctx,
+               dims[0] <= limit && dims[1] <= limit && (dims[1] == 0 || dims[0] <= limit / dims[1]),
+               CMG_ERR_FILE, "%s: %s: %llu x %llu elements are too many", d->h5->path, d->name,
+               (unsigned long long)dims[0], (unsigned long long)dims[1]);
+    d->rank = rank;
+    d->dims[0] = (cmg_size)dims[0];
+    d->dims[1] = (cmg_size)dims[1];
+    d->count = d->dims[0] * d->dims[1];
+    return CMG_OK;
+}
+
+static cmg_status read_type(cmgi_dataset *d)
+{
+    d->type = H5Dget_type(d->id);
+    const H5T_class_t class = d->type >= 0 ? H5Tget_class(d->type) : H5T_NO_CLASS;
+    d->size = d->type >= 0 ? H5Tget_size(d->type) : 0;
+    d->real = class == H5T_FLOAT;
+    const bool good = (class == H5T_FLOAT && (d->size == 4 || d->size == 8)) ||
+                      (class == H5T_INTEGER && d->size >= 1 && d->size <= 8);
+    CMGI_CHECK(
+        d->h5->ctx, good, CMG_ERR_FILE,
+        "%s: %s: elements of %zu bytes are neither integers nor real numbers of 4 or 8 bytes",
+        d->h5->path, d->name, d->size);
+    return CMG_OK;
+}
+
+cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
+{
+    cmgi_dataset made = {.h5 = h5, .id = -1, .type = -1};
+    cmg_status status = CMG_OK;
+    (void)snprintf(made.name, sizeof made.name, "%s", name);
+    made.id = H5Dopen2(h5->file, name, h5->data_access);
+    CMGI_CHECK(h5->ctx, made.id >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
+               cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing");
+    CMGI_TRY_GOTO(failed, read_extent(&made));
+    CMGI_TRY_GOTO(failed, read_type(&made));
+    CMGI_TRY_GOTO(failed, check_storage(&made));
+    *d = made;
+    return CMG_OK;
+failed:
+    cmgi_dataset_close(&made);
+    return status;
+}
+
+void cmgi_dataset_close(cmgi_dataset *d)
+{
+    if (d->h5 == NULL) {
+        return;
+    }
+    if (d->type >= 0) {
+        (void)H5Tclose(d->type);
+    }
+    if (d->id >= 0) {
+        (void)H5Dclose(d->id);
+    }
+    d->h5 = NULL;
+}
+
+/* ------------------------------------------------------------------ direct reading */
+
+static bool read_contiguous(const cmgi_dataset *d, char *to)
+{
+    const haddr_t address = H5Dget_offset(d->id);
+    const cmg_size bytes = d->count * (cmg_size)d->size;
+    if (address == HADDR_UNDEF || (cmg_size)address > d->h5->size ||
+        bytes > d->h5->size - (cmg_size)address) {
+        return false;
+    }
+    bool good = true;
+#pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static) reduction(&& : good) if (bytes > 4 * BLOCK)
+    for (cmg_size first = 0; first < bytes; first += BLOCK) {
+        const cmg_size length = bytes - first < BLOCK ? bytes - first : BLOCK;
+        good =
+            cmgi_read_at(d->h5->fd, (cmg_size)address + first, (size_t)length, to + first) && good;
+    }
+    return good;
+}
+
+/* Places of the chunks in the file; false when one is missing or stored in an unexpected way. */
+static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
+{
+    const hsize_t bytes = s->chunk[0] * d->size + (s->checksum ? 4 : 0);
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const hsize_t offset[1] = {(hsize_t)c * s->chunk[0]};
+        unsigned mask = 1;
+        hsize_t size = 0;
+        if (H5Dget_chunk_info_by_coord(d->id, offset, &mask, &address[c], &size) < 0 ||
+            address[c] == HADDR_UNDEF || mask != 0 || size != bytes ||
+            address[c] > (haddr_t)d->h5->size || bytes > (hsize_t)d->h5->size - address[c]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Reads one chunk of `bytes` to `to` and compares its checksum. */
+static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address, size_t bytes,
+                       void *to)
+{
+    unsigned char stored[4] = {0};
+    if (!cmgi_read_at(d->h5->fd, (cmg_size)address, bytes, to)) {
+        return false;
+    }
+    if (!s->checksum) {
+        return true;
+    }
+    if (!cmgi_read_at(d->h5->fd, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
+        return false;
+    }
+    const uint32_t sum = (uint32_t)stored[0] | (uint32_t)stored[1] << 8 |
+                         (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
+    return sum == cmgi_fletcher32(to, bytes);
+}
+
+/* All chunks; the last one, when it reaches over the end, by way of a buffer. */
+static cmg_status read_chunks(const cmgi_dataset *d, const storage *s, const haddr_t *address,
+                              char *to)
+{
+    cmg_context *ctx = d->h5->ctx;
+    const cmg_size whole = d->count / (cmg_size)s->chunk[0];
+    const cmg_size rest = d->count - whole * (cmg_size)s->chunk[0];
+    const size_t bytes = (size_t)s->chunk[0] * d->size;
+    cmg_size bad = INT64_MAX;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (whole > 1)
+    for (cmg_size c = 0; c < whole; ++c) {
+        if (!read_chunk(d, s, address[c], bytes, to + (size_t)c * bytes)) {
+            bad = c < bad ? c : bad;
+        }
+    }
+    if (rest > 0) {
+        char *buffer = NULL;
+        CMGI_TRY(cmgi_alloc(ctx, (cmg_size)bytes, 1, &buffer));
+        if (!read_chunk(d, s, address[whole], bytes, buffer)) {
+            bad = whole < bad ? whole : bad;
+        }
+        memcpy(to + (size_t)whole * bytes, buffer, (size_t)rest * d->size);
+        cmgi_free(ctx, buffer);
+    }
+    CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
+               "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
+               d->h5->path, d->name, (long long)(bad * (cmg_size)s->chunk[0]),
+               (long long)((bad + 1) * (cmg_size)s->chunk[0] < d->count
+                               ? (bad + 1) * (cmg_size)s->chunk[0]
+                               : d->count) -
+                   1);
+    return CMG_OK;
+}
+
+/* Reads without the library's data path if that is possible; *read says whether it was. */
+static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, bool *read)
+{
+    storage s;
+    *read = false;
+    if (d->h5->fd < 0 || d->count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, &s) ||
+        !s.plain) {
+        return CMG_OK;
+    }
+    if (s.layout == H5D_CONTIGUOUS) {
+        *read = read_contiguous(d, to);
+        return CMG_OK;
+    }
+    const cmg_size chunk = s.layout == H5D_CHUNKED && d->rank == 1 ? (cmg_size)s.chunk[0] : 0;
+    const cmg_size chunks = chunk > 0 ? (d->count - 1) / chunk + 1 : CHUNKS_MOST + 1;
+    if (chunks > CHUNKS_MOST) { /* looking up a chunk costs time in proportion to their number */
+        return CMG_OK;
+    }
+    haddr_t *address = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunks, sizeof *address, &address));
+    if (find_chunks(d, &s, chunks, address)) {
+        status = read_chunks(d, &s, address, to);
+        *read = true;
+    }
+    cmgi_free(d->h5->ctx, address);
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static cmg_status read_as(cmgi_dataset *d, hid_t native, void *to)
+{
+    cmgi_h5 *h5 = d->h5;
+    bool read = false;
+    CMGI_TRY(read_direct(d, native, to, &read));
+    if (!read && d->count > 0) {
+        CMGI_CHECK(
+            h5->ctx, H5Dread(d->id, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0, CMG_ERR_FILE,
+            "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
+            h5->path, d->name);
+    }
+    h5->done += d->count * (cmg_size)d->size;
+    return cmgi_progress(h5->ctx, "reading", h5->done, h5->size);
+}
+
+cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to)
+{
+    CMGI_CHECK(d->h5->ctx, d->real, CMG_ERR_FILE, "%s: %s: integers where real numbers are needed",
+               d->h5->path, d->name);
+    return read_as(d, H5T_NATIVE_DOUBLE, to);
+}
+
+cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to)
+{
+    CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
+               d->h5->path, d->name);
+    return read_as(d, H5T_NATIVE_INT64, to);
+}
+
+/* Narrows; the first element that does not fit is reported. */
+static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index *to)
+{
+    cmg_size bad = d->count;
+#pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static)                         \
+    reduction(min                                                                                  \
+              : bad) if (d->count > BLOCK)
+    for (cmg_size k = 0; k < d->count; ++k) {
+        to[k] = (cmg_index)(from[k] & INT32_MAX);
+        if (to[k] != from[k]) {
+            bad = k < bad ? k : bad;
+        }
+    }
+    CMGI_CHECK(d->h5->ctx, bad == d->count, CMG_ERR_FILE,
+               "%s: %s: element %lld: column %lld is out of range", d->h5->path, d->name,
+               (long long)bad, (long long)from[bad]);
+    return CMG_OK;
+}
+
+cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to)
+{
+    CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
+               d->h5->path, d->name);
+    if (d->size < 4 || (d->size == 4 && H5Tget_sign(d->type) == H5T_SGN_2)) {
+        return read_as(d, H5T_NATIVE_INT32, to);
+    }
+    /* wider integers would be clipped in silence */
+    cmg_size *wide = NULL;
+    CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
+    cmg_status status = read_as(d, H5T_NATIVE_INT64, wide);
+    if (status == CMG_OK) {
+        status = narrow(d, wide, to);
+    }
+    cmgi_free(d->h5->ctx, wide);
+    return status;
+}

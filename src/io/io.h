@@ -1,0 +1,88 @@
+/*
+ * Files: one reader and one writer per kind, and what they share. The kind is found by content: the
+ * HDF5 signature, PETSc's class number, the Matrix Market banner, or the names in a directory.
+ */
+#pragma once
+#include "io/source.h"
+#include "mg/hierarchy.h"
+
+/* What is known of a matrix before it is read, so that no file can ask for more memory than fits.
+ */
+typedef struct cmgi_expect {
+    cmg_size rows;  /* -1 = unknown */
+    cmg_size cols;  /* -1 = unknown */
+    bool full_rows; /* every row has an entry */
+} cmgi_expect;
+
+#define CMGI_EXPECT_ANYTHING ((cmgi_expect){-1, -1, false})
+#define CMGI_EXPECT_LEVEL_MATRIX ((cmgi_expect){-1, -1, true})
+
+/* "path: 3 x 4 where 5 x 5 is needed", or that rows must be empty; nnz may be -1. */
+cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                             cmg_size rows, cmg_size cols, cmg_size nnz);
+
+/* ------------------------------------------------------------------ single matrices and vectors */
+
+/* One matrix from a file of any kind but the container; the structure is checked. */
+cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                                 cmgi_csr *A);
+/* One vector, an array of cmgi_alloc; `expected` entries or -1. */
+cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
+                                 double **values);
+
+cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                         cmgi_csr *A);
+cmg_status cmgi_mtx_write(cmg_context *ctx, const char *path, const cmg_csr *A);
+/*
+ * A matrix of at most 16 columns as values by rows, missing entries 0; *values is of cmgi_alloc.
+ * `expected` rows or -1.
+ */
+cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expected,
+                               cmg_size *rows, cmg_size *cols, double **values);
+/* rows x cols values by rows as an array */
+cmg_status cmgi_mtx_write_dense(cmg_context *ctx, const char *path, cmg_size rows, cmg_size cols,
+                                const double *values);
+
+/* ------------------------------------------------------------------ hierarchies */
+
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+
+/* A hierarchy of one level from a matrix file. */
+cmg_status cmgi_read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+
+/* ------------------------------------------------------------------ directories */
+
+/* The names that a directory's files go by. */
+typedef enum cmgi_naming {
+    CMGI_NAMES_PLAIN, /* A0 P0 R0 A1 ..., level 0 the finest */
+    CMGI_NAMES_ELL    /* A_1 prol_2 A_2 ..., level 1 the coarsest */
+} cmgi_naming;
+
+typedef enum cmgi_what {
+    CMGI_IS_A = CMG_ROLE_A,
+    CMGI_IS_P = CMG_ROLE_P,
+    CMGI_IS_R = CMG_ROLE_R,
+    CMGI_IS_SMOOTHER = CMG_ROLE_SMOOTHER,
+    CMGI_IS_INVERSE = CMG_ROLE_INVERSE,
+    CMGI_IS_VECTOR
+} cmgi_what;
+
+enum { CMGI_NAME_LENGTH = 64, CMGI_PATH_LENGTH = 4096 };
+
+/* A file of a directory and what it holds. */
+typedef struct cmgi_item {
+    cmgi_what what;
+    int level; /* as in the file's name */
+    int factor;
+    const char *kind;            /* of a vector */
+    char name[CMGI_NAME_LENGTH]; /* of a smoother or a vector */
+    char file[256];
+    int rank; /* of its extension: the lowest is read when several files hold the same */
+} cmgi_item;
+
+/* What the name of a file says; false when it is none of the naming's. */
+bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item);
+/* Which naming a directory follows; CMG_ERR_FILE when none of the names is there. */
+cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming *naming);
+cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming naming,
+                               const char *extension, cmg_hierarchy **h);

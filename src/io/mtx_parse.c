@@ -1,0 +1,371 @@
+/* Header and body of Matrix Market text; the body is counted, then parsed, by several threads. */
+#include "io/mtx.h"
+
+#include "core/memory.h"
+#include "io/number.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 20 };
+
+cmg_size cmgi_mtx_line(const cmgi_mtx *m, const char *at)
+{
+    cmg_size line = 1;
+    for (const char *p = m->text; (p = memchr(p, '\n', (size_t)(at - p))) != NULL; ++p) {
+        ++line;
+    }
+    return line;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/*
+ * The next line of data from *p on: neither blank nor a comment. *line is its first character that
+ * is not blank, *p the start of the line after it. False at `end`.
+ */
+static bool next_line(const char **p, const char *end, const char **line)
+{
+    while (*p < end) {
+        const char *first = cmgi_skip_blanks(*p);
+        const char *stop = memchr(*p, '\n', (size_t)(end - *p));
+        *p = stop != NULL ? stop + 1 : end;
+        if (first < end && *first != '\n' && *first != '%') {
+            *line = first;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *cmgi_mtx_find(const cmgi_mtx *m, cmg_size k)
+{
+    const char *p = m->body;
+    const char *line = m->body;
+    while (k >= 0 && next_line(&p, m->end, &line)) {
+        --k;
+    }
+    return line;
+}
+
+/* Fails with path, line number, what is wrong, and the start of the line. */
+static cmg_status fail_at(const cmgi_mtx *m, const char *line, const char *what)
+{
+    char shown[48];
+    size_t n = 0;
+    while (n + 1 < sizeof shown && line + n < m->end && line[n] != '\n' && line[n] != '\r' &&
+           line[n] != '\0') {
+        shown[n] = line[n] >= ' ' && line[n] <= '~' ? line[n] : '?';
+        ++n;
+    }
+    shown[n] = '\0';
+    return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: %s: \"%s\"", m->path,
+                     (long long)cmgi_mtx_line(m, line), what, shown);
+}
+
+/* ------------------------------------------------------------------ header */
+
+/* Copies the next word of the line in lower case; an empty word at its end. */
+static const char *next_word(const char *p, char *word, size_t room)
+{
+    size_t n = 0;
+    p = cmgi_skip_blanks(p);
+    for (; *p != '\0' && *p != '\n' && !cmgi_is_blank(*p); ++p) {
+        if (n + 1 < room) {
+            word[n++] = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+        }
+    }
+    word[n] = '\0';
+    return p;
+}
+
+/* Position of the word in a list that ends with NULL, -1 if it is not there. */
+static int find_word(const char *word, const char *const *list)
+{
+    for (int k = 0; list[k] != NULL; ++k) {
+        if (strcmp(word, list[k]) == 0) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+static cmg_status parse_banner(cmgi_mtx *m)
+{
+    static const char *const banners[] = {"%%matrixmarket", "%matrixmarket", NULL};
+    static const char *const objects[] = {"matrix", "vector", NULL};
+    static const char *const layouts[] = {"coordinate", "array", NULL};
+    static const char *const fields[] = {"real", "integer", "pattern", "double", NULL};
+    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
+    static const char *const *const lists[] = {banners, objects, layouts, fields, symmetries};
+    static const char *const complaints[] = {
+        "no Matrix Market banner", "the object is not \"matrix\" or \"vector\"",
+        "the layout is not \"coordinate\" or \"array\"",
+        "the field is not \"real\", \"integer\" or \"pattern\"",
+        "the symmetry is not \"general\", \"symmetric\" or \"skew-symmetric\""};
+    int found[5] = {0};
+    const char *p = m->text;
+    for (int k = 0; k < 5; ++k) {
+        char word[32];
+        p = next_word(p, word, sizeof word);
+        found[k] = find_word(word, lists[k]);
+        if (found[k] < 0) {
+            return fail_at(m, m->text, complaints[k]);
+        }
+    }
+    p = cmgi_skip_blanks(p);
+    if (*p != '\n' && p != m->end) {
+        return fail_at(m, m->text, "the banner has more than five words");
+    }
+    m->vector = found[1] == 1;
+    m->array = found[2] == 1;
+    m->field = found[3] == 3 ? CMGI_MTX_REAL : (cmgi_mtx_field)found[3];
+    m->symmetry = (cmgi_mtx_symmetry)found[4];
+    m->body = p < m->end ? p + 1 : p;
+    if (m->array && m->field == CMGI_MTX_PATTERN) {
+        return fail_at(m, m->text, "an array has values, so its field cannot be \"pattern\"");
+    }
+    if (m->vector && m->symmetry != CMGI_MTX_GENERAL) {
+        return fail_at(m, m->text, "a vector is neither symmetric nor skew-symmetric");
+    }
+    return CMG_OK;
+}
+
+/* The numbers of the size line: rows cols entries, without those that the object or layout lacks.
+ */
+static cmg_status parse_sizes(cmgi_mtx *m)
+{
+    const char *line = m->end;
+    const char *after = m->body;
+    cmg_size number[3] = {0, 1, 0};
+    const int needed[3] = {0, m->vector ? 3 : 1, m->array ? 3 : 2};
+    if (!next_line(&after, m->end, &line)) {
+        return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
+                         m->path, (long long)cmgi_mtx_line(m, m->end));
+    }
+    const char *p = line;
+    for (int k = 0; k < 3; ++k) {
+        if (needed[k] == 3) {
+            continue;
+        }
+        p = cmgi_parse_size(cmgi_skip_blanks(p), &number[k]);
+        if (p == NULL || (!cmgi_is_blank(*p) && *p != '\n' && p != m->end)) {
+            return fail_at(m, line,
+                           m->array ? "the size line needs rows and columns"
+                                    : "the size line needs rows, columns and entries");
+        }
+        if (number[k] < 0) {
+            return fail_at(m, line, "a size is negative");
+        }
+    }
+    p = cmgi_skip_blanks(p);
+    if (*p != '\n' && p != m->end) {
+        return fail_at(m, line, "the size line has too many numbers");
+    }
+    if (number[0] > INT32_MAX || number[1] > INT32_MAX) {
+        return fail_at(m, line, "more than 2147483647 rows or columns");
+    }
+    if (m->symmetry != CMGI_MTX_GENERAL && number[0] != number[1]) {
+        return fail_at(m, line, "a symmetric matrix is square");
+    }
+    m->rows = number[0];
+    m->cols = number[1];
+    m->entries = number[2];
+    m->body = after;
+    if (m->array) {
+        const cmg_size n = m->rows;
+        m->entries = m->symmetry == CMGI_MTX_GENERAL
+                         ? n * m->cols
+                         : (m->symmetry == CMGI_MTX_SYMMETRIC ? n * (n + 1) : n * (n - 1)) / 2;
+    }
+    /* the shortest lines: "1 1\n", "1\n" (the last newline may be missing) */
+    const cmg_size shortest = m->array ? 2 : 4;
+    if (m->entries > (m->end - m->body + 1) / (m->vector && !m->array ? 2 : shortest)) {
+        char what[96];
+        (void)snprintf(what, sizeof what, "%lld entries do not fit into the %lld bytes that follow",
+                       (long long)m->entries, (long long)(m->end - m->body));
+        return fail_at(m, line, what);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
+{
+    cmgi_mtx made = {.ctx = ctx, .path = path};
+    cmg_size size = 0;
+    CMGI_TRY(cmgi_file_text(ctx, path, &made.text, &size));
+    made.end = made.text + size;
+    made.body = made.text;
+    cmg_status status = parse_banner(&made);
+    if (status == CMG_OK) {
+        status = parse_sizes(&made);
+    }
+    if (status != CMG_OK) {
+        cmgi_mtx_close(&made);
+        return status;
+    }
+    *m = made;
+    return CMG_OK;
+}
+
+void cmgi_mtx_close(cmgi_mtx *m)
+{
+    if (m->ctx != NULL) {
+        cmgi_free(m->ctx, m->text);
+        cmgi_free(m->ctx, m->row);
+        cmgi_free(m->ctx, m->col);
+        cmgi_free(m->ctx, m->value);
+    }
+    *m = (cmgi_mtx){0};
+}
+
+/* ------------------------------------------------------------------ body */
+
+/* An index in 1 .. limit, stored from 0; *p moves behind it. */
+static const char *parse_index(const char **p, cmg_size limit, cmg_index *index,
+                               const char *out_of_range)
+{
+    cmg_size v = 0;
+    const char *after = cmgi_parse_size(*p, &v);
+    if (after == NULL || (!cmgi_is_blank(*after) && *after != '\n' && *after != '\0')) {
+        return "not an index";
+    }
+    if (v < 1 || v > limit) {
+        return out_of_range;
+    }
+    *index = (cmg_index)(v - 1);
+    *p = cmgi_skip_blanks(after);
+    return NULL;
+}
+
+static const char *parse_value(const cmgi_mtx *m, const char **p, double *value)
+{
+    static const double exact = 9007199254740992.0; /* 2^53: integers up to it are doubles */
+    cmg_size integer = 0;
+    const char *after = NULL;
+    if (m->field == CMGI_MTX_INTEGER) {
+        after = cmgi_parse_size(*p, &integer);
+        *value = (double)integer;
+        if (after != NULL && fabs(*value) > exact) {
+            return "the integer is too large to be held exactly";
+        }
+    } else {
+        after = cmgi_parse_double(*p, value);
+        if (after != NULL && !isfinite(*value)) {
+            return "the value is not finite or too large";
+        }
+    }
+    if (after == NULL) {
+        return m->field == CMGI_MTX_INTEGER ? "not an integer" : "not a number";
+    }
+    *p = cmgi_skip_blanks(after);
+    return NULL;
+}
+
+/* One line of data into position k; returns what is wrong with it or NULL. */
+static const char *parse_line(const cmgi_mtx *m, const char *p, cmg_size k)
+{
+    const char *wrong = NULL;
+    cmg_index i = 0;
+    cmg_index j = 0;
+    double value = 1;
+    if (!m->array) {
+        wrong = parse_index(&p, m->rows, &i, "the row is out of range");
+        if (wrong == NULL && !m->vector) {
+            wrong = parse_index(&p, m->cols, &j, "the column is out of range");
+        }
+        m->row[k] = i;
+        m->col[k] = j;
+    }
+    if (wrong == NULL && m->field != CMGI_MTX_PATTERN) {
+        wrong = parse_value(m, &p, &value);
+    }
+    m->value[k] = value;
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (m->symmetry == CMGI_MTX_SKEW && !m->array && i == j && value != 0) {
+        return "a skew-symmetric matrix has a zero diagonal";
+    }
+    return *p == '\n' || p == m->end ? NULL : "the line has too many words";
+}
+
+/* Start of chunk c of `chunks`: the first line that begins in it. */
+static const char *chunk_start(const cmgi_mtx *m, cmg_size c, cmg_size chunks)
+{
+    if (c == 0 || c == chunks) {
+        return c == 0 ? m->body : m->end;
+    }
+    const char *p = m->body + (m->end - m->body) / chunks * c;
+    const char *newline = memchr(p - 1, '\n', (size_t)(m->end - p + 1));
+    return newline != NULL ? newline + 1 : m->end;
+}
+
+/* Lines of data in every chunk as a running sum: chunk c begins with line first[c]. */
+static void count_lines(const cmgi_mtx *m, cmg_size chunks, cmg_size *first)
+{
+#pragma omp parallel for num_threads(m->ctx->threads) schedule(static)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const char *p = chunk_start(m, c, chunks);
+        const char *end = chunk_start(m, c + 1, chunks);
+        const char *line = NULL;
+        cmg_size lines = 0;
+        while (next_line(&p, end, &line)) {
+            ++lines;
+        }
+        first[c + 1] = lines;
+    }
+    first[0] = 0;
+    for (cmg_size c = 0; c < chunks; ++c) {
+        first[c + 1] += first[c];
+    }
+}
+
+/* Parses the chunks; the earliest bad line decides the message. */
+static cmg_status parse_chunks(const cmgi_mtx *m, cmg_size chunks, const cmg_size *first)
+{
+    const char *bad = NULL;
+    const char *reason = NULL;
+#pragma omp parallel for num_threads(m->ctx->threads) schedule(static)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const char *p = chunk_start(m, c, chunks);
+        const char *end = chunk_start(m, c + 1, chunks);
+        const char *line = NULL;
+        const char *wrong = NULL;
+        for (cmg_size k = first[c]; wrong == NULL && next_line(&p, end, &line); ++k) {
+            wrong = parse_line(m, line, k);
+        }
+        if (wrong != NULL) {
+#pragma omp critical(cmgi_mtx_parse)
+            if (bad == NULL || line < bad) {
+                bad = line;
+                reason = wrong;
+            }
+        }
+    }
+    return bad == NULL ? CMG_OK : fail_at(m, bad, reason);
+}
+
+cmg_status cmgi_mtx_body(cmgi_mtx *m)
+{
+    cmg_context *ctx = m->ctx;
+    const cmg_size chunks = (m->end - m->body) / CHUNK + 1;
+    cmg_size *first = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
+    count_lines(m, chunks, first);
+    if (first[chunks] != m->entries) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld entries are announced, %lld lines follow",
+                           m->path, (long long)m->entries, (long long)first[chunks]);
+        goto done;
+    }
+    if (!m->array) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->value, &m->value));
+    status = parse_chunks(m, chunks, first);
+done:
+    cmgi_free(ctx, first);
+    return status;
+}

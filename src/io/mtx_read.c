@@ -1,0 +1,203 @@
+/* Matrix Market entries as CSR or as a vector; see mtx.h for the format. */
+#include "io/mtx.h"
+
+#include "core/memory.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ matrices */
+
+/* Adds an entry: counts it, or puts it at its row's next place. */
+typedef struct scatter {
+    cmg_size *next; /* per row */
+    cmgi_csr *A;    /* NULL while counting */
+} scatter;
+
+static void put(const scatter *s, cmg_index i, cmg_index j, double value)
+{
+    const cmg_size k = s->next[i]++;
+    if (s->A != NULL) {
+        s->A->indices[k] = j;
+        s->A->values[k] = value;
+    }
+}
+
+static void put_with_mirror(const cmgi_mtx *m, const scatter *s, cmg_index i, cmg_index j,
+                            double value)
+{
+    put(s, i, j, value);
+    if (m->symmetry != CMGI_MTX_GENERAL && i != j) {
+        put(s, j, i, m->symmetry == CMGI_MTX_SKEW ? -value : value);
+    }
+}
+
+/* Every entry of the matrix in the order of the file, mirrored ones included. */
+static void put_all(const cmgi_mtx *m, const scatter *s)
+{
+    if (!m->array) {
+        for (cmg_size k = 0; k < m->entries; ++k) {
+            put_with_mirror(m, s, m->row[k], m->col[k], m->value[k]);
+        }
+        return;
+    }
+    const double *value = m->value;
+    for (cmg_size j = 0; j < m->cols; ++j) {
+        const cmg_size first =
+            m->symmetry == CMGI_MTX_GENERAL ? 0 : j + (m->symmetry == CMGI_MTX_SKEW);
+        for (cmg_size i = first; i < m->rows; ++i) {
+            put_with_mirror(m, s, (cmg_index)i, (cmg_index)j, *value++);
+        }
+    }
+}
+
+static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
+{
+    cmg_context *ctx = m->ctx;
+    cmg_size *next = NULL;
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, m->rows, sizeof *next, &next));
+    put_all(m, &(scatter){next, NULL});
+    cmg_size nnz = 0;
+    for (cmg_size i = 0; i < m->rows; ++i) {
+        nnz += next[i];
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, m->rows, m->cols, nnz, &made));
+    for (cmg_size i = 0; i < m->rows; ++i) {
+        made.indptr[i + 1] = made.indptr[i] + next[i];
+        next[i] = made.indptr[i];
+    }
+    put_all(m, &(scatter){next, &made});
+    *A = made;
+done:
+    cmgi_free(ctx, next);
+    return status;
+}
+
+/* True when entry k of the file is (i, j) or its mirror. */
+static bool is_entry(const cmgi_mtx *m, cmg_size k, cmg_index i, cmg_index j)
+{
+    return (m->row[k] == i && m->col[k] == j) ||
+           (m->symmetry != CMGI_MTX_GENERAL && m->row[k] == j && m->col[k] == i);
+}
+
+/* Names the line where an entry comes for the second time; `status` if there is none. */
+static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_status status)
+{
+    cmg_size *last = NULL; /* per column: the last row that had it, plus one */
+    CMGI_TRY(cmgi_alloc_zero(m->ctx, A->cols, sizeof *last, &last));
+    for (cmg_size k = 0, i = 0; k < A->indptr[A->rows]; ++k) {
+        while (A->indptr[i + 1] <= k) {
+            ++i;
+        }
+        const cmg_index j = A->indices[k];
+        if (last[j] == i + 1) {
+            int seen = 0;
+            cmg_size line = 0;
+            for (cmg_size e = 0; e < m->entries && seen < 2; ++e) {
+                seen += is_entry(m, e, (cmg_index)i, j);
+                line = e;
+            }
+            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is there twice",
+                               m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
+                               (long long)i + 1, (long long)j + 1);
+            break;
+        }
+        last[j] = i + 1;
+    }
+    cmgi_free(m->ctx, last);
+    return status;
+}
+
+cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
+{
+    cmgi_mtx m = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    if (m.vector) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed", path);
+        goto done;
+    }
+    const cmg_size most = m.symmetry == CMGI_MTX_GENERAL ? m.entries : 2 * m.entries;
+    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
+    CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
+    CMGI_TRY_GOTO(done, build_csr(&m, &made));
+    const cmg_csr view = cmgi_csr_view(&made);
+    status = cmgi_csr_check(ctx, path, &view);
+    if (status == CMG_ERR_SHAPE && !m.array) {
+        status = fail_duplicate(&m, &made, status);
+    }
+    if (status == CMG_OK) {
+        *A = made;
+        made = (cmgi_csr){0};
+    }
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_mtx_close(&m);
+    return status;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+/* The dense values of a file of few columns, by rows. */
+static cmg_status build_dense(const cmgi_mtx *m, double **values)
+{
+    double *made = NULL;
+    bool *seen = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(m->ctx, m->rows * m->cols, sizeof *made, &made));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_zero(m->ctx, m->array ? 0 : m->rows * m->cols, sizeof *seen, &seen));
+    for (cmg_size k = 0; k < m->entries; ++k) {
+        const cmg_size i = m->array ? k % m->rows : m->row[k];
+        const cmg_size j = m->array ? k / m->rows : m->col[k];
+        made[i * m->cols + j] = m->value[k];
+        if (!m->array && seen[i * m->cols + j]) {
+            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is there twice",
+                               m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)),
+                               (long long)i + 1, (long long)j + 1);
+            goto done;
+        }
+        if (!m->array) {
+            seen[i * m->cols + j] = true;
+        }
+    }
+    *values = made;
+    made = NULL;
+done:
+    cmgi_free(m->ctx, made);
+    cmgi_free(m->ctx, seen);
+    return status;
+}
+
+cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expected,
+                               cmg_size *rows, cmg_size *cols, double **values)
+{
+    cmgi_mtx m = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    if (expected >= 0 && m.rows != expected) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld rows where %lld are needed", path,
+                           (long long)m.rows, (long long)expected);
+        goto done;
+    }
+    if (m.symmetry != CMGI_MTX_GENERAL || m.cols > 16) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: a %lld x %lld matrix where a vector is needed",
+                           path, (long long)m.rows, (long long)m.cols);
+        goto done;
+    }
+    if (expected < 0 && !m.array && m.rows / 4096 > m.entries + 256) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE,
+                           "%s: %lld rows with %lld entries are too empty for a vector", path,
+                           (long long)m.rows, (long long)m.entries);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
+    CMGI_TRY_GOTO(done, build_dense(&m, values));
+    *rows = m.rows;
+    *cols = m.cols;
+done:
+    cmgi_mtx_close(&m);
+    return status;
+}

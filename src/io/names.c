@@ -1,0 +1,134 @@
+/*
+ * File names of directories.
+ *
+ *   plain          A0 P0 R0 M0_spai M0_sainv.0 M0_sainv.1 coords0 A1 ... inverse b x rhs0_NAME
+ * sol0_NAME FE-gMG         A_1 prol_2 A_2 A_2_spai rhs_2 sol_2 init_2 ...; prol_l goes from level
+ * l-1 to l
+ *
+ * each with .mtx, .petsc, .ell or .txt, or, for vectors, with no extension.
+ */
+#include "io/io.h"
+
+#include "io/number.h"
+
+#include <string.h>
+
+/* Where several files hold the same thing, the earlier extension is read. */
+static const char *const extensions[] = {".petsc", ".ell", ".mtx", ".txt", ""};
+enum { EXTENSIONS = sizeof extensions / sizeof extensions[0] };
+
+/* Length of the name without its extension; sets the rank. */
+static size_t split_extension(const char *file, int *rank)
+{
+    const size_t length = strlen(file);
+    for (int k = 0; k < EXTENSIONS; ++k) {
+        const size_t n = strlen(extensions[k]);
+        if (length > n && strcmp(file + length - n, extensions[k]) == 0) {
+            *rank = k;
+            return length - n;
+        }
+    }
+    return 0;
+}
+
+/* Prefix and a level number of at most three digits; NULL if it is not there. */
+static const char *match_level(const char *stem, const char *prefix, int *level)
+{
+    const size_t n = strlen(prefix);
+    if (strncmp(stem, prefix, n) != 0 || !cmgi_is_digit(stem[n])) {
+        return NULL;
+    }
+    const char *p = stem + n;
+    *level = 0;
+    for (int k = 0; k < 3 && cmgi_is_digit(*p); ++k) {
+        *level = 10 * *level + (*p++ - '0');
+    }
+    return cmgi_is_digit(*p) ? NULL : p;
+}
+
+/* "_NAME" or "_NAME.k" into name and factor (-1: the smoother is one matrix). */
+static bool match_name(const char *p, bool factors, cmgi_item *item)
+{
+    if (p[0] != '_' || p[1] == '\0' || strlen(p + 1) >= sizeof item->name) {
+        return false;
+    }
+    (void)strcpy(item->name, p + 1);
+    item->factor = -1;
+    char *dot = strrchr(item->name, '.');
+    cmg_size k = 0;
+    if (factors && dot != NULL && dot != item->name) {
+        const char *end = cmgi_parse_size(dot + 1, &k);
+        if (end != NULL && *end == '\0' && k >= 0 && k < CMGI_HIERARCHY_FACTORS) {
+            item->factor = (int)k;
+            *dot = '\0';
+        }
+    }
+    return true;
+}
+
+typedef struct pattern {
+    const char *prefix;
+    bool numbered; /* a level follows the prefix */
+    bool named;    /* then _NAME */
+    cmgi_what what;
+    const char *kind;
+    const char *name;
+} pattern;
+
+static const pattern plain_patterns[] = {
+    {"A", true, false, CMGI_IS_A, NULL, ""},
+    {"P", true, false, CMGI_IS_P, NULL, ""},
+    {"R", true, false, CMGI_IS_R, NULL, ""},
+    {"M", true, true, CMGI_IS_SMOOTHER, NULL, ""},
+    {"inverse", false, false, CMGI_IS_INVERSE, NULL, ""},
+    {"b", false, false, CMGI_IS_VECTOR, "rhs", "b"},
+    {"x", false, false, CMGI_IS_VECTOR, "solutions", "x"},
+    {"coords", true, false, CMGI_IS_VECTOR, "coords", ""},
+    {"rhs", true, true, CMGI_IS_VECTOR, "rhs", ""},
+    {"sol", true, true, CMGI_IS_VECTOR, "solutions", ""},
+    {NULL, false, false, CMGI_IS_A, NULL, NULL},
+};
+static const pattern ell_patterns[] = {
+    {"A_", true, false, CMGI_IS_A, NULL, ""},
+    {"prol_", true, false, CMGI_IS_P, NULL, ""},
+    {"A_", true, true, CMGI_IS_SMOOTHER, NULL, ""},
+    {"rhs_", true, false, CMGI_IS_VECTOR, "rhs", "b"},
+    {"sol_", true, false, CMGI_IS_VECTOR, "solutions", "x"},
+    {"init_", true, false, CMGI_IS_VECTOR, "solutions", "init"},
+    {NULL, false, false, CMGI_IS_A, NULL, NULL},
+};
+
+static bool match(const pattern *p, const char *stem, cmgi_item *item)
+{
+    item->level = 0;
+    item->factor = -1;
+    (void)strcpy(item->name, p->name);
+    if (!p->numbered) {
+        return strcmp(stem, p->prefix) == 0;
+    }
+    const char *rest = match_level(stem, p->prefix, &item->level);
+    if (rest == NULL) {
+        return false;
+    }
+    return p->named ? match_name(rest, p->what == CMGI_IS_SMOOTHER, item) : *rest == '\0';
+}
+
+bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item)
+{
+    char stem[sizeof item->file];
+    if (strlen(file) >= sizeof stem) {
+        return false;
+    }
+    (void)strcpy(item->file, file);
+    (void)strcpy(stem, file);
+    stem[split_extension(file, &item->rank)] = '\0';
+    for (const pattern *p = naming == CMGI_NAMES_PLAIN ? plain_patterns : ell_patterns;
+         p->prefix != NULL; ++p) {
+        if (match(p, stem, item)) {
+            item->what = p->what;
+            item->kind = p->kind;
+            return true;
+        }
+    }
+    return false;
+}

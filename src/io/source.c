@@ -1,0 +1,229 @@
+/* Opening, reading and atomic writing of files. */
+#define _DEFAULT_SOURCE
+#include "io/source.h"
+
+#include "core/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 20 };
+
+/* ------------------------------------------------------------------ reading */
+
+cmg_status cmgi_file_open(cmg_context *ctx, const char *path, cmgi_file *file)
+{
+    struct stat facts;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        (void)close(fd);
+        return cmgi_fail(ctx, CMG_ERR_IO, "%s: not a regular file", path);
+    }
+    *file = (cmgi_file){.ctx = ctx, .path = path, .fd = fd, .size = (cmg_size)facts.st_size};
+    return CMG_OK;
+}
+
+void cmgi_file_close(cmgi_file *file)
+{
+    if (file->ctx != NULL) {
+        (void)close(file->fd);
+        file->ctx = NULL;
+    }
+}
+
+bool cmgi_read_at(int fd, cmg_size offset, size_t bytes, void *to)
+{
+    char *p = to;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, p, bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        p += got;
+        offset += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes, void *to)
+{
+    CMGI_CHECK(file->ctx, offset <= file->size && bytes <= file->size - offset, CMG_ERR_FILE,
+               "%s: %lld bytes are needed from byte %lld on, but the file has %lld", file->path,
+               (long long)bytes, (long long)offset, (long long)file->size);
+    bool good = true;
+#pragma omp parallel for num_threads(file->ctx->threads) schedule(static) reduction(&& : good) if (bytes > 4 * BLOCK)
+    for (cmg_size first = 0; first < bytes; first += BLOCK) {
+        const cmg_size length = bytes - first < BLOCK ? bytes - first : BLOCK;
+        good = cmgi_read_at(file->fd, offset + first, (size_t)length, (char *)to + first) && good;
+    }
+    CMGI_CHECK(file->ctx, good, CMG_ERR_IO, "%s: %lld bytes from byte %lld on could not be read",
+               file->path, (long long)bytes, (long long)offset);
+    return CMG_OK;
+}
+
+cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size)
+{
+    cmgi_file file = {0};
+    char *data = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_file_open(ctx, path, &file));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, file.size + 1, 1, &data));
+    CMGI_TRY_GOTO(done, cmgi_file_read(&file, 0, file.size, data));
+    data[file.size] = '\0';
+    *text = data;
+    *size = file.size;
+    data = NULL;
+done:
+    cmgi_free(ctx, data);
+    cmgi_file_close(&file);
+    return status;
+}
+
+cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)
+{
+    if (status != CMG_ERR_ARG && status != CMG_ERR_SHAPE && status != CMG_ERR_FILE) {
+        return status;
+    }
+    char message[sizeof ctx->message];
+    memcpy(message, ctx->message, sizeof message);
+    if (strncmp(message, path, strlen(path)) == 0) {
+        return CMG_ERR_FILE;
+    }
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* Removes the files of a directory that this library made, then the directory. */
+static void remove_directory(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    (void)rmdir(path);
+}
+
+/* Creates what is written to; false with errno set. */
+static bool make_target(cmgi_output *output, cmgi_output_kind kind)
+{
+    if (kind == CMGI_OUTPUT_DIRECTORY) {
+        return mkdir(output->temp, 0777) == 0;
+    }
+    if (kind == CMGI_OUTPUT_NAME) {
+        return access(output->temp, F_OK) != 0;
+    }
+    output->file = fopen(output->temp, "wxb");
+    return output->file != NULL;
+}
+
+/* /dev/stdout and the like take what is written as it comes. */
+static bool is_special(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+}
+
+cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind kind,
+                            cmgi_output *output)
+{
+    cmgi_output made = {.ctx = ctx};
+    const size_t room = strlen(path) + 48;
+    bool good = false;
+    CMGI_TRY(cmgi_strdup(ctx, path, &made.path));
+    for (size_t n = strlen(made.path); n > 1 && made.path[n - 1] == '/'; --n) {
+        made.path[n - 1] = '\0';
+    }
+    const cmg_status status = cmgi_alloc(ctx, (cmg_size)room, 1, &made.temp);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, made.path);
+        return status;
+    }
+    if (kind == CMGI_OUTPUT_FILE && is_special(path)) {
+        (void)snprintf(made.temp, room, "%s", made.path);
+        made.file = fopen(made.temp, "wb");
+        good = made.file != NULL;
+    } else {
+        for (int attempt = 0; attempt < 100 && !good; ++attempt) {
+            (void)snprintf(made.temp, room, "%s.tmp-%ld-%d", made.path, (long)getpid(), attempt);
+            errno = EEXIST;
+            good = make_target(&made, kind);
+            if (!good && errno != EEXIST) {
+                break;
+            }
+        }
+    }
+    if (!good) {
+        (void)cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", made.temp, strerror(errno));
+        cmgi_free(ctx, made.path);
+        cmgi_free(ctx, made.temp);
+        return CMG_ERR_IO;
+    }
+    *output = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes)
+{
+    if (bytes > 0 && fwrite(data, 1, bytes, output->file) != bytes) {
+        return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(errno));
+    }
+    return CMG_OK;
+}
+
+/* Replaces an empty directory or a file of the final name. */
+static cmg_status rename_output(const cmgi_output *output)
+{
+    if (rename(output->temp, output->path) == 0) {
+        return CMG_OK;
+    }
+    const int reason = errno;
+    if (reason == ENOTEMPTY || reason == EEXIST) {
+        return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: the directory exists and is not empty",
+                         output->path);
+    }
+    return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(reason));
+}
+
+cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
+{
+    cmg_context *ctx = output->ctx;
+    if (ctx == NULL) {
+        return status;
+    }
+    struct stat facts;
+    const bool special = strcmp(output->temp, output->path) == 0;
+    if (output->file != NULL && fclose(output->file) != 0 && status == CMG_OK) {
+        status = cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(errno));
+    }
+    if (status == CMG_OK && !special) {
+        status = rename_output(output);
+    }
+    if (status != CMG_OK && !special && lstat(output->temp, &facts) == 0) {
+        if (S_ISDIR(facts.st_mode)) {
+            remove_directory(output->temp);
+        } else {
+            (void)unlink(output->temp);
+        }
+    }
+    cmgi_free(ctx, output->path);
+    cmgi_free(ctx, output->temp);
+    *output = (cmgi_output){0};
+    return status;
+}

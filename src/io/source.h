@@ -1,0 +1,51 @@
+/* Files as the readers and writers see them: opened and measured, read at an offset; written under
+ * another name and renamed when complete. */
+#pragma once
+#include "core/context.h"
+
+#include <stdio.h>
+
+typedef struct cmgi_file {
+    cmg_context *ctx;
+    const char *path; /* borrowed */
+    int fd;
+    cmg_size size; /* bytes */
+} cmgi_file;
+
+/* Opens a regular file; CMG_ERR_IO with the system's reason otherwise. */
+cmg_status cmgi_file_open(cmg_context *ctx, const char *path, cmgi_file *file);
+void cmgi_file_close(cmgi_file *file);
+/* Reads exactly `bytes` at `offset`, by several threads when it is much; a short file is
+ * CMG_ERR_FILE. */
+cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes, void *to);
+/* The same without a message, callable from any thread: false when it could not be read. */
+bool cmgi_read_at(int fd, cmg_size offset, size_t bytes, void *to);
+/* The whole file with a NUL after it, in memory of cmgi_alloc; *size does not count the NUL. */
+cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size);
+
+/*
+ * A failure inside `path`: broken arguments and shapes become CMG_ERR_FILE, and the message begins
+ * with the path. Other failures and CMG_OK pass through.
+ */
+cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status);
+
+/* A file or directory being written under a temporary name beside the final one. */
+typedef struct cmgi_output {
+    cmg_context *ctx;
+    char *path; /* final name */
+    char *temp; /* name in use until cmgi_output_finish */
+    FILE *file; /* NULL for directories and files that another library writes */
+} cmgi_output;
+
+typedef enum cmgi_output_kind {
+    CMGI_OUTPUT_FILE,     /* opened as output->file */
+    CMGI_OUTPUT_NAME,     /* only the name is chosen */
+    CMGI_OUTPUT_DIRECTORY /* made */
+} cmgi_output_kind;
+
+cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind kind,
+                            cmgi_output *output);
+/* Closes and, if status is CMG_OK, renames; otherwise removes. Returns the first failure. */
+cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status);
+/* Writes; CMG_ERR_IO with the system's reason. */
+cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes);
