@@ -8,6 +8,7 @@
  */
 #pragma once
 #include "core/context.h"
+#include "core/stop.h"
 
 typedef struct cmgi_backend {
     const char *name;
@@ -35,15 +36,35 @@ typedef struct cmgi_backend {
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *z, double *p);
     /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown) counts
-     * as a = 0 and leaves x and r as they are */
+     * as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs) */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, double *rr);
+                            const double *p, const double *q, double *x, double *r, double *rr,
+                            const int *running);
+    /* cmgi_stop_note(stop, *rz, *pq, *rr); rz and pq may be NULL: 1 */
+    cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
+                            const double *rr);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);
     /* y[map[k]] = x[k] for k < n, x in fp64, y in precision p: new values into a storage */
     cmg_status (*scatter)(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
                           const cmg_size *map, void *y);
+
+    /*
+     * Graphs: operations between begin and end are recorded instead of done, and launched together,
+     * any number of times. NULL where there are none. A graph with `loop` repeats itself while
+     * *again is nonzero behind the last operation; begin gives CMG_ERR_UNSUPPORTED where the driver
+     * cannot. end with graph = NULL drops what was recorded.
+     */
+    cmg_status (*graph_begin)(cmg_context *ctx, bool loop);
+    cmg_status (*graph_end)(cmg_context *ctx, const int *again, void **graph);
+    cmg_status (*graph_launch)(cmg_context *ctx, void *graph);
+    void (*graph_destroy)(cmg_context *ctx, void *graph);
+    /* Device clock: mark k = 0, 1, ... < `marks` of the last reserve, also inside a graph; elapsed
+     * waits. NULL where the host's clock will do. */
+    cmg_status (*mark_reserve)(cmg_context *ctx, int marks);
+    cmg_status (*mark)(cmg_context *ctx, int k);
+    cmg_status (*elapsed)(cmg_context *ctx, int from, int to, double *seconds);
 } cmgi_backend;
 
 /* Table of a backend, NULL when this build lacks it. */

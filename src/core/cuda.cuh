@@ -33,6 +33,10 @@ typedef struct cmgi_device {
     char *
         staging; /* pinned host memory for copies, STAGING_HALVES halves; NULL until it is needed */
     cudaEvent_t staged[2];
+    cudaGraph_t recording;             /* a loop's graph while its body is recorded, else NULL */
+    unsigned long long loop_condition; /* its cudaGraphConditionalHandle */
+    cudaEvent_t *marks;
+    int nmarks;
 } cmgi_device;
 
 static inline cmgi_device *cmgi_device_of(const cmg_context *ctx)
@@ -137,10 +141,23 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                const double *z, double *p);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *p, const double *q, double *x, double *r, double *rr);
+                               const double *p, const double *q, double *x, double *r, double *rr,
+                               const int *running);
+cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
+                               const double *pq, const double *rr);
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                              bool scatter, const void *x, void *y);
 cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
                              const cmg_size *map, void *y);
+
+/* Graphs and device times (graph_cuda.cu). */
+cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, bool loop);
+cmg_status cmgi_cuda_graph_end(cmg_context *ctx, const int *again, void **graph);
+cmg_status cmgi_cuda_graph_launch(cmg_context *ctx, void *graph);
+void cmgi_cuda_graph_destroy(cmg_context *ctx, void *graph);
+cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
+cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
+cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
+void cmgi_cuda_marks_free(cmg_context *ctx);
 /* cudaSuccess when this build holds code for the current device. */
 cudaError_t cmgi_cuda_probe(void);

@@ -216,6 +216,7 @@ static void close(cmg_context *ctx)
                 (void)cudaEventDestroy(d->staged[half]);
             }
         }
+        cmgi_cuda_marks_free(ctx);
         if (d->staging != NULL) {
             (void)cudaFreeHost(d->staging);
         }
@@ -321,6 +322,14 @@ static constexpr cmgi_backend make_table()
     table.cg_update = cmgi_cuda_cg_update;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
+    table.stop_note = cmgi_cuda_stop_note;
+    table.graph_begin = cmgi_cuda_graph_begin;
+    table.graph_end = cmgi_cuda_graph_end;
+    table.graph_launch = cmgi_cuda_graph_launch;
+    table.graph_destroy = cmgi_cuda_graph_destroy;
+    table.mark_reserve = cmgi_cuda_mark_reserve;
+    table.mark = cmgi_cuda_mark;
+    table.elapsed = cmgi_cuda_elapsed;
     return table;
 }
 

@@ -123,9 +123,13 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
 }
 
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, double *rr)
+                            const double *p, const double *q, double *x, double *r, double *rr,
+                            const int *running)
 {
-    const double alpha = *den > 0 ? *num / *den : 0;
+    if (!(*den > 0) || (running != NULL && *running == 0)) {
+        return dot(ctx, CMG_FP64, n, r, r, rr);
+    }
+    const double alpha = *num / *den;
     const cmg_size blocks = block_count(n);
     CMGI_TRY(reserve_partials(ctx, blocks));
     double *partials = ctx->partials;
@@ -142,6 +146,14 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, con
         partials[k] = sum;
     }
     *rr = sum_partials(partials, blocks);
+    return CMG_OK;
+}
+
+static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
+                            const double *rr)
+{
+    (void)ctx;
+    cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
     return CMG_OK;
 }
 
@@ -175,6 +187,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .dot = dot,
     .direction = direction,
     .cg_update = cg_update,
+    .stop_note = stop_note,
     .permute = permute,
     .scatter = scatter,
 };

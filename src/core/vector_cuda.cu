@@ -357,16 +357,24 @@ struct cg_update_op {
     const double *q;
     double *x;
     double *r;
+    const int *running;
     template <int W>
     __device__ double run(cmg_size i) const
     {
         const double d = *den;
-        const double alpha = d > 0 ? *num / d : 0;
+        pack<double, W> vr = load<W>(r + i);
+        double sum = 0;
+        if (!(d > 0) || (running != NULL && *running == 0)) {
+#pragma unroll
+            for (int k = 0; k < W; ++k) {
+                sum += vr.v[k] * vr.v[k];
+            }
+            return sum;
+        }
+        const double alpha = *num / d;
         const pack<double, W> vp = load<W>(p + i);
         const pack<double, W> vq = load<W>(q + i);
         pack<double, W> vx = load<W>(x + i);
-        pack<double, W> vr = load<W>(r + i);
-        double sum = 0;
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             vx.v[k] += alpha * vp.v[k];
@@ -392,10 +400,24 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
 }
 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *p, const double *q, double *x, double *r, double *rr)
+                               const double *p, const double *q, double *x, double *r, double *rr,
+                               const int *running)
 {
     const bool wide = aligned(p) && aligned(q) && aligned(x) && aligned(r);
-    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{num, den, p, q, x, r}, rr);
+    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{num, den, p, q, x, r, running}, rr);
+}
+
+__global__ void stop_kernel(cmgi_stop *stop, const double *rz, const double *pq, const double *rr)
+{
+    cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
+}
+
+cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
+                               const double *pq, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rz, pq, rr);
+    return CMGI_LAUNCHED(ctx);
 }
 
 cudaError_t cmgi_cuda_probe(void)

@@ -1,7 +1,7 @@
 /*
  * Preconditioned conjugate gradients.
  *
- *   q = A p;  a = (r,z) / (p,q);  x += a p;  r -= a q;  z = C r;  beta = (r,z)_new / (r,z);  p = z + beta p
+ *   z = C r;  beta = (r,z) / (r,z)_old;  p = z + beta p;  q = A p;  a = (r,z) / (p,q);  x += a p;  r -= a q
  *
  * The recursive residual can fall below the true one. When it meets the tolerance the true residual is
  * computed; if that is too large the iteration starts again from it. An iteration that has converged by
@@ -13,74 +13,50 @@
 
 #include <math.h>
 
-enum { RZ = 0, RZ_NEXT, PQ, RR }; /* positions in k->scalars */
+enum { RZ = 0, RZ_OLD, PQ, RR }; /* positions in k->scalars */
 
-/* z = C r, p = z, rz = (r,z) */
+/* p = 0 and a former (r,z) of 0, so that the first direction is p = z. */
 static cmg_status start(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
-    cmg_context *ctx = s->ctx;
-    CMGI_TRY(cmgi_krylov_precondition(k, k->work[0], k->work[1]));
-    CMGI_TRY(ctx->backend->convert(ctx, s->n, CMG_FP64, k->work[1], CMG_FP64, k->work[2]));
-    return ctx->backend->dot(ctx, CMG_FP64, s->n, k->work[0], k->work[1], k->scalars + RZ);
+    const cmgi_backend *backend = s->ctx->backend;
+    CMGI_TRY(backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
+    return backend->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + RZ_OLD);
 }
 
-/* New x and r; their norm. */
-static cmg_status advance(cmgi_krylov *k, double *x)
+/* One iteration: direction, new x and r, stopping test. */
+static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
+    const cmgi_backend *backend = ctx->backend;
     double *r = k->work[0];
+    double *z = k->work[1];
     double *p = k->work[2];
     double *q = k->work[3];
-    double *scalars = k->scalars;
+    double *rz = k->scalars + RZ;
+    double *old = k->scalars + RZ_OLD;
+    double *pq = k->scalars + PQ;
+    double *rr = k->scalars + RR;
+    (void)b;
+    CMGI_TRY(cmgi_krylov_precondition(k, r, z));
+    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, r, z, rz));
+    CMGI_TRY(backend->direction(ctx, s->n, rz, old, z, p));
+    CMGI_TRY(backend->convert(ctx, 1, CMG_FP64, rz, CMG_FP64, old));
     CMGI_TRY(s->apply(s->user, p, q));
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, p, q, scalars + PQ));
-    return ctx->backend->cg_update(ctx, s->n, scalars + RZ, scalars + PQ, p, q, x, r, scalars + RR);
-}
-
-/* New z and direction p. */
-static cmg_status redirect(cmgi_krylov *k)
-{
-    const cmgi_linear_system *s = &k->system;
-    cmg_context *ctx = s->ctx;
-    double *scalars = k->scalars;
-    CMGI_TRY(cmgi_krylov_precondition(k, k->work[0], k->work[1]));
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, k->work[0], k->work[1], scalars + RZ_NEXT));
-    CMGI_TRY(ctx->backend->direction(ctx, s->n, scalars + RZ_NEXT, scalars + RZ, k->work[1], k->work[2]));
-    return ctx->backend->convert(ctx, 1, CMG_FP64, scalars + RZ_NEXT, CMG_FP64, scalars + RZ);
-}
-
-/* Iterates until the recursive residual stops the iteration or the method breaks down. */
-static cmg_status iterate(cmgi_krylov *k, double *x)
-{
-    for (;;) {
-        double scalars[4];
-        CMGI_TRY(advance(k, x));
-        CMGI_TRY(cmgi_to_host(k->system.ctx, scalars, k->scalars, sizeof scalars));
-        if (scalars[RZ] < 0) {
-            k->outcome = CMG_INDEFINITE_PRECONDITIONER;
-            return CMG_OK;
-        }
-        if (scalars[PQ] <= 0) {
-            k->outcome = CMG_BREAKDOWN;
-            return CMG_OK;
-        }
-        ++k->iterations;
-        if (cmgi_krylov_stops(k, sqrt(scalars[RR]))) {
-            return CMG_OK;
-        }
-        CMGI_TRY(redirect(k));
-    }
+    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, p, q, pq));
+    CMGI_TRY(backend->cg_update(ctx, s->n, rz, pq, p, q, x, r, rr, &k->stop->running));
+    return backend->stop_note(ctx, k->stop, rz, pq, rr);
 }
 
 cmg_status cmgi_cg(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
+    const cmgi_iteration iteration = {.step = step, .freezes = true};
     double before = INFINITY;
     for (;;) {
         CMGI_TRY(start(k));
-        CMGI_TRY(iterate(k, x));
+        CMGI_TRY(cmgi_krylov_repeat(k, &iteration, b, x));
         if (!cmg_outcome_converged(k->outcome)) {
             return CMG_OK;
         }

@@ -19,6 +19,7 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, system->n, sizeof(double), &made->work[v]));
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made->stop, &made->stop));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)options->max_it + 1, sizeof(double), &made->history));
     *k = made;
     made = NULL;
@@ -36,7 +37,9 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
         cmgi_free_device(ctx, (*k)->work[v]);
     }
+    cmgi_krylov_forget(*k);
     cmgi_free_device(ctx, (*k)->scalars);
+    cmgi_free_device(ctx, (*k)->stop);
     cmgi_free(ctx, (*k)->history);
     cmgi_free(ctx, *k);
     *k = NULL;
@@ -66,24 +69,29 @@ double cmgi_krylov_tolerance(const cmgi_krylov *k)
     return fmax(k->rtol * k->rhs_norm, k->atol);
 }
 
+void cmgi_krylov_limits(const cmgi_krylov *k, cmgi_stop *stop)
+{
+    *stop = (cmgi_stop){.relative = k->rtol * k->rhs_norm,
+                        .absolute = k->atol,
+                        .diverged = k->dtol * k->rhs_norm,
+                        .most = k->max_it,
+                        .done = k->iterations,
+                        .base = k->iterations,
+                        .outcome = CMGI_STOP_NONE,
+                        .running = 1};
+}
+
 bool cmgi_krylov_stops(cmgi_krylov *k, double residual)
 {
+    cmgi_stop stop;
+    cmgi_krylov_limits(k, &stop);
     k->history[k->iterations] = residual;
     k->residual = residual;
-    if (!isfinite(residual)) {
-        k->outcome = CMG_NOT_A_NUMBER;
-    } else if (residual <= k->rtol * k->rhs_norm) {
-        k->outcome = CMG_CONVERGED_RTOL;
-    } else if (residual <= k->atol) {
-        k->outcome = CMG_CONVERGED_ATOL;
-    } else if (residual > k->dtol * k->rhs_norm && k->iterations > 0) {
-        k->outcome = CMG_DIVERGED;
-    } else if (k->iterations >= k->max_it) {
-        k->outcome = CMG_ITERATION_LIMIT;
-    } else {
-        return false;
+    const int outcome = cmgi_stop_outcome(&stop, residual, k->iterations);
+    if (outcome != CMGI_STOP_NONE) {
+        k->outcome = (cmg_outcome)outcome;
     }
-    return true;
+    return outcome != CMGI_STOP_NONE;
 }
 
 cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b, double *x)

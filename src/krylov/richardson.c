@@ -6,21 +6,21 @@
  */
 #include "krylov/krylov.h"
 
-#include <math.h>
-
-cmg_status cmgi_richardson(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
     double *r = k->work[0];
     double *z = k->work[1];
-    double norm = 0;
-    do {
-        CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, x));
-        CMGI_TRY(s->residual(s->user, b, x, r));
-        CMGI_TRY(cmgi_krylov_norm(k, r, &norm));
-        ++k->iterations;
-    } while (!cmgi_krylov_stops(k, norm));
-    return CMG_OK;
+    CMGI_TRY(cmgi_krylov_precondition(k, r, z));
+    CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, x));
+    CMGI_TRY(s->residual(s->user, b, x, r));
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, k->scalars));
+    return ctx->backend->stop_note(ctx, k->stop, NULL, NULL, k->scalars);
+}
+
+cmg_status cmgi_richardson(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_iteration iteration = {.step = step, .freezes = false};
+    return cmgi_krylov_repeat(k, &iteration, b, x);
 }

@@ -96,7 +96,8 @@ static cmg_status allocate_work(cmg_solver *s)
                                        .user = s,
                                        .apply = apply,
                                        .residual = residual,
-                                       .precondition = precondition};
+                                       .precondition = precondition,
+                                       .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
     if (s->level[0].perm != NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));
@@ -297,6 +298,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
                "refresh: the solver was created without matrix.keep_map");
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
+    cmgi_krylov_forget(s->krylov);
     CMGI_TRY(cmgi_solver_setup(s));
     CMGI_TRY(recompile(s));
     s->report.setup_seconds = cmgi_seconds() - begin;

@@ -8,12 +8,7 @@
  *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
  */
 #pragma once
-
-#ifdef __CUDACC__
-#define CMGI_INLINE __host__ __device__ __forceinline__ static
-#else
-#define CMGI_INLINE static inline
-#endif
+#include "core/inline.h"
 
 typedef enum cmgi_wb_kind {
     CMGI_WB_APPLY = 0,

@@ -73,7 +73,7 @@ static void cg_kernels_match_loops(void)
             CHECK_OK(cmgi_to_device(ctx, v[k], host[k], (size_t)n * sizeof(double)));
         }
         CHECK_OK(ctx->backend->cg_update(ctx, n, d_scalars, d_scalars + 1, v[0], v[1], v[2], v[3],
-                                         d_scalars + 2));
+                                         d_scalars + 2, NULL));
         CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, v[3], v[0]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
@@ -100,6 +100,50 @@ static void cg_kernels_match_loops(void)
         free(out);
         cmgi_free_device(ctx, d_scalars);
     }
+}
+
+/* A stopped iteration, and one whose p . q is not positive, leave x and r as they are. */
+static void cg_update_can_be_frozen(void)
+{
+    enum { N = 1000 };
+    const double scalars[3] = {0.75, 1.5, -1.0};
+    const int flags[2] = {0, 1};
+    double *d_scalars = NULL;
+    int *d_flags = NULL;
+    double *v[4];
+    double *host[4];
+    double out[N];
+    CHECK_OK(cmgi_alloc_device(ctx, 4, sizeof(double), &d_scalars));
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof(int), &d_flags));
+    CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
+    CHECK_OK(cmgi_to_device(ctx, d_flags, flags, sizeof flags));
+    for (int k = 0; k < 4; ++k) {
+        host[k] = random_array(N, (uint64_t)(20 + k));
+        host[k][3] = k < 2 ? INFINITY : host[k][3];
+        CHECK_OK(cmgi_alloc_device(ctx, N, sizeof(double), &v[k]));
+        CHECK_OK(cmgi_to_device(ctx, v[k], host[k], N * sizeof(double)));
+    }
+    double expected = 0;
+    for (int i = 0; i < N; ++i) {
+        expected += host[3][i] * host[3][i];
+    }
+    for (int c = 0; c < 2; ++c) { /* stopped; p . q < 0 */
+        double rr = -1;
+        CHECK_OK(ctx->backend->cg_update(ctx, N, d_scalars, d_scalars + 1 + c, v[0], v[1], v[2], v[3],
+                                         d_scalars + 3, d_flags + c));
+        CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 3, sizeof rr));
+        CHECK_NEAR(rr, expected, 1e-13 * expected);
+        for (int k = 2; k < 4; ++k) {
+            CHECK_OK(cmgi_to_host(ctx, out, v[k], sizeof out));
+            CHECK(memcmp(out, host[k], sizeof out) == 0);
+        }
+    }
+    for (int k = 0; k < 4; ++k) {
+        free(host[k]);
+        cmgi_free_device(ctx, v[k]);
+    }
+    cmgi_free_device(ctx, d_scalars);
+    cmgi_free_device(ctx, d_flags);
 }
 
 static void dot_is_repeatable_for_any_thread_count(void)
@@ -197,6 +241,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(axpby_and_dot_match_loops);
     RUN(cg_kernels_match_loops);
+    RUN(cg_update_can_be_frozen);
     RUN(dot_is_repeatable_for_any_thread_count);
     RUN(conversion_rounds_once);
     RUN(permute_gathers_and_scatters);

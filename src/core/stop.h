@@ -1,0 +1,65 @@
+/*
+ * The stopping test of an iteration as data in the backend's memory: the device can run many
+ * iterations and stop by itself, and both backends run the same lines. Residual norms are kept
+ * until the host collects them; an iteration that fills their array pauses.
+ */
+#pragma once
+#include "cmg.h"
+#include "core/inline.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { CMGI_STOP_HISTORY = 256, CMGI_STOP_NONE = -1, CMGI_STOP_PAUSED = -2 };
+
+typedef struct cmgi_stop {
+    double relative; /* converged at a residual norm of at most this, rtol ||b|| */
+    double absolute; /* or this, atol */
+    double diverged; /* given up over this, dtol ||b|| */
+    int most;        /* iterations, all in all */
+    int done;        /* iterations taken */
+    int base;        /* iterations whose norms the host has */
+    int outcome;     /* a cmg_outcome, CMGI_STOP_NONE while it runs, or CMGI_STOP_PAUSED */
+    int running;     /* 0: nothing changes x any more */
+    double history[CMGI_STOP_HISTORY]; /* norms after iterations base + 1, base + 2, ... */
+} cmgi_stop;
+
+/* Outcome that a residual norm means after `done` iterations, or CMGI_STOP_NONE. */
+CMGI_INLINE int cmgi_stop_outcome(const cmgi_stop *s, double norm, int done)
+{
+    if (!(norm <= DBL_MAX)) {
+        return CMG_NOT_A_NUMBER;
+    }
+    if (norm <= s->relative) {
+        return CMG_CONVERGED_RTOL;
+    }
+    if (norm <= s->absolute) {
+        return CMG_CONVERGED_ATOL;
+    }
+    if (norm > s->diverged && done > 0) {
+        return CMG_DIVERGED;
+    }
+    return done >= s->most ? (int)CMG_ITERATION_LIMIT : (int)CMGI_STOP_NONE;
+}
+
+/* Notes one iteration: (r, z) and (p, A p) are positive in CG unless it breaks down, rr = r . r. */
+CMGI_INLINE void cmgi_stop_note(cmgi_stop *s, double rz, double pq, double rr)
+{
+    if (!s->running) {
+        return;
+    }
+    if (rz < 0) {
+        s->outcome = CMG_INDEFINITE_PRECONDITIONER;
+    } else if (pq <= 0) {
+        s->outcome = CMG_BREAKDOWN;
+    } else {
+        const double norm = sqrt(rr);
+        s->history[s->done - s->base] = norm;
+        ++s->done;
+        s->outcome = cmgi_stop_outcome(s, norm, s->done);
+        if (s->outcome == CMGI_STOP_NONE && s->done - s->base == CMGI_STOP_HISTORY) {
+            s->outcome = CMGI_STOP_PAUSED;
+        }
+    }
+    s->running = s->outcome == CMGI_STOP_NONE;
+}

@@ -1,0 +1,213 @@
+/*
+ * The ways of repeating an iteration (on the host, in blocks of graphs, in one graph that loops)
+ * give the same iterates; the stopping test as data; pauses when its array of norms is full.
+ */
+#include "core/vector.h"
+#include "krylov/krylov.h"
+#include "spmv/matrix.h"
+#include "test.h"
+
+/* -u'' with a shift on n points: entries -1, 2 + shift, -1. */
+static cmg_matrix *laplacian(cmg_size n, double shift)
+{
+    cmgi_csr A = {0};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = k;
+        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
+            A.indices[k] = (cmg_index)j;
+            A.values[k++] = i == j ? 2 + shift : -1;
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
+    cmgi_csr_free(ctx, &A);
+    return M;
+}
+
+static cmg_status apply(void *user, const double *x, double *y)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(user, &w, x);
+}
+
+static cmg_status residual(void *user, const double *b, const double *x, double *r)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
+    return cmgi_matrix_spmv(user, &w, x);
+}
+
+/* z = r / 4: Richardson with it converges while the eigenvalues stay below 8 */
+static cmg_status quarter(void *user, const double *r, double *z)
+{
+    const cmg_matrix *A = user;
+    return A->ctx->backend->axpby(A->ctx, CMG_FP64, A->rows, 0.25, r, 0.0, z);
+}
+
+typedef struct run {
+    cmg_outcome outcome;
+    int iterations;
+    double residual;
+    double *history;
+    double *x;
+} run;
+
+static run solve(cmg_matrix *A, cmg_krylov method, cmgi_repeat_mode mode, double rtol, int max_it)
+{
+    const cmg_size n = A->rows;
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = n,
+                                       .user = A,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = method == CMG_KRYLOV_CG ? NULL : quarter,
+                                       .recordable = true};
+    cmg_solver_options options;
+    cmg_solver_options_default(&options);
+    options.rtol = rtol;
+    options.max_it = max_it;
+    cmgi_krylov *k = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    run result = {.history = calloc((size_t)max_it + 1, sizeof(double)),
+                  .x = calloc((size_t)n, sizeof(double))};
+    CHECK_OK(cmgi_krylov_create(&system, &options, &k));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_fill(b, 1.0));
+    k->mode = mode;
+    CHECK_OK(cmgi_krylov_solve(k, method, b->data, x->data));
+    result.outcome = k->outcome;
+    result.iterations = k->iterations;
+    result.residual = k->residual;
+    memcpy(result.history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    CHECK_OK(cmg_vector_get(x, result.x));
+    /* a second solve from zero uses what was recorded */
+    CHECK_OK(cmg_vector_fill(x, 0.0));
+    CHECK_OK(cmgi_krylov_solve(k, method, b->data, x->data));
+    CHECK(k->iterations == result.iterations && k->residual == result.residual);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmgi_krylov_destroy(&k);
+    return result;
+}
+
+static void compare_modes(cmg_matrix *A, cmg_krylov method, double rtol, int max_it,
+                          cmg_outcome expected)
+{
+    const run host = solve(A, method, CMGI_REPEAT_HOST, rtol, max_it);
+    CHECK(host.outcome == expected);
+    CHECK(host.iterations > 0 && host.iterations <= max_it);
+    for (int m = CMGI_REPEAT_LOOP; m < CMGI_REPEAT_HOST; ++m) {
+        const run other = solve(A, method, (cmgi_repeat_mode)m, rtol, max_it);
+        CHECK(other.outcome == host.outcome);
+        CHECK(other.iterations == host.iterations);
+        CHECK(other.residual == host.residual);
+        CHECK(memcmp(other.history, host.history, ((size_t)host.iterations + 1) * sizeof(double)) ==
+              0);
+        CHECK(memcmp(other.x, host.x, (size_t)A->rows * sizeof(double)) == 0);
+        free(other.history);
+        free(other.x);
+    }
+    free(host.history);
+    free(host.x);
+}
+
+static void every_way_gives_the_same_iterates(void)
+{
+    cmg_matrix *A = laplacian(5000, 0.05);
+    compare_modes(A, CMG_KRYLOV_CG, 1e-8, 200, CMG_CONVERGED_RTOL);
+    compare_modes(A, CMG_KRYLOV_CG, 1e-8, 7, CMG_ITERATION_LIMIT);
+    cmg_matrix_destroy(&A);
+    A = laplacian(3000, 1.0);
+    compare_modes(A, CMG_KRYLOV_NONE, 1e-6, 200, CMG_CONVERGED_RTOL);
+    compare_modes(A, CMG_KRYLOV_NONE, 1e-6, 5, CMG_ITERATION_LIMIT);
+    cmg_matrix_destroy(&A);
+}
+
+/* CG on n points of the Laplacian needs about n / 2 iterations from b = 1: more than one array of
+ * norms. */
+static void long_iterations_pause_and_go_on(void)
+{
+    cmg_matrix *A = laplacian(4 * CMGI_STOP_HISTORY, 0.0);
+    const run one = solve(A, CMG_KRYLOV_CG, CMGI_REPEAT_LOOP, 1e-10, 3000);
+    CHECK(one.outcome == CMG_CONVERGED_RTOL);
+    CHECK(one.iterations > CMGI_STOP_HISTORY + 1);
+    CHECK(one.iterations <= 3 * CMGI_STOP_HISTORY);
+    for (int k = 1; k < one.iterations; ++k) {
+        CHECK(one.history[k] > 0);
+    }
+    free(one.history);
+    free(one.x);
+    compare_modes(A, CMG_KRYLOV_CG, 1e-10, 3000, CMG_CONVERGED_RTOL);
+    cmg_matrix_destroy(&A);
+}
+
+static void indefinite_matrices_break_down(void)
+{
+    cmg_matrix *A = laplacian(100, -3.0); /* diagonal -1: p^T A p < 0 for p = 1 */
+    const run host = solve(A, CMG_KRYLOV_CG, CMGI_REPEAT_HOST, 1e-8, 50);
+    const run loop = solve(A, CMG_KRYLOV_CG, CMGI_REPEAT_LOOP, 1e-8, 50);
+    const run blocks = solve(A, CMG_KRYLOV_CG, CMGI_REPEAT_BLOCKS, 1e-8, 50);
+    CHECK(host.outcome == CMG_BREAKDOWN && host.iterations == 0);
+    CHECK(loop.outcome == CMG_BREAKDOWN && loop.iterations == 0);
+    CHECK(blocks.outcome == CMG_BREAKDOWN && blocks.iterations == 0);
+    for (int i = 0; i < 100; ++i) {
+        CHECK(host.x[i] == 0 && loop.x[i] == 0 && blocks.x[i] == 0);
+    }
+    free(host.history);
+    free(host.x);
+    free(loop.history);
+    free(loop.x);
+    free(blocks.history);
+    free(blocks.x);
+    cmg_matrix_destroy(&A);
+}
+
+static int noted(cmgi_stop s, double rz, double pq, double rr)
+{
+    cmgi_stop_note(&s, rz, pq, rr);
+    return s.outcome;
+}
+
+static void the_test_knows_every_outcome(void)
+{
+    const cmgi_stop s = {.relative = 1e-3,
+                         .absolute = 1e-2,
+                         .diverged = 1e3,
+                         .most = 9,
+                         .done = 4,
+                         .outcome = CMGI_STOP_NONE,
+                         .running = 1};
+    CHECK(noted(s, 1, 1, 1) == CMGI_STOP_NONE);
+    CHECK(noted(s, -1, 1, 1) == CMG_INDEFINITE_PRECONDITIONER);
+    CHECK(noted(s, 1, 0, 1) == CMG_BREAKDOWN);
+    CHECK(noted(s, 1, 1, NAN) == CMG_NOT_A_NUMBER);
+    CHECK(noted(s, 1, 1, INFINITY) == CMG_NOT_A_NUMBER);
+    CHECK(noted(s, 1, 1, 1e-6) == CMG_CONVERGED_RTOL);
+    CHECK(noted(s, 1, 1, 5e-5) == CMG_CONVERGED_ATOL);
+    CHECK(noted(s, 1, 1, 1e7) == CMG_DIVERGED);
+    cmgi_stop last = s;
+    last.done = 8;
+    CHECK(noted(last, 1, 1, 1) == CMG_ITERATION_LIMIT);
+    cmgi_stop full = s;
+    full.most = 1000;
+    full.done = CMGI_STOP_HISTORY - 1;
+    CHECK(noted(full, 1, 1, 1) == CMGI_STOP_PAUSED);
+    cmgi_stop over = s;
+    over.running = 0;
+    cmgi_stop_note(&over, -1, 1, 1);
+    CHECK(over.done == 4 && over.outcome == CMGI_STOP_NONE);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(the_test_knows_every_outcome);
+    RUN(every_way_gives_the_same_iterates);
+    RUN(long_iterations_pause_and_go_on);
+    RUN(indefinite_matrices_break_down);
+    return TEST_END();
+}
