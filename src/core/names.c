@@ -62,6 +62,66 @@ static const name_row outcomes[] = {
     {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
      "r^T M r < 0: the cycle is not positive definite"},
 };
+static const name_row elements[] = {
+    {CMG_ELEMENT_Q1, "q1", "multilinear on quadrilaterals, hexahedra"},
+    {CMG_ELEMENT_Q2, "q2", "multiquadratic on quadrilaterals, hexahedra"},
+    {CMG_ELEMENT_P1, "p1", "linear on triangles, tetrahedra"},
+    {CMG_ELEMENT_P2, "p2", "quadratic on triangles, tetrahedra"},
+};
+static const name_row shapes[] = {
+    {CMG_SHAPE_AUTO, "auto", "square or cube"},
+    {CMG_SHAPE_SQUARE, "square", "unit square"},
+    {CMG_SHAPE_CUBE, "cube", "unit cube"},
+    {CMG_SHAPE_LSHAPE, "lshape", "L-shape"},
+    {CMG_SHAPE_HOLES, "holes", "plate with holes"},
+    {CMG_SHAPE_BEAM, "beam", "cantilever beam"},
+    {CMG_SHAPE_ANNULUS, "annulus", "ring"},
+    {CMG_SHAPE_FICHERA, "fichera", "cube without a corner octant"},
+};
+static const name_row problems[] = {
+    {CMG_PROBLEM_POISSON, "poisson", "-div(k grad u) = f"},
+    {CMG_PROBLEM_HEAT, "heat", "a time step of heat conduction: mass + dt stiffness"},
+    {CMG_PROBLEM_ELASTICITY, "elasticity", "linear elasticity, plane stress in 2D"},
+    {CMG_PROBLEM_CONVECTION, "convection", "reaction, convection and diffusion, unsymmetric"},
+};
+static const name_row coefficients[] = {
+    {CMG_COEFFICIENT_CONSTANT, "constant", "1"},
+    {CMG_COEFFICIENT_SMOOTH, "smooth", "between 1/e and e"},
+    {CMG_COEFFICIENT_JUMP, "jump", "contrast in the middle, 1 outside"},
+    {CMG_COEFFICIENT_CHECKERBOARD, "checkerboard", "1 and contrast on 4 fields a side"},
+    {CMG_COEFFICIENT_RANDOM, "random", "1 to contrast on 16 fields a side"},
+    {CMG_COEFFICIENT_ANISOTROPIC, "anisotropic", "contrast along x, rotated by the angle"},
+};
+static const name_row loads[] = {
+    {CMG_LOAD_SOURCE, "source", "f = 1"},
+    {CMG_LOAD_SINE, "sine", "u = product of sines, zero on the unit square's boundary"},
+    {CMG_LOAD_EXPONENTIAL, "exponential", "u = exp(x) cos(y) (1 + z/2)"},
+    {CMG_LOAD_POLYNOMIAL, "polynomial", "u = a polynomial that the space contains"},
+};
+static const name_row boundaries[] = {
+    {CMG_BOUNDARY_ELIMINATE, "eliminate", "Dirichlet unknowns taken out"},
+    {CMG_BOUNDARY_IDENTITY, "identity", "identity rows, columns taken out"},
+    {CMG_BOUNDARY_IDENTITY_KEEP, "identity-keep", "identity rows, columns kept"},
+    {CMG_BOUNDARY_NEUMANN, "neumann", "natural conditions everywhere"},
+};
+static const name_row coarsenings[] = {
+    {CMG_COARSENING_REDISCRETISED, "rediscretised", "assembled on the coarse mesh"},
+    {CMG_COARSENING_GALERKIN, "galerkin", "P^T A P"},
+};
+static const name_row assemblies[] = {
+    {CMG_ASSEMBLY_ROWS, "rows", "every row gathers from its cells"},
+    {CMG_ASSEMBLY_SPMV, "spmv", "a sparse product with the element entries"},
+};
+static const name_row numberings[] = {
+    {CMG_NUMBERING_GENERATED, "generated", "as the mesh comes"},
+    {CMG_NUMBERING_LEXICOGRAPHIC, "lexicographic", "by z, y, x"},
+    {CMG_NUMBERING_CUTHILL_MCKEE, "cm", "Cuthill-McKee"},
+    {CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, "rcm", "reverse Cuthill-McKee"},
+    {CMG_NUMBERING_HIERARCHICAL, "hierarchical", "coarse nodes first"},
+    {CMG_NUMBERING_CELLS, "cells", "by coarse cell, lexicographic inside"},
+    {CMG_NUMBERING_RANDOM, "random", "shuffled"},
+    {CMG_NUMBERING_METIS, "metis", "nested dissection by METIS"},
+};
 
 static const name_row files[] = {
     {CMG_FILE_AUTO, "auto", "by content when read, by name when written"},
@@ -82,9 +142,24 @@ typedef struct name_table {
         kind, rows, (int)(sizeof rows / sizeof rows[0])                                            \
     }
 static const name_table tables[] = {
-    TABLE("backend", backends), TABLE("precision", precisions), TABLE("format", formats),
-    TABLE("cycle", cycles),     TABLE("krylov", krylovs),       TABLE("dirichlet", dirichlets),
-    TABLE("coarse", coarses),   TABLE("outcome", outcomes),     TABLE("file", files),
+    TABLE("backend", backends),
+    TABLE("precision", precisions),
+    TABLE("format", formats),
+    TABLE("cycle", cycles),
+    TABLE("krylov", krylovs),
+    TABLE("dirichlet", dirichlets),
+    TABLE("coarse", coarses),
+    TABLE("outcome", outcomes),
+    TABLE("file", files),
+    TABLE("element", elements),
+    TABLE("shape", shapes),
+    TABLE("problem", problems),
+    TABLE("coefficient", coefficients),
+    TABLE("load", loads),
+    TABLE("boundary", boundaries),
+    TABLE("coarsening", coarsenings),
+    TABLE("assembly", assemblies),
+    TABLE("numbering", numberings),
 };
 
 static const name_table *find_table(const char *kind)

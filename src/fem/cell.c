@@ -1,0 +1,296 @@
+/* Cell matrices and loads: K_ab = int (k grad phi_b) . grad phi_a + (v . grad phi_b + c phi_b)
+ * phi_a. */
+#include "fem/cell.h"
+#include "core/memory.h"
+#include "fem/quadrature.h"
+
+#include <string.h>
+
+cmg_status cmgi_cell_form_create(cmg_context *ctx, const cmgi_problem *problem, cmgi_basis basis,
+                                 int axis_points, cmgi_cell_form *form)
+{
+    const int dim = basis.dim;
+    const cmgi_basis geometry = {basis.simplex, 1, dim};
+    cmgi_cell_form made = {.problem = problem,
+                           .basis = basis,
+                           .nodes = cmgi_basis_nodes(basis),
+                           .corners = cmgi_basis_nodes(geometry),
+                           .points = cmgi_quadrature_points(dim, axis_points)};
+    made.rows = made.nodes * problem->components;
+    const cmg_size n = made.points;
+    double *position = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * dim, sizeof *position, &position));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof(double), &made.weight));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.nodes, sizeof(double), &made.N));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.nodes * dim, sizeof(double), &made.dN));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.corners, sizeof(double), &made.G));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.corners * dim, sizeof(double), &made.dG));
+    cmgi_quadrature(basis.simplex, dim, axis_points, position, made.weight);
+    for (int q = 0; q < made.points; ++q) {
+        const double *xi = position + q * dim;
+        cmgi_basis_eval(basis, xi, made.N + q * made.nodes, made.dN + q * made.nodes * dim);
+        cmgi_basis_eval(geometry, xi, made.G + q * made.corners, made.dG + q * made.corners * dim);
+    }
+    *form = made;
+    made = (cmgi_cell_form){0};
+done:
+    cmgi_cell_form_free(ctx, &made);
+    cmgi_free(ctx, position);
+    return status;
+}
+
+void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form)
+{
+    cmgi_free(ctx, form->weight);
+    cmgi_free(ctx, form->N);
+    cmgi_free(ctx, form->dN);
+    cmgi_free(ctx, form->G);
+    cmgi_free(ctx, form->dG);
+    *form = (cmgi_cell_form){0};
+}
+
+/* The map of the cell at one quadrature point. */
+typedef struct cell_point {
+    double x[3]; /* position */
+    double w;    /* quadrature weight times determinant */
+    double determinant;
+    double g[3][CMGI_MAX_NODES]; /* gradients of the basis, one array an axis */
+    const double *N;             /* values of the basis */
+} cell_point;
+
+/* Inverse of the dim x dim matrix J with J[d][e] = dx_d / dxi_e; returns the determinant. */
+static double invert_jacobian(int dim, double J[3][3], double inverse[3][3])
+{
+    if (dim == 2) {
+        const double det = J[0][0] * J[1][1] - J[0][1] * J[1][0];
+        inverse[0][0] = J[1][1] / det;
+        inverse[0][1] = -J[0][1] / det;
+        inverse[1][0] = -J[1][0] / det;
+        inverse[1][1] = J[0][0] / det;
+        return det;
+    }
+    for (int i = 0; i < 3; ++i) {
+        const int a = (i + 1) % 3;
+        const int b = (i + 2) % 3;
+        for (int j = 0; j < 3; ++j) {
+            const int c = (j + 1) % 3;
+            const int d = (j + 2) % 3;
+            inverse[j][i] = J[a][c] * J[b][d] - J[a][d] * J[b][c];
+        }
+    }
+    const double det = J[0][0] * inverse[0][0] + J[0][1] * inverse[1][0] + J[0][2] * inverse[2][0];
+    for (int i = 0; i < 9; ++i) {
+        inverse[i / 3][i % 3] /= det;
+    }
+    return det;
+}
+
+static void map_point(const cmgi_cell_form *form, const double *corners, int q, cell_point *point)
+{
+    const int dim = form->basis.dim;
+    const double *G = form->G + q * form->corners;
+    const double *dG = form->dG + q * form->corners * dim;
+    const double *dN = form->dN + q * form->nodes * dim;
+    double J[3][3] = {{0}};
+    double inverse[3][3] = {{0}};
+    memset(point->x, 0, sizeof point->x);
+    for (int c = 0; c < form->corners; ++c) {
+        for (int d = 0; d < dim; ++d) {
+            point->x[d] += G[c] * corners[c * dim + d];
+            for (int e = 0; e < dim; ++e) {
+                J[d][e] += corners[c * dim + d] * dG[c * dim + e];
+            }
+        }
+    }
+    point->determinant = invert_jacobian(dim, J, inverse);
+    point->w = form->weight[q] * point->determinant;
+    point->N = form->N + q * form->nodes;
+    for (int d = 0; d < dim; ++d) {
+        for (int a = 0; a < form->nodes; ++a) {
+            double sum = 0;
+            for (int e = 0; e < dim; ++e) {
+                sum += inverse[e][d] * dN[a * dim + e];
+            }
+            point->g[d][a] = sum;
+        }
+    }
+}
+
+/* K += w (flux_b . grad phi_a + transport_b phi_a) */
+static void add_scalar(const cmgi_cell_form *form, const cell_point *point, const double *k,
+                       double *K)
+{
+    const cmgi_problem *p = form->problem;
+    const int dim = p->dim;
+    const int n = form->nodes;
+    double flux[3][CMGI_MAX_NODES] = {{0}};
+    double transport[CMGI_MAX_NODES] = {0};
+    for (int b = 0; b < n; ++b) {
+        transport[b] = p->reaction * point->N[b];
+        for (int d = 0; d < dim; ++d) {
+            double sum = 0;
+            for (int e = 0; e < dim; ++e) {
+                sum += k[d * dim + e] * point->g[e][b];
+            }
+            flux[d][b] = point->w * sum;
+            transport[b] += p->velocity[d] * point->g[d][b];
+        }
+        transport[b] *= point->w;
+    }
+    for (int a = 0; a < n; ++a) {
+        double *row = K + a * n;
+        const double N = point->N[a];
+        const double gx = point->g[0][a];
+        const double gy = point->g[1][a];
+        if (dim == 2) {
+            for (int b = 0; b < n; ++b) {
+                row[b] += gx * flux[0][b] + gy * flux[1][b] + N * transport[b];
+            }
+            continue;
+        }
+        const double gz = point->g[2][a];
+        for (int b = 0; b < n; ++b) {
+            row[b] += gx * flux[0][b] + gy * flux[1][b] + gz * flux[2][b] + N * transport[b];
+        }
+    }
+}
+
+/* K_(a,i)(b,j) += w k (lambda d_i a d_j b + mu (d_j a d_i b + delta_ij grad a . grad b)) */
+static void add_elastic(const cmgi_cell_form *form, const cell_point *point, double k, double *K)
+{
+    const cmgi_problem *p = form->problem;
+    const int dim = p->dim;
+    const double lambda = point->w * k * p->lambda;
+    const double mu = point->w * k * p->mu;
+    for (int a = 0; a < form->nodes; ++a) {
+        for (int b = 0; b < form->nodes; ++b) {
+            double dot = 0;
+            for (int d = 0; d < dim; ++d) {
+                dot += point->g[d][a] * point->g[d][b];
+            }
+            for (int ij = 0; ij < dim * dim; ++ij) {
+                const int i = ij / dim;
+                const int j = ij % dim;
+                double *entry = K + (a * dim + i) * form->rows + b * dim + j;
+                *entry += lambda * point->g[i][a] * point->g[j][b] +
+                          mu * (point->g[j][a] * point->g[i][b] + (i == j ? dot : 0));
+            }
+        }
+    }
+}
+
+/* Stress (components x dim) that the exact gradient du causes, k included: k grad u or sigma(u). */
+static void exact_flux(const cmgi_problem *p, const double *k, const double *du, double *flux)
+{
+    const int dim = p->dim;
+    double divergence = 0;
+    for (int d = 0; d < dim && p->elastic; ++d) {
+        divergence += du[d * dim + d];
+    }
+    for (int c = 0; c < p->components; ++c) {
+        for (int d = 0; d < dim; ++d) {
+            double sum = 0;
+            if (p->elastic) {
+                sum = k[0] * ((c == d ? p->lambda * divergence : 0) +
+                              p->mu * (du[c * dim + d] + du[d * dim + c]));
+            } else {
+                for (int e = 0; e < dim; ++e) {
+                    sum += k[d * dim + e] * du[e];
+                }
+            }
+            flux[c * dim + d] = sum;
+        }
+    }
+}
+
+/* F_a += w (f phi_a), or w (flux(u) . grad phi_a + (v . grad u + c u) phi_a) for a known u */
+static void add_load(const cmgi_cell_form *form, const cell_point *point, const double *k,
+                     double *F)
+{
+    const cmgi_problem *p = form->problem;
+    const int dim = p->dim;
+    double f[3] = {0};
+    double flux[9] = {0};
+    if (cmgi_problem_solved(p)) {
+        double u[3];
+        double du[9];
+        cmgi_problem_exact(p, point->x, u, du);
+        exact_flux(p, k, du, flux);
+        if (!p->elastic) {
+            f[0] = p->reaction * u[0];
+            for (int d = 0; d < dim; ++d) {
+                f[0] += p->velocity[d] * du[d];
+            }
+        }
+    } else {
+        cmgi_problem_source(p, point->x, f);
+    }
+    for (int a = 0; a < form->nodes; ++a) {
+        for (int c = 0; c < p->components; ++c) {
+            double sum = f[c] * point->N[a];
+            for (int d = 0; d < dim; ++d) {
+                sum += flux[c * dim + d] * point->g[d][a];
+            }
+            F[a * p->components + c] += point->w * sum;
+        }
+    }
+}
+
+double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, double *K, double *F)
+{
+    const cmgi_problem *p = form->problem;
+    double least = 0;
+    if (K != NULL) {
+        memset(K, 0, (size_t)(form->rows * form->rows) * sizeof *K);
+    }
+    if (F != NULL) {
+        memset(F, 0, (size_t)form->rows * sizeof *F);
+    }
+    for (int q = 0; q < form->points; ++q) {
+        cell_point point;
+        double k[9];
+        map_point(form, corners, q, &point);
+        cmgi_problem_coefficient(p, point.x, k);
+        least = q == 0 || point.determinant < least ? point.determinant : least;
+        if (K != NULL && p->elastic) {
+            add_elastic(form, &point, k[0], K);
+        } else if (K != NULL) {
+            add_scalar(form, &point, k, K);
+        }
+        if (F != NULL) {
+            add_load(form, &point, k, F);
+        }
+    }
+    return least;
+}
+
+void cmgi_cell_error(const cmgi_cell_form *form, const double *corners, const double *u,
+                     double error[2])
+{
+    const cmgi_problem *p = form->problem;
+    error[0] = 0;
+    error[1] = 0;
+    for (int q = 0; q < form->points; ++q) {
+        cell_point point;
+        double value[3];
+        double slope[9];
+        map_point(form, corners, q, &point);
+        cmgi_problem_exact(p, point.x, value, slope);
+        for (int a = 0; a < form->nodes; ++a) {
+            for (int c = 0; c < p->components; ++c) {
+                const double coefficient = u[a * p->components + c];
+                value[c] -= coefficient * point.N[a];
+                for (int d = 0; d < p->dim; ++d) {
+                    slope[c * p->dim + d] -= coefficient * point.g[d][a];
+                }
+            }
+        }
+        for (int c = 0; c < p->components; ++c) {
+            error[0] += point.w * value[c] * value[c];
+            for (int d = 0; d < p->dim; ++d) {
+                error[1] += point.w * slope[c * p->dim + d] * slope[c * p->dim + d];
+            }
+        }
+    }
+}

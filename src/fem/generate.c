@@ -1,0 +1,147 @@
+/* A hierarchy from options: levels, attributes, numbering. */
+#include "fem/generate.h"
+#include "mg/hierarchy.h"
+#include "transfer/galerkin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *level_size,
+                       cmg_generate_size *size)
+{
+    const cmg_size nodes = level_size->rows / size->block_size;
+    const size_t matrix = (size_t)level_size->nnz * 12 + (size_t)(level_size->rows + 1) * 8;
+    const size_t transfer = (size_t)level_size->p_nnz * 12 + (size_t)(level_size->rows + 1) * 8;
+    size_t bytes = matrix + (level + 1 < plan->levels ? transfer : 0);
+    bytes += plan->options.coords ? (size_t)(nodes * size->dim) * 8 : 0;
+    if (level == 0) {
+        size->rows = level_size->rows;
+        size->nnz = level_size->nnz;
+        bytes += (size_t)level_size->rows * 8 * (plan->options.load == CMG_LOAD_SOURCE ? 1 : 2);
+        /* the copy of A while it is renumbered, or A P and P^T */
+        size->peak = plan->options.numbering != CMG_NUMBERING_GENERATED ? matrix : 0;
+        if (plan->options.coarsening == CMG_COARSENING_GALERKIN && level + 1 < plan->levels &&
+            matrix + transfer > size->peak) {
+            size->peak = matrix + transfer;
+        }
+    }
+    size->bytes += bytes;
+    size->peak += bytes;
+}
+
+cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
+                                 cmg_generate_size *size)
+{
+    CMGI_CHECK(ctx, ctx != NULL && options != NULL && size != NULL, CMG_ERR_ARG,
+               "an argument is NULL");
+    cmgi_plan plan;
+    CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
+    cmg_generate_size made = {
+        .levels = plan.levels,
+        .dim = plan.options.dim,
+        .block_size = plan.options.problem == CMG_PROBLEM_ELASTICITY ? plan.options.dim : 1};
+    CMGI_CHECK(ctx, plan.grid, CMG_ERR_UNSUPPORTED,
+               "only squares and cubes of q1 and q2 can be generated");
+    CMGI_TRY(cmgi_estimate_grid(ctx, &plan, &made));
+    made.file_size = made.bytes;
+    *size = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
+                                  int level)
+{
+    cmg_csr A;
+    cmg_csr P;
+    cmgi_csr Ac = {0};
+    CMGI_TRY(cmg_hierarchy_get_csr(h, level - 1, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, level - 1, CMG_ROLE_P, NULL, 0, &P));
+    const bool identity = plan->options.boundary != CMG_BOUNDARY_ELIMINATE;
+    CMGI_TRY(cmgi_galerkin(ctx, NULL, &A, &P, identity, &Ac));
+    const cmg_status status = cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &Ac);
+    cmgi_csr_free(ctx, &Ac);
+    return status;
+}
+
+static cmg_status set_number(cmg_hierarchy *h, const char *key, double value)
+{
+    char text[40];
+    (void)snprintf(text, sizeof text, "%.17g", value);
+    return cmg_hierarchy_set_attribute(h, key, text);
+}
+
+/* Numbers that differ from the default. */
+static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy *h)
+{
+    cmg_generate_options standard;
+    cmg_generate_options_default(&standard);
+    const struct {
+        const char *key;
+        double value;
+        double standard;
+    } rows[] = {{"cells", (double)o->cells, -1},
+                {"distort", o->distort, standard.distort},
+                {"aspect", o->aspect, standard.aspect},
+                {"contrast", o->contrast, standard.contrast},
+                {"angle", o->angle, standard.angle},
+                {"time_step", o->time_step, standard.time_step},
+                {"young", o->young, standard.young},
+                {"poisson_ratio", o->poisson_ratio, standard.poisson_ratio},
+                {"velocity", o->velocity, standard.velocity},
+                {"reaction", o->reaction, standard.reaction},
+                {"seed", (double)o->seed, (double)standard.seed}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        if (rows[i].value < rows[i].standard || rows[i].value > rows[i].standard) {
+            CMGI_TRY(set_number(h, rows[i].key, rows[i].value));
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status describe(const cmgi_plan *plan, cmg_hierarchy *h)
+{
+    static const char *const element[] = {"Q1", "Q2", "P1", "P2"};
+    const cmg_generate_options *o = &plan->options;
+    const bool elastic = o->problem == CMG_PROBLEM_ELASTICITY;
+    const bool symmetric =
+        o->problem != CMG_PROBLEM_CONVECTION && o->boundary != CMG_BOUNDARY_IDENTITY_KEEP;
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "generator", "CascadeMG"));
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "element", element[o->element]));
+    CMGI_TRY(set_number(h, "dim", o->dim));
+    CMGI_TRY(set_number(h, "block_size", elastic ? o->dim : 1));
+    CMGI_TRY(set_number(h, "symmetric", symmetric));
+    const struct {
+        const char *key;
+        int value;
+    } names[] = {{"problem", (int)o->problem},       {"coefficient", (int)o->coefficient},
+                 {"boundary", (int)o->boundary},     {"load", (int)o->load},
+                 {"coarsening", (int)o->coarsening}, {"numbering", (int)CMG_NUMBERING_GENERATED}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        CMGI_TRY(cmg_hierarchy_set_attribute(h, names[i].key,
+                                             cmg_enum_name(names[i].key, names[i].value)));
+    }
+    const char *shape = o->mesh != NULL ? "file" : cmg_enum_name("shape", (int)o->shape);
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "shape", shape));
+    return describe_numbers(o, h);
+}
+
+cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
+                                  cmg_hierarchy **h)
+{
+    CMGI_CHECK(ctx, ctx != NULL && options != NULL && h != NULL, CMG_ERR_ARG,
+               "an argument is NULL");
+    cmgi_plan plan;
+    CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
+    CMGI_CHECK(ctx, plan.grid, CMG_ERR_UNSUPPORTED,
+               "only squares and cubes of q1 and q2 can be generated");
+    cmg_hierarchy *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
+    CMGI_TRY_GOTO(done, describe(&plan, made));
+    CMGI_TRY_GOTO(done, cmgi_generate_grid(ctx, &plan, made));
+    *h = made;
+    made = NULL;
+done:
+    cmg_hierarchy_destroy(&made);
+    return status;
+}

@@ -1,0 +1,64 @@
+/*
+ * A_c = R (A P): two sparse products by rows (Gustavson 1978). A P has about as many entries as A
+ * and is freed at once.
+ */
+#include "transfer/galerkin.h"
+#include "core/memory.h"
+
+#include <string.h>
+
+/* Gives every empty row the entry (i, i) = 1. */
+static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
+{
+    cmg_size empty = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        empty += A->indptr[i + 1] == A->indptr[i];
+    }
+    if (empty == 0) {
+        return CMG_OK;
+    }
+    cmgi_csr made = {0};
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, A->indptr[A->rows] + empty, &made));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size begin = A->indptr[i];
+        const cmg_size length = A->indptr[i + 1] - begin;
+        made.indptr[i] = k;
+        memcpy(made.indices + k, A->indices + begin, (size_t)length * sizeof *made.indices);
+        memcpy(made.values + k, A->values + begin, (size_t)length * sizeof *made.values);
+        k += length;
+        if (length == 0) {
+            made.indices[k] = (cmg_index)i;
+            made.values[k++] = 1;
+        }
+    }
+    cmgi_csr_free(ctx, A);
+    *A = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
+                         bool unit_diagonal, cmgi_csr *Ac)
+{
+    cmgi_csr AP = {0};
+    cmgi_csr transposed = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, A, P, &AP));
+    if (R == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
+    }
+    const cmg_csr left = R != NULL ? *R : cmgi_csr_view(&transposed);
+    const cmg_csr right = cmgi_csr_view(&AP);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left, &right, &made));
+    if (unit_diagonal) {
+        CMGI_TRY_GOTO(done, fill_empty_rows(ctx, &made));
+    }
+    *Ac = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_csr_free(ctx, &transposed);
+    cmgi_csr_free(ctx, &AP);
+    return status;
+}

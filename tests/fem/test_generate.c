@@ -1,0 +1,314 @@
+/*
+ * Generated hierarchies: a polynomial that the space contains solves its system exactly, P embeds
+ * it, Galerkin matrices equal rediscretised ones on affine nested grids; conditions, faults,
+ * repeats.
+ */
+#include "hierarchy_checks.h"
+
+static cmg_generate_options small(int dim, cmg_element element)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.element = element;
+    o.cells = dim == 3 ? 4 : 8;
+    o.levels = 2;
+    o.load = CMG_LOAD_POLYNOMIAL;
+    return o;
+}
+
+/* A u = b for the exact u on level 0, and u_fine = P u_coarse wherever P is a full embedding. */
+static void check_exact(const cmg_generate_options *o)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_size n = 0;
+    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    if (h == NULL) {
+        return;
+    }
+    CHECK_OK(cmg_hierarchy_check(h));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    const double *u = vector_of(h, 0, "solutions", "exact", &n);
+    CHECK(n == A.rows);
+    const double *b = vector_of(h, 0, "rhs", "b", &n);
+    double *Au = multiply(&A, u);
+    const double scale = largest(A.values, A.indptr[A.rows]) * largest(u, n);
+    CHECK_NEAR(largest_difference(Au, b, n), 0, 1e-13 * scale);
+    if (largest_difference(Au, b, n) > 1e-13 * scale) {
+        printf("  element %s dim %d problem %s boundary %s\n",
+               cmg_enum_name("element", (int)o->element), o->dim,
+               cmg_enum_name("problem", (int)o->problem),
+               cmg_enum_name("boundary", (int)o->boundary));
+    }
+    free(Au);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void polynomials_solve_their_systems(void)
+{
+    for (int c = 0; c < 2 * 2 * 4 * 4; ++c) {
+        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
+        o.problem = (cmg_problem)(c / 4 % 4);
+        o.boundary = (cmg_boundary)(c / 16 % 4);
+        o.dirichlet = c % 3 == 0 ? "left,top" : NULL;
+        o.reaction = 2;
+        o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+        o.angle = 30;
+        check_exact(&o);
+        o.distort = 0.4;
+        o.aspect = 3;
+        o.coefficient = CMG_COEFFICIENT_SMOOTH;
+        check_exact(&o);
+    }
+}
+
+/* P of a hierarchy without Dirichlet nodes takes nodal values of a polynomial to nodal values. */
+static void check_embedding(const cmg_generate_options *o)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    if (h == NULL) {
+        return;
+    }
+    const double zero[3] = {0, 0, 0};
+    const double one[3] = {1, 1, 1};
+    cmgi_problem problem = cmgi_problem_make(o, o->dim, zero, one);
+    problem.degree = o->order_coarsening ? 1 : problem.degree;
+    const int nc = problem.components;
+    double *u[2] = {NULL, NULL};
+    for (int l = 0; l < 2; ++l) {
+        cmg_size n = 0;
+        const double *x = vector_of(h, l, "coords", NULL, &n);
+        u[l] = calloc((size_t)(n / o->dim * nc) + 1, sizeof(double));
+        for (cmg_size i = 0; i < n / o->dim; ++i) {
+            cmgi_problem_exact(&problem, x + i * o->dim, u[l] + i * nc, NULL);
+        }
+    }
+    const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
+    double *Pu = multiply(&P, u[1]);
+    CHECK_NEAR(largest_difference(Pu, u[0], P.rows), 0, 1e-13 * largest(u[0], P.rows));
+    free(Pu);
+    free(u[0]);
+    free(u[1]);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void prolongation_embeds_the_space(void)
+{
+    for (int c = 0; c < 16; ++c) {
+        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
+        o.boundary = CMG_BOUNDARY_NEUMANN;
+        o.problem = c / 4 % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        o.order_coarsening = c / 8 == 1 && o.element == CMG_ELEMENT_Q2;
+        o.distort = 0.4;
+        check_embedding(&o);
+    }
+}
+
+static void galerkin_equals_rediscretised(void)
+{
+    for (int c = 0; c < 2 * 2 * 4 * 3; ++c) {
+        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
+        o.problem = (cmg_problem)(c / 4 % 4);
+        o.boundary = (cmg_boundary)(c / 16 == 2 ? CMG_BOUNDARY_NEUMANN : c / 16);
+        o.order_coarsening = o.element == CMG_ELEMENT_Q2 && c % 3 == 0;
+        o.aspect = 2;
+        cmg_hierarchy *h[2] = {NULL, NULL};
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        o.coarsening = CMG_COARSENING_GALERKIN;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
+        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
+            const cmg_csr A = csr_of(h[0], l, CMG_ROLE_A);
+            const cmg_csr B = csr_of(h[1], l, CMG_ROLE_A);
+            CHECK_NEAR(matrix_difference(&A, &B), 0, 1e-13 * largest(A.values, A.indptr[A.rows]));
+        }
+        cmg_hierarchy_destroy(&h[0]);
+        cmg_hierarchy_destroy(&h[1]);
+    }
+}
+
+/* Row sums of the Neumann matrix vanish; all row sums of the mass part give the area. */
+static void sums_are_right(void)
+{
+    for (int dim = 2; dim <= 3; ++dim) {
+        cmg_generate_options o = small(dim, CMG_ELEMENT_Q2);
+        o.boundary = CMG_BOUNDARY_NEUMANN;
+        o.load = CMG_LOAD_SOURCE;
+        o.distort = 0.3;
+        o.aspect = 2.5;
+        o.problem = CMG_PROBLEM_HEAT;
+        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        cmg_hierarchy *h = NULL;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+        double total = 0;
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            total += A.values[k];
+        }
+        CHECK_NEAR(total, 2.5, 1e-11);
+        cmg_size n = 0;
+        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        double load = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            load += b[i];
+        }
+        CHECK_NEAR(load, 2.5, 1e-12);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void conditions_have_their_form(void)
+{
+    for (int b = CMG_BOUNDARY_ELIMINATE; b <= CMG_BOUNDARY_NEUMANN; ++b) {
+        cmg_generate_options o = small(3, CMG_ELEMENT_Q1);
+        o.boundary = (cmg_boundary)b;
+        o.dirichlet = "left,front";
+        cmg_hierarchy *h = NULL;
+        cmg_level_info info;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
+        const bool identity = b == CMG_BOUNDARY_IDENTITY || b == CMG_BOUNDARY_IDENTITY_KEEP;
+        CHECK(info.rows == (b == CMG_BOUNDARY_ELIMINATE ? 4 * 5 * 4 : 5 * 5 * 5));
+        CHECK(info.dirichlet_rows == (identity ? 125 - 80 : 0));
+        CHECK((info.asymmetry > 1e-3) == (b == CMG_BOUNDARY_IDENTITY_KEEP));
+        CHECK(info.asymmetry_interior < 1e-14);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void estimates_are_exact_on_grids(void)
+{
+    for (int c = 0; c < 32; ++c) {
+        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
+        o.boundary = (cmg_boundary)(c / 4 % 4);
+        o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        o.dirichlet = "left";
+        cmg_generate_size size;
+        cmg_hierarchy *h = NULL;
+        size_t before[2];
+        size_t after[2];
+        size_t peak[2];
+        cmg_context_memory(ctx, before, NULL);
+        CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+        CHECK(size.exact && size.rows == A.rows && size.nnz == A.indptr[A.rows]);
+        CHECK(size.levels == cmg_hierarchy_levels(h));
+        cmg_context_memory(ctx, after, peak);
+        /* names, attributes and the hierarchy itself come on top */
+        CHECK(after[0] - before[0] >= size.bytes);
+        CHECK(after[0] - before[0] < size.bytes + 100000);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void repeats_bit_for_bit(void)
+{
+    cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
+    o.distort = 0.4;
+    o.coefficient = CMG_COEFFICIENT_SMOOTH;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    for (int threads = 1; threads <= 3; ++threads) {
+        cmg_context_options options;
+        cmg_context *other = NULL;
+        cmg_hierarchy *g = NULL;
+        cmg_csr B = {0};
+        cmg_context_options_default(&options);
+        options.threads = threads;
+        CHECK_OK(cmg_context_create(&options, &other));
+        CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
+        CHECK_OK(cmg_hierarchy_get_csr(g, 0, CMG_ROLE_A, NULL, 0, &B));
+        const size_t nnz = (size_t)A.indptr[A.rows];
+        CHECK(B.rows == A.rows && (size_t)B.indptr[B.rows] == nnz);
+        CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
+        CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
+        cmg_hierarchy_destroy(&g);
+        cmg_context_destroy(&other);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+static void refuses(const cmg_generate_options *o, cmg_status expected)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, o, &h), expected);
+    CHECK(h == NULL);
+}
+
+static void bad_options_are_named(void)
+{
+    const cmg_generate_options good = small(2, CMG_ELEMENT_Q1);
+    cmg_generate_options o = good;
+    o.dim = 4;
+    refuses(&o, CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "dim is 4") != NULL);
+    o = good;
+    o.cells = 6;
+    o.levels = 3;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.distort = 0.6;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.aspect = NAN;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.dirichlet = "left,nowhere";
+    refuses(&o, CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "nowhere") != NULL);
+    o = good;
+    o.shape = CMG_SHAPE_CUBE;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.order_coarsening = true;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.cells = 1;
+    o.levels = 1;
+    refuses(&o, CMG_ERR_ARG);
+    o = good;
+    o.element = (cmg_element)9;
+    refuses(&o, CMG_ERR_ARG);
+}
+
+static void every_allocation_may_fail(void)
+{
+    cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
+    o.cells = 4;
+    o.distort = 0.2;
+    o.coarsening = CMG_COARSENING_GALERKIN;
+    size_t before[2];
+    cmg_context_memory(ctx, before, NULL);
+    for (long n = 0;; ++n) {
+        cmg_hierarchy *h = NULL;
+        cmgi_context_fail_after(ctx, n);
+        const cmg_status status = cmg_hierarchy_generate(ctx, &o, &h);
+        cmgi_context_fail_after(ctx, -1);
+        cmg_hierarchy_destroy(&h);
+        size_t now[2];
+        cmg_context_memory(ctx, now, NULL);
+        CHECK(now[0] == before[0]);
+        if (status == CMG_OK) {
+            CHECK(n > 20);
+            break;
+        }
+        CHECK(status == CMG_ERR_MEMORY);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(polynomials_solve_their_systems);
+    RUN(prolongation_embeds_the_space);
+    RUN(galerkin_equals_rediscretised);
+    RUN(sums_are_right);
+    RUN(conditions_have_their_form);
+    RUN(estimates_are_exact_on_grids);
+    RUN(repeats_bit_for_bit);
+    RUN(bad_options_are_named);
+    RUN(every_allocation_may_fail);
+    return TEST_END();
+}
