@@ -5,7 +5,7 @@ function(cmg_configure_target target)
                                              POSITION_INDEPENDENT_CODE ON)
   set(flags -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror)
   if(NOT CMG_HAVE_OPENMP)
-    list(APPEND flags -Wno-unknown-pragmas)
+    list(APPEND flags -Wno-unknown-pragmas -Wno-unused-parameter) # some are read by the pragmas alone
   endif()
   if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     list(APPEND flags -Wno-pass-failed) # "omp simd" is a request, not a promise
