@@ -4,6 +4,7 @@
 #include "status.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -190,7 +191,7 @@ bool args_read_integer(const char *text, cmg_size *value)
     char *end = NULL;
     errno = 0;
     const long long v = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0) {
+    if (end == text || *end != '\0' || errno != 0 || isspace((unsigned char)text[0])) {
         return false;
     }
     *value = (cmg_size)v;
@@ -201,7 +202,7 @@ bool args_read_real(const char *text, double *value)
 {
     char *end = NULL;
     const double v = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(v)) {
+    if (end == text || *end != '\0' || !isfinite(v) || isspace((unsigned char)text[0])) {
         return false;
     }
     *value = v;

@@ -223,8 +223,8 @@ static void print_vectors(const info_job *job, FILE *out, const char *kind, cons
 /* ||b - A x|| / ||b|| of the reference solution, NaN when the file has no pair b, x. */
 static double reference_residual(const info_job *job)
 {
-    const char *rhs = cmg_hierarchy_vector_name(job->h, "rhs", 0);
-    const char *solution = cmg_hierarchy_vector_name(job->h, "solutions", 0);
+    const char *rhs = input_default_name(job->h, "rhs", "b");
+    const char *solution = input_default_name(job->h, "solutions", "x");
     cmg_csr A;
     cmg_size n[2] = {0, 0};
     const double *b = NULL;

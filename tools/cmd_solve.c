@@ -49,7 +49,8 @@ static int parse(solve_job *job, int argc, char **argv)
     const arg_option rows[] = {
         {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
          "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
-        {"x0", ARG_TEXT, &job->x0, "FILE", 0, 0, "initial guess; default: zero"},
+        {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
+         "initial guess: a solution in FILE, or a file; default: zero"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
          "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
@@ -87,7 +88,7 @@ static int prepare(solve_job *job)
         status = input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text);
     }
     if (status == EXIT_DONE && job->x0 != NULL) {
-        status = input_vector(job->ctx, job->h, job->x0, &job->guess);
+        status = input_guess(job->ctx, job->h, job->path, job->x0, &job->guess);
     }
     if (status == EXIT_DONE) {
         status = library_result(
@@ -171,8 +172,8 @@ static double norm(const double *v, cmg_size n)
 static int finish_x(solve_job *job)
 {
     const cmg_size n = cmg_vector_length(job->x);
-    const char *name = cmg_hierarchy_vector_name(job->h, "solutions", 0);
-    const bool own_rhs = job->rhs == NULL && cmg_hierarchy_vector_name(job->h, "rhs", 0) != NULL;
+    const char *name = input_default_name(job->h, "solutions", "x");
+    const bool own_rhs = job->rhs == NULL && input_default_name(job->h, "rhs", "b") != NULL;
     const double *reference = NULL;
     cmg_size length = 0;
     job->error = NAN;

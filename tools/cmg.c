@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+int cmd_info(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+
 typedef struct command {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
@@ -14,6 +17,8 @@ typedef struct command {
 
 /* in the order of the help; the last row has no name */
 static const command commands[] = {
+    {"info", cmd_info, "print what is in a hierarchy and what is suspicious about it"},
+    {"plan", cmd_plan, "print the cascade: the steps of a cycle and what they cost"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

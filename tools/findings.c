@@ -243,6 +243,18 @@ static void judge_vectors(findings *f, const cmg_hierarchy *h)
     }
 }
 
+static void judge_complexity(findings *f, int levels, const cmg_level_info *info)
+{
+    double entries = 0;
+    for (int l = 0; l < levels; ++l) {
+        entries += (double)info[l].nnz;
+    }
+    if (entries > 2 * (double)info[0].nnz) {
+        findings_add(f, "all levels together have %.2f times the entries of level 0",
+                     entries / (double)info[0].nnz);
+    }
+}
+
 void findings_collect(findings *f, const cmg_hierarchy *h, const cmg_level_info *info)
 {
     const int levels = cmg_hierarchy_levels(h);
@@ -253,6 +265,7 @@ void findings_collect(findings *f, const cmg_hierarchy *h, const cmg_level_info 
             judge_transfer(f, h, l);
         }
     }
+    judge_complexity(f, levels, info);
     judge_coarsest(f, h, info);
     judge_smoothers(f, h);
     judge_vectors(f, h);

@@ -60,7 +60,9 @@ static cmg_status make_vector(cmg_context *ctx, cmg_size n, const double *values
     return CMG_OK;
 }
 
-int input_vector(cmg_context *ctx, const cmg_hierarchy *h, const char *path, cmg_vector **x)
+/* A vector of level 0 from a file of its own. */
+static int vector_from_file(cmg_context *ctx, const cmg_hierarchy *h, const char *path,
+                            cmg_vector **x)
 {
     const cmg_size rows = cmg_hierarchy_rows(h, 0);
     cmg_size n = 0;
@@ -77,43 +79,37 @@ int input_vector(cmg_context *ctx, const cmg_hierarchy *h, const char *path, cmg
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
 }
 
-static int stored_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *name,
-                      cmg_vector **b)
+/* A vector of level 0 that the hierarchy holds. */
+static int vector_from_hierarchy(cmg_context *ctx, const cmg_hierarchy *h, const char *path,
+                                 const char *kind, const char *name, cmg_vector **x)
 {
     cmg_size n = 0;
     const double *values = NULL;
-    cmg_status status = cmg_hierarchy_get_vector(h, 0, "rhs", name, &n, &values);
+    cmg_status status = cmg_hierarchy_get_vector(h, 0, kind, name, &n, &values);
     if (status == CMG_OK && n != cmg_hierarchy_rows(h, 0)) {
-        return file_error(path, "right-hand side '%s' has %lld entries, A has %lld rows", name,
+        return file_error(path, "vector %s of %s has %lld entries, A has %lld rows", name, kind,
                           (long long)n, (long long)cmg_hierarchy_rows(h, 0));
     }
     if (status == CMG_OK) {
-        status = make_vector(ctx, n, values, b);
+        status = make_vector(ctx, n, values, x);
     }
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
 }
 
-/* "b", else the first name, else NULL. */
-static const char *default_rhs(const cmg_hierarchy *h)
+static bool has_vector(const cmg_hierarchy *h, const char *kind, const char *wanted)
 {
     const char *name = NULL;
-    for (int i = 0; (name = cmg_hierarchy_vector_name(h, "rhs", i)) != NULL; ++i) {
-        if (strcmp(name, "b") == 0) {
-            return name;
-        }
-    }
-    return cmg_hierarchy_vector_name(h, "rhs", 0);
-}
-
-static bool has_rhs(const cmg_hierarchy *h, const char *wanted)
-{
-    const char *name = NULL;
-    for (int i = 0; (name = cmg_hierarchy_vector_name(h, "rhs", i)) != NULL; ++i) {
+    for (int i = 0; (name = cmg_hierarchy_vector_name(h, kind, i)) != NULL; ++i) {
         if (strcmp(name, wanted) == 0) {
             return true;
         }
     }
     return false;
+}
+
+const char *input_default_name(const cmg_hierarchy *h, const char *kind, const char *preferred)
+{
+    return has_vector(h, kind, preferred) ? preferred : cmg_hierarchy_vector_name(h, kind, 0);
 }
 
 static int rhs_of_ones(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b)
@@ -134,15 +130,24 @@ static int rhs_of_ones(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b)
 int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
               cmg_vector **b, char said[INPUT_TEXT])
 {
-    const char *name = wanted != NULL ? wanted : default_rhs(h);
+    const char *name = wanted != NULL ? wanted : input_default_name(h, "rhs", "b");
     if (name == NULL) {
         (void)snprintf(said, INPUT_TEXT, "ones (there is none in the file for this level)");
         return rhs_of_ones(ctx, h, b);
     }
-    if (has_rhs(h, name)) {
+    if (has_vector(h, "rhs", name)) {
         (void)snprintf(said, INPUT_TEXT, "'%.80s' of the file", name);
-        return stored_rhs(ctx, h, path, name, b);
+        return vector_from_hierarchy(ctx, h, path, "rhs", name, b);
     }
     (void)snprintf(said, INPUT_TEXT, "file %.120s", name);
-    return input_vector(ctx, h, name, b);
+    return vector_from_file(ctx, h, name, b);
+}
+
+int input_guess(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
+                cmg_vector **x)
+{
+    if (has_vector(h, "solutions", wanted)) {
+        return vector_from_hierarchy(ctx, h, path, "solutions", wanted, x);
+    }
+    return vector_from_file(ctx, h, wanted, x);
 }

@@ -22,5 +22,9 @@ enum { INPUT_TEXT = 160 };
  */
 int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
               cmg_vector **b, char said[INPUT_TEXT]);
-/* A vector of level 0 from a file of its own. */
-int input_vector(cmg_context *ctx, const cmg_hierarchy *h, const char *path, cmg_vector **x);
+/* The initial guess: a vector of kind "solutions" of the hierarchy, or a file. */
+int input_guess(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
+                cmg_vector **x);
+/* Name of the vector of a kind that is taken unasked: the preferred one, else the first, or NULL.
+ */
+const char *input_default_name(const cmg_hierarchy *h, const char *kind, const char *preferred);

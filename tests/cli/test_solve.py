@@ -195,7 +195,7 @@ class Files(cli.Case):
         for command in ("solve", "info", "plan"):
             self.assertIn(self.path("no"), self.refused(2, command, self.path("no")))
             bad = self.write("bad.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n")
-            self.assertTrue(self.refused(2, command, bad).startswith(f"cmg: {bad}: "))
+            self.assertTrue(self.refused(2, command, bad).startswith(f"cmg: {bad}:"))
             self.refused(2, command, self.write("empty", ""))
         self.refused(2, "convert", self.path("no"), self.path("out.mtx"))
 

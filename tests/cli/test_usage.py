@@ -40,6 +40,8 @@ class Usage(cli.Case):
             ("--rtol", "inf"),
             ("--rtol", ""),
             ("--rtol", "-1"),
+            ("--rtol", " 1"),
+            ("--max-it", " 1"),
             ("--dtol", "0.5"),
             ("--max-it", "1.5"),
             ("--max-it", "ten"),
