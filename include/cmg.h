@@ -199,12 +199,22 @@ typedef enum cmg_format {
     CMG_FORMAT_K2R,      /**< K2, renumbered */
     CMG_FORMAT_K2RS,     /**< K2r, columns sorted within each row again */
     CMG_FORMAT_DIAGONAL, /**< diagonal matrix, one value a row */
-    CMG_FORMAT_DENSE     /**< all values, row by row */
+    CMG_FORMAT_DENSE,    /**< all values, row by row */
+    CMG_FORMAT_COMPRESSED /**< slices with row templates, offset patterns or short column codes */
 } cmg_format;
+
+/** How the COMPRESSED format keeps the values of an fp32 matrix; sums are fp32 always. */
+typedef enum cmg_values {
+    CMG_VALUES_FULL = 0, /**< in the precision of the matrix */
+    CMG_VALUES_FP16,     /**< IEEE half with a scale a slice; the diagonal in fp32, row sums exact */
+    CMG_VALUES_BF16      /**< bfloat16, likewise */
+} cmg_values;
 
 typedef struct cmg_matrix_options {
     cmg_format format;       /**< default CMG_FORMAT_AUTO */
-    cmg_precision precision; /**< of the stored values, default CMG_FP64 */
+    cmg_precision precision; /**< of vectors, sums and, unless `values` says otherwise, values; default CMG_FP64 */
+    cmg_values values;       /**< COMPRESSED in fp32: storage of the values, default FULL */
+    bool no_templates;       /**< COMPRESSED: do not look for rows that repeat, default false */
     int t;                   /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
     int warp; /**< rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen
                */

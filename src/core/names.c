@@ -32,6 +32,12 @@ static const name_row formats[] = {
     {CMG_FORMAT_K2RS, "k2rs", "K2r with sorted columns"},
     {CMG_FORMAT_DIAGONAL, "diagonal", "one value a row"},
     {CMG_FORMAT_DENSE, "dense", "all values, row by row"},
+    {CMG_FORMAT_COMPRESSED, "compressed", "row templates, offset patterns, short column codes"},
+};
+static const name_row values[] = {
+    {CMG_VALUES_FULL, "full", "in the precision of the matrix"},
+    {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},
+    {CMG_VALUES_BF16, "bf16", "bfloat16, the diagonal in fp32"},
 };
 static const name_row cycles[] = {
     {CMG_CYCLE_V, "V", "one coarse correction a level"},
@@ -150,6 +156,7 @@ static const name_table tables[] = {
     TABLE("dirichlet", dirichlets),
     TABLE("coarse", coarses),
     TABLE("outcome", outcomes),
+    TABLE("values", values),
     TABLE("file", files),
     TABLE("element", elements),
     TABLE("shape", shapes),

@@ -36,6 +36,12 @@ static const cmgi_format formats[] = {
      .build = cmgi_dense_build,
      .spmv_cpu = cmgi_dense_spmv_cpu,
      .spmv_cuda = CMGI_CUDA_FN(cmgi_dense_spmv_cuda)},
+    {.id = CMG_FORMAT_COMPRESSED,
+     .name = "compressed",
+     .build = cmgi_compressed_build,
+     .spmv_cpu = cmgi_compressed_spmv_cpu,
+     .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
+     .destroy = cmgi_compressed_destroy},
 #undef SLICES
 };
 
@@ -69,6 +75,8 @@ static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
                "matrix: unknown format %d", (int)o->format);
     CMGI_CHECK(ctx, o->precision == CMG_FP64 || o->precision == CMG_FP32, CMG_ERR_ARG,
                "matrix: unknown precision %d", (int)o->precision);
+    CMGI_CHECK(ctx, cmg_enum_name("values", (int)o->values) != NULL, CMG_ERR_ARG,
+               "matrix: unknown kind of values %d", (int)o->values);
     CMGI_CHECK(ctx, o->t == 0 || is_power_of_two(o->t, 1, 32), CMG_ERR_ARG,
                "matrix: t = %d is none of 1, 2, 4, 8, 16, 32", o->t);
     CMGI_CHECK(ctx, o->warp == 0 || is_power_of_two(o->warp, 4, 64), CMG_ERR_ARG,
@@ -161,6 +169,13 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
     return CMG_OK;
 }
 
+/* Bytes of an element of A->values. */
+static size_t value_bytes(const cmg_matrix *A)
+{
+    const bool halves = A->options.format == CMG_FORMAT_COMPRESSED && A->options.values != CMG_VALUES_FULL;
+    return halves ? sizeof(uint16_t) : cmgi_precision_bytes(A->options.precision);
+}
+
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
@@ -190,8 +205,7 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
     made->nnz = csr->indptr[csr->rows];
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, csr));
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored,
-                                            cmgi_precision_bytes(resolved.precision)));
+    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
     CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     *A = made;
     made = NULL;

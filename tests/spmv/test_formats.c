@@ -21,6 +21,7 @@ static const variant variants[] = {
     {CMG_FORMAT_SELL, 0, 32, 0}, {CMG_FORMAT_SELL, 0, 64, 0}, {CMG_FORMAT_K1, 0, 32, 0},
     {CMG_FORMAT_K1R, 0, 8, 0},   {CMG_FORMAT_K1RS, 0, 32, 0}, {CMG_FORMAT_K2, 0, 32, 4},
     {CMG_FORMAT_K2, 0, 8, 0},    {CMG_FORMAT_K2R, 0, 32, 2},  {CMG_FORMAT_K2RS, 0, 32, 1},
+    {CMG_FORMAT_COMPRESSED, 0, 0, 0},
     {CMG_FORMAT_DENSE, 0, 0, 0}, {CMG_FORMAT_DIAGONAL, 0, 0, 0},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };

@@ -1,0 +1,120 @@
+/*
+ * Compressed slices: what is regular in a matrix is found at conversion and stored once.
+ *
+ * Rows are taken in the given order in slices of 64. Columns are counted from a reference,
+ *
+ *     column of entry k of row i = ref(i) + base[k] + code(k, i)
+ *
+ * where ref(i) = i in a square matrix and the first column of the row in a rectangular one. A slice is
+ * stored in one of these ways, the first that fits:
+ *
+ *   template   every row is one of a few row templates, each a list of offsets and values: a number a
+ *              row, no entries at all
+ *   pattern    the slice has one list of offsets for all its rows: values, 4 bytes a slice column, no
+ *              codes; a row that lacks an offset stores a zero there
+ *   8, 16 bit  a base a slice column and a code of that size an entry
+ *   32 bit     the same with codes of 4 bytes: nothing was gained
+ *
+ * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 bits with a power-of-two
+ * scale a slice. Then a square matrix keeps its diagonal apart in fp32, recomputed so that every row
+ * sum is that of the given row: constants are seen as they were. Templates are never rounded.
+ *
+ * Entry k of the row in lane l of packed slice p lies at (step[p] + k) 64 + place(l). On the CPU
+ * place(l) = l; on a GPU lanes l and l + 32 are neighbours, 2 (l mod 32) + l / 32, so that a thread
+ * loads the entries of its two rows at once.
+ *
+ * Example, 2D Laplacian on a line of unknowns, slice of all rows, a pattern:
+ *
+ *     [ 2 -1  .  . ]     base -1 0 1
+ *     [-1  2 -1  . ]     values  0 -1 -1 -1 | 2 2 2 2 | -1 -1 -1 0
+ *     [ . -1  2 -1 ]     as templates: rows 0 1 1 2, three lists, no values a row
+ *     [ .  . -1  2 ]
+ */
+#pragma once
+#include "spmv/matrix.h"
+
+enum {
+    CMGI_SLICE = 64,           /* rows a slice */
+    CMGI_TEMPLATES = 4096,     /* most templates */
+    CMGI_TEMPLATE_ENTRIES = 32768 /* most entries of all templates */
+};
+
+typedef struct cmgi_compressed {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_index *ref; /* rows: reference column, NULL = the row number */
+    /* slices of template rows */
+    cmg_size t_count;
+    cmg_index *t_slice; /* t_count: slice numbers, NULL = 0, 1, ... */
+    uint16_t *t_id;     /* rows: template, only read in these slices; NULL when there are none */
+    int templates;
+    cmg_index *t_begin;  /* templates + 1 */
+    cmg_index *t_offset; /* t_begin[templates]: column minus reference */
+    void *t_value;       /* the same number of values in the matrix's precision */
+    /* packed slices */
+    cmg_size p_count;
+    cmg_index *p_slice; /* p_count: slice numbers, NULL = 0, 1, ... */
+    cmg_size *p_step;   /* p_count + 1: slice columns before this one */
+    cmg_size *p_code;   /* p_count + 1: first byte of the codes */
+    uint8_t *p_bytes;   /* p_count: bytes of a code: 0, 1, 2, 4 */
+    cmg_index *p_base;  /* p_step[p_count] */
+    uint8_t *codes;
+    float *p_scale;     /* p_count: scale of 16-bit values, NULL in full precision */
+    float *diagonal;    /* rows: kept apart next to 16-bit values of a square matrix, else NULL */
+    cmg_values kind;    /* how packed values are kept */
+} cmgi_compressed;
+
+/* IEEE half and bfloat16 to and from float, rounding to nearest even; for hosts without the types. */
+static inline float cmgi_half_to_float(uint16_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x8000U) << 16;
+    const uint32_t magnitude = h & 0x7fffU;
+    union {
+        uint32_t u;
+        float f;
+    } v;
+    if (magnitude >= 0x0400U) { /* normal, infinite or NaN */
+        v.u = sign | ((magnitude << 13) + (magnitude >= 0x7c00U ? 0x70000000U : 0x38000000U));
+        return v.f;
+    }
+    v.f = (float)magnitude * 0x1p-24F;
+    v.u |= sign;
+    return v.f;
+}
+static inline uint16_t cmgi_float_to_half(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v;
+    v.f = f;
+    const uint16_t sign = (uint16_t)((v.u >> 16) & 0x8000U);
+    v.u &= 0x7fffffffU;
+    if (v.u >= 0x47800000U) { /* 65536 and over, infinite, NaN */
+        return (uint16_t)(sign | (v.u > 0x7f800000U ? 0x7e00U : 0x7c00U));
+    }
+    if (v.u < 0x38800000U) { /* below the normal range: units of 2^-24; adding 0.5 does the rounding */
+        v.f += 0.5F;
+        return (uint16_t)(sign | (v.u - 0x3f000000U));
+    }
+    v.u += 0xc8000fffU + ((v.u >> 13) & 1U);
+    return (uint16_t)(sign | (v.u >> 13));
+}
+static inline float cmgi_bfloat_to_float(uint16_t b)
+{
+    union {
+        uint32_t u;
+        float f;
+    } v;
+    v.u = (uint32_t)b << 16;
+    return v.f;
+}
+static inline uint16_t cmgi_float_to_bfloat(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v;
+    v.f = f;
+    return (uint16_t)((v.u + 0x7fffU + ((v.u >> 16) & 1U)) >> 16);
+}

@@ -1,0 +1,197 @@
+/*
+ * Row templates by hashing. The rows are cut into a fixed number of chunks; each chunk counts its
+ * rows in an open-addressing table of representatives, the tables are merged, the most frequent
+ * templates are numbered, and every row looks itself up.
+ */
+#include "spmv/templates.h"
+
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNKS = 64, SLOTS = 8192, FULL = 6144, LEAST = 64 };
+
+typedef struct slot {
+    uint64_t hash;
+    cmg_size count; /* 0 = free */
+    cmg_index row;  /* the first one of its kind */
+    int id;
+} slot;
+
+typedef struct search {
+    const cmg_csr *A;
+    const cmg_index *ref;
+    bool single;
+} search;
+
+static cmg_index reference(const search *s, cmg_size i)
+{
+    return s->ref != NULL ? s->ref[i] : (cmg_index)i;
+}
+
+static uint64_t value_bits(const search *s, double v)
+{
+    union {
+        double d;
+        uint64_t u;
+    } bits;
+    bits.d = s->single ? (double)(float)v : v;
+    return bits.u;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ (h >> 29);
+}
+
+static uint64_t hash_row(const search *s, cmg_size i)
+{
+    uint64_t h = (uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]);
+    for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
+        h = mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
+        h = mix(h, value_bits(s, s->A->values[k]));
+    }
+    return h;
+}
+
+static bool same_rows(const search *s, cmg_size i, cmg_size j)
+{
+    const cmg_size length = s->A->indptr[i + 1] - s->A->indptr[i];
+    if (s->A->indptr[j + 1] - s->A->indptr[j] != length) {
+        return false;
+    }
+    const cmg_index shift = reference(s, i) - reference(s, j);
+    for (cmg_size e = 0; e < length; ++e) {
+        const cmg_size p = s->A->indptr[i] + e;
+        const cmg_size q = s->A->indptr[j] + e;
+        if (s->A->indices[p] - s->A->indices[q] != shift ||
+            value_bits(s, s->A->values[p]) != value_bits(s, s->A->values[q])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Slot of a row: the one of its kind or a free one. */
+static slot *look_up(const search *s, slot *table, cmg_size i, uint64_t hash)
+{
+    for (size_t at = hash % SLOTS;; at = (at + 1) % SLOTS) {
+        if (table[at].count == 0 || (table[at].hash == hash && same_rows(s, table[at].row, i))) {
+            return &table[at];
+        }
+    }
+}
+
+/* Adds `count` rows of a kind; a full table takes no new kinds. */
+static void add(const search *s, slot *table, int *used, cmg_size i, uint64_t hash, cmg_size count)
+{
+    slot *at = look_up(s, table, i, hash);
+    if (at->count == 0) {
+        if (*used >= FULL) {
+            return;
+        }
+        ++*used;
+        *at = (slot){.hash = hash, .row = (cmg_index)i, .id = CMGI_NO_TEMPLATE};
+    }
+    at->row = i < at->row ? (cmg_index)i : at->row;
+    at->count += count;
+}
+
+static void count_chunk(const search *s, cmg_size first, cmg_size last, slot *table)
+{
+    int used = 0;
+    for (cmg_size i = first; i < last; ++i) {
+        add(s, table, &used, i, hash_row(s, i), 1);
+        if (used == FULL && i - first < 2 * FULL) {
+            return; /* hardly a row repeats */
+        }
+    }
+}
+
+static int by_frequency(const void *a, const void *b)
+{
+    const slot *p = *(slot *const *)a;
+    const slot *q = *(slot *const *)b;
+    if (p->count != q->count) {
+        return p->count < q->count ? 1 : -1;
+    }
+    return (p->row > q->row) - (p->row < q->row);
+}
+
+/* Numbers the most frequent kinds. */
+static void number(const search *s, slot *table, slot **order, int most, cmg_size entries, cmgi_templates *t)
+{
+    int used = 0;
+    cmg_size total = 0;
+    for (int k = 0; k < SLOTS; ++k) {
+        if (table[k].count >= LEAST) {
+            order[used++] = &table[k];
+        }
+    }
+    qsort(order, (size_t)used, sizeof *order, by_frequency);
+    for (int k = 0; k < used && t->count < most; ++k) {
+        const cmg_size length = s->A->indptr[order[k]->row + 1] - s->A->indptr[order[k]->row];
+        if (total + length <= entries) {
+            total += length;
+            order[k]->id = t->count;
+            t->row[t->count++] = order[k]->row;
+        }
+    }
+}
+
+static void merge(const search *s, slot *tables)
+{
+    int used = 0;
+    for (int k = 0; k < SLOTS; ++k) {
+        used += tables[k].count > 0;
+    }
+    for (int c = 1; c < CHUNKS; ++c) {
+        for (int k = 0; k < SLOTS; ++k) {
+            const slot *from = &tables[c * SLOTS + k];
+            if (from->count > 0) {
+                add(s, tables, &used, from->row, from->hash, from->count);
+            }
+        }
+    }
+}
+
+cmg_status cmgi_templates_find(cmg_context *ctx, const cmg_csr *A, const cmg_index *ref, bool single, int most,
+                               cmg_size entries, cmgi_templates *found)
+{
+    const search s = {.A = A, .ref = ref, .single = single};
+    slot *tables = NULL;
+    slot **order = NULL;
+    cmgi_templates made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)CHUNKS * SLOTS, sizeof *tables, &tables));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, SLOTS, sizeof(slot *), &order));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *made.row, &made.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *made.id, &made.id));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
+    for (int c = 0; c < CHUNKS; ++c) {
+        count_chunk(&s, A->rows * c / CHUNKS, A->rows * (c + 1) / CHUNKS, tables + c * SLOTS);
+    }
+    merge(&s, tables);
+    number(&s, tables, order, most, entries, &made);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const slot *at = made.count > 0 ? look_up(&s, tables, i, hash_row(&s, i)) : NULL;
+        made.id[i] = at != NULL && at->count > 0 ? (uint16_t)at->id : (uint16_t)CMGI_NO_TEMPLATE;
+    }
+    *found = made;
+    made = (cmgi_templates){0};
+done:
+    cmgi_templates_free(ctx, &made);
+    cmgi_free(ctx, tables);
+    cmgi_free(ctx, order);
+    return status;
+}
+
+void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
+{
+    cmgi_free(ctx, t->row);
+    cmgi_free(ctx, t->id);
+    *t = (cmgi_templates){0};
+}
