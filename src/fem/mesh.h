@@ -9,7 +9,7 @@
  * corners of a quadrilateral facet are in tensor order.
  *
  *   a 2 x 1 mesh of quads:      3---4---5      cell_nodes   0 1 3 4 | 1 2 4 5
- *                               | 0 | 1 |      facet_nodes  0 1 | 3 0 | 4 3 | 1 2 | 2 5 | 5 4
+ *                               | 0 | 1 |      facet_nodes  0 1 | 4 3 | 3 0 | 1 2 | 2 5 | 5 4
  *                               0---1---2
  */
 #pragma once
@@ -98,7 +98,8 @@ typedef struct cmgi_entities {
     cmg_size *face_start;  /* nodes + 1, by the lowest node */
     cmg_index *cell_faces; /* cells x facets a cell, order of cmgi_cell_info.facet */
 } cmgi_entities;
-cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, cmgi_entities **entities);
+/* faces = false leaves the faces out (faces = 0). */
+cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities **entities);
 void cmgi_entities_destroy(cmgi_entities **entities);
 /* Number of the edge between two nodes, of the face with these corners (any order); -1 = none. */
 cmg_index cmgi_entities_edge(const cmgi_entities *e, cmg_index a, cmg_index b);
@@ -118,6 +119,7 @@ typedef struct cmgi_mesh_report {
     cmg_size duplicates; /* nodes at the place of another one */
     cmg_size hanging;    /* nodes inside a boundary side: non-conforming */
     cmg_size folded;     /* sides whose two cells lie on one side of it */
+    cmg_size fault_cell; /* cell that the first fault is about, -1 = none */
 } cmgi_mesh_report;
 /*
  * CMG_ERR_SHAPE names the first fault: an inverted or degenerate cell with its number and

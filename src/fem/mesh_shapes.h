@@ -8,7 +8,8 @@
 /* name, text */
 #define CMGI_SHAPE_LIST(X)                                                                         \
     X(SQUARE, "square", "unit square, or unit cube for tets and hexes")                            \
-    X(LSHAPE, "lshape", "[0,2]^2 without [1,2]^2, one cell size thick in z for tets and hexes")    \
+    X(LSHAPE, "lshape",                                                                            \
+      "square of a given side without its upper right part; tets and hexes: extruded")             \
     X(PLATE, "plate", "columns x rows unit tiles, a circular hole in each; quads and triangles")   \
     X(BEAM, "beam", "cantilever of given length, height and width")                                \
     X(ANNULUS, "annulus", "ring around the origin; quads and triangles")                           \
@@ -31,14 +32,16 @@ typedef struct cmgi_shape_options {
     cmgi_shape shape;
     cmgi_cell cell;
     cmg_size n;       /* cells along a unit length, >= 1; default 4 */
-    double length[3]; /* beam: length, height, width; default 4 1 1 */
-    double thickness; /* lshape with tets or hexes: extent in z; default 1 */
+    double length[3]; /* beam: length, height, width, default 4 1 1; lshape: side, width of the
+                         arms, extent in z, default 2 1 1 */
     cmg_size columns; /* plate: tiles in x and y; default 2 x 1 */
     cmg_size rows;
+    bool alternate; /* plate: holes in tiles of even column + row only; default false */
     double radius;  /* plate: of the holes, (0, 0.5); annulus: inner; default 0.25, 0.5 */
     double outer;   /* annulus: outer radius; default 1 */
     double aspect;  /* x is multiplied by this after all else, > 0; default 1 */
-    double grading; /* lattices: last over first cell size in each direction, > 0 */
+    double grading; /* lattices: largest over smallest cell in each direction, >= 1; default 1.
+                                   Small at the low ends, for lshape and fichera at the corner */
     cmgi_distortion distortion; /* default none */
     double fraction;            /* of the distortion, [0, 0.5) random, [0, 1) smooth; default 0.2 */
     unsigned long long seed;    /* of the random distortion; default 1 */

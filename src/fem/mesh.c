@@ -1,0 +1,197 @@
+/* Meshes: the cell table, creation and labels. */
+#include "fem/mesh.h"
+
+#include "core/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const cmgi_cell_info cell_table[CMGI_CELL_KINDS] = {
+    [CMGI_TRI] = {.name = "tri",
+                  .dim = 2,
+                  .corners = 3,
+                  .edges = 3,
+                  .facets = 3,
+                  .facet_corners = 2,
+                  .children = 4,
+                  .edge = {{0, 1}, {1, 2}, {2, 0}},
+                  .facet = {{0, 1}, {1, 2}, {2, 0}}},
+    [CMGI_QUAD] = {.name = "quad",
+                   .dim = 2,
+                   .corners = 4,
+                   .edges = 4,
+                   .facets = 4,
+                   .facet_corners = 2,
+                   .children = 4,
+                   .edge = {{0, 1}, {1, 3}, {3, 2}, {2, 0}},
+                   .facet = {{0, 1}, {1, 3}, {3, 2}, {2, 0}}},
+    [CMGI_TET] = {.name = "tet",
+                  .dim = 3,
+                  .corners = 4,
+                  .edges = 6,
+                  .facets = 4,
+                  .facet_corners = 3,
+                  .children = 8,
+                  .edge = {{0, 1}, {1, 2}, {0, 2}, {0, 3}, {1, 3}, {2, 3}},
+                  .facet = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}}},
+    [CMGI_HEX] = {.name = "hex",
+                  .dim = 3,
+                  .corners = 8,
+                  .edges = 12,
+                  .facets = 6,
+                  .facet_corners = 4,
+                  .children = 8,
+                  .edge = {{0, 1},
+                           {2, 3},
+                           {4, 5},
+                           {6, 7},
+                           {0, 2},
+                           {1, 3},
+                           {4, 6},
+                           {5, 7},
+                           {0, 4},
+                           {1, 5},
+                           {2, 6},
+                           {3, 7}},
+                  .facet = {{0, 2, 1, 3},
+                            {4, 5, 6, 7},
+                            {0, 1, 4, 5},
+                            {2, 6, 3, 7},
+                            {0, 4, 2, 6},
+                            {1, 3, 5, 7}}},
+};
+
+const cmgi_cell_info *cmgi_cell_table(cmgi_cell cell)
+{
+    return (unsigned)cell < CMGI_CELL_KINDS ? &cell_table[cell] : NULL;
+}
+
+static cmg_status alloc_arrays(cmgi_mesh *m)
+{
+    const cmgi_cell_info *info = cmgi_cell_table(m->cell);
+    CMGI_TRY(cmgi_alloc(m->ctx, m->nodes * info->dim, sizeof *m->x, &m->x));
+    CMGI_TRY(cmgi_alloc(m->ctx, m->cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
+    CMGI_TRY(cmgi_alloc(m->ctx, m->facets * info->facet_corners, sizeof *m->facet_nodes,
+                        &m->facet_nodes));
+    CMGI_TRY(cmgi_alloc(m->ctx, m->facets, sizeof *m->facet_label, &m->facet_label));
+    CMGI_TRY(cmgi_alloc_zero(m->ctx, 1, sizeof *m->label, &m->label));
+    return cmgi_alloc_zero(m->ctx, 1, sizeof *m->region, &m->region);
+}
+
+cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cmg_size cells,
+                            cmg_size facets, cmgi_mesh **mesh)
+{
+    const cmgi_cell_info *info = cmgi_cell_table(cell);
+    CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "cell type %d does not exist", (int)cell);
+    CMGI_CHECK(ctx, nodes >= 0 && cells >= 0 && facets >= 0, CMG_ERR_ARG,
+               "a mesh of %lld nodes, %lld cells and %lld facets", (long long)nodes,
+               (long long)cells, (long long)facets);
+    CMGI_CHECK(ctx, nodes <= INT32_MAX && cells <= INT32_MAX && facets <= INT32_MAX,
+               CMG_ERR_UNSUPPORTED,
+               "%lld nodes, %lld cells, %lld facets: one is more than 32-bit numbers reach",
+               (long long)nodes, (long long)cells, (long long)facets);
+    cmgi_mesh *m = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m, &m));
+    m->ctx = ctx;
+    m->dim = info->dim;
+    m->cell = cell;
+    m->nodes = nodes;
+    m->cells = cells;
+    m->facets = facets;
+    m->labels = 1;
+    m->regions = 1;
+    const cmg_status status = alloc_arrays(m);
+    if (status != CMG_OK) {
+        cmgi_mesh_destroy(&m);
+        return status;
+    }
+    *mesh = m;
+    return CMG_OK;
+}
+
+void cmgi_mesh_destroy(cmgi_mesh **mesh)
+{
+    if (mesh == NULL || *mesh == NULL) {
+        return;
+    }
+    cmgi_mesh *m = *mesh;
+    cmgi_free(m->ctx, m->x);
+    cmgi_free(m->ctx, m->cell_nodes);
+    cmgi_free(m->ctx, m->facet_nodes);
+    cmgi_free(m->ctx, m->facet_label);
+    cmgi_free(m->ctx, m->label);
+    cmgi_free(m->ctx, m->cell_label);
+    cmgi_free(m->ctx, m->region);
+    cmgi_free(m->ctx, m);
+    *mesh = NULL;
+}
+
+static cmg_status append(cmg_context *ctx, cmg_index tag, const char *name, cmgi_label **list,
+                         cmg_index *count)
+{
+    cmgi_label *longer = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, *count + 1, sizeof *longer, &longer));
+    memcpy(longer, *list, (size_t)*count * sizeof *longer);
+    cmgi_label *last = &longer[*count];
+    last->tag = tag;
+    if (name != NULL && name[0] != 0) {
+        (void)snprintf(last->name, sizeof last->name, "%s", name);
+    } else {
+        (void)snprintf(last->name, sizeof last->name, "%d", (int)tag);
+    }
+    cmgi_free(ctx, *list);
+    *list = longer;
+    ++*count;
+    return CMG_OK;
+}
+
+cmg_status cmgi_mesh_add_label(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *label)
+{
+    CMGI_TRY(append(mesh->ctx, tag, name, &mesh->label, &mesh->labels));
+    *label = mesh->labels - 1;
+    return CMG_OK;
+}
+
+cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *region)
+{
+    CMGI_TRY(append(mesh->ctx, tag, name, &mesh->region, &mesh->regions));
+    *region = mesh->regions - 1;
+    return CMG_OK;
+}
+
+cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text)
+{
+    for (cmg_index i = 1; i < mesh->labels; ++i) {
+        if (strcmp(mesh->label[i].name, text) == 0) {
+            return i;
+        }
+    }
+    char *end = NULL;
+    const long tag = strtol(text, &end, 10);
+    for (cmg_index i = 1; i < mesh->labels && end != text && *end == 0; ++i) {
+        if (mesh->label[i].tag == tag) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void cmgi_mesh_count_labels(cmgi_mesh *mesh)
+{
+    for (cmg_index i = 0; i < mesh->labels; ++i) {
+        mesh->label[i].count = 0;
+    }
+    for (cmg_size f = 0; f < mesh->facets; ++f) {
+        ++mesh->label[mesh->facet_label[f]].count;
+    }
+    for (cmg_index i = 0; i < mesh->regions; ++i) {
+        mesh->region[i].count = 0;
+    }
+    for (cmg_size c = 0; c < mesh->cells && mesh->cell_label != NULL; ++c) {
+        ++mesh->region[mesh->cell_label[c]].count;
+    }
+    if (mesh->cell_label == NULL) {
+        mesh->region[0].count = mesh->cells;
+    }
+}

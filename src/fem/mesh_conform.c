@@ -1,0 +1,308 @@
+/* Duplicate and hanging nodes, found with the boundary nodes sorted into a grid of boxes. */
+#include "fem/mesh_conform.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+
+static const double CLOSE = 1e-6;
+
+typedef struct boxes {
+    const cmgi_mesh *mesh;
+    double low[3];
+    double per_unit[3]; /* boxes a length */
+    int size[3];        /* boxes in each direction */
+    cmg_size *start;    /* nodes in each box */
+    cmg_index *list;
+} boxes;
+
+static int box_of(const boxes *b, int d, double x)
+{
+    const double at = (x - b->low[d]) * b->per_unit[d];
+    return at <= 0 ? 0 : (at >= b->size[d] - 1 ? b->size[d] - 1 : (int)at);
+}
+
+static cmg_size box_number(const boxes *b, const double *x)
+{
+    cmg_size number = 0;
+    for (int d = b->mesh->dim - 1; d >= 0; --d) {
+        number = number * b->size[d] + box_of(b, d, x[d]);
+    }
+    return number;
+}
+
+/* Extent of the mesh and about one box a boundary node. */
+static void size_boxes(boxes *b, cmg_size count)
+{
+    const cmgi_mesh *mesh = b->mesh;
+    const int dim = mesh->dim;
+    const int side = 1 + (int)pow((double)count, 1.0 / dim);
+    for (int d = 0; d < dim; ++d) {
+        double low = HUGE_VAL;
+        double high = -HUGE_VAL;
+        for (cmg_size v = 0; v < mesh->nodes; ++v) {
+            low = fmin(low, mesh->x[v * dim + d]);
+            high = fmax(high, mesh->x[v * dim + d]);
+        }
+        b->low[d] = low;
+        b->size[d] = side;
+        b->per_unit[d] = high > low ? side / (high - low) : 0;
+    }
+}
+
+/* on_boundary[v] = 1; returns their number. */
+static cmg_size mark_boundary(const cmgi_mesh *mesh, unsigned char *on_boundary)
+{
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_size count = 0;
+    for (cmg_size k = 0; k < mesh->facets * corners; ++k) {
+        count += on_boundary[mesh->facet_nodes[k]] == 0;
+        on_boundary[mesh->facet_nodes[k]] = 1;
+    }
+    return count;
+}
+
+static cmg_status fill_boxes(boxes *b)
+{
+    const cmgi_mesh *mesh = b->mesh;
+    unsigned char *on_boundary = NULL;
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
+    const cmg_size count = mark_boundary(mesh, on_boundary);
+    size_boxes(b, count);
+    cmg_size total = 1;
+    for (int d = 0; d < mesh->dim; ++d) {
+        total *= b->size[d];
+    }
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));
+    CMGI_TRY_GOTO(done, cmgi_alloc(mesh->ctx, count, sizeof *b->list, &b->list));
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        b->start[box_number(b, mesh->x + v * mesh->dim) + 2] += on_boundary[v];
+    }
+    for (cmg_size k = 0; k < total; ++k) {
+        b->start[k + 2] += b->start[k + 1];
+    }
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        if (on_boundary[v]) {
+            b->list[b->start[box_number(b, mesh->x + v * mesh->dim) + 1]++] = (cmg_index)v;
+        }
+    }
+done:
+    cmgi_free(mesh->ctx, on_boundary);
+    return status;
+}
+
+static double distance2(int dim, const double *p, const double *q)
+{
+    double sum = 0;
+    for (int d = 0; d < dim; ++d) {
+        sum += (p[d] - q[d]) * (p[d] - q[d]);
+    }
+    return sum;
+}
+
+/* p is on the segment ab to within tol. */
+static bool on_segment(int dim, const double *p, const double *a, const double *b, double tol)
+{
+    double dot = 0;
+    const double length2 = distance2(dim, a, b);
+    for (int d = 0; d < dim; ++d) {
+        dot += (p[d] - a[d]) * (b[d] - a[d]);
+    }
+    const double t = dot / length2;
+    if (!(t > 0 && t < 1)) {
+        return false;
+    }
+    double foot[3];
+    for (int d = 0; d < dim; ++d) {
+        foot[d] = a[d] + t * (b[d] - a[d]);
+    }
+    return distance2(dim, p, foot) < tol * tol;
+}
+
+/* p is in the closed triangle abc to within tol: barycentric coordinates by least squares. */
+static bool in_triangle(const double *p, const double *a, const double *b, const double *c,
+                        double tol)
+{
+    double uu = 0;
+    double uv = 0;
+    double vv = 0;
+    double up = 0;
+    double vp = 0;
+    for (int d = 0; d < 3; ++d) {
+        const double u = b[d] - a[d];
+        const double v = c[d] - a[d];
+        uu += u * u;
+        uv += u * v;
+        vv += v * v;
+        up += u * (p[d] - a[d]);
+        vp += v * (p[d] - a[d]);
+    }
+    const double det = uu * vv - uv * uv;
+    const double s = (up * vv - vp * uv) / det;
+    const double t = (vp * uu - up * uv) / det;
+    if (!(s > -1e-9 && t > -1e-9 && s + t < 1 + 1e-9)) {
+        return false;
+    }
+    double foot[3];
+    for (int d = 0; d < 3; ++d) {
+        foot[d] = a[d] + s * (b[d] - a[d]) + t * (c[d] - a[d]);
+    }
+    return distance2(3, p, foot) < tol * tol;
+}
+
+/* Node v, not one of its corners, lies in the facet. */
+static bool in_facet(const cmgi_mesh *mesh, const cmg_index *node, cmg_index v, double tol)
+{
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    const double *x[4] = {NULL};
+    for (int i = 0; i < corners; ++i) {
+        if (node[i] == v) {
+            return false;
+        }
+        x[i] = mesh->x + (cmg_size)node[i] * mesh->dim;
+    }
+    const double *p = mesh->x + (cmg_size)v * mesh->dim;
+    if (corners == 2) {
+        return on_segment(2, p, x[0], x[1], tol);
+    }
+    return in_triangle(p, x[0], x[1], x[2], tol) ||
+           (corners == 4 && in_triangle(p, x[1], x[2], x[3], tol));
+}
+
+/* Boxes that meet [low, high] in direction d: first and number. */
+static void box_range(const boxes *b, const double *low, const double *high, int first[3],
+                      int many[3])
+{
+    for (int d = 0; d < 3; ++d) {
+        first[d] = d < b->mesh->dim ? box_of(b, d, low[d]) : 0;
+        many[d] = d < b->mesh->dim ? box_of(b, d, high[d]) - first[d] + 1 : 1;
+    }
+}
+
+/* Next box of a range; k counts them. */
+static cmg_size range_box(const boxes *b, const int first[3], const int many[3], cmg_size k)
+{
+    const cmg_size i = first[0] + k % many[0];
+    const cmg_size j = first[1] + k / many[0] % many[1];
+    const cmg_size l = first[2] + k / ((cmg_size)many[0] * many[1]);
+    return i + b->size[0] * (j + (b->mesh->dim == 3 ? b->size[1] * l : 0));
+}
+
+/* A lower-numbered node within tol of node v, -1 = none. */
+static cmg_index twin_of(const boxes *b, cmg_index v, double tol)
+{
+    const int dim = b->mesh->dim;
+    const double *x = b->mesh->x + (cmg_size)v * dim;
+    double low[3] = {0};
+    double high[3] = {0};
+    int first[3];
+    int many[3];
+    for (int d = 0; d < dim; ++d) {
+        low[d] = x[d] - tol;
+        high[d] = x[d] + tol;
+    }
+    box_range(b, low, high, first, many);
+    for (cmg_size k = 0; k < (cmg_size)many[0] * many[1] * many[2]; ++k) {
+        const cmg_size box = range_box(b, first, many, k);
+        for (cmg_size i = b->start[box]; i < b->start[box + 1]; ++i) {
+            const cmg_index w = b->list[i];
+            if (w < v && distance2(dim, x, b->mesh->x + (cmg_size)w * dim) < tol * tol) {
+                return w;
+            }
+        }
+    }
+    return -1;
+}
+
+/* A boundary node inside facet f, -1 = none. */
+static cmg_index node_in_facet(const boxes *b, cmg_size f)
+{
+    const int dim = b->mesh->dim;
+    const int corners = cmgi_cell_table(b->mesh->cell)->facet_corners;
+    const cmg_index *node = b->mesh->facet_nodes + f * corners;
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double size = 0;
+    int first[3];
+    int many[3];
+    for (int d = 0; d < dim; ++d) {
+        for (int i = 0; i < corners; ++i) {
+            low[d] = fmin(low[d], b->mesh->x[(cmg_size)node[i] * dim + d]);
+            high[d] = fmax(high[d], b->mesh->x[(cmg_size)node[i] * dim + d]);
+        }
+        size = fmax(size, high[d] - low[d]);
+    }
+    const double tol = CLOSE * size;
+    for (int d = 0; d < dim; ++d) {
+        low[d] -= tol;
+        high[d] += tol;
+    }
+    box_range(b, low, high, first, many);
+    for (cmg_size k = 0; k < (cmg_size)many[0] * many[1] * many[2]; ++k) {
+        const cmg_size box = range_box(b, first, many, k);
+        for (cmg_size i = b->start[box]; i < b->start[box + 1]; ++i) {
+            if (in_facet(b->mesh, node, b->list[i], tol)) {
+                return b->list[i];
+            }
+        }
+    }
+    return -1;
+}
+
+static cmg_status find_duplicates(const boxes *b, cmgi_mesh_report *report)
+{
+    const cmgi_mesh *mesh = b->mesh;
+    cmg_size total = 1;
+    cmg_index first[2] = {-1, -1};
+    for (int d = 0; d < mesh->dim; ++d) {
+        total *= b->size[d];
+    }
+    for (cmg_size i = 0; i < b->start[total]; ++i) {
+        const cmg_index twin = twin_of(b, b->list[i], CLOSE * report->edge_min);
+        if (twin >= 0) {
+            ++report->duplicates;
+            if (first[0] < 0 || b->list[i] < first[1]) {
+                first[0] = twin;
+                first[1] = b->list[i];
+            }
+        }
+    }
+    CMGI_CHECK(mesh->ctx, report->duplicates == 0, CMG_ERR_SHAPE,
+               "nodes %d and %d are at one place; %lld duplicate nodes", (int)first[0],
+               (int)first[1], (long long)report->duplicates);
+    return CMG_OK;
+}
+
+static cmg_status find_hanging(const boxes *b, cmgi_mesh_report *report)
+{
+    const cmgi_mesh *mesh = b->mesh;
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_index first[3] = {-1, -1, -1};
+    for (cmg_size f = 0; f < mesh->facets; ++f) {
+        const cmg_index v = node_in_facet(b, f);
+        if (v >= 0 && report->hanging++ == 0) {
+            first[0] = v;
+            first[1] = mesh->facet_nodes[f * corners];
+            first[2] = mesh->facet_nodes[f * corners + corners - 1];
+        }
+    }
+    CMGI_CHECK(mesh->ctx, report->hanging == 0, CMG_ERR_SHAPE,
+               "the mesh does not conform: node %d hangs in the side from node %d to node %d; %lld "
+               "such sides",
+               (int)first[0], (int)first[1], (int)first[2], (long long)report->hanging);
+    return CMG_OK;
+}
+
+cmg_status cmgi_mesh_check_conforming(const cmgi_mesh *mesh, cmgi_mesh_report *report)
+{
+    boxes b = {.mesh = mesh};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, fill_boxes(&b));
+    CMGI_TRY_GOTO(done, find_duplicates(&b, report));
+    CMGI_TRY_GOTO(done, find_hanging(&b, report));
+done:
+    cmgi_free(mesh->ctx, b.list);
+    cmgi_free(mesh->ctx, b.start);
+    return status;
+}

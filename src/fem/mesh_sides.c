@@ -1,0 +1,237 @@
+/*
+ * Sides of cells by node. Every side is listed at its lowest node; the list of a node is short, so
+ * sorting it finds equal sides in parallel over the nodes, the same for any number of threads.
+ */
+#include "fem/mesh_sides.h"
+
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Nodes lo .. hi-1 belong to this thread: counting needs no atomics and keeps cells ascending. */
+static void count_cells(const cmgi_mesh *m, cmg_size lo, cmg_size hi, cmg_size *start)
+{
+    const cmg_size entries = m->cells * cmgi_cell_table(m->cell)->corners;
+    for (cmg_size k = 0; k < entries; ++k) {
+        const cmg_size v = m->cell_nodes[k];
+        if (v >= lo && v < hi) {
+            ++start[v + 1];
+        }
+    }
+}
+
+static void list_cells(const cmgi_mesh *m, cmg_size lo, cmg_size hi, cmg_size *next,
+                       cmg_index *list)
+{
+    const int corners = cmgi_cell_table(m->cell)->corners;
+    for (cmg_size c = 0; c < m->cells; ++c) {
+        for (int k = 0; k < corners; ++k) {
+            const cmg_size v = m->cell_nodes[c * corners + k];
+            if (v >= lo && v < hi) {
+                list[next[v]++] = (cmg_index)c;
+            }
+        }
+    }
+}
+
+/* Threads worth starting for this many cells. */
+static int team(const cmg_context *ctx, cmg_size cells)
+{
+    const cmg_size wanted = cells / 4096 + 1;
+    return wanted < ctx->threads ? (int)wanted : ctx->threads;
+}
+
+cmg_status cmgi_mesh_node_cells(const cmgi_mesh *mesh, cmg_size **start, cmg_index **list)
+{
+    cmg_context *ctx = mesh->ctx;
+    const cmg_size n = mesh->nodes;
+    const int threads = team(ctx, mesh->cells);
+    cmg_size *s = NULL;
+    cmg_index *l = NULL;
+    cmg_status status = cmgi_alloc_zero(ctx, n + 2, sizeof *s, &s);
+    if (status != CMG_OK) {
+        return status;
+    }
+    status = cmgi_alloc(ctx, mesh->cells * cmgi_cell_table(mesh->cell)->corners, sizeof *l, &l);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, s);
+        return status;
+    }
+    /* counts go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v] */
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; ++t) {
+        count_cells(mesh, n * t / threads, n * (t + 1) / threads, s + 1);
+    }
+    for (cmg_size v = 0; v < n; ++v) {
+        s[v + 2] += s[v + 1];
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int t = 0; t < threads; ++t) {
+        list_cells(mesh, n * t / threads, n * (t + 1) / threads, s + 1, l);
+    }
+    *start = s;
+    *list = l;
+    return CMG_OK;
+}
+
+cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists)
+{
+    cmgi_side_lists s = {.mesh = mesh, .threads = team(mesh->ctx, mesh->cells), .capacity = 1};
+    CMGI_TRY(cmgi_mesh_node_cells(mesh, &s.start, &s.list));
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        /* dim sides (edges) of a cell meet at its corner; 3 at a tet's as well */
+        const cmg_size sides = 3 * (s.start[v + 1] - s.start[v]);
+        s.capacity = sides > s.capacity ? sides : s.capacity;
+    }
+    const cmg_status status =
+        cmgi_alloc(mesh->ctx, s.threads * s.capacity, sizeof *s.scratch, &s.scratch);
+    if (status != CMG_OK) {
+        cmgi_side_lists_free(&s);
+        return status;
+    }
+    *lists = s;
+    return CMG_OK;
+}
+
+void cmgi_side_lists_free(cmgi_side_lists *lists)
+{
+    if (lists->mesh == NULL) {
+        return;
+    }
+    cmgi_free(lists->mesh->ctx, lists->start);
+    cmgi_free(lists->mesh->ctx, lists->list);
+    cmgi_free(lists->mesh->ctx, lists->scratch);
+    memset(lists, 0, sizeof *lists);
+}
+
+cmg_index cmgi_side_key(int corners, const cmg_index *nodes, cmg_index key[3])
+{
+    cmg_index sorted[4] = {-1, -1, -1, -1};
+    for (int i = 0; i < corners; ++i) {
+        int k = i;
+        for (; k > 0 && sorted[k - 1] > nodes[i]; --k) {
+            sorted[k] = sorted[k - 1];
+        }
+        sorted[k] = nodes[i];
+    }
+    for (int i = 0; i < 3; ++i) {
+        key[i] = i + 1 < corners ? sorted[i + 1] : -1;
+    }
+    return sorted[0];
+}
+
+int cmgi_side_compare(const void *a, const void *b)
+{
+    const cmgi_side *s = a;
+    const cmgi_side *t = b;
+    for (int i = 0; i < 3; ++i) {
+        if (s->key[i] != t->key[i]) {
+            return s->key[i] < t->key[i] ? -1 : 1;
+        }
+    }
+    if (s->cell != t->cell) {
+        return s->cell < t->cell ? -1 : 1;
+    }
+    return (s->local > t->local) - (s->local < t->local);
+}
+
+static void sort_sides(cmgi_side *side, cmg_size count)
+{
+    if (count > 48) { /* a hub of very many cells */
+        qsort(side, (size_t)count, sizeof *side, cmgi_side_compare);
+        return;
+    }
+    for (cmg_size i = 1; i < count; ++i) {
+        const cmgi_side s = side[i];
+        cmg_size k = i;
+        for (; k > 0 && cmgi_side_compare(&side[k - 1], &s) > 0; --k) {
+            side[k] = side[k - 1];
+        }
+        side[k] = s;
+    }
+}
+
+void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index nodes[4])
+{
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    const cmg_index *corner = mesh->cell_nodes + (cmg_size)cell * info->corners;
+    for (int i = 0; i < info->facet_corners; ++i) {
+        nodes[i] = corner[info->facet[local][i]];
+    }
+}
+
+cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side)
+{
+    const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
+    cmg_size count = 0;
+    for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
+        for (int f = 0; f < info->facets; ++f) {
+            cmg_index nodes[4];
+            cmgi_side s = {.cell = lists->list[k], .local = f};
+            cmgi_side_nodes(lists->mesh, s.cell, f, nodes);
+            if (cmgi_side_key(info->facet_corners, nodes, s.key) == v) {
+                side[count++] = s;
+            }
+        }
+    }
+    sort_sides(side, count);
+    return count;
+}
+
+cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side)
+{
+    const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
+    cmg_size count = 0;
+    for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
+        const cmg_index cell = lists->list[k];
+        const cmg_index *corner = lists->mesh->cell_nodes + (cmg_size)cell * info->corners;
+        for (int e = 0; e < info->edges; ++e) {
+            const cmg_index nodes[2] = {corner[info->edge[e][0]], corner[info->edge[e][1]]};
+            cmgi_side s = {.cell = cell, .local = e};
+            if (cmgi_side_key(2, nodes, s.key) == v) {
+                side[count++] = s;
+            }
+        }
+    }
+    sort_sides(side, count);
+    return count;
+}
+
+cmg_size cmgi_sides_equal(const cmgi_side *side, cmg_size count, cmg_size first)
+{
+    cmg_size last = first + 1;
+    while (last < count && memcmp(side[last].key, side[first].key, sizeof side->key) == 0) {
+        ++last;
+    }
+    return last - first;
+}
+
+/* Neighbours of the lowest node on the way round the side; both are the other node for an edge. */
+static void around(const cmgi_mesh *mesh, const cmgi_side *s, cmg_index next_previous[2])
+{
+    static const int ring4[4] = {0, 1, 3, 2}; /* tensor order to the way round */
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_index nodes[4];
+    cmg_index ring[4] = {0};
+    cmgi_side_nodes(mesh, s->cell, s->local, nodes);
+    int low = 0;
+    for (int i = 0; i < corners; ++i) {
+        ring[i] = nodes[corners == 4 ? ring4[i] : i];
+        low = ring[i] < ring[low] ? i : low;
+    }
+    next_previous[0] = ring[(low + 1) % corners];
+    next_previous[1] = ring[(low + corners - 1) % corners];
+    if (corners == 2) { /* the direction is which end is the lower one */
+        next_previous[low] = -1;
+    }
+}
+
+bool cmgi_sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b)
+{
+    cmg_index p[2];
+    cmg_index q[2];
+    around(mesh, a, p);
+    around(mesh, b, q);
+    return p[0] == q[1] && p[1] == q[0];
+}

@@ -1,0 +1,36 @@
+/* Sides of cells brought together by their nodes: by node, sorted, without hashing. */
+#pragma once
+#include "fem/mesh.h"
+
+/* A side as its lowest node's list holds it. */
+typedef struct cmgi_side {
+    cmg_index key[3]; /* its other nodes, ascending, -1 where it has fewer */
+    cmg_index cell;
+    int local; /* number of the side in the cell */
+} cmgi_side;
+
+/* Lists of the sides by lowest node; scratch for one thread per thread of the context. */
+typedef struct cmgi_side_lists {
+    const cmgi_mesh *mesh;
+    int threads;
+    cmg_size *start; /* cells around each node */
+    cmg_index *list;
+    cmg_size capacity;  /* sides that one node can have, scratch length per thread */
+    cmgi_side *scratch; /* threads x capacity */
+} cmgi_side_lists;
+
+cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists);
+void cmgi_side_lists_free(cmgi_side_lists *lists);
+/* Sides whose lowest node is v, sorted by key, then cell; `side` has room for capacity. */
+cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
+/* The same for the edges of the cells. */
+cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
+/* Entries from `first` with the same key. */
+cmg_size cmgi_sides_equal(const cmgi_side *side, cmg_size count, cmg_size first);
+/* Key of a side given by its nodes; returns the lowest one. */
+cmg_index cmgi_side_key(int corners, const cmg_index *nodes, cmg_index key[3]);
+/* Nodes of a cell's side, outward. */
+void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index nodes[4]);
+/* Two cells see a common side from different sides: each runs through it the other way round. */
+bool cmgi_sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b);
+int cmgi_side_compare(const void *a, const void *b);

@@ -1,0 +1,534 @@
+/* Built-in shapes, checks and refinement: volumes, counts, Euler characteristics, relations. */
+#include "core/memory.h"
+#include "core/random.h"
+#include "fem/mesh_shapes.h"
+#include "test.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* Every shape with every cell it has. */
+typedef struct shape_case {
+    cmgi_shape shape;
+    cmgi_cell cell;
+    long euler; /* of the domain: components - holes (+ cavities) */
+} shape_case;
+static const shape_case cases[] = {
+    {CMGI_SHAPE_SQUARE, CMGI_QUAD, 1},  {CMGI_SHAPE_SQUARE, CMGI_TRI, 1},
+    {CMGI_SHAPE_SQUARE, CMGI_HEX, 1},   {CMGI_SHAPE_SQUARE, CMGI_TET, 1},
+    {CMGI_SHAPE_LSHAPE, CMGI_QUAD, 1},  {CMGI_SHAPE_LSHAPE, CMGI_TRI, 1},
+    {CMGI_SHAPE_LSHAPE, CMGI_HEX, 1},   {CMGI_SHAPE_LSHAPE, CMGI_TET, 1},
+    {CMGI_SHAPE_BEAM, CMGI_QUAD, 1},    {CMGI_SHAPE_BEAM, CMGI_TRI, 1},
+    {CMGI_SHAPE_BEAM, CMGI_HEX, 1},     {CMGI_SHAPE_BEAM, CMGI_TET, 1},
+    {CMGI_SHAPE_FICHERA, CMGI_HEX, 1},  {CMGI_SHAPE_FICHERA, CMGI_TET, 1},
+    {CMGI_SHAPE_ANNULUS, CMGI_QUAD, 0}, {CMGI_SHAPE_ANNULUS, CMGI_TRI, 0},
+    {CMGI_SHAPE_PLATE, CMGI_QUAD, -1},  {CMGI_SHAPE_PLATE, CMGI_TRI, -1},
+};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static cmgi_mesh *make(const cmgi_shape_options *o)
+{
+    cmgi_mesh *mesh = NULL;
+    CHECK_OK(cmgi_shape_mesh(ctx, o, &mesh));
+    return mesh;
+}
+
+/* nodes - edges + faces - cells, from the entities. */
+static long euler(const cmgi_mesh *mesh)
+{
+    cmgi_entities *e = NULL;
+    CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
+    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edges + mesh->cells
+                                        : mesh->nodes - e->edges + e->faces - mesh->cells;
+    cmgi_entities_destroy(&e);
+    return (long)sum;
+}
+
+/* Area or volume that a shape has when its circles are polygons of the mesh's own sides. */
+static double exact_volume(const cmgi_shape_options *o, const cmgi_mesh *mesh)
+{
+    const bool solid = mesh->dim == 3;
+    double holes = 0;
+    double sides[2] = {0, 0};
+    switch (o->shape) {
+    case CMGI_SHAPE_LSHAPE:
+        return (o->length[0] * o->length[0] -
+                (o->length[0] - o->length[1]) * (o->length[0] - o->length[1])) *
+               (solid ? o->length[2] : 1) * o->aspect;
+    case CMGI_SHAPE_BEAM:
+        return o->length[0] * o->length[1] * (solid ? o->length[2] : 1) * o->aspect;
+    case CMGI_SHAPE_FICHERA:
+        return 7 * o->aspect;
+    case CMGI_SHAPE_ANNULUS:
+        sides[0] = (double)mesh->label[cmgi_mesh_find_label(mesh, "inner")].count;
+        return sides[0] / 2 * sin(2 * pi / sides[0]) *
+               (o->outer * o->outer - o->radius * o->radius) * o->aspect;
+    case CMGI_SHAPE_PLATE:
+        holes = (double)(o->columns * o->rows);
+        sides[0] = (double)mesh->label[cmgi_mesh_find_label(mesh, "holes")].count / holes;
+        return holes * (1 - sides[0] / 2 * sin(2 * pi / sides[0]) * o->radius * o->radius) *
+               o->aspect;
+    default:
+        return o->aspect;
+    }
+}
+
+static void check_mesh(const cmgi_mesh *mesh, double volume, cmgi_mesh_report *report)
+{
+    CHECK_OK(cmgi_mesh_check(mesh, report));
+    CHECK_NEAR(report->volume, volume, 1e-12 * volume);
+    CHECK(report->quality > 0 && report->quality <= 1 + 1e-12);
+    CHECK(report->edge_min > 0 && report->edge_min <= report->edge_max);
+}
+
+static void shapes_have_their_volume(void)
+{
+    for (int i = 0; i < CASES; ++i) {
+        for (int kind = 0; kind < 3; ++kind) {
+            cmgi_shape_options o;
+            cmgi_shape_options_default(cases[i].shape, &o);
+            o.cell = cases[i].cell;
+            o.n = o.cell == CMGI_HEX || o.cell == CMGI_TET ? 3 : 5;
+            o.distortion = (cmgi_distortion)kind;
+            o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
+            o.aspect = kind == 1 ? 7 : 1;
+            o.grading = kind == 2 ? 1 : 3;
+            cmgi_mesh *mesh = make(&o);
+            cmgi_mesh_report report;
+            check_mesh(mesh, exact_volume(&o, mesh), &report);
+            CHECK(euler(mesh) == cases[i].euler);
+            CHECK(mesh->label[0].count == 0);
+            cmgi_mesh_destroy(&mesh);
+        }
+    }
+}
+
+static void distortion_moves_inner_nodes_only(void)
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_LSHAPE, &o);
+    o.n = 6;
+    cmgi_mesh *straight = make(&o);
+    for (int kind = CMGI_DISTORT_RANDOM; kind <= CMGI_DISTORT_SMOOTH; ++kind) {
+        o.distortion = (cmgi_distortion)kind;
+        cmgi_mesh *mesh = make(&o);
+        cmg_size moved = 0;
+        double most = 0;
+        for (cmg_size k = 0; k < 2 * mesh->nodes; ++k) {
+            moved += mesh->x[k] != straight->x[k];
+            most = fmax(most, fabs(mesh->x[k] - straight->x[k]));
+        }
+        for (cmg_size k = 0; k < 2 * mesh->facets; ++k) {
+            const cmg_size v = mesh->facet_nodes[k];
+            CHECK(mesh->x[2 * v] == straight->x[2 * v]);
+            CHECK(mesh->x[2 * v + 1] == straight->x[2 * v + 1]);
+        }
+        CHECK(moved > mesh->nodes / 2);
+        CHECK(most <= o.fraction / 6 || kind == CMGI_DISTORT_SMOOTH);
+        cmgi_mesh *again = make(&o);
+        CHECK(memcmp(again->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0);
+        o.seed += 1;
+        cmgi_mesh *other = make(&o);
+        CHECK((memcmp(other->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0) ==
+              (kind == CMGI_DISTORT_SMOOTH));
+        cmgi_mesh_destroy(&mesh);
+        cmgi_mesh_destroy(&again);
+        cmgi_mesh_destroy(&other);
+    }
+    cmgi_mesh_destroy(&straight);
+}
+
+/* Each fine node is the mean of its parents, children fill their parent, facets follow. */
+static void check_relation(const cmgi_mesh *coarse, const cmgi_mesh *fine, const cmgi_refinement *r)
+{
+    const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
+    CHECK(r->coarse_nodes + r->edges + r->faces + r->centres == fine->nodes);
+    double worst = 0;
+    for (cmg_size i = 0; i < fine->nodes; ++i) {
+        cmg_index parent[8];
+        const int count = cmgi_refinement_parents(r, coarse, i, parent);
+        for (int d = 0; d < coarse->dim; ++d) {
+            double mean = 0;
+            for (int k = 0; k < count; ++k) {
+                mean += coarse->x[(cmg_size)parent[k] * coarse->dim + d] / count;
+            }
+            worst = fmax(worst, fabs(mean - fine->x[i * coarse->dim + d]));
+        }
+    }
+    CHECK_NEAR(worst, 0, 1e-14 * 10);
+    for (cmg_size c = 0; c < coarse->cells; ++c) {
+        double sum = 0;
+        for (int k = 0; k < info->children; ++k) {
+            const cmg_size child = c * info->children + k;
+            sum += cmgi_mesh_cell_volume(fine, child);
+            if (k < info->corners) {
+                CHECK(fine->cell_nodes[child * info->corners + k] ==
+                      coarse->cell_nodes[c * info->corners + k]);
+            }
+        }
+        CHECK_NEAR(sum, cmgi_mesh_cell_volume(coarse, c), 1e-13 * sum);
+    }
+}
+
+static void refinement_keeps_volume_and_topology(void)
+{
+    for (int i = 0; i < CASES; ++i) {
+        cmgi_shape_options o;
+        cmgi_shape_options_default(cases[i].shape, &o);
+        o.cell = cases[i].cell;
+        o.n = 2;
+        o.distortion = CMGI_DISTORT_RANDOM;
+        cmgi_mesh *coarse = make(&o);
+        const double volume = exact_volume(&o, coarse);
+        for (int level = 0; level < 2; ++level) {
+            const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
+            cmgi_mesh *fine = NULL;
+            cmgi_refinement *r = NULL;
+            cmgi_mesh_report report;
+            CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &r));
+            check_mesh(fine, volume, &report);
+            check_relation(coarse, fine, r);
+            CHECK(fine->cells == coarse->cells * info->children);
+            CHECK(fine->facets == coarse->facets * info->children / 2);
+            CHECK(euler(fine) == cases[i].euler);
+            for (cmg_index k = 0; k < fine->labels; ++k) {
+                CHECK(fine->label[k].count == coarse->label[k].count * info->children / 2);
+            }
+            cmgi_refinement_destroy(&r);
+            cmgi_mesh_destroy(&coarse);
+            coarse = fine;
+        }
+        cmgi_mesh_destroy(&coarse);
+    }
+}
+
+static void facets_point_outward(void)
+{
+    for (int i = 0; i < CASES; ++i) {
+        cmgi_shape_options o;
+        cmgi_shape_options_default(cases[i].shape, &o);
+        o.cell = cases[i].cell;
+        o.n = 2;
+        cmgi_mesh *coarse = make(&o);
+        cmgi_mesh *mesh = NULL;
+        CHECK_OK(cmgi_mesh_refine(coarse, NULL, &mesh, NULL));
+        /* divergence theorem: dim x volume = sum over flat facets of (point . normal) */
+        const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+        double flux = 0;
+        for (cmg_size f = 0; f < mesh->facets; ++f) {
+            const double *x[4] = {NULL};
+            for (int k = 0; k < corners; ++k) {
+                x[k] = mesh->x + (cmg_size)mesh->facet_nodes[f * corners + k] * mesh->dim;
+            }
+            double n[3] = {0, 0, 0};
+            if (mesh->dim == 2) {
+                n[0] = x[1][1] - x[0][1];
+                n[1] = x[0][0] - x[1][0];
+            }
+            for (int d = 0; d < 3 && mesh->dim == 3; ++d) {
+                const int a = (d + 1) % 3;
+                const int b = (d + 2) % 3;
+                n[d] = ((x[1][a] - x[0][a]) * (x[2][b] - x[0][b]) -
+                        (x[1][b] - x[0][b]) * (x[2][a] - x[0][a])) *
+                       (corners == 3 ? 0.5 : 1);
+            }
+            for (int d = 0; d < mesh->dim; ++d) {
+                flux += x[0][d] * n[d];
+            }
+        }
+        CHECK_NEAR(flux / mesh->dim, exact_volume(&o, coarse), 1e-12 * 10);
+        cmgi_mesh_destroy(&mesh);
+        cmgi_mesh_destroy(&coarse);
+    }
+}
+
+/* Sorted squared edge lengths over their sum: equal for similar tets. */
+static void signature(const cmgi_mesh *mesh, cmg_size cell, double s[6])
+{
+    const cmgi_cell_info *info = cmgi_cell_table(CMGI_TET);
+    double sum = 0;
+    for (int e = 0; e < 6; ++e) {
+        const cmg_index *node = mesh->cell_nodes + 4 * cell;
+        double square = 0;
+        for (int d = 0; d < 3; ++d) {
+            const double gap =
+                mesh->x[3 * node[info->edge[e][0]] + d] - mesh->x[3 * node[info->edge[e][1]] + d];
+            square += gap * gap;
+        }
+        sum += square;
+        int k = e;
+        for (; k > 0 && s[k - 1] > square; --k) {
+            s[k] = s[k - 1];
+        }
+        s[k] = square;
+    }
+    for (int e = 0; e < 6; ++e) {
+        s[e] /= sum;
+    }
+}
+
+static void tets_keep_three_shapes(void)
+{
+    cmgi_mesh *mesh = NULL;
+    uint64_t seed = 11;
+    CHECK_OK(cmgi_mesh_create(ctx, CMGI_TET, 4, 1, 0, &mesh));
+    for (int k = 0; k < 12; ++k) {
+        mesh->x[k] = (k / 3 > 0 && k % 3 == k / 3 - 1) + 0.3 * cmgi_random(&seed);
+        mesh->cell_nodes[k / 3] = k / 3;
+    }
+    CHECK_OK(cmgi_mesh_find_facets(mesh, NULL));
+    for (int level = 0; level < 4; ++level) {
+        cmgi_mesh *fine = NULL;
+        CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+        cmgi_mesh_destroy(&mesh);
+        mesh = fine;
+    }
+    double shape[64][6];
+    int shapes = 0;
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
+        double s[6];
+        signature(mesh, c, s);
+        int k = 0;
+        for (; k < shapes; ++k) {
+            double gap = 0;
+            for (int e = 0; e < 6; ++e) {
+                gap = fmax(gap, fabs(s[e] - shape[k][e]));
+            }
+            if (gap < 1e-10) {
+                break;
+            }
+        }
+        if (k == shapes && shapes < 64) {
+            memcpy(shape[shapes++], s, sizeof s);
+        }
+    }
+    CHECK(shapes == 3);
+    cmgi_mesh_destroy(&mesh);
+}
+
+static void snapping_puts_nodes_on_circles(void)
+{
+    const cmgi_shape shapes[2] = {CMGI_SHAPE_ANNULUS, CMGI_SHAPE_PLATE};
+    for (int i = 0; i < 4; ++i) {
+        cmgi_shape_options o;
+        cmgi_shape_options_default(shapes[i / 2], &o);
+        o.cell = i % 2 == 0 ? CMGI_QUAD : CMGI_TRI;
+        o.n = 2;
+        o.columns = 3;
+        o.rows = 3;
+        o.alternate = true;
+        cmgi_mesh *mesh = make(&o);
+        cmgi_surface surface[9];
+        const int count = cmgi_shape_surfaces(&o, mesh, 9, surface);
+        CHECK(count == (i / 2 == 0 ? 2 : 5));
+        const cmgi_snap snap = {count, surface};
+        const double ring = pi * (o.outer * o.outer - o.radius * o.radius);
+        const double area = i / 2 == 0 ? ring : 9 - 5 * pi * o.radius * o.radius;
+        double gap[4];
+        for (int level = 0; level < 4; ++level) {
+            cmgi_mesh *fine = NULL;
+            cmgi_mesh_report report;
+            CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
+            CHECK_OK(cmgi_mesh_check(fine, &report));
+            gap[level] = fabs(report.volume - area);
+            cmgi_mesh_destroy(&mesh);
+            mesh = fine;
+        }
+        /* polygons approach the circle with the square of the cell size */
+        CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
+        cmgi_mesh_destroy(&mesh);
+    }
+}
+
+/* A hex tube: the ring times [0, 1]. */
+static cmgi_mesh *make_tube(cmgi_surface surface[2])
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_ANNULUS, &o);
+    o.n = 3;
+    cmgi_mesh *ring = make(&o);
+    cmgi_mesh *tube = NULL;
+    CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));
+    for (cmg_size v = 0; v < tube->nodes; ++v) {
+        tube->x[3 * v] = ring->x[2 * (v % ring->nodes)];
+        tube->x[3 * v + 1] = ring->x[2 * (v % ring->nodes) + 1];
+        tube->x[3 * v + 2] = v < ring->nodes ? 0 : 1;
+    }
+    for (cmg_size k = 0; k < 8 * tube->cells; ++k) {
+        const cmg_index flat = ring->cell_nodes[k / 8 * 4 + k % 4];
+        tube->cell_nodes[k] = k % 8 < 4 ? flat : flat + (cmg_index)ring->nodes;
+    }
+    CHECK_OK(cmgi_mesh_find_facets(tube, NULL));
+    cmg_index label[2];
+    CHECK_OK(cmgi_mesh_add_label(tube, 5, "inner", &label[0]));
+    CHECK_OK(cmgi_mesh_add_label(tube, 7, NULL, &label[1]));
+    CHECK(cmgi_mesh_find_label(tube, "7") == label[1] && cmgi_mesh_find_label(tube, "9") == -1);
+    for (cmg_size f = 0; f < tube->facets; ++f) {
+        double least = 9;
+        double most = 0;
+        for (int k = 0; k < 4; ++k) {
+            const double *x = tube->x + 3 * tube->facet_nodes[4 * f + k];
+            least = fmin(least, hypot(x[0], x[1]));
+            most = fmax(most, hypot(x[0], x[1]));
+        }
+        tube->facet_label[f] = most < 0.51 ? label[0] : (least > 0.99 ? label[1] : 0);
+    }
+    for (int k = 0; k < 2; ++k) {
+        surface[k] = (cmgi_surface){
+            .label = label[k], .centre = {0, 0, 5}, .axis = {0, 0, -2}, .radius = k == 0 ? 0.5 : 1};
+    }
+    cmgi_mesh_destroy(&ring);
+    return tube;
+}
+
+static void snapping_follows_a_cylinder(void)
+{
+    cmgi_surface surface[2];
+    cmgi_mesh *mesh = make_tube(surface);
+    const cmgi_snap snap = {2, surface};
+    double gap[3];
+    for (int level = 0; level < 3; ++level) {
+        cmgi_mesh *fine = NULL;
+        cmgi_mesh_report report;
+        CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
+        CHECK_OK(cmgi_mesh_check(fine, &report));
+        gap[level] = fabs(report.volume - pi * 0.75);
+        cmgi_mesh_destroy(&mesh);
+        mesh = fine;
+    }
+    CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
+    cmgi_mesh_destroy(&mesh);
+}
+
+static void entities_are_found_again(void)
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    o.n = 2;
+    cmgi_mesh *mesh = make(&o);
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    cmgi_entities *e = NULL;
+    CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
+        const cmg_index *node = mesh->cell_nodes + 8 * c;
+        for (int k = 0; k < 12; ++k) {
+            CHECK(cmgi_entities_edge(e, node[info->edge[k][1]], node[info->edge[k][0]]) ==
+                  e->cell_edges[12 * c + k]);
+        }
+        for (int k = 0; k < 6; ++k) {
+            const cmg_index face[4] = {node[info->facet[k][3]], node[info->facet[k][1]],
+                                       node[info->facet[k][0]], node[info->facet[k][2]]};
+            CHECK(cmgi_entities_face(e, 4, face) == e->cell_faces[6 * c + k]);
+        }
+    }
+    CHECK(cmgi_entities_edge(e, 0, (cmg_index)mesh->nodes - 1) == -1);
+    /* each face has one cell or two: 6 cells = 2 inner + boundary */
+    CHECK(6 * mesh->cells == 2 * e->faces - mesh->facets);
+    cmgi_entities_destroy(&e);
+    cmgi_mesh_destroy(&mesh);
+}
+
+static void threads_do_not_matter(void)
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    o.n = 12;
+    const int threads = ctx->threads;
+    cmgi_mesh *first = NULL;
+    for (int t = 1; t <= 5; t += 2) {
+        ctx->threads = t;
+        cmgi_mesh *coarse = make(&o);
+        cmgi_mesh *fine = NULL;
+        CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, NULL));
+        cmgi_mesh_destroy(&coarse);
+        if (first == NULL) {
+            first = fine;
+            continue;
+        }
+        CHECK(memcmp(first->cell_nodes, fine->cell_nodes, (size_t)(8 * fine->cells) * 4) == 0);
+        CHECK(memcmp(first->x, fine->x, (size_t)(3 * fine->nodes) * 8) == 0);
+        CHECK(memcmp(first->facet_nodes, fine->facet_nodes, (size_t)(4 * fine->facets) * 4) == 0);
+        cmgi_mesh_destroy(&fine);
+    }
+    cmgi_mesh_destroy(&first);
+    ctx->threads = threads;
+}
+
+static void options_are_checked(void)
+{
+    cmgi_mesh *mesh = NULL;
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    o.cell = CMGI_QUAD;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
+    cmgi_shape_options_default(CMGI_SHAPE_PLATE, &o);
+    o.cell = CMGI_HEX;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
+    cmgi_shape_options_default(CMGI_SHAPE_PLATE, &o);
+    o.radius = 0.5;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
+    cmgi_shape_options_default(CMGI_SHAPE_LSHAPE, &o);
+    o.length[1] = 2;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
+    cmgi_shape_options_default(CMGI_SHAPE_BEAM, &o);
+    o.length[1] = 0.3;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
+    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    o.distortion = CMGI_DISTORT_RANDOM;
+    o.fraction = 0.5;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
+    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    o.n = 0;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
+    o.n = 100000;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
+    CHECK(mesh == NULL);
+    CHECK(cmgi_shape_parse("annulus") == CMGI_SHAPE_ANNULUS && cmgi_shape_parse("x") == -1);
+}
+
+static void every_allocation_may_fail(void)
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(CMGI_SHAPE_ANNULUS, &o);
+    o.cell = CMGI_TRI;
+    o.distortion = CMGI_DISTORT_RANDOM;
+    bool done = false;
+    for (long n = 0; !done && n < 500; ++n) {
+        cmgi_mesh *coarse = NULL;
+        cmgi_mesh *fine = NULL;
+        cmgi_refinement *r = NULL;
+        cmgi_context_fail_after(ctx, n);
+        cmg_status status = cmgi_shape_mesh(ctx, &o, &coarse);
+        cmgi_surface surface[2];
+        if (status == CMG_OK) {
+            const cmgi_snap snap = {cmgi_shape_surfaces(&o, coarse, 2, surface), surface};
+            status = cmgi_mesh_refine(coarse, &snap, &fine, &r);
+        }
+        if (status == CMG_OK) {
+            status = cmgi_mesh_check(fine, NULL);
+        }
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+        cmgi_refinement_destroy(&r);
+        cmgi_mesh_destroy(&fine);
+        cmgi_mesh_destroy(&coarse);
+    }
+    CHECK(done);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(shapes_have_their_volume);
+    RUN(distortion_moves_inner_nodes_only);
+    RUN(refinement_keeps_volume_and_topology);
+    RUN(facets_point_outward);
+    RUN(tets_keep_three_shapes);
+    RUN(snapping_puts_nodes_on_circles);
+    RUN(snapping_follows_a_cylinder);
+    RUN(entities_are_found_again);
+    RUN(threads_do_not_matter);
+    RUN(options_are_checked);
+    RUN(every_allocation_may_fail);
+    return TEST_END();
+}
