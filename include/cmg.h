@@ -404,13 +404,14 @@ CMG_API cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, b
 /** One argument of a smoother, written smoother:key=value; several are separated by colons. */
 typedef struct cmg_smoother_key {
     const char *key;
-    const char *text;         /**< one line for people */
-    double standard;          /**< value without the key */
-    double low;               /**< smallest value */
-    double high;              /**< largest value */
-    bool integer;             /**< no fractions */
-    const char *const *words; /**< NULL, or the words allowed, ended by NULL; values are positions */
-    bool rest;                /**< takes all that follows, e.g. chebyshev:base=spai:tau=0.1 */
+    const char *text; /**< one line for people */
+    double standard;  /**< value without the key */
+    double low;       /**< smallest value */
+    double high;      /**< largest value */
+    bool integer;     /**< no fractions */
+    const char *const
+        *words; /**< NULL, or the words allowed, ended by NULL; values are positions */
+    bool rest;  /**< takes all that follows, e.g. chebyshev:base=spai:tau=0.1 */
 } cmg_smoother_key;
 
 /**
@@ -490,10 +491,10 @@ typedef struct cmg_solver_options {
     bool fuse;         /**< run the passes over the step list, default true */
     bool fuse_restriction; /**< form R A at set-up and restrict with R b - (R A) x where that moves
                               fewer bytes, default false: the product costs set-up time */
-    double rtol;       /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
-    double atol;       /**< or at ||b - A x|| <= atol, default 0 */
-    double dtol;       /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
-    int max_it;        /**< iterations, default 100 */
+    double rtol;           /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
+    double atol;           /**< or at ||b - A x|| <= atol, default 0 */
+    double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
+    int max_it;            /**< iterations, default 100 */
 } cmg_solver_options;
 
 typedef enum cmg_outcome {
@@ -503,7 +504,7 @@ typedef enum cmg_outcome {
     CMG_DIVERGED,                 /**< residual grew over dtol */
     CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite */
     CMG_BREAKDOWN,                /**< CG: p^T A p <= 0, the matrix is not positive definite */
-    CMG_STAGNATED,               /**< the true residual no longer falls: rounding is reached */
+    CMG_STAGNATED,                /**< the true residual no longer falls: rounding is reached */
     CMG_INDEFINITE_PRECONDITIONER /**< CG: r^T M r < 0 */
 } cmg_outcome;
 
@@ -517,7 +518,8 @@ typedef struct cmg_report {
     double rhs_norm;          /**< ||b|| */
     double setup_seconds;     /**< of cmg_solver_create */
     double solve_seconds;
-    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL from cmg_cg */
+    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
+                              from cmg_cg */
 } cmg_report;
 
 /** True for the two converged outcomes. */
@@ -655,8 +657,9 @@ typedef enum cmg_coefficient {
 
 /** Right-hand side and, for all but the first, the exact solution it belongs to. */
 typedef enum cmg_load {
-    CMG_LOAD_SOURCE = 0, /**< f = options.source, or 1; elasticity: a unit load along the last axis */
-    CMG_LOAD_SINE,       /**< u = product of sin(pi s) over the axes, s in [0,1] in the bounding box */
+    CMG_LOAD_SOURCE =
+        0,         /**< f = options.source, or 1; elasticity: a unit load along the last axis */
+    CMG_LOAD_SINE, /**< u = product of sin(pi s) over the axes, s in [0,1] in the bounding box */
     CMG_LOAD_EXPONENTIAL, /**< u = exp(x) cos(y) (1 + z / 2): not zero on the boundary */
     CMG_LOAD_POLYNOMIAL   /**< u = a polynomial of the space's degree, which the space contains */
 } cmg_load;
@@ -680,7 +683,8 @@ typedef enum cmg_assembly {
 
 /** Numbering of the unknowns; those of a node stay together. */
 typedef enum cmg_numbering {
-    CMG_NUMBERING_GENERATED = 0, /**< as they come: by mesh node, edge, face, cell; grids x fastest */
+    CMG_NUMBERING_GENERATED =
+        0, /**< as they come: by mesh node, edge, face, cell; grids x fastest */
     CMG_NUMBERING_LEXICOGRAPHIC, /**< by z, then y, then x */
     CMG_NUMBERING_CUTHILL_MCKEE,
     CMG_NUMBERING_REVERSE_CUTHILL_MCKEE,
@@ -700,13 +704,13 @@ typedef struct cmg_generate_options {
     cmg_shape shape;     /**< default AUTO */
     const char *mesh;    /**< file with the coarsest mesh, in place of `shape`; default NULL */
     cmg_size cells;      /**< cells along a unit edge on the finest level, default 64 */
-    int levels;          /**< mesh levels; 0 = as many as possible with 2 cells a side (default). With
-                              a mesh file: levels - 1 refinements, 0 counts as 3 */
-    bool order_coarsening; /**< Q2, P2: the levels below the first use Q1, P1, the first of them on the
-                              finest mesh; default false */
-    double distort;        /**< random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5 */
-    double aspect;         /**< stretches the domain along x, > 0, default 1 */
-    cmg_problem problem;   /**< default POISSON */
+    int levels; /**< mesh levels; 0 = as many as possible with 2 cells a side (default). With
+                     a mesh file: levels - 1 refinements, 0 counts as 3 */
+    bool order_coarsening; /**< Q2, P2: the levels below the first use Q1, P1, the first of them on
+                              the finest mesh; default false */
+    double distort; /**< random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5 */
+    double aspect;  /**< stretches the domain along x, > 0, default 1 */
+    cmg_problem problem;         /**< default POISSON */
     cmg_coefficient coefficient; /**< default CONSTANT */
     double contrast;             /**< > 0, default 100 */
     double angle;                /**< degrees, default 0 */
@@ -716,18 +720,19 @@ typedef struct cmg_generate_options {
     double velocity;             /**< CONVECTION: |v|, direction (1, 1/2, 1/4), default 1 */
     double reaction;             /**< CONVECTION: c >= 0, default 0 */
     cmg_boundary boundary;       /**< default ELIMINATE */
-    const char *dirichlet;       /**< boundary labels with Dirichlet conditions, "left,top"; NULL = all,
-                                      on a beam left */
-    cmg_load load;               /**< default SOURCE */
-    cmg_source_fn source;        /**< default NULL: 1 */
+    const char *dirichlet; /**< boundary labels with Dirichlet conditions, "left,top"; NULL = all,
+                                on a beam left */
+    cmg_load load;         /**< default SOURCE */
+    cmg_source_fn source;  /**< default NULL: 1 */
     void *source_user;
     cmg_coarsening coarsening; /**< default REDISCRETISED */
     cmg_numbering numbering;   /**< default GENERATED */
-    uint64_t seed;             /**< of distortion, random coefficient and random numbering, default 1 */
-    cmg_assembly assembly;     /**< default ROWS */
-    int quadrature;            /**< points an axis, 0 = order + 1 (default), up to 6 */
-    bool general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
-    bool coords;  /**< store coordinates on every level, default true */
+    uint64_t seed;         /**< of distortion, random coefficient and random numbering, default 1 */
+    cmg_assembly assembly; /**< default ROWS */
+    int quadrature;        /**< points an axis, 0 = order + 1 (default), up to 6 */
+    bool
+        general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
+    bool coords; /**< store coordinates on every level, default true */
 } cmg_generate_options;
 
 /** What a generated hierarchy will hold, known before it is made. */
@@ -767,10 +772,10 @@ CMG_API cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_o
  *
  * @return CMG_OK, CMG_ERR_STATE (LEXICOGRAPHIC without coords, CELLS, which needs the mesh and is
  *         for cmg_hierarchy_generate alone), CMG_ERR_UNSUPPORTED (METIS not in this build),
- *         CMG_ERR_MEMORY
+ *         CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY: the hierarchy may
+ * then be renumbered in part and is good for cmg_hierarchy_destroy only
  */
-CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering,
-                                          uint64_t seed);
+CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed);
 /** Name of the i-th preassembled case, NULL past the last. */
 CMG_API const char *cmg_generate_case_name(int i);
 /** What a case is for, one line; NULL when there is none of that name. */

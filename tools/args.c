@@ -334,20 +334,22 @@ static int add_plain(args *a, const char *word)
     return ARGS_GO;
 }
 
-/* "FILE": one, "IN OUT": two, "FILE...": one or more, "": none. */
+/* "FILE": one, "IN OUT": two, "FILE...": one or more, "[OUT]": one or none, "": none. */
 static int check_plains(const args *a)
 {
-    int wanted = a->usage[0] != '\0';
+    int most = a->usage[0] != '\0';
+    int wanted = most != 0 && a->usage[0] != '[';
     for (const char *c = a->usage; *c != '\0'; ++c) {
-        wanted += *c == ' ';
+        most += *c == ' ';
+        wanted += *c == ' ' && c[1] != '[';
     }
     const bool open_ended = strstr(a->usage, "...") != NULL;
     if (a->plains < wanted) {
         return usage_error("%s: %s is missing; see cmg %s --help", a->command, a->usage,
                            a->command);
     }
-    if (a->plains > wanted && !open_ended) {
-        return usage_error("%s: '%s' is one argument too many", a->command, a->plain[wanted]);
+    if (a->plains > most && !open_ended) {
+        return usage_error("%s: '%s' is one argument too many", a->command, a->plain[most]);
     }
     return ARGS_GO;
 }

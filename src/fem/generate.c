@@ -139,6 +139,10 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
     CMGI_TRY_GOTO(done, describe(&plan, made));
     CMGI_TRY_GOTO(done, cmgi_generate_grid(ctx, &plan, made));
+    if (plan.options.numbering != CMG_NUMBERING_CELLS) {
+        CMGI_TRY_GOTO(done,
+                      cmg_hierarchy_renumber(made, plan.options.numbering, plan.options.seed));
+    }
     *h = made;
     made = NULL;
 done:

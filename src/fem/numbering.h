@@ -1,0 +1,37 @@
+/*
+ * Numberings of nodes: order[k] is the old number of the node that becomes node k.
+ *
+ * They work on nodes; where a node has several unknowns, rows node * block .. + block - 1 of A are
+ * its unknowns.
+ */
+#pragma once
+#include "core/context.h"
+
+/* By key, ties by old number: a stable radix sort. `keys` is overwritten. */
+cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order);
+/*
+ * Lexicographic by the last axis first. Coordinates count as equal within 2^-20 of the extent, so
+ * that rounding does not tear lines of nodes apart.
+ */
+cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const double *x,
+                                    cmg_index *order);
+/*
+ * Breadth first through the graph of A from a node of large eccentricity, neighbours by degree.
+ * Source: Cuthill and McKee 1969; start by George and Liu 1979; reverse: George 1971.
+ */
+cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
+                                    cmg_index *order);
+/*
+ * Nodes that take over one coarse node (a row of P with the one entry 1) first, in the order that
+ * the coarse nodes have after their own renumbering (`coarse`, NULL = as they are), then the
+ * others.
+ */
+cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, int block,
+                                   const cmg_index *coarse, cmg_index *order);
+/* A random permutation (Fisher and Yates). */
+void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
+/* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
+cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order);
+
+/* Renumbers level l's nodes by order[l] (NULL = unchanged) in all that the hierarchy holds. */
+cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order);

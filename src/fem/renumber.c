@@ -1,0 +1,183 @@
+/* Renumbers a hierarchy: every matrix by the orders of its two sides, every vector by its level's.
+ */
+#include "core/memory.h"
+#include "fem/numbering.h"
+#include "mg/hierarchy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Unknowns a node, from the attribute. */
+static int block_of(const cmg_hierarchy *h)
+{
+    const char *text = cmg_hierarchy_attribute(h, "block_size");
+    const int block = text != NULL ? atoi(text) : 1;
+    for (int l = 0; l < h->levels; ++l) {
+        if (block < 1 || h->level[l].A.rows % block != 0) {
+            return 1;
+        }
+    }
+    return block;
+}
+
+/* Node order to order of the unknowns; NULL stays NULL. */
+static cmg_status expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
+                         cmg_index **perm)
+{
+    *perm = NULL;
+    if (order == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, nodes * block, sizeof **perm, perm));
+    for (cmg_size k = 0; k < nodes * block; ++k) {
+        (*perm)[k] = (cmg_index)(order[k / block] * block + k % block);
+    }
+    return CMG_OK;
+}
+
+static cmg_status reorder_matrix(cmg_context *ctx, cmgi_csr *A, const cmg_index *rows,
+                                 const cmg_index *cols)
+{
+    cmgi_csr made = {0};
+    if (A->indptr == NULL || (rows == NULL && cols == NULL)) {
+        return CMG_OK;
+    }
+    const cmg_csr view = cmgi_csr_view(A);
+    CMGI_TRY(cmgi_csr_permute(ctx, &view, rows, cols, true, &made));
+    cmgi_csr_free(ctx, A);
+    *A = made;
+    return CMG_OK;
+}
+
+static cmg_status reorder_vector(cmg_context *ctx, cmgi_stored_vector *v, cmg_size nodes,
+                                 const cmg_index *order)
+{
+    double *made = NULL;
+    if (order == NULL || nodes == 0 || v->n % nodes != 0) {
+        return CMG_OK;
+    }
+    const cmg_size width = v->n / nodes;
+    CMGI_TRY(cmgi_alloc(ctx, v->n, sizeof *made, &made));
+    for (cmg_size k = 0; k < nodes; ++k) {
+        memcpy(made + k * width, v->values + order[k] * width, (size_t)width * sizeof *made);
+    }
+    cmgi_free(ctx, v->values);
+    v->values = made;
+    return CMG_OK;
+}
+
+/* All that belongs to level l; `coarse` is the order of the unknowns of level l + 1. */
+static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
+                                const cmg_index *coarse)
+{
+    cmgi_stored_level *level = &h->level[l];
+    CMGI_TRY(reorder_matrix(h->ctx, &level->A, fine, fine));
+    CMGI_TRY(reorder_matrix(h->ctx, &level->P, fine, coarse));
+    CMGI_TRY(reorder_matrix(h->ctx, &level->R, coarse, fine));
+    CMGI_TRY(reorder_matrix(h->ctx, &level->inverse, fine, fine));
+    for (int s = 0; s < level->smoothers; ++s) {
+        for (int f = 0; f < level->smoother[s]->factors; ++f) {
+            CMGI_TRY(reorder_matrix(h->ctx, &level->smoother[s]->factor[f], fine, fine));
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
+{
+    const int block = block_of(h);
+    cmg_index *perm[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
+    cmg_status status = CMG_OK;
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, expand(h->ctx, order[l], h->level[l].A.rows / block, block, &perm[l]));
+    }
+    h->checked = false;
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, reorder_level(h, l, perm[l], perm[l + 1]));
+    }
+    for (int v = 0; v < h->vectors; ++v) {
+        const int l = h->vector[v].level;
+        CMGI_TRY_GOTO(done,
+                      reorder_vector(h->ctx, &h->vector[v], h->level[l].A.rows / block, order[l]));
+    }
+done:
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_free(h->ctx, perm[l]);
+    }
+    return status;
+}
+
+static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size nodes,
+                                      cmg_index *order)
+{
+    cmg_size n = 0;
+    const double *x = NULL;
+    const cmg_status status = cmg_hierarchy_get_vector(h, l, "coords", NULL, &n, &x);
+    CMGI_CHECK(h->ctx, status == CMG_OK && nodes > 0 && n % nodes == 0 && n / nodes <= 3,
+               CMG_ERR_STATE, "level %d has no coordinates to number by", l);
+    return cmgi_order_lexicographic(h->ctx, nodes, (int)(n / nodes), x, order);
+}
+
+/* The order of level l's nodes; order[l + 1] is known already. */
+static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbering, uint64_t seed,
+                              cmg_index *const *order)
+{
+    const int block = block_of(h);
+    const cmg_csr A = cmgi_csr_view(&h->level[l].A);
+    const cmg_size nodes = A.rows / block;
+    switch (numbering) {
+    case CMG_NUMBERING_LEXICOGRAPHIC:
+        return order_lexicographic(h, l, nodes, order[l]);
+    case CMG_NUMBERING_CUTHILL_MCKEE:
+    case CMG_NUMBERING_REVERSE_CUTHILL_MCKEE:
+        return cmgi_order_cuthill_mckee(h->ctx, &A, block,
+                                        numbering == CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, order[l]);
+    case CMG_NUMBERING_HIERARCHICAL: {
+        for (cmg_size i = 0; i < nodes; ++i) {
+            order[l][i] = (cmg_index)i;
+        }
+        if (h->level[l].P.indptr == NULL) {
+            return CMG_OK;
+        }
+        const cmg_csr P = cmgi_csr_view(&h->level[l].P);
+        return cmgi_order_hierarchical(h->ctx, &P, block, order[l + 1], order[l]);
+    }
+    case CMG_NUMBERING_RANDOM:
+        cmgi_order_random(nodes, seed + (uint64_t)l, order[l]);
+        return CMG_OK;
+    case CMG_NUMBERING_METIS:
+        return cmgi_order_metis(h->ctx, &A, block, order[l]);
+    default:
+        return cmgi_fail(h->ctx, CMG_ERR_STATE,
+                         "numbering %s needs the mesh: generate the hierarchy with it",
+                         cmg_enum_name("numbering", (int)numbering));
+    }
+}
+
+cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed)
+{
+    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    CMGI_CHECK(h->ctx, cmg_enum_name("numbering", (int)numbering) != NULL, CMG_ERR_ARG,
+               "numbering %d does not exist", (int)numbering);
+    if (numbering == CMG_NUMBERING_GENERATED) {
+        return CMG_OK;
+    }
+    const int block = block_of(h);
+    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    for (int l = h->levels - 1; l >= 0; --l) {
+        CMGI_TRY_GOTO(done,
+                      cmgi_alloc(h->ctx, h->level[l].A.rows / block, sizeof **order, &order[l]));
+        CMGI_TRY_GOTO(done, order_level(h, l, numbering, seed, order));
+        CMGI_TRY_GOTO(done, cmgi_progress(h->ctx, "numbering", h->levels - l, h->levels));
+    }
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, order));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(h, "numbering",
+                                                    cmg_enum_name("numbering", (int)numbering)));
+done:
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_free(h->ctx, order[l]);
+    }
+    return status;
+}

@@ -1,0 +1,196 @@
+/*
+ * Renumbering: every numbering gives the same hierarchy under a permutation, found through
+ * coordinates; what each one promises; two-level products commute with it.
+ */
+#include "hierarchy_checks.h"
+
+static cmg_hierarchy *generate(int dim, cmg_problem problem, cmg_numbering numbering)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.cells = dim == 3 ? 4 : 16;
+    o.problem = problem;
+    o.load = CMG_LOAD_EXPONENTIAL;
+    o.numbering = numbering;
+    o.seed = 7;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    return h;
+}
+
+/* position[i] = number in g of the node that is i in h, by its coordinates. */
+static cmg_index *match_nodes(const cmg_hierarchy *h, const cmg_hierarchy *g, int level, int dim)
+{
+    cmg_size n = 0;
+    cmg_size m = 0;
+    const double *x = vector_of(h, level, "coords", NULL, &n);
+    const double *y = vector_of(g, level, "coords", NULL, &m);
+    CHECK(n == m);
+    n /= dim;
+    cmg_index *position = malloc((size_t)(n + 1) * sizeof *position);
+    for (cmg_size i = 0; i < n; ++i) {
+        position[i] = -1;
+        for (cmg_size j = 0; j < n; ++j) {
+            if (memcmp(x + i * dim, y + j * dim, (size_t)dim * sizeof *x) == 0) {
+                position[i] = (cmg_index)j;
+            }
+        }
+        CHECK(position[i] >= 0);
+    }
+    return position;
+}
+
+/* max |a_ij - b_(r i)(c j)| for dense work arrays; every entry of both counts. */
+static double permuted_difference(const cmg_csr *A, const cmg_csr *B, const cmg_index *r,
+                                  const cmg_index *c, int block)
+{
+    if (A->rows != B->rows || A->cols != B->cols || A->indptr[A->rows] != B->indptr[B->rows]) {
+        return INFINITY;
+    }
+    double most = 0;
+    double *row = calloc((size_t)A->cols + 1, sizeof *row);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size k = (cmg_size)r[i / block] * block + i % block;
+        memset(row, 0, (size_t)A->cols * sizeof *row);
+        for (cmg_size e = B->indptr[k]; e < B->indptr[k + 1]; ++e) {
+            row[B->indices[e]] = B->values[e];
+        }
+        for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
+            const cmg_size j = (cmg_size)c[A->indices[e] / block] * block + A->indices[e] % block;
+            most = fmax(most, fabs(A->values[e] - row[j]));
+        }
+    }
+    free(row);
+    return most;
+}
+
+static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, int block)
+{
+    const int levels = cmg_hierarchy_levels(h);
+    CHECK(cmg_hierarchy_levels(g) == levels);
+    cmg_index *fine = match_nodes(h, g, 0, dim);
+    for (int l = 0; l < levels; ++l) {
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        const cmg_csr B = csr_of(g, l, CMG_ROLE_A);
+        CHECK_NEAR(permuted_difference(&A, &B, fine, fine, block), 0, 0);
+        if (l + 1 < levels) {
+            cmg_index *coarse = match_nodes(h, g, l + 1, dim);
+            const cmg_csr P = csr_of(h, l, CMG_ROLE_P);
+            const cmg_csr Q = csr_of(g, l, CMG_ROLE_P);
+            CHECK_NEAR(permuted_difference(&P, &Q, fine, coarse, block), 0, 0);
+            if (l == 0) {
+                cmg_size n = 0;
+                const double *b = vector_of(h, 0, "rhs", "b", &n);
+                const double *c = vector_of(g, 0, "rhs", "b", &n);
+                for (cmg_size i = 0; i < n; ++i) {
+                    CHECK_NEAR(b[i], c[fine[i / block] * block + i % block], 0);
+                }
+            }
+            free(fine);
+            fine = coarse;
+        }
+    }
+    free(fine);
+}
+
+static void numberings_permute_alike(void)
+{
+    for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_RANDOM;
+         n += n + 1 == CMG_NUMBERING_CELLS ? 2 : 1) {
+        for (int dim = 2; dim <= 3; ++dim) {
+            for (int p = CMG_PROBLEM_POISSON; p <= CMG_PROBLEM_ELASTICITY; p += 2) {
+                cmg_hierarchy *h = generate(dim, (cmg_problem)p, CMG_NUMBERING_GENERATED);
+                cmg_hierarchy *g = generate(dim, (cmg_problem)p, (cmg_numbering)n);
+                if (h != NULL && g != NULL) {
+                    check_same(h, g, dim, p == CMG_PROBLEM_ELASTICITY ? dim : 1);
+                    CHECK(strcmp(cmg_hierarchy_attribute(g, "numbering"),
+                                 cmg_enum_name("numbering", n)) == 0);
+                }
+                cmg_hierarchy_destroy(&h);
+                cmg_hierarchy_destroy(&g);
+            }
+        }
+    }
+}
+
+static cmg_size bandwidth(const cmg_csr *A)
+{
+    cmg_size most = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size distance = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
+            most = distance > most ? distance : most;
+        }
+    }
+    return most;
+}
+
+/* 15 x 15 nodes: lexicographic has bandwidth 16 again from any start; Cuthill-McKee stays below 2 x
+ * 15 + 1. */
+static void numberings_keep_their_promise(void)
+{
+    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_RANDOM);
+    cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    CHECK(bandwidth(&A) > 100);
+    CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_LEXICOGRAPHIC, 0));
+    A = csr_of(h, 0, CMG_ROLE_A);
+    CHECK(bandwidth(&A) == 16);
+    CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 3));
+    CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_CUTHILL_MCKEE, 0));
+    A = csr_of(h, 0, CMG_ROLE_A);
+    CHECK(bandwidth(&A) <= 31);
+    CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_HIERARCHICAL, 0));
+    for (int l = 0; l + 1 < cmg_hierarchy_levels(h); ++l) {
+        const cmg_csr P = csr_of(h, l, CMG_ROLE_P);
+        for (cmg_size j = 0; j < P.cols; ++j) {
+            CHECK(P.indptr[j + 1] == P.indptr[j] + 1 && P.indices[P.indptr[j]] == j);
+        }
+    }
+    CHECK_STATUS(cmg_hierarchy_renumber(h, CMG_NUMBERING_CELLS, 0), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_hierarchy_renumber(h, (cmg_numbering)99, 0), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A diagonal smoother and an inverse follow the unknowns. */
+static void smoothers_follow(void)
+{
+    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    const cmg_size n = A.rows;
+    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    double *values = malloc((size_t)n * sizeof *values);
+    cmg_size m = 0;
+    const double *x = vector_of(h, 0, "coords", NULL, &m);
+    for (cmg_size i = 0; i <= n; ++i) {
+        indptr[i] = i;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        indices[i] = (cmg_index)i;
+        values[i] = x[2 * i] + 10 * x[2 * i + 1];
+    }
+    const cmg_csr M = {n, n, indptr, indices, values};
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &M));
+    CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 5));
+    cmg_csr after = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &after));
+    x = vector_of(h, 0, "coords", NULL, &m);
+    for (cmg_size i = 0; i < n; ++i) {
+        CHECK(after.indices[i] == i);
+        CHECK_NEAR(after.values[i], x[2 * i] + 10 * x[2 * i + 1], 0);
+    }
+    free(indptr);
+    free(indices);
+    free(values);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(numberings_permute_alike);
+    RUN(numberings_keep_their_promise);
+    RUN(smoothers_follow);
+    return TEST_END();
+}
