@@ -31,6 +31,15 @@ cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, co
 cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 void cmgi_slices_destroy(cmg_matrix *A);
 
+/* cuSPARSE (vendor.cu): only in builds with CUDA. */
+cmg_status cmgi_vendor_csr_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_vendor_sell_build(cmg_matrix *A, const cmg_csr *csr);
+cmg_status cmgi_vendor_csr_finish(cmg_matrix *A);
+cmg_status cmgi_vendor_sell_finish(cmg_matrix *A);
+cmg_status cmgi_vendor_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+void cmgi_vendor_csr_destroy(cmg_matrix *A);
+void cmgi_vendor_sell_destroy(cmg_matrix *A);
+
 cmg_status cmgi_diagonal_build(cmg_matrix *A, const cmg_csr *csr);
 cmg_status cmgi_diagonal_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

@@ -42,6 +42,18 @@ static const cmgi_format formats[] = {
      .spmv_cpu = cmgi_compressed_spmv_cpu,
      .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
      .destroy = cmgi_compressed_destroy},
+    {.id = CMG_FORMAT_CUSPARSE_CSR,
+     .name = "cusparse-csr",
+     .build = CMGI_CUDA_FN(cmgi_vendor_csr_build),
+     .finish = CMGI_CUDA_FN(cmgi_vendor_csr_finish),
+     .spmv_cuda = CMGI_CUDA_FN(cmgi_vendor_spmv_cuda),
+     .destroy = CMGI_CUDA_FN(cmgi_vendor_csr_destroy)},
+    {.id = CMG_FORMAT_CUSPARSE_SELL,
+     .name = "cusparse-sell",
+     .build = CMGI_CUDA_FN(cmgi_vendor_sell_build),
+     .finish = CMGI_CUDA_FN(cmgi_vendor_sell_finish),
+     .spmv_cuda = CMGI_CUDA_FN(cmgi_vendor_spmv_cuda),
+     .destroy = CMGI_CUDA_FN(cmgi_vendor_sell_destroy)},
 #undef SLICES
 };
 
@@ -176,6 +188,11 @@ static size_t value_bytes(const cmg_matrix *A)
     return halves ? sizeof(uint16_t) : cmgi_precision_bytes(A->options.precision);
 }
 
+static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
+{
+    return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
+}
+
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
@@ -195,6 +212,8 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
                "format %s renumbers and needs a square matrix, this one is %lld x %lld", format->name,
                (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(ctx, spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED, "format %s has no kernel on backend %s",
+               format->name, ctx->backend->name);
     cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
@@ -207,6 +226,9 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
     CMGI_TRY_GOTO(done, format->build(made, csr));
     CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
     CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
+    if (format->finish != NULL) {
+        CMGI_TRY_GOTO(done, format->finish(made));
+    }
     *A = made;
     made = NULL;
 done:
@@ -289,10 +311,7 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind)
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    const cmgi_spmv_fn spmv = cmgi_on_cuda(A->ctx) ? A->format->spmv_cuda : A->format->spmv_cpu;
-    CMGI_CHECK(A->ctx, spmv != NULL, CMG_ERR_UNSUPPORTED, "format %s has no kernel on backend %s",
-               A->format->name, A->ctx->backend->name);
-    return A->rows > 0 ? spmv(A, w, x) : CMG_OK;
+    return A->rows > 0 ? spmv_of(A->ctx, A->format)(A, w, x) : CMG_OK;
 }
 
 static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n, const char *name)

@@ -20,6 +20,8 @@ typedef struct cmgi_format {
     /* Fills A->data, values, value_map, stored, bytes; A->options is resolved, the CSR has passed
      * its check. */
     cmg_status (*build)(cmg_matrix *A, const cmg_csr *csr);
+    /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
+    cmg_status (*finish)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */

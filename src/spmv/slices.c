@@ -31,6 +31,9 @@ static layout_plan plan_of(const cmg_matrix *A)
     layout_plan plan = {.t = 1, .lanes = o->warp, .threshold = o->threshold};
     plan.uniform = f == CMG_FORMAT_ELLPACK || f == CMG_FORMAT_ELLR || f == CMG_FORMAT_ELLT;
     plan.lengths = f == CMG_FORMAT_ELLR;
+    if (f == CMG_FORMAT_CUSPARSE_SELL) {
+        plan.lanes = 32;
+    }
     plan.split = f == CMG_FORMAT_K2 || f == CMG_FORMAT_K2R || f == CMG_FORMAT_K2RS;
     plan.sorted = plan.split || f == CMG_FORMAT_K1 || f == CMG_FORMAT_K1R || f == CMG_FORMAT_K1RS;
     plan.resort = f == CMG_FORMAT_K1RS || f == CMG_FORMAT_K2RS;
@@ -170,12 +173,13 @@ static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
     const cmg_size t = (cmg_size)1 << shift;
     const cmg_size room = (cmg_size)S->lanes >> shift;
     const cmg_size first = S->first_row[s];
+    const bool marked = A->options.format == CMG_FORMAT_CUSPARSE_SELL; /* it wants padding marked */
     for (cmg_size r = first; r < first + room; ++r) {
         const bool real = r < S->first_row[s + 1];
         const cmg_size i = real && order != NULL ? order[r] : r;
         const cmg_size begin = real ? csr->indptr[i] : 0;
         const cmg_size length = real ? csr->indptr[i + 1] - begin : 0;
-        const cmg_index pad = length > 0 ? csr->indices[begin + length - 1] : 0;
+        const cmg_index pad = marked ? -1 : length > 0 ? csr->indices[begin + length - 1] : 0;
         for (cmg_size e = 0; e < S->width[s] * t; ++e) {
             const cmg_size at = S->start[s] + (e >> shift) * S->stride + (r - first) * t + (e & (t - 1));
             const cmg_size k = begin + e;

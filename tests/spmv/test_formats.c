@@ -14,15 +14,32 @@ typedef struct variant {
 } variant;
 
 static const variant variants[] = {
-    {CMG_FORMAT_AUTO, 0, 0, 0},  {CMG_FORMAT_CSR, 0, 0, 0},   {CMG_FORMAT_ELLPACK, 0, 0, 0},
-    {CMG_FORMAT_ELLR, 0, 0, 0},  {CMG_FORMAT_ELLT, 1, 0, 0},  {CMG_FORMAT_ELLT, 2, 0, 0},
-    {CMG_FORMAT_ELLT, 4, 0, 0},  {CMG_FORMAT_ELLT, 8, 0, 0},  {CMG_FORMAT_ELLT, 16, 0, 0},
-    {CMG_FORMAT_ELLT, 32, 0, 0}, {CMG_FORMAT_SELL, 0, 4, 0},  {CMG_FORMAT_SELL, 0, 16, 0},
-    {CMG_FORMAT_SELL, 0, 32, 0}, {CMG_FORMAT_SELL, 0, 64, 0}, {CMG_FORMAT_K1, 0, 32, 0},
-    {CMG_FORMAT_K1R, 0, 8, 0},   {CMG_FORMAT_K1RS, 0, 32, 0}, {CMG_FORMAT_K2, 0, 32, 4},
-    {CMG_FORMAT_K2, 0, 8, 0},    {CMG_FORMAT_K2R, 0, 32, 2},  {CMG_FORMAT_K2RS, 0, 32, 1},
+    {CMG_FORMAT_AUTO, 0, 0, 0},
+    {CMG_FORMAT_CSR, 0, 0, 0},
+    {CMG_FORMAT_ELLPACK, 0, 0, 0},
+    {CMG_FORMAT_ELLR, 0, 0, 0},
+    {CMG_FORMAT_ELLT, 1, 0, 0},
+    {CMG_FORMAT_ELLT, 2, 0, 0},
+    {CMG_FORMAT_ELLT, 4, 0, 0},
+    {CMG_FORMAT_ELLT, 8, 0, 0},
+    {CMG_FORMAT_ELLT, 16, 0, 0},
+    {CMG_FORMAT_ELLT, 32, 0, 0},
+    {CMG_FORMAT_SELL, 0, 4, 0},
+    {CMG_FORMAT_SELL, 0, 16, 0},
+    {CMG_FORMAT_SELL, 0, 32, 0},
+    {CMG_FORMAT_SELL, 0, 64, 0},
+    {CMG_FORMAT_K1, 0, 32, 0},
+    {CMG_FORMAT_K1R, 0, 8, 0},
+    {CMG_FORMAT_K1RS, 0, 32, 0},
+    {CMG_FORMAT_K2, 0, 32, 4},
+    {CMG_FORMAT_K2, 0, 8, 0},
+    {CMG_FORMAT_K2R, 0, 32, 2},
+    {CMG_FORMAT_K2RS, 0, 32, 1},
     {CMG_FORMAT_COMPRESSED, 0, 0, 0},
-    {CMG_FORMAT_DENSE, 0, 0, 0}, {CMG_FORMAT_DIAGONAL, 0, 0, 0},
+    {CMG_FORMAT_DENSE, 0, 0, 0},
+    {CMG_FORMAT_DIAGONAL, 0, 0, 0},
+    {CMG_FORMAT_CUSPARSE_CSR, 0, 0, 0},
+    {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
@@ -96,10 +113,12 @@ static void compare(const comparison *t, int kind)
     }
     double *out = malloc(((size_t)n + 1) * sizeof *out);
     CHECK_OK(cmg_vector_get(y, out));
-    double worst = 0; /* error over its bound: each of at most 400 products rounds once, the sum too */
+    double worst =
+        0; /* error over its bound: each of at most 400 products rounds once, the sum too */
     for (cmg_size k = 0; k < n; ++k) {
         const cmg_size i = perm != NULL ? perm[k] : k;
-        const double bound = eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
+        const double bound =
+            eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
         worst = fmax(worst, fabs(out[k] - expected_value(t, kind, i)) / bound);
     }
     CHECK(worst <= 1);
@@ -139,8 +158,16 @@ static void clear_comparison(comparison *t)
     free(t->magnitude);
 }
 
+static bool is_vendor(cmg_format format)
+{
+    return format == CMG_FORMAT_CUSPARSE_CSR || format == CMG_FORMAT_CUSPARSE_SELL;
+}
+
 static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
+    if (is_vendor(v->format) && cmg_context_backend(ctx) != CMG_BACKEND_CUDA) {
+        return false;
+    }
     const cmgi_format *format = cmgi_format_find(v->format);
     if (format != NULL && format->renumbers && A->rows != A->cols) {
         return false;
@@ -190,7 +217,8 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             cmg_matrix_info info;
             CHECK_OK(cmg_matrix_get_info(t.M, &info));
             CHECK(info.rows == A.rows && info.cols == A.cols && info.nnz == A.indptr[A.rows]);
-            CHECK(info.stored >= 0 && (info.format == CMG_FORMAT_DIAGONAL || info.stored >= info.nnz));
+            CHECK(info.stored >= 0 &&
+                  (info.format == CMG_FORMAT_DIAGONAL || info.stored >= info.nnz));
             CHECK(info.traffic >= info.bytes + (size_t)A.rows * (p == CMG_FP64 ? 8U : 4U));
             cmg_matrix_destroy(&t.M);
             cmgi_csr_free(ctx, &A);
@@ -247,6 +275,10 @@ static void wrong_arguments_are_refused(void)
     options.t = 0;
     options.format = (cmg_format)99;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
+    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) {
+        options.format = CMG_FORMAT_CUSPARSE_CSR;
+        CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_UNSUPPORTED);
+    }
     options.format = CMG_FORMAT_CSR;
     csr.indices = outside;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
@@ -287,7 +319,7 @@ static void products_repeat_bitwise(void)
     cmg_vector *y = NULL;
     CHECK_OK(cmg_vector_create(ctx, A.rows, CMG_FP64, &y));
     for (int v = 0; v < VARIANTS; ++v) {
-        if (!applies(&variants[v], &A, false)) {
+        if (!applies(&variants[v], &A, false) || is_vendor(variants[v].format)) {
             continue;
         }
         cmg_matrix_options options;
@@ -321,7 +353,7 @@ static void allocation_failures_leave_nothing(void)
         cmg_matrix_options_default(&options);
         options.format = variants[v].format;
         options.keep_map = true;
-        if (options.format == CMG_FORMAT_DIAGONAL) {
+        if (options.format == CMG_FORMAT_DIAGONAL || !applies(&variants[v], &A, false)) {
             continue;
         }
         bool done = false;

@@ -1,0 +1,315 @@
+/*
+ * cuSPARSE behind the interface of the formats, as the baseline that others are measured against:
+ * CSR with 32-bit row offsets, preprocessed, with the faster of its two algorithms on this matrix;
+ * and sliced ELL in slices of 32 rows. y = a A x + b y is cuSPARSE's own; the other write-backs
+ * take a second kernel.
+ */
+#include "spmv/spmv.cuh"
+
+#include <cusparse.h>
+
+extern "C" {
+#include "spmv/cpu_kernels.h"
+}
+
+typedef struct vendor {
+    void *inner; /* cmgi_csr_storage or cmgi_slices: the arrays */
+    cusparseHandle_t handle;
+    cusparseSpMatDescr_t matrix;
+    cusparseDnVecDescr_t x;
+    cusparseDnVecDescr_t y;
+    cusparseSpMVAlg_t algorithm;
+    cmg_index *offsets; /* 32-bit offsets of rows or slices, on the device */
+    void *buffer;       /* cuSPARSE's */
+    void *sum;          /* rows values: A x where it is not written to y at once */
+} vendor;
+
+static cmg_status failed(cmg_context *ctx, cusparseStatus_t status, const char *what)
+{
+    (void)cudaGetLastError();
+    const cmg_status code =
+        status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES || status == CUSPARSE_STATUS_ALLOC_FAILED
+            ? CMG_ERR_MEMORY
+            : CMG_ERR_DEVICE;
+    return cmgi_fail(ctx, code, "cuSPARSE: %s in %s", cusparseGetErrorString(status), what);
+}
+
+#define CMGI_CUSPARSE(ctx, call)                                                                   \
+    do {                                                                                           \
+        const cusparseStatus_t cmgi_cusparse_ = (call);                                            \
+        if (cmgi_cusparse_ != CUSPARSE_STATUS_SUCCESS) {                                           \
+            return failed((ctx), cmgi_cusparse_, #call);                                           \
+        }                                                                                          \
+    } while (0)
+
+static vendor *vendor_of(const cmg_matrix *A)
+{
+    return (vendor *)A->data;
+}
+
+static cudaDataType data_type(const cmg_matrix *A)
+{
+    return A->options.precision == CMG_FP64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+/* ------------------------------------------------------------------ set-up */
+
+typedef cmg_status (*build_fn)(cmg_matrix *A, const cmg_csr *csr);
+
+/* Wraps the storage that another format builds. */
+static cmg_status wrap(cmg_matrix *A, const cmg_csr *csr, build_fn build)
+{
+    vendor *v = NULL;
+    CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *v, &v));
+    const cmg_status status = build(A, csr);
+    v->inner = A->data;
+    A->data = v;
+    CMGI_TRY(status);
+    CMGI_CHECK(A->ctx, A->stored <= INT32_MAX, CMG_ERR_UNSUPPORTED,
+               "%s takes at most 2147483647 entries, this matrix stores %lld", A->format->name,
+               (long long)A->stored);
+    return CMG_OK;
+}
+
+__global__ void narrow_kernel(cmg_size n, const cmg_size *from, cmg_index *to)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        to[i] = (cmg_index)from[i];
+    }
+}
+
+static cmg_status narrow(cmg_matrix *A, const cmg_size *from, cmg_size n)
+{
+    vendor *v = vendor_of(A);
+    CMGI_TRY(cmgi_alloc_device(A->ctx, n, sizeof *v->offsets, &v->offsets));
+    narrow_kernel<<<cmgi_grid(n, 256), 256, 0, cmgi_stream(A->ctx)>>>(n, from, v->offsets);
+    return CMGI_LAUNCHED(A->ctx);
+}
+
+/* A x -> y with cuSPARSE; y may not be x. */
+static cmg_status multiply(const cmg_matrix *A, double alpha, const void *x, double beta, void *y)
+{
+    const vendor *v = vendor_of(A);
+    const float alpha32 = (float)alpha;
+    const float beta32 = (float)beta;
+    const bool wide = A->options.precision == CMG_FP64;
+    const void *a = wide ? (const void *)&alpha : (const void *)&alpha32;
+    const void *b = wide ? (const void *)&beta : (const void *)&beta32;
+    CMGI_CUSPARSE(A->ctx, cusparseDnVecSetValues(v->x, (void *)(uintptr_t)x));
+    CMGI_CUSPARSE(A->ctx, cusparseDnVecSetValues(v->y, y));
+    CMGI_CUSPARSE(A->ctx, cusparseSpMV(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a, v->matrix,
+                                       v->x, b, v->y, data_type(A), v->algorithm, v->buffer));
+    return CMG_OK;
+}
+
+/* Buffer and preprocessing for one algorithm. */
+static cmg_status prepare(cmg_matrix *A, cusparseSpMVAlg_t algorithm)
+{
+    cmg_context *ctx = A->ctx;
+    vendor *v = vendor_of(A);
+    const double one = 1;
+    const double zero = 0;
+    const float one32 = 1;
+    const float zero32 = 0;
+    const bool wide = A->options.precision == CMG_FP64;
+    const void *a = wide ? (const void *)&one : (const void *)&one32;
+    const void *b = wide ? (const void *)&zero : (const void *)&zero32;
+    size_t bytes = 0;
+    cmgi_free_device(ctx, v->buffer);
+    v->buffer = NULL;
+    v->algorithm = algorithm;
+    CMGI_CUSPARSE(ctx,
+                  cusparseSpMV_bufferSize(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a, v->matrix,
+                                          v->x, b, v->y, data_type(A), algorithm, &bytes));
+    CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &v->buffer));
+    if (algorithm != CUSPARSE_SPMV_SELL_ALG1) {
+        CMGI_CUSPARSE(ctx, cusparseSpMV_preprocess(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a,
+                                                   v->matrix, v->x, b, v->y, data_type(A),
+                                                   algorithm, v->buffer));
+    }
+    return CMG_OK;
+}
+
+/* Room for A x, and unless the matrix is empty, handle and vectors. */
+static cmg_status open_handle(cmg_matrix *A)
+{
+    cmg_context *ctx = A->ctx;
+    vendor *v = vendor_of(A);
+    CMGI_TRY(cmgi_alloc_device(ctx, A->rows, cmgi_precision_bytes(A->options.precision), &v->sum));
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+    CMGI_CUSPARSE(ctx, cusparseCreate(&v->handle));
+    CMGI_CUSPARSE(ctx, cusparseSetStream(v->handle, cmgi_stream(ctx)));
+    CMGI_CUSPARSE(ctx, cusparseCreateDnVec(&v->x, A->cols, A->values, data_type(A)));
+    CMGI_CUSPARSE(ctx, cusparseCreateDnVec(&v->y, A->rows, v->sum, data_type(A)));
+    return CMG_OK;
+}
+
+/* Seconds of a product, the best of a few after one to warm up; between two reserved marks. */
+static cmg_status time_product(cmg_matrix *A, const void *x, double *best)
+{
+    const cmgi_backend *backend = A->ctx->backend;
+    *best = 1e30;
+    for (int k = 0; k < 4; ++k) {
+        double seconds = 0;
+        CMGI_TRY(backend->mark(A->ctx, 0));
+        CMGI_TRY(multiply(A, 1, x, 0, vendor_of(A)->sum));
+        CMGI_TRY(backend->mark(A->ctx, 1));
+        CMGI_TRY(backend->elapsed(A->ctx, 0, 1, &seconds));
+        *best = k > 0 && seconds < *best ? seconds : *best;
+    }
+    return CMG_OK;
+}
+
+/* Tries both algorithms of CSR and keeps the faster. */
+static cmg_status choose_algorithm(cmg_matrix *A)
+{
+    cmg_context *ctx = A->ctx;
+    double first = 0;
+    double second = 0;
+    void *x = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, ctx->backend->mark_reserve(ctx, 2));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_device(ctx, A->cols, cmgi_precision_bytes(A->options.precision), &x));
+    CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, A->options.precision, A->cols, 1.0, x));
+    CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG2));
+    CMGI_TRY_GOTO(done, time_product(A, x, &second));
+    CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG1));
+    CMGI_TRY_GOTO(done, time_product(A, x, &first));
+    if (second < first) {
+        CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG2));
+    }
+done:
+    (void)ctx->backend->mark_reserve(ctx, 0);
+    cmgi_free_device(ctx, x);
+    return status;
+}
+
+extern "C" cmg_status cmgi_vendor_csr_build(cmg_matrix *A, const cmg_csr *csr)
+{
+    return wrap(A, csr, cmgi_csr_build);
+}
+
+extern "C" cmg_status cmgi_vendor_sell_build(cmg_matrix *A, const cmg_csr *csr)
+{
+    return wrap(A, csr, cmgi_slices_build);
+}
+
+extern "C" cmg_status cmgi_vendor_csr_finish(cmg_matrix *A)
+{
+    const cmgi_device_guard guard(A->ctx);
+    vendor *v = vendor_of(A);
+    const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
+    CMGI_TRY(open_handle(A));
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(narrow(A, S->indptr, A->rows + 1));
+    CMGI_CUSPARSE(A->ctx,
+                  cusparseCreateCsr(&v->matrix, A->rows, A->cols, A->nnz, v->offsets, S->columns,
+                                    A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                    CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
+    A->bytes -= (size_t)(A->rows + 1) * (sizeof(cmg_size) - sizeof(cmg_index));
+    return choose_algorithm(A);
+}
+
+extern "C" cmg_status cmgi_vendor_sell_finish(cmg_matrix *A)
+{
+    const cmgi_device_guard guard(A->ctx);
+    vendor *v = vendor_of(A);
+    const cmgi_slices *S = (const cmgi_slices *)v->inner;
+    CMGI_TRY(open_handle(A));
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(narrow(A, S->start, S->nslices + 1));
+    CMGI_CUSPARSE(A->ctx, cusparseCreateSlicedEll(&v->matrix, A->rows, A->cols, A->nnz, A->stored,
+                                                  32, v->offsets, S->columns, A->values,
+                                                  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                                  CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
+    return prepare(A, CUSPARSE_SPMV_SELL_ALG1);
+}
+
+/* Everything but the storage of the inner format, which A->data becomes. */
+static void unwrap(cmg_matrix *A)
+{
+    vendor *v = vendor_of(A);
+    if (v == NULL) {
+        return;
+    }
+    const cmgi_device_guard guard(A->ctx);
+    if (v->matrix != NULL) {
+        (void)cusparseDestroySpMat(v->matrix);
+    }
+    if (v->x != NULL) {
+        (void)cusparseDestroyDnVec(v->x);
+    }
+    if (v->y != NULL) {
+        (void)cusparseDestroyDnVec(v->y);
+    }
+    if (v->handle != NULL) {
+        (void)cudaStreamSynchronize(cmgi_stream(A->ctx));
+        (void)cusparseDestroy(v->handle);
+    }
+    cmgi_free_device(A->ctx, v->offsets);
+    cmgi_free_device(A->ctx, v->buffer);
+    cmgi_free_device(A->ctx, v->sum);
+    A->data = v->inner;
+    cmgi_free(A->ctx, v);
+}
+
+extern "C" void cmgi_vendor_csr_destroy(cmg_matrix *A)
+{
+    unwrap(A);
+    cmgi_csr_destroy(A);
+}
+
+extern "C" void cmgi_vendor_sell_destroy(cmg_matrix *A)
+{
+    unwrap(A);
+    cmgi_slices_destroy(A);
+}
+
+/* ------------------------------------------------------------------ product */
+
+template <typename T, cmgi_wb_kind KIND>
+__global__ void put_kernel(cmg_size rows, const T *sum, const typename cmgi_wb_of<T>::type f)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < rows) {
+        cmgi_put<KIND>(f, i, sum[i]);
+    }
+}
+
+template <typename T, cmgi_wb_kind KIND>
+struct launch_put {
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *sum)
+    {
+        put_kernel<T, KIND>
+            <<<cmgi_grid(A->rows, 256), 256, 0, cmgi_stream(A->ctx)>>>(A->rows, sum, f);
+        return CMGI_LAUNCHED(A->ctx);
+    }
+};
+
+extern "C" cmg_status cmgi_vendor_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                            const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    cmg_context *ctx = A->ctx;
+    void *sum = vendor_of(A)->sum;
+    if (A->stored == 0) { /* nothing to multiply with, and no arrays to show to cuSPARSE */
+        CMGI_TRY(ctx->backend->fill(ctx, A->options.precision, A->rows, 0.0, sum));
+        return cmgi_select<launch_put>(A, w, sum);
+    }
+    if (w->kind == CMGI_WB_APPLY) {
+        return multiply(A, 1, x, 0, w->y);
+    }
+    if (w->kind == CMGI_WB_AXPBY && (w->c == w->y || w->beta == 0)) {
+        return multiply(A, w->alpha, x, w->beta, w->y);
+    }
+    CMGI_TRY(multiply(A, 1, x, 0, sum));
+    return cmgi_select<launch_put>(A, w, sum);
+}
