@@ -3,6 +3,9 @@ function(cmg_configure_target target)
   target_compile_features(${target} PRIVATE c_std_11)
   set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
                                              POSITION_INDEPENDENT_CODE ON)
+  if(UNIX)
+    target_link_libraries(${target} PRIVATE m) # a shared libcmg does not bring it to programs
+  endif()
   set(flags -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror)
   if(NOT CMG_HAVE_OPENMP)
     list(APPEND flags -Wno-unknown-pragmas -Wno-unused-parameter) # some are read by the pragmas alone
