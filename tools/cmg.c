@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+int cmd_compare(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 
@@ -19,6 +20,7 @@ typedef struct command {
 static const command commands[] = {
     {"info", cmd_info, "print what is in a hierarchy and what is suspicious about it"},
     {"plan", cmd_plan, "print the cascade: the steps of a cycle and what they cost"},
+    {"compare", cmd_compare, "solve with many smoothers, cycles and formats side by side"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { AUTO = 0 }; /* the estimated damping */
+
 static const cmgi_smoother_method methods[] = {
     {.name = "jacobi",
      .text = "diagonal of A",
@@ -26,30 +28,30 @@ static const cmgi_smoother_method methods[] = {
      .make = cmgi_spai_make},
     {.name = "sainv",
      .text = "factored approximate inverse of a symmetric positive definite A",
-     .omega = 1.0,
+     .omega = AUTO,
      .keys = cmgi_sainv_keys,
      .symmetric = true,
      .make = cmgi_sainv_make},
     {.name = "ainv",
      .text = "factored approximate inverse of an unsymmetric A",
-     .omega = 1.0,
+     .omega = AUTO,
      .keys = cmgi_ainv_keys,
      .make = cmgi_ainv_make},
     {.name = "fsai",
      .text = "factored approximate inverse on a pattern, A symmetric positive definite",
-     .omega = 1.0,
+     .omega = AUTO,
      .keys = cmgi_fsai_keys,
      .symmetric = true,
      .make = cmgi_fsai_make},
     {.name = "isai",
      .text = "incomplete approximate inverse, M A = I on a pattern",
-     .omega = 1.0,
+     .omega = AUTO,
      .keys = cmgi_isai_keys,
      .symmetric = true,
      .make = cmgi_isai_make},
     {.name = "block-jacobi",
      .text = "inverses of diagonal blocks",
-     .omega = 0.7,
+     .omega = AUTO,
      .keys = cmgi_block_jacobi_keys,
      .symmetric = true,
      .make = cmgi_block_jacobi_make},
@@ -213,10 +215,11 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
     }
     CMGI_TRY(method->make(&with_arguments, product));
     double scale = omega != 0 ? omega : method->omega;
-    if (arguments.omega_auto) {
-        CMGI_TRY(estimate_omega(source, product, &scale));
-    } else if (arguments.omega != 0) {
+    if (arguments.omega != 0) {
         scale = arguments.omega;
+    }
+    if (arguments.omega_auto || scale == AUTO) {
+        CMGI_TRY(estimate_omega(source, product, &scale));
     }
     for (int j = 0; j < product->stages; ++j) {
         product->stage[j] *= scale;

@@ -34,7 +34,7 @@ typedef struct cmgi_smoother_product {
 typedef struct cmgi_smoother_method {
     const char *name;
     const char *text;     /* one line for people */
-    double omega;         /* damping used when none is asked for */
+    double omega;         /* damping used when none is asked for, 0 = estimated */
     bool takes_name;      /* written method:NAME */
     bool any_matrix;      /* does not look at A */
     bool symmetric;       /* M is symmetric, by default arguments, where A is */

@@ -1,0 +1,331 @@
+/*
+ * `cmg compare`: smoothers, steps, dampings, cycles, precisions, formats and backends side by side,
+ * on one input or several (numberings and meshes are inputs), every combination of the lists.
+ */
+#include "compare.h"
+#include "input.h"
+#include "status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ROWS = 4096 };
+
+/* One option that is a list. */
+enum { SMOOTHER, STEPS, OMEGA, CYCLE, KRYLOV, PRECISION, FORMAT, BACKEND, LISTS };
+
+typedef struct compare_job {
+    args a;
+    const char *given[LISTS];
+    text_list list[LISTS];
+    int choice[LISTS][LIST_LENGTH]; /* values of enumerations */
+    int pre[LIST_LENGTH];
+    int post[LIST_LENGTH];
+    double omega[LIST_LENGTH];
+    int threads;
+    int device;
+    compare_options options;
+    bool quick;
+    const char *json;
+    const char *csv;
+    const char *plot;
+    compare_row *rows;
+    int count;
+    progress line;
+} compare_job;
+
+static const char *const quick_smoothers =
+    "jacobi,jacobi:omega=auto,l1-jacobi,spai,spai:tau=0,sainv,fsai,isai,chebyshev:degree=2,"
+    "chebyshev4-opt:degree=2,chebyshev4-opt:degree=2:base=spai";
+
+static void set_defaults(compare_job *job)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    job->given[SMOOTHER] = "jacobi,spai,sainv,chebyshev4-opt:degree=2";
+    job->given[STEPS] = "1";
+    job->given[OMEGA] = "0";
+    job->given[CYCLE] = cmg_enum_name("cycle", (int)o.cycle);
+    job->given[KRYLOV] = cmg_enum_name("krylov", (int)o.krylov);
+    job->given[PRECISION] = cmg_enum_name("precision", (int)o.precision);
+    job->given[FORMAT] = cmg_enum_name("format", (int)o.matrix.format);
+    job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
+    job->options = (compare_options){.rtol = o.rtol,
+                                     .max_it = 200,
+                                     .coarse_limit = o.coarse_limit,
+                                     .collapse = o.collapse,
+                                     .dirichlet = (int)o.dirichlet,
+                                     .repeat = 3};
+}
+
+static void add_lists(compare_job *job)
+{
+    const arg_option rows[] = {
+        {"smoother", ARG_TEXT, &job->given[SMOOTHER], "LIST", 0, 0,
+         "smoothers with their keys, e.g. jacobi,spai:tau=0,file:m"},
+        {"steps", ARG_TEXT, &job->given[STEPS], "LIST", 0, 0,
+         "smoothing steps, N before and after, or PRE+POST"},
+        {"omega", ARG_TEXT, &job->given[OMEGA], "LIST", 0, 0, "dampings, 0 = the smoother's own"},
+        {"cycle", ARG_TEXT, &job->given[CYCLE], "LIST", 0, 0, "shapes of the cycle"},
+        {"krylov", ARG_TEXT, &job->given[KRYLOV], "LIST", 0, 0, "cycles alone, or in CG"},
+        {"precision", ARG_TEXT, &job->given[PRECISION], "LIST", 0, 0, "of the cycle"},
+        {"format", ARG_TEXT, &job->given[FORMAT], "LIST", 0, 0, "storage of the matrices"},
+        {"backend", ARG_TEXT, &job->given[BACKEND], "LIST", 0, 0, "where it runs"},
+    };
+    args_add(&job->a, "Compared, every combination; lists are separated by commas", rows,
+             ARGS_COUNT(rows));
+}
+
+static void add_options(compare_job *job)
+{
+    compare_options *o = &job->options;
+    const arg_option rows[] = {
+        {"quick", ARG_FLAG, &job->quick, "", 0, 0,
+         "compare a chosen set of smoothers and recommend one"},
+        {"rtol", ARG_REAL, &o->rtol, "X", 0, 1, "stop at ||b - A x|| <= X ||b||"},
+        {"max-it", ARG_INT, &o->max_it, "N", 1, 1000000, "most iterations"},
+        {"repeat", ARG_INT, &o->repeat, "N", 1, 1000, "solves a row; the median counts"},
+        {"rhs", ARG_TEXT, &o->rhs, "NAME|FILE", 0, 0,
+         "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
+        {"dirichlet", ARG_ENUM, &o->dirichlet, "dirichlet", 0, 0,
+         "what is done about identity rows"},
+        {"coarse-limit", ARG_SIZE, &o->coarse_limit, "N", 0, 1000000,
+         "most rows of a coarse matrix that is inverted"},
+        {"collapse", ARG_SIZE, &o->collapse, "N", -1, 1000000,
+         "make levels up to N rows one dense operator; -1 = chosen, 0 = none"},
+        {"threads", ARG_INT, &job->threads, "N", 0, 65536, "OpenMP threads, 0 = as OpenMP decides"},
+        {"device", ARG_INT, &job->device, "N", 0, 1024, "number of the CUDA device"},
+    };
+    const arg_option output[] = {
+        {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write all results, - = standard output"},
+        {"csv", ARG_TEXT, &job->csv, "FILE", 0, 0, "write the rows as comma-separated values"},
+        {"plot", ARG_TEXT, &job->plot, "PREFIX", 0, 0,
+         "write PREFIX-iterations.svg, PREFIX-time.svg and PREFIX-bars.svg"},
+    };
+    args_add(&job->a, "Options", rows, ARGS_COUNT(rows));
+    args_add(&job->a, "Output", output, ARGS_COUNT(output));
+}
+
+/* "2" or "2+1". */
+static bool read_steps(const char *text, int *pre, int *post)
+{
+    char *end = NULL;
+    const long first = strtol(text, &end, 10);
+    long second = first;
+    if (end != text && *end == '+') {
+        const char *rest = end + 1;
+        second = strtol(rest, &end, 10);
+        if (end == rest) {
+            return false;
+        }
+    }
+    const bool good = end != text && *end == '\0' && first >= 0 && second >= 0 && first <= 1000 &&
+                      second <= 1000 && first + second > 0;
+    *pre = good ? (int)first : 0;
+    *post = good ? (int)second : 0;
+    return good;
+}
+
+static int read_lists(compare_job *job)
+{
+    static const char *const names[LISTS] = {"smoother", "steps",     "omega",  "cycle",
+                                             "krylov",   "precision", "format", "backend"};
+    for (int l = 0; l < LISTS; ++l) {
+        if (!list_split(&job->list[l], job->given[l])) {
+            return usage_error("compare: --%s has an empty entry or more than %d", names[l],
+                               (int)LIST_LENGTH);
+        }
+        const int bad = l >= CYCLE ? list_enums(&job->list[l], names[l], job->choice[l]) : -1;
+        if (bad >= 0) {
+            return usage_error("compare: --%s: '%s' is unknown", names[l], job->list[l].text[bad]);
+        }
+    }
+    for (int i = 0; i < job->list[STEPS].count; ++i) {
+        if (!read_steps(job->list[STEPS].text[i], &job->pre[i], &job->post[i])) {
+            return usage_error("compare: --steps: '%s' is neither N nor PRE+POST, 1 to 1000",
+                               job->list[STEPS].text[i]);
+        }
+    }
+    for (int i = 0; i < job->list[OMEGA].count; ++i) {
+        const char *text = job->list[OMEGA].text[i];
+        if (!args_read_real(text, &job->omega[i]) || job->omega[i] < 0) {
+            return usage_error("compare: --omega: '%s' is not a number of at least 0", text);
+        }
+    }
+    return EXIT_DONE;
+}
+
+static int parse(compare_job *job, int argc, char **argv)
+{
+    set_defaults(job);
+    args_begin(
+        &job->a, "compare", "FILE...",
+        "Solve with every combination of the lists and tell iterations, times, bytes and memory\n"
+        "side by side. Several FILEs compare numberings or meshes.");
+    add_lists(job);
+    add_options(job);
+    const int status = args_parse(&job->a, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    if (job->quick && !args_given(&job->a, "smoother")) {
+        job->given[SMOOTHER] = quick_smoothers;
+    }
+    const int read = read_lists(job);
+    return read == EXIT_DONE ? ARGS_GO : read;
+}
+
+/* Every combination: file and backend outermost, the smoother innermost but for its steps. */
+static int make_rows(compare_job *job)
+{
+    double total = job->a.plains;
+    for (int l = 0; l < LISTS; ++l) {
+        total *= job->list[l].count;
+    }
+    if (total > MAX_ROWS) {
+        return usage_error("compare: %.0f combinations are more than %d", total, (int)MAX_ROWS);
+    }
+    job->count = (int)total;
+    job->rows = tool_alloc((size_t)job->count, sizeof *job->rows);
+    static const int order[] = {OMEGA, STEPS, SMOOTHER, FORMAT, PRECISION, CYCLE, KRYLOV, BACKEND};
+    for (int i = 0; i < job->count; ++i) {
+        int at[LISTS];
+        int rest = i;
+        for (size_t k = 0; k < sizeof order / sizeof order[0]; ++k) {
+            at[order[k]] = rest % job->list[order[k]].count;
+            rest /= job->list[order[k]].count;
+        }
+        job->rows[i] = (compare_row){.file = job->a.plain[rest],
+                                     .smoother = job->list[SMOOTHER].text[at[SMOOTHER]],
+                                     .pre = job->pre[at[STEPS]],
+                                     .post = job->post[at[STEPS]],
+                                     .omega = job->omega[at[OMEGA]],
+                                     .cycle = job->choice[CYCLE][at[CYCLE]],
+                                     .krylov = job->choice[KRYLOV][at[KRYLOV]],
+                                     .precision = job->choice[PRECISION][at[PRECISION]],
+                                     .format = job->choice[FORMAT][at[FORMAT]],
+                                     .backend = job->choice[BACKEND][at[BACKEND]]};
+    }
+    compare_name(job->rows, job->count);
+    return EXIT_DONE;
+}
+
+/* Rows first .. last - 1, which share file and backend. */
+static int run_group(compare_job *job, int first, int last)
+{
+    device_args device;
+    input_args input = {0};
+    char said[INPUT_TEXT];
+    cmg_context *ctx = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_vector *b = NULL;
+    const char *path = job->rows[first].file;
+    device_args_default(&device);
+    device.backend = job->rows[first].backend;
+    device.threads = job->threads;
+    device.device = job->device;
+    int status = device_open(&device, &ctx);
+    if (status == EXIT_DONE) {
+        status = input_read(&input, &device, ctx, path, &h);
+    }
+    if (status == EXIT_DONE) {
+        status = input_rhs(ctx, h, path, job->options.rhs, &b, said);
+    }
+    for (int i = first; status == EXIT_DONE && i < last; ++i) {
+        (void)progress_report(&job->line, job->rows[i].name, i, job->count);
+        compare_measure(&job->rows[i], &job->options, ctx, h, b);
+        const cmg_status row = job->rows[i].status;
+        if (row == CMG_ERR_FILE || row == CMG_ERR_DEVICE || row == CMG_ERR_INTERNAL) {
+            status = library_error(ctx, row, path); /* concerns every row */
+        }
+        progress_end(&device.line);
+    }
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&ctx);
+    return status;
+}
+
+static int run(compare_job *job)
+{
+    progress_begin(&job->line);
+    for (int first = 0; first < job->count;) {
+        int last = first;
+        while (last < job->count && job->rows[last].file == job->rows[first].file &&
+               job->rows[last].backend == job->rows[first].backend) {
+            ++last;
+        }
+        const int status = run_group(job, first, last);
+        if (status != EXIT_DONE) {
+            progress_end(&job->line);
+            return status;
+        }
+        first = last;
+    }
+    progress_end(&job->line);
+    compare_break_even(job->rows, job->count);
+    return EXIT_DONE;
+}
+
+static int report(const compare_job *job)
+{
+    const bool taken = job->csv != NULL && strcmp(job->csv, "-") == 0;
+    FILE *out = taken ? stderr : report_stream(job->json);
+    compare_print(job->rows, job->count, out);
+    if (job->quick) {
+        compare_recommend(job->rows, job->count, out);
+    }
+    int status = EXIT_DONE;
+    if (job->json != NULL) {
+        status = compare_write_json(job->json, job->rows, job->count);
+    }
+    if (status == EXIT_DONE && job->csv != NULL) {
+        status = compare_write_csv(job->csv, job->rows, job->count);
+    }
+    if (status == EXIT_DONE && job->plot != NULL) {
+        status = compare_write_plots(job->plot, job->rows, job->count);
+    }
+    return status;
+}
+
+/* 0 when at least one row converged; when none did, a method nobody has is a mistake of usage. */
+static int exit_for_rows(const compare_job *job)
+{
+    int unusable = 0;
+    for (int i = 0; i < job->count; ++i) {
+        if (compare_converged(&job->rows[i])) {
+            return EXIT_DONE;
+        }
+        unusable += job->rows[i].status == CMG_ERR_ARG;
+    }
+    return unusable == job->count ? EXIT_USAGE : EXIT_NOT_CONVERGED;
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    compare_job *job = tool_alloc(1, sizeof *job);
+    *job = (compare_job){0};
+    int status = parse(job, argc, argv);
+    if (status == ARGS_GO) {
+        status = make_rows(job);
+        if (status == EXIT_DONE) {
+            status = run(job);
+        }
+        if (status == EXIT_DONE) {
+            status = report(job);
+        }
+        if (status == EXIT_DONE) {
+            status = exit_for_rows(job);
+        }
+    }
+    for (int i = 0; i < job->count; ++i) {
+        free(job->rows[i].history);
+    }
+    for (int l = 0; l < LISTS; ++l) {
+        list_free(&job->list[l]);
+    }
+    free(job->rows);
+    free(job);
+    return status;
+}

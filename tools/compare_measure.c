@@ -1,0 +1,192 @@
+/* One row of `cmg compare`: builds the solver, solves, and reads off the step list. */
+#include "compare.h"
+#include "status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool compare_converged(const compare_row *row)
+{
+    return row->status == CMG_OK && cmg_outcome_converged(row->outcome);
+}
+
+static cmg_solver_options solver_options(const compare_row *row, const compare_options *options)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    o.krylov = (cmg_krylov)row->krylov;
+    o.cycle = (cmg_cycle)row->cycle;
+    o.pre = row->pre;
+    o.post = row->post;
+    o.omega = row->omega;
+    o.smoother = row->smoother;
+    o.precision = (cmg_precision)row->precision;
+    o.matrix.format = (cmg_format)row->format;
+    o.dirichlet = (cmg_dirichlet)options->dirichlet;
+    o.coarse_limit = options->coarse_limit;
+    o.collapse = options->collapse;
+    o.rtol = options->rtol;
+    o.max_it = options->max_it;
+    return o;
+}
+
+static cmg_status solve(compare_row *row, const compare_options *options, cmg_solver *s,
+                        const cmg_vector *b, cmg_vector *x)
+{
+    cmg_report report;
+    double *seconds = tool_alloc((size_t)options->repeat, sizeof *seconds);
+    cmg_status status = CMG_OK;
+    for (int k = 0; k < options->repeat && status == CMG_OK; ++k) {
+        status = cmg_vector_fill(x, 0);
+        if (status == CMG_OK) {
+            status = cmg_solver_solve(s, b, x, &report);
+        }
+        seconds[k] = report.solve_seconds;
+    }
+    if (status == CMG_OK) {
+        const double first = report.history[0];
+        const double last = report.history[report.iterations];
+        row->outcome = report.outcome;
+        row->iterations = report.iterations;
+        row->relative_residual = report.relative_residual;
+        row->setup_seconds = report.setup_seconds;
+        row->solve_seconds = median(seconds, options->repeat);
+        row->factor = report.iterations > 0 ? pow(last / first, 1.0 / report.iterations) : NAN;
+        row->history = tool_alloc((size_t)report.iterations + 1, sizeof *row->history);
+        for (int k = 0; k <= report.iterations; ++k) {
+            row->history[k] = first > 0 ? report.history[k] / first : 0;
+        }
+    }
+    free(seconds);
+    return status;
+}
+
+/* Bytes and seconds of one cycle, step by step. */
+static cmg_status read_steps(compare_row *row, cmg_solver *s)
+{
+    enum { REPEATS = 5 };
+    cmg_status status = cmg_solver_measure(s, REPEATS);
+    row->cycle_bytes = 0;
+    row->cycle_seconds = 0;
+    for (int i = 0; status == CMG_OK && i < cmg_solver_steps(s); ++i) {
+        cmg_step_info step;
+        status = cmg_solver_step(s, i, &step);
+        row->cycle_bytes += (double)step.bytes;
+        row->cycle_seconds += step.seconds;
+    }
+    return status;
+}
+
+/*
+ * The outer iteration multiplies with A in fp64 once. Vectors of fp64 read and written besides: CG
+ * 13 (two inner products 4, x and r 6, direction 3), Richardson 5 (residual 2, correction 3).
+ */
+static cmg_status read_outer(compare_row *row, cmg_context *ctx, const cmg_hierarchy *h)
+{
+    cmg_csr csr;
+    cmg_matrix *A = NULL;
+    cmg_matrix_info info;
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = (cmg_format)row->format;
+    cmg_status status = cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr);
+    if (status == CMG_OK) {
+        status = cmg_matrix_create_csr(ctx, &csr, &options, &A);
+    }
+    if (status == CMG_OK) {
+        status = cmg_matrix_get_info(A, &info);
+    }
+    cmg_matrix_destroy(&A);
+    if (status == CMG_OK) {
+        const double vectors = row->krylov == CMG_KRYLOV_CG ? 13 : 5;
+        row->outer_bytes = (double)info.traffic + vectors * 8 * (double)info.rows;
+    }
+    return status;
+}
+
+static cmg_status measure(compare_row *row, const compare_options *options, cmg_context *ctx,
+                          cmg_hierarchy *h, const cmg_vector *b)
+{
+    size_t before[2];
+    size_t after[2];
+    cmg_solver *s = NULL;
+    cmg_vector *x = NULL;
+    const cmg_solver_options o = solver_options(row, options);
+    row->unknowns = cmg_hierarchy_rows(h, 0);
+    cmg_context_memory(ctx, before, NULL);
+    cmg_status status = cmg_solver_create(h, &o, &s);
+    cmg_context_memory(ctx, after, NULL);
+    row->memory_bytes = (double)(after[0] + after[1]) - (double)(before[0] + before[1]);
+    if (status == CMG_OK) {
+        status = cmg_vector_create(ctx, row->unknowns, CMG_FP64, &x);
+    }
+    if (status == CMG_OK) {
+        status = solve(row, options, s, b, x);
+    }
+    if (status == CMG_OK) {
+        status = read_steps(row, s);
+    }
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    return status == CMG_OK ? read_outer(row, ctx, h) : status;
+}
+
+void compare_measure(compare_row *row, const compare_options *options, cmg_context *ctx,
+                     cmg_hierarchy *h, const cmg_vector *b)
+{
+    row->setup_seconds = NAN;
+    row->solve_seconds = NAN;
+    row->digit_bytes = NAN;
+    row->factor = NAN;
+    row->break_even = NAN;
+    row->status = measure(row, options, ctx, h, b);
+    if (row->status != CMG_OK) {
+        (void)snprintf(row->message, sizeof row->message, "%s", cmg_context_message(ctx));
+        return;
+    }
+    const double digits = -log10(row->history[row->iterations]);
+    if (digits > 0) {
+        row->digit_bytes = (row->cycle_bytes + row->outer_bytes) * row->iterations / digits /
+                           (double)row->unknowns;
+    }
+}
+
+static bool comparable(const compare_row *a, const compare_row *b)
+{
+    return a->file == b->file && a->backend == b->backend && compare_converged(a) &&
+           compare_converged(b);
+}
+
+void compare_break_even(compare_row *rows, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        const compare_row *cheapest = &rows[i];
+        for (int k = 0; k < count; ++k) {
+            if (comparable(&rows[i], &rows[k]) && rows[k].setup_seconds < cheapest->setup_seconds) {
+                cheapest = &rows[k];
+            }
+        }
+        if (!compare_converged(&rows[i])) {
+            continue;
+        }
+        const double saved = cheapest->solve_seconds - rows[i].solve_seconds;
+        const double paid = rows[i].setup_seconds - cheapest->setup_seconds;
+        rows[i].break_even = paid <= 0 ? 0 : saved > 0 ? ceil(paid / saved) : INFINITY;
+    }
+}
+
+int compare_best(const compare_row *rows, int count, double solves, bool jacobi)
+{
+    int best = -1;
+    double least = INFINITY;
+    for (int i = 0; i < count; ++i) {
+        const bool wanted = !jacobi || strncmp(rows[i].smoother, "jacobi", 6) == 0;
+        const double seconds = rows[i].setup_seconds + solves * rows[i].solve_seconds;
+        if (wanted && compare_converged(&rows[i]) && seconds < least) {
+            best = i;
+            least = seconds;
+        }
+    }
+    return best;
+}
