@@ -109,29 +109,58 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
     switch (found) {
     case CONTENT_MTX:
         return cmgi_mtx_read(ctx, path, expect, A);
+    case CONTENT_PETSC:
+        return cmgi_petsc_read_matrix(ctx, path, expect, A);
+    case CONTENT_ELL:
+        return cmgi_ell_read(ctx, path, expect, A);
     default:
         return fail_unknown(ctx, path);
     }
+}
+
+static cmg_status read_column(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
+                              double **values)
+{
+    cmg_size cols = 0;
+    double *read = NULL;
+    CMGI_TRY(cmgi_mtx_read_dense(ctx, path, expected, n, &cols, &read));
+    if (cols != 1) {
+        cmgi_free(ctx, read);
+        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
+                         (long long)cols);
+    }
+    *values = read;
+    return CMG_OK;
 }
 
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values)
 {
     content found = CONTENT_OTHER;
+    double *read = NULL;
     CMGI_TRY(look(ctx, path, &found));
-    cmg_size cols = 0;
     switch (found) {
     case CONTENT_MTX:
-        CMGI_TRY(cmgi_mtx_read_dense(ctx, path, expected, n, &cols, values));
-        if (cols != 1) {
-            cmgi_free(ctx, *values);
-            return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
-                             (long long)cols);
-        }
-        return CMG_OK;
+        CMGI_TRY(read_column(ctx, path, expected, n, &read));
+        break;
+    case CONTENT_PETSC:
+        CMGI_TRY(cmgi_petsc_read_vector(ctx, path, n, &read));
+        break;
+    case CONTENT_OTHER:
+        CMGI_TRY(cmgi_text_read_vector(ctx, path, n, &read));
+        break;
     default:
-        return fail_unknown(ctx, path);
+        return cmgi_fail(ctx, CMG_ERR_FILE,
+                         "%s: not a vector: Matrix Market, PETSc binary or numbers line by line",
+                         path);
     }
+    if (expected >= 0 && *n != expected) {
+        cmgi_free(ctx, read);
+        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld values where %lld are needed", path,
+                         (long long)*n, (long long)expected);
+    }
+    *values = read;
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ hierarchies */
@@ -199,6 +228,9 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     if (found == CONTENT_HDF5) {
         return cmgi_read_container(ctx, path, h);
     }
+    if (found == CONTENT_PETSC) {
+        return cmgi_read_petsc(ctx, path, h);
+    }
     return read_single(ctx, path, h);
 }
 
@@ -223,6 +255,85 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
     return CMG_OK;
 }
 
+cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
+{
+    const char *block_text = cmg_hierarchy_attribute(h, "block_size");
+    const char *dim_text = cmg_hierarchy_attribute(h, "dim");
+    const cmg_size rows = cmg_hierarchy_rows(h, level);
+    const cmg_size block = block_text != NULL ? strtoll(block_text, NULL, 10) : 1;
+    const cmg_size dim = dim_text != NULL ? strtoll(dim_text, NULL, 10) : 0;
+    const cmg_size nodes = block > 1 && rows % block == 0 ? rows / block : rows;
+    if (nodes < 1 || n < 1 || n % nodes != 0) {
+        return 0;
+    }
+    /* coordinates of every degree of freedom rather than of every node show by the dimension */
+    return dim > 0 && n == rows * dim ? rows : nodes;
+}
+
+/* Kind by name: by suffix; directories of Matrix Market files where there is none. */
+static cmg_status kind_by_name(cmg_context *ctx, const char *path, cmg_file_kind *kind)
+{
+    static const struct {
+        const char *suffix;
+        cmg_file_kind kind;
+    } rows[] = {{".cmg", CMG_FILE_CONTAINER},  {".h5", CMG_FILE_CONTAINER},
+                {".hdf5", CMG_FILE_CONTAINER}, {".mtx", CMG_FILE_MTX},
+                {".petsc", CMG_FILE_PETSC},    {".ell", CMG_FILE_ELL}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
+        if (has_suffix(path, rows[k].suffix)) {
+            *kind = rows[k].kind;
+            return CMG_OK;
+        }
+    }
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    CMGI_CHECK(ctx, strchr(base, '.') == NULL || strspn(base, ".") == strlen(base), CMG_ERR_ARG,
+               "%s: the name ends in none of .cmg, .h5, .mtx, .petsc, so the kind must be given",
+               path);
+    *kind = CMG_FILE_MTX;
+    return CMG_OK;
+}
+
+static cmg_status write_single_mtx(const cmg_hierarchy *h, const char *path)
+{
+    cmg_csr A;
+    CMGI_CHECK(h->ctx, h->levels == 1, CMG_ERR_ARG,
+               "%s: a Matrix Market file holds one matrix, the hierarchy has %d levels;"
+               " give the name of a directory",
+               path, h->levels);
+    CMGI_TRY(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmgi_warn_matrices_only(h, path);
+    return cmgi_mtx_write(h->ctx, path, &A);
+}
+
+cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_file_kind kind)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, path != NULL && path[0] != '\0', CMG_ERR_ARG,
+               "hierarchy write: the path is missing");
+    CMGI_CHECK(h->ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
+               "unknown kind of file %d", (int)kind);
+    CMGI_TRY(h->checked ? CMG_OK : cmg_hierarchy_check(h));
+    if (kind == CMG_FILE_AUTO) {
+        CMGI_TRY(kind_by_name(h->ctx, path, &kind));
+    }
+    switch (kind) {
+    case CMG_FILE_CONTAINER:
+        return cmgi_write_container(h, path);
+    case CMG_FILE_PETSC:
+        return has_suffix(path, ".petsc")
+                   ? cmgi_write_petsc(h, path)
+                   : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".petsc");
+    case CMG_FILE_ELL:
+        return cmgi_directory_write(h, path, CMGI_NAMES_ELL, ".ell");
+    default:
+        return has_suffix(path, ".mtx") ? write_single_mtx(h, path)
+                                        : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".mtx");
+    }
+}
+
 /* ------------------------------------------------------------------ vectors */
 
 cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
@@ -245,4 +356,21 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
     *values = copy;
     *n = length;
     return CMG_OK;
+}
+
+cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
+               CMG_ERR_ARG,
+               "vector write: the path or the values are missing, or the length is negative");
+    if (has_suffix(path, ".petsc")) {
+        return cmgi_petsc_write_vector(ctx, path, n, values);
+    }
+    if (has_suffix(path, ".txt")) {
+        return cmgi_text_write_vector(ctx, path, "vector of length", n, values);
+    }
+    return cmgi_mtx_write_dense(ctx, path, n, 1, values);
 }

@@ -30,6 +30,7 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values);
 
+/* By kind. Matrices are checked for structure; vectors are arrays of cmgi_alloc. */
 cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                          cmgi_csr *A);
 cmg_status cmgi_mtx_write(cmg_context *ctx, const char *path, const cmg_csr *A);
@@ -43,12 +44,34 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
 cmg_status cmgi_mtx_write_dense(cmg_context *ctx, const char *path, cmg_size rows, cmg_size cols,
                                 const double *values);
 
+cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                         cmgi_csr *A);
+cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A);
+cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                                  cmgi_csr *A);
+cmg_status cmgi_petsc_write_matrix(cmg_context *ctx, const char *path, const cmg_csr *A);
+cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
+cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size n,
+                                   const double *values);
+cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
+/* The title goes into a comment line. */
+cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char *title, cmg_size n,
+                                  const double *values);
+
 /* ------------------------------------------------------------------ hierarchies */
 
 cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path);
+/* One matrix, the multigrid dump of PETSc, and up to two vectors behind them. */
+cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+cmg_status cmgi_write_petsc(const cmg_hierarchy *h, const char *path);
 
-/* A hierarchy of one level from a matrix file. */
-cmg_status cmgi_read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+/* Nodes that n coordinates of a level belong to, 0 when they do not fit its rows. */
+cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n);
+/* CMG_ERR_UNSUPPORTED when some R is not P^T. */
+cmg_status cmgi_require_default_restriction(const cmg_hierarchy *h);
+/* Says through the log what a file of level matrices and transfers leaves out. */
+void cmgi_warn_matrices_only(const cmg_hierarchy *h, const char *path);
 
 /* ------------------------------------------------------------------ directories */
 
@@ -67,6 +90,7 @@ typedef enum cmgi_what {
     CMGI_IS_VECTOR
 } cmgi_what;
 
+enum { CMGI_RANK_MTX = 2 }; /* rank of .mtx among the extensions of names.c */
 enum { CMGI_NAME_LENGTH = 64, CMGI_PATH_LENGTH = 4096 };
 
 /* A file of a directory and what it holds. */
@@ -86,3 +110,5 @@ bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item);
 cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming *naming);
 cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming naming,
                                const char *extension, cmg_hierarchy **h);
+cmg_status cmgi_directory_write(const cmg_hierarchy *h, const char *path, cmgi_naming naming,
+                                const char *extension);

@@ -1,0 +1,345 @@
+/*
+ * The hierarchy container, written. Datasets are chunked with a Fletcher-32 checksum; no times are
+ * stored, so that the same hierarchy gives the same bytes.
+ */
+#include "io/io.h"
+
+#ifdef CMGI_HAVE_HDF5
+#include "core/memory.h"
+#include "io/h5.h"
+
+#include "io/number.h"
+
+#include <string.h>
+
+enum { CHUNK_BYTES = 1 << 20, CHUNKS_MOST = 1024 };
+
+static cmg_status fail_write(const cmgi_h5 *h5, const char *name)
+{
+    return cmgi_fail(h5->ctx, CMG_ERR_IO, "%s: %s could not be written", h5->path, name);
+}
+
+/* ------------------------------------------------------------------ attributes, groups, datasets
+ */
+
+static bool put_attribute(hid_t object, const char *key, hid_t type, int count, const void *value)
+{
+    const hsize_t dims[1] = {(hsize_t)count};
+    const hid_t space = count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, dims, NULL);
+    const hid_t attribute =
+        space >= 0 ? H5Acreate2(object, key, type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
+    const bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
+    if (attribute >= 0) {
+        (void)H5Aclose(attribute);
+    }
+    if (space >= 0) {
+        (void)H5Sclose(space);
+    }
+    return good;
+}
+
+static bool put_text(hid_t object, const char *key, const char *value)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    const bool good = type >= 0 && H5Tset_size(type, strlen(value) + 1) >= 0 &&
+                      H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
+                      put_attribute(object, key, type, 0, value);
+    if (type >= 0) {
+        (void)H5Tclose(type);
+    }
+    return good;
+}
+
+static cmg_status put_group(const cmgi_h5 *h5, const char *name, hid_t *group)
+{
+    const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+    hid_t made = -1;
+    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) {
+        made = H5Gcreate2(h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+    }
+    if (creation >= 0) {
+        (void)H5Pclose(creation);
+    }
+    if (made < 0) {
+        return fail_write(h5, name);
+    }
+    if (group != NULL) {
+        *group = made;
+    } else {
+        (void)H5Gclose(made);
+    }
+    return CMG_OK;
+}
+
+/* Layout of a dataset: rows of it in chunks of about 1 MiB, more when they would be too many. */
+static bool set_layout(hid_t creation, int rank, const hsize_t *dims, size_t size)
+{
+    const hsize_t row = rank == 2 ? dims[1] : 1;
+    bool good = H5Pset_obj_track_times(creation, false) >= 0;
+    if (dims[0] > 0 && row > 0) {
+        const hsize_t most = (hsize_t)CHUNK_BYTES / size / row;
+        const hsize_t fewest = (dims[0] + CHUNKS_MOST - 1) / CHUNKS_MOST;
+        hsize_t chunk[2] = {most > fewest ? most : fewest, row};
+        chunk[0] = chunk[0] > dims[0] ? dims[0] : chunk[0];
+        good = good && H5Pset_chunk(creation, rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
+    }
+    return good;
+}
+
+static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int rank,
+                              const hsize_t *dims, const void *data)
+{
+    const size_t size = H5Tget_size(type);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t space = H5Screate_simple(rank, dims, NULL);
+    hid_t dataset = -1;
+    bool good = creation >= 0 && space >= 0 && set_layout(creation, rank, dims, size);
+    if (good) {
+        dataset = H5Dcreate2(h5->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+        const bool empty = dims[0] == 0 || (rank == 2 && dims[1] == 0);
+        good = dataset >= 0 &&
+               (empty || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    }
+    if (dataset >= 0) {
+        good = H5Dclose(dataset) >= 0 && good;
+    }
+    if (space >= 0) {
+        (void)H5Sclose(space);
+    }
+    if (creation >= 0) {
+        (void)H5Pclose(creation);
+    }
+    if (!good) {
+        return fail_write(h5, name);
+    }
+    h5->done += (cmg_size)(dims[0] * (rank == 2 ? dims[1] : 1) * size);
+    return cmgi_progress(h5->ctx, "writing", h5->done, 0);
+}
+
+/* ------------------------------------------------------------------ matrices and vectors */
+
+static cmg_status put_member(cmgi_h5 *h5, const char *group, const char *member, hid_t type,
+                             cmg_size n, const void *data)
+{
+    char name[CMGI_H5_NAME];
+    const hsize_t dims[1] = {(hsize_t)n};
+    (void)snprintf(name, sizeof name, "%s/%s", group, member);
+    return put_dataset(h5, name, type, 1, dims, data);
+}
+
+static cmg_status put_csr(cmgi_h5 *h5, const char *name, const cmg_csr *A)
+{
+    const int64_t shape[2] = {A->rows, A->cols};
+    const cmg_size nnz = A->indptr[A->rows];
+    hid_t group = -1;
+    CMGI_TRY(put_group(h5, name, &group));
+    const bool good = put_text(group, "encoding-type", "csr_matrix") &&
+                      put_text(group, "encoding-version", "0.1.0") &&
+                      put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
+    (void)H5Gclose(group);
+    if (!good) {
+        return fail_write(h5, name);
+    }
+    CMGI_TRY(put_member(h5, name, "indptr", H5T_NATIVE_INT64, A->rows + 1, A->indptr));
+    CMGI_TRY(put_member(h5, name, "indices", H5T_NATIVE_INT32, nnz, A->indices));
+    return put_member(h5, name, "data", H5T_NATIVE_DOUBLE, nnz, A->values);
+}
+
+/* All entries, columns ascending: stored as a two-dimensional dataset. */
+static bool is_dense(const cmg_csr *A)
+{
+    bool dense = A->rows > 0 && A->indptr[A->rows] == A->rows * A->cols;
+    for (cmg_size k = 0; dense && k < A->indptr[A->rows]; ++k) {
+        dense = A->indices[k] == k % A->cols;
+    }
+    return dense;
+}
+
+static cmg_status put_role(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cmg_role role,
+                           const char *member)
+{
+    const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, NULL, 0);
+    char name[CMGI_H5_NAME];
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, member);
+    if (found == NULL) {
+        return CMG_OK;
+    }
+    const cmg_csr A = cmgi_csr_view(found);
+    if (role == CMG_ROLE_INVERSE && is_dense(&A)) {
+        const hsize_t dims[2] = {(hsize_t)A.rows, (hsize_t)A.cols};
+        return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, A.values);
+    }
+    return put_csr(h5, name, &A);
+}
+
+/* Names become links of the file. */
+static cmg_status check_name(const cmgi_h5 *h5, const char *name)
+{
+    const size_t length = strlen(name);
+    CMGI_CHECK(h5->ctx,
+               length > 0 && length < CMGI_NAME_LENGTH && strchr(name, '/') == NULL &&
+                   strcmp(name, ".") != 0 && strcmp(name, "..") != 0,
+               CMG_ERR_UNSUPPORTED,
+               "%s: \"%s\" cannot be a name in the container (1 to %d bytes without /)", h5->path,
+               name, CMGI_NAME_LENGTH - 1);
+    return CMG_OK;
+}
+
+static cmg_status put_smoother(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *smoother)
+{
+    char group[CMGI_H5_NAME];
+    const int factors = cmg_hierarchy_factors(h, level, smoother);
+    CMGI_TRY(check_name(h5, smoother));
+    (void)snprintf(group, sizeof group, "/levels/%d/smoothers/%s", level, smoother);
+    if (factors > 1) {
+        CMGI_TRY(put_group(h5, group, NULL));
+    }
+    for (int k = 0; k < factors; ++k) {
+        char name[CMGI_H5_NAME + 16];
+        cmg_csr M;
+        const int length = snprintf(name, sizeof name, "%s", group);
+        if (factors > 1) {
+            (void)snprintf(name + length, sizeof name - (size_t)length, "/%d", k);
+        }
+        CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, smoother, k, &M));
+        CMGI_TRY(put_csr(h5, name, &M));
+    }
+    return CMG_OK;
+}
+
+static cmg_status put_smoothers(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+{
+    char group[64];
+    (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
+    for (int i = 0; cmg_hierarchy_smoother(h, level, i) != NULL; ++i) {
+        if (i == 0) {
+            CMGI_TRY(put_group(h5, group, NULL));
+        }
+        CMGI_TRY(put_smoother(h5, h, level, cmg_hierarchy_smoother(h, level, i)));
+    }
+    return CMG_OK;
+}
+
+/* Coordinates by rows: as many as the level has nodes. */
+static cmg_status put_coords(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+{
+    cmg_size n = 0;
+    const double *values = NULL;
+    char name[64];
+    if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) != CMG_OK) {
+        return CMG_OK;
+    }
+    const cmg_size nodes = cmgi_coords_rows(h, level, n);
+    const hsize_t dims[2] = {(hsize_t)nodes, nodes > 0 ? (hsize_t)(n / nodes) : 0};
+    CMGI_CHECK(h5->ctx, nodes > 0, CMG_ERR_SHAPE, "level %d: %lld coordinates do not fit %lld rows",
+               level, (long long)n, (long long)cmg_hierarchy_rows(h, level));
+    (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
+    return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
+}
+
+/* Vectors of one kind and level as datasets of a group. */
+static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
+{
+    char group[64];
+    bool made = false;
+    if (level == 0) {
+        (void)snprintf(group, sizeof group, "/%s", kind);
+    } else {
+        (void)snprintf(group, sizeof group, "/levels/%d/%s", level, kind);
+    }
+    for (int i = 0; i < h->vectors; ++i) {
+        const cmgi_stored_vector *v = &h->vector[i];
+        if (v->level != level || strcmp(v->kind, kind) != 0) {
+            continue;
+        }
+        CMGI_TRY(check_name(h5, v->name));
+        CMGI_TRY(made ? CMG_OK : put_group(h5, group, NULL));
+        made = true;
+        CMGI_TRY(put_member(h5, group, v->name, H5T_NATIVE_DOUBLE, v->n, v->values));
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+/* Integers where the value is one and the key is known to be one; text otherwise. */
+static cmg_status put_root_attribute(cmgi_h5 *h5, const char *key, const char *value)
+{
+    static const char *const integers[] = {"dim", "block_size", "symmetric"};
+    static const char *const own[] = {"format", "version", "levels"};
+    for (int k = 0; k < 3; ++k) {
+        cmg_size number = 0;
+        const char *end = cmgi_parse_size(value, &number);
+        if (strcmp(key, own[k]) == 0) {
+            return CMG_OK;
+        }
+        if (strcmp(key, integers[k]) == 0 && end != NULL && *end == '\0') {
+            const int64_t integer = number;
+            return put_attribute(h5->file, key, H5T_NATIVE_INT64, 0, &integer)
+                       ? CMG_OK
+                       : fail_write(h5, key);
+        }
+    }
+    return put_text(h5->file, key, value) ? CMG_OK : fail_write(h5, key);
+}
+
+static cmg_status put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
+{
+    const int64_t version = 1;
+    const int64_t levels = h->levels;
+    if (!put_text(h5->file, "format", "cmg-hierarchy") ||
+        !put_attribute(h5->file, "version", H5T_NATIVE_INT64, 0, &version) ||
+        !put_attribute(h5->file, "levels", H5T_NATIVE_INT64, 0, &levels)) {
+        return fail_write(h5, "the root's attributes");
+    }
+    for (int i = 0; cmgi_hierarchy_attribute_key(h, i) != NULL; ++i) {
+        const char *key = cmgi_hierarchy_attribute_key(h, i);
+        CMGI_TRY(put_root_attribute(h5, key, cmg_hierarchy_attribute(h, key)));
+    }
+    return put_group(h5, "/levels", NULL);
+}
+
+static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
+{
+    CMGI_TRY(put_root(h5, h));
+    for (int l = 0; l < h->levels; ++l) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "/levels/%d", l);
+        CMGI_TRY(put_group(h5, name, NULL));
+        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_A, "A"));
+        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_P, "P"));
+        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));
+        CMGI_TRY(put_smoothers(h5, h, l));
+        CMGI_TRY(put_coords(h5, h, l));
+        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_INVERSE, "inverse"));
+        CMGI_TRY(put_vectors(h5, h, l, "rhs"));
+        CMGI_TRY(put_vectors(h5, h, l, "solutions"));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_output output = {0};
+    cmgi_h5 h5;
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &output));
+    cmg_status status = cmgi_h5_create(ctx, output.temp, &h5);
+    if (status == CMG_OK) {
+        h5.path = path;
+        status = put_all(&h5, h);
+        if (!cmgi_h5_close(&h5) && status == CMG_OK) {
+            status = cmgi_fail(ctx, CMG_ERR_IO, "%s: could not be completed", path);
+        }
+    }
+    return cmgi_output_finish(&output, status);
+}
+
+#else
+
+cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
+{
+    return cmgi_fail(h->ctx, CMG_ERR_UNSUPPORTED,
+                     "%s: this build has no HDF5, which the container needs", path);
+}
+#endif

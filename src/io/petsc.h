@@ -1,0 +1,39 @@
+/*
+ * PETSc's binary form: objects one after another, big-endian throughout.
+ *
+ *   Mat    int32 1211216, rows, columns, nnz; int32 row lengths; int32 columns; float64 values
+ *   Vec    int32 1211214, n; float64 values
+ *
+ * nnz = -1 marks a dense matrix, nnz = 2^31 - 1 says that the row lengths add up to more. A PETSc
+ * built with 64-bit indices writes every integer in 8 bytes; such files are refused.
+ * Source: PETSc manual pages MatLoad and VecLoad.
+ */
+#pragma once
+#include "io/io.h"
+
+enum { CMGI_PETSC_MAT = 1211216, CMGI_PETSC_VEC = 1211214, CMGI_PETSC_OBJECTS = 160 };
+
+typedef struct cmgi_petsc_object {
+    bool matrix;
+    cmg_size offset; /* of the data after the header, bytes */
+    cmg_size rows;
+    cmg_size cols; /* matrices only */
+    cmg_size nnz;
+} cmgi_petsc_object;
+
+/* An open file and what it holds. */
+typedef struct cmgi_petsc {
+    cmgi_file file;
+    int objects;
+    cmgi_petsc_object object[CMGI_PETSC_OBJECTS];
+} cmgi_petsc;
+
+cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p);
+void cmgi_petsc_close(cmgi_petsc *p);
+cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
+                             const cmgi_expect *expect, cmgi_csr *A);
+cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values);
+
+/* Append one object to an output. */
+cmg_status cmgi_petsc_put_matrix(cmgi_output *output, const cmg_csr *A);
+cmg_status cmgi_petsc_put_vector(cmgi_output *output, cmg_size n, const double *values);

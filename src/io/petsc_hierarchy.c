@@ -1,0 +1,204 @@
+/*
+ * Whole hierarchies in one PETSc binary file.
+ *
+ * PETSc's option -pc_mg_dump_binary writes, of L levels, first the L-1 transfer matrices, then the
+ * L level matrices, both from the coarsest level to the finest (PCSetUp_MG in PETSc's mg.c). A
+ * transfer is whichever of interpolation and restriction the user gave: which of them, its shape
+ * tells. A file of one matrix is one level. Vectors after the matrices are taken as right-hand side
+ * and solution.
+ */
+#include "io/petsc.h"
+
+#include "core/memory.h"
+
+/* ------------------------------------------------------------------ reading */
+
+static cmg_status read_levels(const cmgi_petsc *p, int levels, cmg_hierarchy *h)
+{
+    const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
+    cmg_context *ctx = p->file.ctx;
+    for (int l = 0; l < levels; ++l) {
+        cmgi_csr A = {0};
+        CMGI_TRY(cmgi_petsc_matrix(p, &p->object[2 * levels - 2 - l], &expect, &A));
+        const cmg_status status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
+        cmgi_csr_free(ctx, &A);
+        CMGI_TRY(status);
+        CMGI_TRY(cmgi_progress(ctx, "reading", l + 1, 2 * levels - 1));
+    }
+    return CMG_OK;
+}
+
+static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy *h)
+{
+    cmg_context *ctx = p->file.ctx;
+    for (int l = 0; l + 1 < levels; ++l) {
+        const cmgi_petsc_object *o = &p->object[levels - 2 - l];
+        const cmg_size fine = cmg_hierarchy_rows(h, l);
+        const cmg_size coarse = cmg_hierarchy_rows(h, l + 1);
+        const bool restriction = o->rows == coarse && o->cols == fine && fine != coarse;
+        const cmgi_expect expect = {restriction ? coarse : fine, restriction ? fine : coarse,
+                                    false};
+        cmgi_csr T = {0};
+        cmgi_csr P = {0};
+        cmg_status status = cmgi_petsc_matrix(p, o, &expect, &T);
+        if (status == CMG_OK && restriction) {
+            const cmg_csr view = cmgi_csr_view(&T);
+            status = cmgi_csr_transpose(ctx, &view, &P);
+        }
+        if (status == CMG_OK) {
+            status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, restriction ? &P : &T);
+        }
+        cmgi_csr_free(ctx, &T);
+        cmgi_csr_free(ctx, &P);
+        CMGI_TRY(status);
+    }
+    return CMG_OK;
+}
+
+static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
+{
+    static const char *const kinds[] = {"rhs", "solutions"};
+    static const char *const names[] = {"b", "x"};
+    for (int k = first; k < p->objects && k < first + 2; ++k) {
+        const cmgi_petsc_object *o = &p->object[k];
+        double *values = NULL;
+        CMGI_CHECK(h->ctx, o->rows == cmg_hierarchy_rows(h, 0), CMG_ERR_FILE,
+                   "%s: vector %d has %lld entries, the finest matrix %lld rows", p->file.path,
+                   k - first, (long long)o->rows, (long long)cmg_hierarchy_rows(h, 0));
+        CMGI_TRY(cmgi_petsc_vector(p, o, &values));
+        const cmg_status status =
+            cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows, values);
+        if (status != CMG_OK) {
+            cmgi_free(h->ctx, values);
+            return status;
+        }
+    }
+    return CMG_OK;
+}
+
+/* Number of matrices, which must come before all vectors and be 2 L - 1. */
+static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
+{
+    cmg_context *ctx = p->file.ctx;
+    *matrices = 0;
+    for (int k = 0; k < p->objects; ++k) {
+        CMGI_CHECK(ctx, !p->object[k].matrix || k == *matrices, CMG_ERR_FILE,
+                   "%s: a matrix comes after a vector", p->file.path);
+        *matrices += p->object[k].matrix;
+    }
+    CMGI_CHECK(ctx, *matrices > 0, CMG_ERR_FILE, "%s: the file holds no matrix", p->file.path);
+    CMGI_CHECK(ctx, *matrices % 2 == 1 && *matrices < 2 * CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+               "%s: %d matrices are no multigrid dump, which has L - 1 transfers and L <= 64 level "
+               "matrices",
+               p->file.path, *matrices);
+    CMGI_CHECK(ctx, p->objects - *matrices <= 2, CMG_ERR_FILE,
+               "%s: %d vectors, but only a right-hand side and a solution are known", p->file.path,
+               p->objects - *matrices);
+    return CMG_OK;
+}
+
+cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+{
+    cmgi_petsc p;
+    cmg_hierarchy *made = NULL;
+    int matrices = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY_GOTO(done, count_matrices(&p, &matrices));
+    const int levels = (matrices + 1) / 2;
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, levels, &made));
+    CMGI_TRY_GOTO(done, read_levels(&p, levels, made));
+    CMGI_TRY_GOTO(done, read_transfers(&p, levels, made));
+    CMGI_TRY_GOTO(done, read_vectors(&p, matrices, made));
+    *h = made;
+    made = NULL;
+done:
+    cmg_hierarchy_destroy(&made);
+    cmgi_petsc_close(&p);
+    return cmgi_in_file(ctx, path, status);
+}
+
+cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                                  cmgi_csr *A)
+{
+    cmgi_petsc p;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    if (p.objects > 1) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %d objects where one matrix is needed", path,
+                           p.objects);
+    } else {
+        status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
+    }
+    cmgi_petsc_close(&p);
+    return status;
+}
+
+/* The first vector, so that a file of a matrix and its right-hand side serves for both. */
+cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values)
+{
+    cmgi_petsc p;
+    cmg_status status = CMG_OK;
+    int k = 0;
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    while (k < p.objects && p.object[k].matrix) {
+        ++k;
+    }
+    if (k == p.objects) {
+        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: the file holds no vector", path);
+    } else {
+        *n = p.object[k].rows;
+        status = cmgi_petsc_vector(&p, &p.object[k], values);
+    }
+    cmgi_petsc_close(&p);
+    return status;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
+{
+    cmg_csr M;
+    const double *values = NULL;
+    cmg_size n = 0;
+    for (int l = h->levels - 2; l >= 0; --l) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
+        CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
+    }
+    for (int l = h->levels - 1; l >= 0; --l) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &M));
+        CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
+    }
+    if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) != CMG_OK) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_petsc_put_vector(output, n, values));
+    if (cmg_hierarchy_get_vector(h, 0, "solutions", "x", &n, &values) != CMG_OK) {
+        return CMG_OK;
+    }
+    return cmgi_petsc_put_vector(output, n, values);
+}
+
+cmg_status cmgi_write_petsc(const cmg_hierarchy *h, const char *path)
+{
+    cmgi_output output = {0};
+    CMGI_TRY(cmgi_require_default_restriction(h));
+    cmgi_warn_matrices_only(h, path);
+    CMGI_TRY(cmgi_output_open(h->ctx, path, CMGI_OUTPUT_FILE, &output));
+    return cmgi_output_finish(&output, put_all(&output, h));
+}
+
+cmg_status cmgi_petsc_write_matrix(cmg_context *ctx, const char *path, const cmg_csr *A)
+{
+    cmgi_output output = {0};
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    return cmgi_output_finish(&output, cmgi_petsc_put_matrix(&output, A));
+}
+
+cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size n,
+                                   const double *values)
+{
+    cmgi_output output = {0};
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    return cmgi_output_finish(&output, cmgi_petsc_put_vector(&output, n, values));
+}

@@ -1,0 +1,110 @@
+/* PETSc binary objects, written; see petsc.h for the form. */
+#include "io/petsc.h"
+
+#include "core/memory.h"
+
+#include <string.h>
+
+enum { BLOCK = 1 << 13 };
+
+static void put32(unsigned char *p, uint32_t v)
+{
+    for (int k = 0; k < 4; ++k) {
+        p[k] = (unsigned char)(v >> (24 - 8 * k));
+    }
+}
+
+static cmg_status put_ints(cmgi_output *output, int count, const cmg_size *values)
+{
+    unsigned char bytes[32];
+    for (int k = 0; k < count; ++k) {
+        put32(bytes + 4 * k, (uint32_t)(int32_t)values[k]);
+    }
+    return cmgi_output_write(output, bytes, 4 * (size_t)count);
+}
+
+static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_index *values)
+{
+    unsigned char bytes[4 * BLOCK];
+    for (cmg_size first = 0; first < count; first += BLOCK) {
+        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
+        for (cmg_size k = 0; k < n; ++k) {
+            put32(bytes + 4 * k, (uint32_t)values[first + k]);
+        }
+        CMGI_TRY(cmgi_output_write(output, bytes, 4 * (size_t)n));
+    }
+    return CMG_OK;
+}
+
+static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
+{
+    cmg_index lengths[BLOCK];
+    for (cmg_size first = 0; first < A->rows; first += BLOCK) {
+        const cmg_size n = A->rows - first < BLOCK ? A->rows - first : BLOCK;
+        for (cmg_size k = 0; k < n; ++k) {
+            lengths[k] = (cmg_index)(A->indptr[first + k + 1] - A->indptr[first + k]);
+        }
+        CMGI_TRY(put_indices(output, n, lengths));
+    }
+    return CMG_OK;
+}
+
+static cmg_status put_values(cmgi_output *output, cmg_size count, const double *values)
+{
+    unsigned char bytes[8 * BLOCK];
+    for (cmg_size first = 0; first < count; first += BLOCK) {
+        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
+        for (cmg_size k = 0; k < n; ++k) {
+            uint64_t bits = 0;
+            memcpy(&bits, &values[first + k], sizeof bits);
+            put32(bytes + 8 * k, (uint32_t)(bits >> 32));
+            put32(bytes + 8 * k + 4, (uint32_t)bits);
+        }
+        CMGI_TRY(cmgi_output_write(output, bytes, 8 * (size_t)n));
+    }
+    return CMG_OK;
+}
+
+static bool is_sorted(const cmg_csr *A)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            if (A->indices[k] < A->indices[k - 1]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+cmg_status cmgi_petsc_put_matrix(cmgi_output *output, const cmg_csr *A)
+{
+    cmg_context *ctx = output->ctx;
+    if (!is_sorted(A)) { /* PETSc relies on ascending columns */
+        cmgi_csr sorted = {0};
+        CMGI_TRY(cmgi_csr_copy(ctx, A, &sorted));
+        cmg_status status = cmgi_csr_sort(ctx, &sorted);
+        if (status == CMG_OK) {
+            const cmg_csr view = cmgi_csr_view(&sorted);
+            status = cmgi_petsc_put_matrix(output, &view);
+        }
+        cmgi_csr_free(ctx, &sorted);
+        return status;
+    }
+    const cmg_size nnz = A->indptr[A->rows];
+    const cmg_size header[4] = {CMGI_PETSC_MAT, A->rows, A->cols,
+                                nnz < INT32_MAX ? nnz : INT32_MAX};
+    CMGI_TRY(put_ints(output, 4, header));
+    CMGI_TRY(put_lengths(output, A));
+    CMGI_TRY(put_indices(output, nnz, A->indices));
+    return put_values(output, nnz, A->values);
+}
+
+cmg_status cmgi_petsc_put_vector(cmgi_output *output, cmg_size n, const double *values)
+{
+    const cmg_size header[2] = {CMGI_PETSC_VEC, n};
+    CMGI_CHECK(output->ctx, n <= INT32_MAX, CMG_ERR_UNSUPPORTED,
+               "%s: %lld entries are more than 32-bit indices hold", output->path, (long long)n);
+    CMGI_TRY(put_ints(output, 2, header));
+    return put_values(output, n, values);
+}

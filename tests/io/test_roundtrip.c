@@ -1,0 +1,263 @@
+/* What is written is read back bit by bit, in every kind; what a kind cannot hold is refused. */
+#include "random_hierarchy.h"
+
+static const random_options everything = {.restrictions = true,
+                                          .smoothers = true,
+                                          .inverse = true,
+                                          .vectors = true,
+                                          .coords = true,
+                                          .attributes = true};
+static const cmg_size sizes[] = {1, 2, 31, 32, 33, 97};
+
+/* Writes, reads back by content, compares; the written name is removed again. */
+static void roundtrip(const cmg_hierarchy *h, const char *name, cmg_file_kind kind,
+                      const random_options *parts)
+{
+    const char *path = temporary(name);
+    cmg_hierarchy *back = NULL;
+    CHECK_OK(cmg_hierarchy_write(h, path, kind));
+    CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
+    CHECK(back != NULL && same_hierarchy(h, back, parts));
+    cmg_hierarchy_destroy(&back);
+    if (kind != CMG_FILE_AUTO) {
+        CHECK_OK(cmg_hierarchy_read(ctx, path, kind, &back));
+        cmg_hierarchy_destroy(&back);
+    }
+    remove_all(path);
+}
+
+static void container_keeps_everything(void)
+{
+#ifndef CMGI_HAVE_HDF5
+    SKIP("no HDF5 in this build");
+    return;
+#endif
+    for (int s = 0; s < 6; ++s) {
+        for (int levels = 1; levels <= 3; ++levels) {
+            random_options o = everything;
+            o.levels = levels;
+            o.rows = sizes[s];
+            o.unsorted = s % 2 == 1;
+            cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)(s * 8 + levels));
+            roundtrip(h, "all.cmg", CMG_FILE_AUTO, &o);
+            cmg_hierarchy_destroy(&h);
+        }
+    }
+}
+
+static void matrix_market_directory_keeps_all_but_attributes(void)
+{
+    for (int s = 0; s < 6; ++s) {
+        random_options o = everything;
+        o.levels = 3;
+        o.rows = sizes[s];
+        o.attributes = false;
+        o.unsorted = s % 2 == 1;
+        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        roundtrip(h, "mtx", CMG_FILE_MTX, &o);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void petsc_directory_keeps_all_but_attributes(void)
+{
+    for (int s = 0; s < 6; ++s) {
+        random_options o = everything;
+        o.levels = 3;
+        o.rows = sizes[s];
+        o.attributes = false;
+        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        roundtrip(h, "petsc", CMG_FILE_PETSC, &o);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void petsc_dump_keeps_matrices_and_two_vectors(void)
+{
+    for (int s = 0; s < 6; ++s) {
+        const random_options o = {.levels = 1 + s % 3, .rows = sizes[s]};
+        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        uint64_t state = 5;
+        roundtrip(h, "dump.petsc", CMG_FILE_AUTO, &o);
+        random_vector(h, 0, "rhs", "b", o.rows, &state);
+        const random_options parts = {.vectors = true};
+        roundtrip(h, "dump.petsc", CMG_FILE_PETSC, &parts);
+        random_vector(h, 0, "solutions", "x", o.rows, &state);
+        roundtrip(h, "dump.petsc", CMG_FILE_PETSC, &parts);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void ell_directory_keeps_smoothers_and_vectors(void)
+{
+    for (int s = 0; s < 6; ++s) {
+        const random_options o = {
+            .levels = 3, .rows = sizes[s], .smoothers = true, .vectors = true, .unsorted = s > 3};
+        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        roundtrip(h, "ell", CMG_FILE_ELL, &o);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void single_files_are_one_level(void)
+{
+    const random_options o = {.levels = 1, .rows = 33, .unsorted = true};
+    cmg_hierarchy *h = random_hierarchy(&o, 7);
+    roundtrip(h, "single.mtx", CMG_FILE_AUTO, &o);
+    roundtrip(h, "single-dir", CMG_FILE_AUTO, &o);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* The rows of a PETSc matrix are written in ascending order, so unsorted input comes back sorted.
+ */
+static void petsc_sorts_the_columns(void)
+{
+    const random_options o = {.levels = 1, .rows = 17, .unsorted = true};
+    cmg_hierarchy *h = random_hierarchy(&o, 7);
+    cmg_hierarchy *back = NULL;
+    CHECK_OK(cmg_hierarchy_write(h, temporary("sorted.petsc"), CMG_FILE_AUTO));
+    CHECK_OK(cmg_hierarchy_read(ctx, temporary("sorted.petsc"), CMG_FILE_AUTO, &back));
+    CHECK_OK(cmgi_csr_sort(ctx, &h->level[0].A));
+    CHECK(same_hierarchy(h, back, &o));
+    cmg_hierarchy_destroy(&h);
+    cmg_hierarchy_destroy(&back);
+    remove_all(temporary("sorted.petsc"));
+}
+
+static void what_a_kind_cannot_hold_is_refused(void)
+{
+    random_options o = {.levels = 2, .rows = 9, .restrictions = true};
+    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    const char *path = temporary("refused");
+    const char *file = temporary("refused.petsc");
+    CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_ELL), CMG_ERR_UNSUPPORTED);
+    CHECK_STATUS(cmg_hierarchy_write(h, file, CMG_FILE_AUTO), CMG_ERR_UNSUPPORTED);
+    CHECK_STATUS(cmg_hierarchy_write(h, temporary("two.mtx"), CMG_FILE_AUTO), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_write(h, temporary("what.xyz"), CMG_FILE_AUTO), CMG_ERR_ARG);
+    CHECK(!exists(path) && !exists(file) && !exists(temporary("two.mtx")));
+    random_csr(h, 0, CMG_ROLE_SMOOTHER, "a/b", 0, 9, 9, false, &(uint64_t){4});
+    CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_MTX), CMG_ERR_UNSUPPORTED);
+    CHECK(!exists(path));
+    cmg_hierarchy_destroy(&h);
+}
+
+/* R = P^T loses nothing where only P is kept. */
+static void equal_restriction_is_no_obstacle(void)
+{
+    const random_options o = {.levels = 2, .rows = 12};
+    cmg_hierarchy *h = random_hierarchy(&o, 3);
+    cmg_csr P;
+    cmgi_csr R = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+    CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
+    CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_R, NULL, 0, &R));
+    roundtrip(h, "equal.petsc", CMG_FILE_AUTO, &o);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void nothing_is_left_of_a_failed_write(void)
+{
+    const random_options o = {.levels = 2, .rows = 9};
+    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    const char *path = temporary("occupied");
+    char inside[1100];
+    (void)snprintf(inside, sizeof inside, "%s/none/file.cmg", path);
+    CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_MTX));
+    CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_MTX), CMG_ERR_IO);
+    CHECK_STATUS(cmg_vector_write(ctx, inside, 1, &(double){1}), CMG_ERR_IO);
+    (void)snprintf(inside, sizeof inside, "ls -d '%s'.tmp* >/dev/null 2>&1", path);
+    CHECK(system(inside) != 0);
+    remove_all(path);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void vectors_come_back(void)
+{
+    static const char *const names[] = {"v.mtx", "v.petsc", "v.txt", "v"};
+    for (int s = 0; s < 6; ++s) {
+        double *values = malloc((size_t)sizes[s] * sizeof *values);
+        uint64_t state = (uint64_t)s;
+        for (cmg_size i = 0; i < sizes[s]; ++i) {
+            values[i] = random_value(&state);
+        }
+        for (int k = 0; k < 4; ++k) {
+            cmg_size n = 0;
+            double *back = NULL;
+            CHECK_OK(cmg_vector_write(ctx, temporary(names[k]), sizes[s], values));
+            CHECK_OK(cmg_vector_read(ctx, temporary(names[k]), &n, &back));
+            CHECK(n == sizes[s] && back != NULL &&
+                  memcmp(back, values, (size_t)n * sizeof *back) == 0);
+            cmg_free(back);
+            remove_all(temporary(names[k]));
+        }
+        free(values);
+    }
+}
+
+static void arguments_are_checked(void)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_size n = 0;
+    double *values = NULL;
+    CHECK(cmg_hierarchy_read(NULL, "x", CMG_FILE_AUTO, &h) == CMG_ERR_ARG);
+    CHECK(cmg_hierarchy_write(NULL, "x", CMG_FILE_AUTO) == CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_read(ctx, NULL, CMG_FILE_AUTO, &h), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_read(ctx, "x", (cmg_file_kind)99, &h), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_read(ctx, temporary("nowhere"), CMG_FILE_AUTO, &h), CMG_ERR_IO);
+    CHECK_STATUS(cmg_vector_read(ctx, temporary("nowhere"), &n, &values), CMG_ERR_IO);
+    CHECK_STATUS(cmg_vector_read(ctx, NULL, &n, &values), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_vector_write(ctx, NULL, 0, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_vector_write(ctx, "x", 3, NULL), CMG_ERR_ARG);
+    CHECK(h == NULL && values == NULL);
+}
+
+/* A progress callback that asks to stop ends reading and writing, and nothing remains. */
+static int stop_at_once(void *user, const char *what, cmg_size done, cmg_size total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    ++*(int *)user;
+    return 1;
+}
+
+static void progress_can_stop_the_work(void)
+{
+    static const char *const names[] = {"stop", "stop.petsc", "stop.cmg"};
+    const random_options o = {.levels = 2, .rows = 9};
+    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    cmg_hierarchy *back = NULL;
+    int calls = 0;
+    for (int k = 0; k < 3; ++k) {
+        if (cmg_hierarchy_write(h, temporary(names[k]), CMG_FILE_AUTO) == CMG_ERR_UNSUPPORTED) {
+            continue;
+        }
+        ctx->options.progress = stop_at_once;
+        ctx->options.progress_user = &calls;
+        CHECK_STATUS(cmg_hierarchy_read(ctx, temporary(names[k]), CMG_FILE_AUTO, &back),
+                     CMG_ERR_STATE);
+        ctx->options.progress = NULL;
+        remove_all(temporary(names[k]));
+    }
+    CHECK(calls >= 2 && back == NULL);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(container_keeps_everything);
+    RUN(matrix_market_directory_keeps_all_but_attributes);
+    RUN(petsc_directory_keeps_all_but_attributes);
+    RUN(petsc_dump_keeps_matrices_and_two_vectors);
+    RUN(ell_directory_keeps_smoothers_and_vectors);
+    RUN(single_files_are_one_level);
+    RUN(petsc_sorts_the_columns);
+    RUN(what_a_kind_cannot_hold_is_refused);
+    RUN(equal_restriction_is_no_obstacle);
+    RUN(nothing_is_left_of_a_failed_write);
+    RUN(vectors_come_back);
+    RUN(arguments_are_checked);
+    RUN(progress_can_stop_the_work);
+    return TEST_END();
+}
