@@ -11,7 +11,7 @@
 #include "smoothers/roots.h"
 #include "smoothers/smoother.h"
 
-#include <string.h>
+#include <math.h>
 
 enum { DEGREE, BOUND, BASE, RATIO };
 enum { LANCZOS, GERSHGORIN };
@@ -21,7 +21,7 @@ static const char *const bounds[] = {"lanczos", "gershgorin", NULL};
 #define CMGI_POLYNOMIAL_KEYS                                                                       \
     [DEGREE] = {.key = "degree",                                                                   \
                 .text = "stages of one smoothing step",                                            \
-                .standard = 3,                                                                     \
+                .standard = 2,                                                                     \
                 .low = 1,                                                                          \
                 .high = CMGI_MAX_DEGREE,                                                           \
                 .integer = true},                                                                  \
@@ -34,9 +34,7 @@ const cmgi_key cmgi_polynomial_keys[] = {CMGI_POLYNOMIAL_KEYS, {.key = NULL}};
 const cmgi_key cmgi_chebyshev_keys[] = {
     CMGI_POLYNOMIAL_KEYS,
     [RATIO] = {.key = "ratio",
-               .text = "acts on [lambda/ratio, lambda]",
-               .standard = 8,
-               .low = 1.01,
+               .text = "acts on [lambda/ratio, lambda]; 0 = degree squared, at least 2",
                .high = 1e6},
     {.key = NULL},
 };
@@ -82,8 +80,10 @@ cmg_status cmgi_chebyshev_make(const cmgi_smoother_source *source, cmgi_smoother
     cmgi_spectrum spectrum;
     double theta[CMGI_MAX_DEGREE];
     const int degree = (int)source->arguments->value[DEGREE];
+    const double given = source->arguments->value[RATIO];
+    const double ratio = given > 0 ? fmax(given, 1.01) : fmax(2, degree * degree);
     CMGI_TRY(make_base(source, product, &spectrum));
-    cmgi_roots_chebyshev(degree, source->arguments->value[RATIO], theta);
+    cmgi_roots_chebyshev(degree, ratio, theta);
     schedule(theta, degree, &spectrum, product);
     return CMG_OK;
 }

@@ -30,7 +30,7 @@ static const char *const treatments[] = {"decouple", "keep", NULL};
 #define CMGI_AINV_KEYS                                                                             \
     [DROP] = {.key = "drop",                                                                       \
               .text = "size of entries that are dropped",                                          \
-              .standard = 0.13,                                                                     \
+              .standard = 0.05,                                                                     \
               .high = 1},                                                                          \
     [RULE] = {.key = "rule",                                                                       \
               .text = "drop times the column's norm, or drop itself",                              \
