@@ -4,7 +4,7 @@
  *
  *   solve [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--precision fp64|mixed]
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov cg|none]
- *         [--rtol T] [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
+ *         [--rtol T] [--values full|fp16|bf16] [--templates 0|1] [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
  */
 #include "bench.h"
 #include "q1.h"
@@ -55,6 +55,9 @@ static bool set_option(settings *s, const char *name, const char *text)
     if (strcmp(name, "--format") == 0) {
         return set_enum("format", text, &o->matrix.format, sizeof o->matrix.format);
     }
+    if (strcmp(name, "--values") == 0) {
+        return set_enum("values", text, &o->matrix.values, sizeof o->matrix.values);
+    }
     if (strcmp(name, "--cycle") == 0) {
         return set_enum("cycle", text, &o->cycle, sizeof o->cycle);
     }
@@ -71,6 +74,8 @@ static bool set_option(settings *s, const char *name, const char *text)
         o->collapse = atoi(text);
     } else if (strcmp(name, "--fuse-restriction") == 0) {
         o->fuse_restriction = atoi(text) != 0;
+    } else if (strcmp(name, "--templates") == 0) {
+        o->matrix.no_templates = atoi(text) == 0;
     } else if (strcmp(name, "--plan") == 0) {
         s->plan = atoi(text) != 0;
     } else {

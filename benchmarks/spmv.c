@@ -2,7 +2,10 @@
  * How fast is y = A x in every format? One matrix, 3D Q1 by default: checks the product against CSR
  * with plain loops, then times it and prints one JSON line a format and precision.
  *
- *   spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N]
+ *   spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--perturb 0|1]
+ *
+ * --perturb 1 multiplies entry (i, j) by 1 + 0.2 r(i, j), r symmetric and random in [-1, 1]: the pattern
+ * of a lexicographic grid with values that do not repeat, as on a distorted mesh.
  */
 #include "bench.h"
 #include "q1.h"
@@ -49,14 +52,21 @@ static void permute(const cmg_index *perm, cmg_size n, const double *from, doubl
     }
 }
 
-static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_format format, cmg_precision precision,
-                      const double *x, double *work, double copy)
+/* Error that the storage allows: rounding of the sums, and of 16-bit values. */
+static double tolerance(const cmg_matrix_options *o)
 {
+    if (o->values != CMG_VALUES_FULL) {
+        return o->values == CMG_VALUES_FP16 ? 1e-3 : 1e-2;
+    }
+    return o->precision == CMG_FP64 ? 1e-12 : 1e-5;
+}
+
+static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options options, const double *x,
+                      double *work, double copy)
+{
+    const cmg_format format = options.format;
+    const cmg_precision precision = options.precision;
     product p = {.ctx = ctx};
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = format;
-    options.precision = precision;
     const double begin = bench_seconds();
     if (cmg_matrix_create_csr(ctx, csr, &options, &p.A) != CMG_OK) {
         printf("{\"format\": \"%s\", \"error\": \"%s\"}\n", cmg_enum_name("format", (int)format),
@@ -75,7 +85,7 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_format format, c
     double *y = work + csr->rows;
     permute(cmg_matrix_permutation(p.A), csr->rows, work, y, true);
     const double error = failed ? INFINITY : error_of(csr, x, y);
-    failed = failed || error > (precision == CMG_FP64 ? 1e-12 : 1e-5) || !bench_run(multiply, &p, 11, 0.2, &t);
+    failed = failed || error > tolerance(&options) || !bench_run(multiply, &p, 11, 0.2, &t);
     if (failed) {
         printf("{\"format\": \"%s\", \"error\": \"wrong result or failure, difference %.3g\"}\n",
                cmg_enum_name("format", (int)format), error);
@@ -85,7 +95,10 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_format format, c
                "\"stored\": %lld, \"bytes\": %zu, \"median\": %.6g, \"minimum\": %.6g, \"lower\": %.6g, "
                "\"upper\": %.6g, \"gb_per_s\": %.4g, \"share_of_copy\": %.3f, \"build_seconds\": %.4g, "
                "\"relative_error\": %.2g}\n",
-               cmg_enum_name("format", (int)info.format), precision == CMG_FP64 ? "fp64" : "fp32",
+               cmg_enum_name("format", (int)info.format),
+               options.values != CMG_VALUES_FULL ? cmg_enum_name("values", (int)options.values)
+               : precision == CMG_FP64           ? "fp64"
+                                                 : "fp32",
                (long long)info.rows, (long long)info.nnz, (long long)info.stored, info.traffic, t.median, t.minimum,
                t.lower, t.upper, rate, rate / copy, built, error);
         fflush(stdout);
@@ -96,11 +109,46 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_format format, c
     return failed;
 }
 
+static int run_all(cmg_context *ctx, const cmg_csr *csr, const double *x, double *work, double copy)
+{
+    int failed = 0;
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        for (int f = CMG_FORMAT_CSR; cmg_enum_name("format", f) != NULL; ++f) {
+            cmg_matrix_options options;
+            cmg_matrix_options_default(&options);
+            options.format = (cmg_format)f;
+            options.precision = (cmg_precision)p;
+            const bool halves = f == CMG_FORMAT_COMPRESSED && p == CMG_FP32;
+            if (f == CMG_FORMAT_DIAGONAL || f == CMG_FORMAT_DENSE) {
+                continue;
+            }
+            for (int v = CMG_VALUES_FULL; v <= (halves ? CMG_VALUES_BF16 : CMG_VALUES_FULL); ++v) {
+                options.values = (cmg_values)v;
+                failed += run_format(ctx, csr, options, x, work, copy);
+            }
+        }
+    }
+    return failed;
+}
+
+static void perturb(const q1_csr *A)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size j = A->indices[k];
+            const uint64_t pair = (uint64_t)(i < j ? i : j) * 2654435761U + (uint64_t)(i < j ? j : i) * 40503U;
+            const double r = (double)((pair * UINT64_C(0x9e3779b97f4a7c15)) >> 40) * 0x1p-23 - 1;
+            A->values[k] *= 1 + 0.2 * r;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     int dim = 3;
     int cells = 128;
     int backend = CMG_BACKEND_CPU;
+    bool perturbed = false;
     cmg_context_options options;
     cmg_context_options_default(&options);
     for (int a = 1; a + 1 < argc; a += 2) {
@@ -108,10 +156,12 @@ int main(int argc, char **argv)
             dim = atoi(argv[a + 1]);
         } else if (strcmp(argv[a], "--cells") == 0) {
             cells = atoi(argv[a + 1]);
+        } else if (strcmp(argv[a], "--perturb") == 0) {
+            perturbed = atoi(argv[a + 1]) != 0;
         } else if (strcmp(argv[a], "--threads") == 0) {
             options.threads = atoi(argv[a + 1]);
         } else if (strcmp(argv[a], "--backend") != 0 || cmg_enum_parse("backend", argv[a + 1], &backend) != CMG_OK) {
-            (void)fprintf(stderr, "usage: spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N]\n");
+            (void)fprintf(stderr, "usage: spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--perturb 0|1]\n");
             return 1;
         }
     }
@@ -125,23 +175,19 @@ int main(int argc, char **argv)
     }
     q1_csr A = q1_matrix(dim, cells);
     const cmg_csr view = q1_view(&A);
+    if (perturbed) {
+        perturb(&A);
+    }
     double *x = malloc((size_t)A.rows * sizeof *x);
     double *work = malloc(2 * (size_t)A.rows * sizeof *work);
     for (cmg_size i = 0; i < A.rows; ++i) {
         x[i] = sin(0.37 * (double)i);
     }
-    printf("{\"benchmark\": \"spmv\", \"problem\": \"q1-%dd-%d\", \"backend\": \"%s\", \"copy_gb_per_s\": %.4g, ", dim,
-           cells, cmg_enum_name("backend", backend), copy);
+    printf("{\"benchmark\": \"spmv\", \"problem\": \"q1-%dd-%d%s\", \"backend\": \"%s\", \"copy_gb_per_s\": %.4g, ", dim,
+           cells, perturbed ? "-perturbed" : "", cmg_enum_name("backend", backend), copy);
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
-    int failed = 0;
-    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        for (int f = CMG_FORMAT_CSR; cmg_enum_name("format", f) != NULL; ++f) {
-            if (f != CMG_FORMAT_DIAGONAL && f != CMG_FORMAT_DENSE) {
-                failed += run_format(ctx, &view, (cmg_format)f, (cmg_precision)p, x, work, copy);
-            }
-        }
-    }
+    const int failed = run_all(ctx, &view, x, work, copy);
     q1_free(&A);
     free(x);
     free(work);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* 128 MiB an array: several times the last cache of the machines seen. */
-enum { LENGTH = 1 << 24, SAMPLES = 11, COPIES = 4 };
+enum { LENGTH = 1 << 24, LENGTH_CUDA = 1 << 27, SAMPLES = 11, COPIES = 4 };
 
 static int ascending(const void *a, const void *b)
 {
@@ -15,13 +15,13 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static cmg_status time_copies(cmg_context *ctx, const double *x, double *y, int copies,
+static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x, double *y, int copies,
                               double *seconds)
 {
     CMGI_TRY(cmg_context_synchronize(ctx));
     const double start = cmgi_seconds();
     for (int k = 0; k < copies; ++k) {
-        CMGI_TRY(ctx->backend->convert(ctx, LENGTH, CMG_FP64, x, CMG_FP64, y));
+        CMGI_TRY(ctx->backend->convert(ctx, length, CMG_FP64, x, CMG_FP64, y));
     }
     CMGI_TRY(cmg_context_synchronize(ctx));
     *seconds = (cmgi_seconds() - start) / copies;
@@ -36,18 +36,19 @@ cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
     double *x = NULL;
     double *y = NULL;
     cmg_status status = CMG_OK;
+    const cmg_size length = cmgi_on_cuda(ctx) ? LENGTH_CUDA : LENGTH;
     if (ctx->bandwidth == 0) {
         double samples[SAMPLES];
         double warm_up = 0;
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, LENGTH, sizeof *x, &x));
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, LENGTH, sizeof *y, &y));
-        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, CMG_FP64, LENGTH, 1.25, x));
-        CMGI_TRY_GOTO(done, time_copies(ctx, x, y, 1, &warm_up));
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, length, sizeof *x, &x));
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, length, sizeof *y, &y));
+        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, CMG_FP64, length, 1.25, x));
+        CMGI_TRY_GOTO(done, time_copies(ctx, length, x, y, 1, &warm_up));
         for (int s = 0; s < SAMPLES; ++s) {
-            CMGI_TRY_GOTO(done, time_copies(ctx, x, y, COPIES, &samples[s]));
+            CMGI_TRY_GOTO(done, time_copies(ctx, length, x, y, COPIES, &samples[s]));
         }
         qsort(samples, SAMPLES, sizeof samples[0], ascending);
-        ctx->bandwidth = 2.0 * LENGTH * sizeof(double) / samples[SAMPLES / 2] * 1e-9;
+        ctx->bandwidth = 2.0 * (double)length * sizeof(double) / samples[SAMPLES / 2] * 1e-9;
     }
     *gb_per_second = ctx->bandwidth;
 done:

@@ -24,6 +24,7 @@ typedef struct cmgi_device_block {
 
 typedef struct cmgi_device {
     int number;          /* CUDA device */
+    int processors;      /* multiprocessors */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
     cudaMemPool_t pool; /* NULL where the device has no memory pools */

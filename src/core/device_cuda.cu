@@ -255,6 +255,7 @@ static cmg_status start(cmg_context *ctx)
 {
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
     const cudaError_t code = cmgi_cuda_probe();
     if (code != cudaSuccess) {
         int major = 0;

@@ -297,6 +297,7 @@ static cmg_status store_templates(const builder *B, const cmgi_templates *t)
         C->t_begin[j + 1] = C->t_begin[j] + (cmg_index)(B->csr->indptr[t->row[j] + 1] - B->csr->indptr[t->row[j]]);
     }
     const cmg_size entries = C->t_begin[t->count];
+    C->t_entries = (cmg_index)entries;
     const bool wide = B->A->options.precision == CMG_FP64;
     CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *C->t_offset, &C->t_offset));
     CMGI_TRY(cmgi_alloc(ctx, entries, wide ? sizeof(double) : sizeof(float), &C->t_value));
@@ -470,9 +471,7 @@ static size_t storage_bytes(const cmg_matrix *A, cmg_size code_bytes)
                    (size_t)C->p_count * (2 * sizeof(cmg_size) + 1);
     bytes += C->ref != NULL ? rows * sizeof *C->ref : 0;
     bytes += t_rows * sizeof *C->t_id + (C->t_slice != NULL ? (size_t)C->t_count * sizeof *C->t_slice : 0);
-    bytes += C->templates > 0 ? (size_t)C->t_begin[C->templates] *
-                                    (sizeof *C->t_offset + cmgi_precision_bytes(A->options.precision))
-                              : 0;
+    bytes += (size_t)C->t_entries * (sizeof *C->t_offset + cmgi_precision_bytes(A->options.precision));
     bytes += C->p_scale != NULL ? (size_t)C->p_count * sizeof *C->p_scale : 0;
     bytes += C->diagonal != NULL ? rows * sizeof *C->diagonal : 0;
     return bytes + (C->p_slice != NULL ? (size_t)C->p_count * sizeof *C->p_slice : 0);
@@ -482,7 +481,7 @@ static cmg_status move(const cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
-    const cmg_size entries = C->templates > 0 ? C->t_begin[C->templates] : 0;
+    const cmg_size entries = C->t_entries;
     const cmg_size steps = C->p_step[C->p_count];
     const cmg_size codes = C->p_code[C->p_count];
     CMGI_TRY(cmgi_move_to_device(ctx, &C->ref, C->rows, sizeof *C->ref));

@@ -1,19 +1,26 @@
 /*
- * Products with compressed slices (compressed.h): one warp a slice of 64 rows, every thread takes
- * rows l and l + 32, whose packed entries are neighbours and come with one load.
+ * Products with compressed slices. A warp takes a slice of 64 rows, a thread the rows of lanes l and
+ * l + 32, so that every load of values and codes brings two entries and x is read in order.
  *
- *   templates  rows of one template share the loads of its offsets and values
- *   packed     a base a slice column plus codes of 0, 1, 2 or 4 bytes; values of 8, 4 or 2 bytes
+ *   templates  the lists of offsets and values lie in shared memory when they fit; every block takes
+ *              a long run of slices, so that the lines of x that its rows share stay in the cache
+ *   packed     one kernel a precision and kind of values; the size of a code is uniform in a warp
  */
 #include "spmv/spmv.cuh"
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 extern "C" {
 #include "spmv/compressed.h"
 }
 
-enum { UNROLL = 4 };
+enum {
+    BLOCK = 256,
+    WARPS = BLOCK / 32,
+    SHARED_TABLE = 40 * 1024, /* bytes of templates kept in shared memory */
+    AHEAD = 4                 /* slice columns in flight */
+};
 
 template <typename T>
 struct compressed_args {
@@ -23,238 +30,292 @@ struct compressed_args {
     typename cmgi_wb_of<T>::type f;
 };
 
-/* The two rows of a thread. */
-struct row_pair {
-    cmg_size first;
-    cmg_size second;
-    bool has_first;
-    bool has_second;
-};
-
-__device__ __forceinline__ row_pair rows_of(cmg_size slice, cmg_size rows)
-{
-    row_pair r;
-    r.first = slice * CMGI_SLICE + threadIdx.x % 32;
-    r.second = r.first + 32;
-    r.has_first = r.first < rows;
-    r.has_second = r.second < rows;
-    return r;
-}
-
-template <cmgi_wb_kind KIND, typename T>
-__device__ __forceinline__ void put_pair(const compressed_args<T> &a, const row_pair &r, T s, T t)
-{
-    if (r.has_first) {
-        cmgi_put<KIND>(a.f, r.first, s);
-    }
-    if (r.has_second) {
-        cmgi_put<KIND>(a.f, r.second, t);
-    }
-}
-
 /* ------------------------------------------------------------------ templates */
 
-/* One row by its own template. */
 template <typename T>
-__device__ __forceinline__ T template_row(const compressed_args<T> &a, int id, cmg_size ref)
+struct template_entry {
+    T value;
+    int offset;
+};
+
+/* Sums of two rows of one template. */
+template <typename T, bool SHARED>
+__device__ __forceinline__ void template_pair(const compressed_args<T> &a, const template_entry<T> *table, int id,
+                                              const T *x0, const T *x1, T &s0, T &s1)
 {
-    const T *values = (const T *)a.C.t_value;
-    const cmg_index end = __ldg(a.C.t_begin + id + 1);
+    const int end = __ldg(a.C.t_begin + id + 1);
+#pragma unroll 9
+    for (int e = __ldg(a.C.t_begin + id); e < end; ++e) {
+        template_entry<T> t;
+        if (SHARED) {
+            t = table[e];
+        } else {
+            t.value = __ldg((const T *)a.C.t_value + e);
+            t.offset = __ldg(a.C.t_offset + e);
+        }
+        s0 += t.value * __ldg(x0 + t.offset);
+        s1 += t.value * __ldg(x1 + t.offset);
+    }
+}
+
+template <typename T, bool SHARED>
+__device__ __forceinline__ T template_single(const compressed_args<T> &a, const template_entry<T> *table, int id,
+                                             const T *x)
+{
     T s = 0;
-#pragma unroll 4
-    for (cmg_index e = __ldg(a.C.t_begin + id); e < end; ++e) {
-        s += __ldg(values + e) * __ldg(a.x + ref + __ldg(a.C.t_offset + e));
+    const int end = __ldg(a.C.t_begin + id + 1);
+#pragma unroll 9
+    for (int e = __ldg(a.C.t_begin + id); e < end; ++e) {
+        const T value = SHARED ? table[e].value : __ldg((const T *)a.C.t_value + e);
+        const int offset = SHARED ? table[e].offset : __ldg(a.C.t_offset + e);
+        s += value * __ldg(x + offset);
     }
     return s;
 }
 
-template <typename T, cmgi_wb_kind KIND>
-__global__ void templates_kernel(const compressed_args<T> a)
+template <typename T, cmgi_wb_kind KIND, bool SHARED>
+__global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T> a, cmg_size chunk, int entries)
 {
-    const cmg_size p = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    if (p >= a.C.t_count) { /* the same for the whole warp */
-        return;
+    extern __shared__ __align__(16) unsigned char memory[];
+    template_entry<T> *table = (template_entry<T> *)memory;
+    for (int e = threadIdx.x; SHARED && e < entries; e += BLOCK) {
+        table[e].value = ((const T *)a.C.t_value)[e];
+        table[e].offset = a.C.t_offset[e];
     }
-    const row_pair r = rows_of(a.C.t_slice != NULL ? a.C.t_slice[p] : p, a.C.rows);
-    const int id = r.has_first ? a.C.t_id[r.first] : 0;
-    const int id2 = r.has_second ? a.C.t_id[r.second] : -1;
-    const cmg_size ref = r.has_first && a.C.ref != NULL ? a.C.ref[r.first] : r.first;
-    const cmg_size ref2 = r.has_second && a.C.ref != NULL ? a.C.ref[r.second] : r.second;
-    T s = 0;
-    T t = 0;
-    const int common = __shfl_sync(0xffffffffU, id, 0);
-    if (__all_sync(0xffffffffU, id == common && id2 == common)) {
-        const T *values = (const T *)a.C.t_value;
-        const cmg_index end = __ldg(a.C.t_begin + common + 1);
-#pragma unroll 8
-        for (cmg_index e = __ldg(a.C.t_begin + common); e < end; ++e) {
-            const T v = __ldg(values + e);
-            const cmg_index offset = __ldg(a.C.t_offset + e);
-            s += v * __ldg(a.x + ref + offset);
-            t += v * __ldg(a.x + ref2 + offset);
+    __syncthreads();
+    const int lane = threadIdx.x % 32;
+    const cmg_size first = blockIdx.x * chunk;
+    const cmg_size last = first + chunk < a.C.t_count ? first + chunk : a.C.t_count;
+    for (cmg_size k = first + threadIdx.x / 32; k < last; k += WARPS) {
+        const cmg_size slice = a.C.t_slice != NULL ? a.C.t_slice[k] : k;
+        const cmg_size i0 = slice * CMGI_SLICE + lane;
+        const cmg_size i1 = i0 + 32;
+        if (i0 >= a.C.rows) {
+            continue;
         }
-    } else {
-        s = r.has_first ? template_row(a, id, ref) : T(0);
-        t = r.has_second ? template_row(a, id2, ref2) : T(0);
+        const bool second = i1 < a.C.rows;
+        const int id0 = cmgi_load_once(a.C.t_id + i0);
+        const int id1 = second ? cmgi_load_once(a.C.t_id + i1) : -1;
+        const T *x0 = a.x + (a.C.ref != NULL ? cmgi_load_once(a.C.ref + i0) : i0);
+        const T *x1 = a.x + (a.C.ref != NULL && second ? cmgi_load_once(a.C.ref + i1) : i1);
+        T s0 = 0;
+        T s1 = 0;
+        if (id0 == id1) {
+            template_pair<T, SHARED>(a, table, id0, x0, x1, s0, s1);
+        } else {
+            s0 = template_single<T, SHARED>(a, table, id0, x0);
+            s1 = second ? template_single<T, SHARED>(a, table, id1, x1) : T(0);
+        }
+        cmgi_put<KIND>(a.f, i0, s0);
+        if (second) {
+            cmgi_put<KIND>(a.f, i1, s1);
+        }
     }
-    put_pair<KIND>(a, r, s, t);
 }
 
-/* ------------------------------------------------------------------ packed */
+template <typename T, cmgi_wb_kind KIND>
+static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T> &a)
+{
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    if (C->t_count == 0) {
+        return CMG_OK;
+    }
+    const cudaStream_t stream = cmgi_stream(A->ctx);
+    const int entries = (int)C->t_entries;
+    const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
+    const bool shared = bytes <= SHARED_TABLE;
+    /* a block loads the table once: few enough blocks that this is small beside their slices */
+    const cmg_size least = 4 * WARPS;
+    const cmg_size most_blocks = (cmg_size)cmgi_device_of(A->ctx)->processors * 8;
+    cmg_size chunk = (C->t_count + most_blocks - 1) / most_blocks;
+    chunk = chunk < least ? least : chunk;
+    const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
+    if (shared) {
+        template_kernel<T, KIND, true><<<grid, BLOCK, bytes, stream>>>(a, chunk, entries);
+    } else {
+        template_kernel<T, KIND, false><<<grid, BLOCK, 0, stream>>>(a, chunk, entries);
+    }
+    return CMGI_LAUNCHED(A->ctx);
+}
 
-template <typename T>
-struct alignas(2 * sizeof(T)) value_pair {
-    T first;
-    T second;
+/* ------------------------------------------------------------------ packed slices */
+
+/* Two neighbouring stored values, as two sums' factors. */
+template <typename T, cmg_values VALUES>
+struct pair_of;
+template <>
+struct pair_of<double, CMG_VALUES_FULL> {
+    typedef double2 type;
+    static __device__ __forceinline__ void split(double2 v, double &a, double &b)
+    {
+        a = v.x;
+        b = v.y;
+    }
+};
+template <>
+struct pair_of<float, CMG_VALUES_FULL> {
+    typedef float2 type;
+    static __device__ __forceinline__ void split(float2 v, float &a, float &b)
+    {
+        a = v.x;
+        b = v.y;
+    }
+};
+template <>
+struct pair_of<float, CMG_VALUES_FP16> {
+    typedef unsigned int type;
+    static __device__ __forceinline__ void split(unsigned int v, float &a, float &b)
+    {
+        a = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
+        b = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
+    }
+};
+template <>
+struct pair_of<float, CMG_VALUES_BF16> {
+    typedef unsigned int type;
+    static __device__ __forceinline__ void split(unsigned int v, float &a, float &b)
+    {
+        a = __uint_as_float(v << 16);
+        b = __uint_as_float(v & 0xffff0000U);
+    }
 };
 
-/* Pair number `at` of the packed values, as stored. */
-template <cmg_values KIND>
-__device__ __forceinline__ value_pair<double> load_values(const void *values, cmg_size at, double)
-{
-    static_assert(KIND == CMG_VALUES_FULL, "fp64 values are kept in full");
-    const double2 v = __ldcs((const double2 *)values + at);
-    return {v.x, v.y};
-}
-
-template <cmg_values KIND>
-__device__ __forceinline__ value_pair<float> load_values(const void *values, cmg_size at, float)
-{
-    if (KIND == CMG_VALUES_FULL) {
-        const float2 v = __ldcs((const float2 *)values + at);
-        return {v.x, v.y};
-    }
-    const unsigned bits = __ldcs((const unsigned *)values + at);
-    if (KIND == CMG_VALUES_BF16) {
-        return {__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000U)};
-    }
-    const float low = __half2float(__ushort_as_half((unsigned short)(bits & 0xffffU)));
-    const float high = __half2float(__ushort_as_half((unsigned short)(bits >> 16)));
-    return {low, high};
-}
-
-/* Pair number `at` of the codes of a slice. */
+/* Two neighbouring codes of BYTES bytes. */
 template <int BYTES>
-__device__ __forceinline__ int2 load_codes(const uint8_t *codes, cmg_size at)
+__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size pair, int &c0, int &c1)
 {
     if (BYTES == 1) {
-        const unsigned c = __ldcs((const unsigned short *)codes + at);
-        return make_int2((int)(c & 0xffU), (int)(c >> 8));
+        const uchar2 c = __ldcs((const uchar2 *)codes + pair);
+        c0 = c.x;
+        c1 = c.y;
+    } else if (BYTES == 2) {
+        const ushort2 c = __ldcs((const ushort2 *)codes + pair);
+        c0 = c.x;
+        c1 = c.y;
+    } else if (BYTES == 4) {
+        const int2 c = __ldcs((const int2 *)codes + pair);
+        c0 = c.x;
+        c1 = c.y;
+    } else {
+        c0 = 0;
+        c1 = 0;
     }
-    if (BYTES == 2) {
-        const unsigned c = __ldcs((const unsigned *)codes + at);
-        return make_int2((int)(c & 0xffffU), (int)(c >> 16));
-    }
-    return BYTES == 4 ? __ldcs((const int2 *)codes + at) : make_int2(0, 0);
 }
 
-/* Sums of both rows over the slice columns. */
-template <cmg_values KIND, int BYTES, typename T>
-__device__ __forceinline__ value_pair<T> packed_sums(const compressed_args<T> &a, cmg_size p,
-                                                     const row_pair &r)
+template <typename T, cmg_values VALUES, int BYTES>
+__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::type *values, const int *base,
+                                            const unsigned char *codes, int width, int lane, const T *x0, const T *x1,
+                                            T &s0, T &s1)
 {
-    const int lane = threadIdx.x % 32;
-    const cmg_size step = a.C.p_step[p];
-    const int width = (int)(a.C.p_step[p + 1] - step);
-    const uint8_t *codes = a.C.codes + a.C.p_code[p];
-    const cmg_index *base = a.C.p_base + step;
-    const cmg_index ref = r.has_first && a.C.ref != NULL ? a.C.ref[r.first] : (cmg_index)r.first;
-    const cmg_index ref2 =
-        r.has_second && a.C.ref != NULL ? a.C.ref[r.second] : (cmg_index)r.second;
-    value_pair<T> sum = {0, 0};
-    for (int k = 0; k < width; k += UNROLL) {
-        value_pair<T> v[UNROLL];
-        int2 column[UNROLL];
-        T x[UNROLL];
-        T x2[UNROLL];
+    typedef typename pair_of<T, VALUES>::type pair_type;
+    for (int k = 0; k < width; k += AHEAD) {
+        pair_type v[AHEAD];
+        int b[AHEAD];
+        int c0[AHEAD];
+        int c1[AHEAD];
+        T y0[AHEAD];
+        T y1[AHEAD];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
+        for (int u = 0; u < AHEAD; ++u) {
+            const int e = k + u < width ? k + u : k; /* a repeated load costs nothing, its product is dropped */
+            v[u] = __ldcs(values + (cmg_size)e * 32 + lane);
+            b[u] = __ldg(base + e);
+            load_codes<BYTES>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            y0[u] = __ldg(x0 + b[u] + c0[u]);
+            y1[u] = __ldg(x1 + b[u] + c1[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            T a0;
+            T a1;
+            pair_of<T, VALUES>::split(v[u], a0, a1);
             if (k + u < width) {
-                const int2 code = load_codes<BYTES>(codes, (cmg_size)(k + u) * 32 + lane);
-                const cmg_index b = __ldg(base + k + u);
-                column[u] = make_int2(ref + b + code.x, ref2 + b + code.y);
-                v[u] = load_values<KIND>(a.values, (step + k + u) * 32 + lane, T(0));
-            } else {
-                v[u] = {0, 0};
+                s0 += a0 * y0[u];
+                s1 += a1 * y1[u];
             }
         }
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            x[u] = k + u < width && r.has_first ? __ldg(a.x + column[u].x) : T(0);
-            x2[u] = k + u < width && r.has_second ? __ldg(a.x + column[u].y) : T(0);
-        }
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            sum.first += v[u].first * x[u];
-            sum.second += v[u].second * x2[u];
-        }
-    }
-    return sum;
-}
-
-template <cmg_values KIND, typename T>
-__device__ __forceinline__ value_pair<T> slice_sums(const compressed_args<T> &a, cmg_size p,
-                                                    const row_pair &r)
-{
-    switch (a.C.p_bytes[p]) {
-    case 0:
-        return packed_sums<KIND, 0>(a, p, r);
-    case 1:
-        return packed_sums<KIND, 1>(a, p, r);
-    case 2:
-        return packed_sums<KIND, 2>(a, p, r);
-    default:
-        return packed_sums<KIND, 4>(a, p, r);
     }
 }
 
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-__global__ void packed_kernel(const compressed_args<T> a)
+__global__ void __launch_bounds__(BLOCK) packed_kernel(const compressed_args<T> a)
 {
-    const cmg_size p = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    if (p >= a.C.p_count) {
+    typedef typename pair_of<T, VALUES>::type pair_type;
+    const cmg_size p = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) / 32;
+    const int lane = threadIdx.x % 32;
+    if (p >= a.C.p_count) { /* the same for the whole warp */
         return;
     }
-    const row_pair r = rows_of(a.C.p_slice != NULL ? a.C.p_slice[p] : p, a.C.rows);
-    value_pair<T> sum = slice_sums<VALUES>(a, p, r);
-    if (VALUES != CMG_VALUES_FULL) {
-        const T scale = (T)a.C.p_scale[p];
-        sum.first *= scale;
-        sum.second *= scale;
-        if (a.C.diagonal != NULL) {
-            sum.first += r.has_first ? (T)a.C.diagonal[r.first] * a.x[r.first] : T(0);
-            sum.second += r.has_second ? (T)a.C.diagonal[r.second] * a.x[r.second] : T(0);
-        }
-    }
-    put_pair<KIND>(a, r, sum.first, sum.second);
-}
-
-/* ------------------------------------------------------------------ launch */
-
-/* 16-bit values exist in fp32 matrices alone. */
-template <cmgi_wb_kind KIND>
-static void launch_packed(const compressed_args<float> &a, unsigned grid, int block,
-                          cudaStream_t stream)
-{
-    switch (a.C.kind) {
-    case CMG_VALUES_FP16:
-        packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, block, 0, stream>>>(a);
+    const cmg_size slice = a.C.p_slice != NULL ? a.C.p_slice[p] : p;
+    const cmg_size i0 = slice * CMGI_SLICE + lane;
+    const cmg_size i1 = i0 + 32;
+    /* lanes without a row work on the last row's columns with values that are 0 */
+    const cmg_size r0 = i0 < a.C.rows ? i0 : a.C.rows - 1;
+    const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
+    const T *x0 = a.x + (a.C.ref != NULL ? a.C.ref[r0] : r0);
+    const T *x1 = a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1);
+    const cmg_size step = a.C.p_step[p];
+    const int width = (int)(a.C.p_step[p + 1] - step);
+    const pair_type *values = (const pair_type *)a.values + step * 32;
+    const int *base = a.C.p_base + step;
+    const unsigned char *codes = a.C.codes + a.C.p_code[p];
+    T s0 = 0;
+    T s1 = 0;
+    switch (a.C.p_bytes[p]) {
+    case 0:
+        packed_sums<T, VALUES, 0>(values, base, codes, width, lane, x0, x1, s0, s1);
         break;
-    case CMG_VALUES_BF16:
-        packed_kernel<float, KIND, CMG_VALUES_BF16><<<grid, block, 0, stream>>>(a);
+    case 1:
+        packed_sums<T, VALUES, 1>(values, base, codes, width, lane, x0, x1, s0, s1);
+        break;
+    case 2:
+        packed_sums<T, VALUES, 2>(values, base, codes, width, lane, x0, x1, s0, s1);
         break;
     default:
-        packed_kernel<float, KIND, CMG_VALUES_FULL><<<grid, block, 0, stream>>>(a);
+        packed_sums<T, VALUES, 4>(values, base, codes, width, lane, x0, x1, s0, s1);
         break;
+    }
+    if (VALUES != CMG_VALUES_FULL) {
+        const T scale = (T)a.C.p_scale[p];
+        s0 *= scale;
+        s1 *= scale;
+        if (a.C.diagonal != NULL) {
+            s0 += (T)a.C.diagonal[r0] * __ldg(x0);
+            s1 += (T)a.C.diagonal[r1] * __ldg(x1);
+        }
+    }
+    if (i0 < a.C.rows) {
+        cmgi_put<KIND>(a.f, i0, s0);
+    }
+    if (i1 < a.C.rows) {
+        cmgi_put<KIND>(a.f, i1, s1);
     }
 }
 
+/* 16-bit values exist in fp32 only: the fp64 instantiation is the full one. */
+template <typename T, cmgi_wb_kind KIND>
+struct launch_packed {
+    static void run(const compressed_args<T> &a, unsigned grid, cudaStream_t stream)
+    {
+        packed_kernel<T, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
+    }
+};
 template <cmgi_wb_kind KIND>
-static void launch_packed(const compressed_args<double> &a, unsigned grid, int block,
-                          cudaStream_t stream)
-{
-    packed_kernel<double, KIND, CMG_VALUES_FULL><<<grid, block, 0, stream>>>(a);
-}
+struct launch_packed<float, KIND> {
+    static void run(const compressed_args<float> &a, unsigned grid, cudaStream_t stream)
+    {
+        if (a.C.kind == CMG_VALUES_FP16) {
+            packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, BLOCK, 0, stream>>>(a);
+        } else if (a.C.kind == CMG_VALUES_BF16) {
+            packed_kernel<float, KIND, CMG_VALUES_BF16><<<grid, BLOCK, 0, stream>>>(a);
+        } else {
+            packed_kernel<float, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
+        }
+    }
+};
 
 template <typename T, cmgi_wb_kind KIND>
 struct launch_compressed {
@@ -265,22 +326,16 @@ struct launch_compressed {
         a.values = A->values;
         a.x = x;
         a.f = f;
-        const int block = A->options.block;
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        if (a.C.t_count > 0) {
-            templates_kernel<T, KIND><<<cmgi_grid(a.C.t_count * 32, block), block, 0, stream>>>(a);
-            CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+        CMGI_TRY((launch_templates<T, KIND>(A, a)));
+        if (a.C.p_count == 0) {
+            return CMG_OK;
         }
-        if (a.C.p_count > 0) {
-            launch_packed<KIND>(a, cmgi_grid(a.C.p_count * 32, block), block, stream);
-            CMGI_TRY(CMGI_LAUNCHED(A->ctx));
-        }
-        return CMG_OK;
+        launch_packed<T, KIND>::run(a, cmgi_grid(a.C.p_count * 32, BLOCK), cmgi_stream(A->ctx));
+        return CMGI_LAUNCHED(A->ctx);
     }
 };
 
-extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
-                                                const void *x)
+extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     return cmgi_select<launch_compressed>(A, w, x);
 }

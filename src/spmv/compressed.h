@@ -48,6 +48,7 @@ typedef struct cmgi_compressed {
     cmg_index *t_slice; /* t_count: slice numbers, NULL = 0, 1, ... */
     uint16_t *t_id;     /* rows: template, only read in these slices; NULL when there are none */
     int templates;
+    cmg_index t_entries; /* of all templates */
     cmg_index *t_begin;  /* templates + 1 */
     cmg_index *t_offset; /* t_begin[templates]: column minus reference */
     void *t_value;       /* the same number of values in the matrix's precision */

@@ -15,9 +15,13 @@
 #include "spmv/cpu_kernels.inc"
 #define T double
 #define SUFFIX f64
+#define V cmgi_v64
+#define LANES CMGI_V64
 #include "spmv/compressed_cpu.inc"
 #define T float
 #define SUFFIX f32
+#define V cmgi_v32
+#define LANES CMGI_V32
 #include "spmv/compressed_cpu.inc"
 
 const cmgi_cpu_kernels cmgi_cpu_avx2 = {.name = "avx2",

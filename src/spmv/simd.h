@@ -3,6 +3,8 @@
  * compiled for: AVX-512, AVX2 with FMA, or none. `cmgi_v64` holds CMGI_V64 doubles, `cmgi_v32`
  * CMGI_V32 floats.
  *
+ *   axpy(s, a, x)      s + a x[0..]
+ *   fma(s, v, x)       s + v[0..] x[0..], element by element
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
  *                      else element by element, which no gather instruction beats on current CPUs
@@ -38,6 +40,14 @@ static inline cmgi_v32 cmgi_load_f32(const float *from)
 {
     return _mm256_loadu_ps(from);
 }
+static inline cmgi_v32 cmgi_axpy_f32(cmgi_v32 s, float a, const float *x)
+{
+    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(x), s);
+}
+static inline cmgi_v32 cmgi_fma_f32(cmgi_v32 s, const float *v, const float *x)
+{
+    return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x), s);
+}
 
 #if defined(__AVX512F__)
 enum { CMGI_V64 = 8 };
@@ -65,6 +75,14 @@ static inline cmgi_v64 cmgi_load_f64(const double *from)
 {
     return _mm512_loadu_pd(from);
 }
+static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
+{
+    return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_loadu_pd(x), s);
+}
+static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
+{
+    return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x), s);
+}
 
 #else
 enum { CMGI_V64 = 4 };
@@ -89,6 +107,14 @@ static inline void cmgi_store_f64(double *to, cmgi_v64 s)
 static inline cmgi_v64 cmgi_load_f64(const double *from)
 {
     return _mm256_loadu_pd(from);
+}
+static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
+{
+    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(x), s);
+}
+static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
+{
+    return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_loadu_pd(x), s);
 }
 #endif
 
@@ -121,6 +147,20 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
         cmgi_v##BITS s;                                                                            \
         for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
             s.e[l] = from[l];                                                                      \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_axpy_f##BITS(cmgi_v##BITS s, T a, const T *x)                  \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] += a * x[l];                                                                    \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_fma_f##BITS(cmgi_v##BITS s, const T *v, const T *x)            \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] += v[l] * x[l];                                                                 \
         }                                                                                          \
         return s;                                                                                  \
     }
