@@ -34,7 +34,8 @@ function(cmg_test name source)
 endfunction()
 
 # cmg_python_test(<name> MODULES ... COMMAND <script> <arguments>... [LABELS ...]): skipped, visibly, without Python or
-# one of the modules. The script finds CMG_TOOL, CMG_SOURCE_DIR, CMG_BINARY_DIR and CMG_C_COMPILER in its environment.
+# one of the modules. The script finds CMG_TOOL, CMG_SOURCE_DIR, CMG_BINARY_DIR, CMG_C_COMPILER and
+# CMG_SHARED_DATA_DEFAULT in its environment.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 function(cmg_python_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MODULES;COMMAND;LABELS")
@@ -44,7 +45,7 @@ function(cmg_python_test name)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Python 3")
   endif()
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "python;${arg_LABELS}" TIMEOUT 300
-    ENVIRONMENT "CMG_TOOL=$<TARGET_FILE:cmg_tool>;CMG_SOURCE_DIR=${CMAKE_SOURCE_DIR};CMG_BINARY_DIR=${CMAKE_BINARY_DIR};CMG_C_COMPILER=${CMAKE_C_COMPILER}")
+    ENVIRONMENT "CMG_TOOL=$<TARGET_FILE:cmg_tool>;CMG_SOURCE_DIR=${CMAKE_SOURCE_DIR};CMG_BINARY_DIR=${CMAKE_BINARY_DIR};CMG_C_COMPILER=${CMAKE_C_COMPILER};CMG_SHARED_DATA_DEFAULT=${CMG_SHARED_DATA_DEFAULT}")
   if(NOT Python3_Interpreter_FOUND)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
   endif()
