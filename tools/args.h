@@ -46,7 +46,7 @@ enum {
     ARGS_MAX_OPTIONS = 64,
     ARGS_MAX_GROUPS = 8,
     ARGS_MAX_PLAIN = 8,
-    ARGS_DEFAULT_LENGTH = 32
+    ARGS_DEFAULT_LENGTH = 96
 };
 
 typedef struct args {

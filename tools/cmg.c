@@ -7,8 +7,10 @@
 #include <string.h>
 
 int cmd_compare(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_solve(int argc, char **argv);
 
 typedef struct command {
     const char *name;
@@ -19,8 +21,10 @@ typedef struct command {
 /* in the order of the help; the last row has no name */
 static const command commands[] = {
     {"info", cmd_info, "print what is in a hierarchy and what is suspicious about it"},
+    {"solve", cmd_solve, "solve with a preassembled hierarchy"},
     {"plan", cmd_plan, "print the cascade: the steps of a cycle and what they cost"},
     {"compare", cmd_compare, "solve with many smoothers, cycles and formats side by side"},
+    {"convert", cmd_convert, "write a hierarchy in another form"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

@@ -118,8 +118,9 @@ def write_vector(path, v):
 
 
 def read_vector(path):
+    """Matrix Market array, or text with one number a line."""
     with open(path) as file:
-        lines = [line for line in file if not line.startswith("%") and line.strip()]
+        lines = [line for line in file if line[0] not in "%#" and line.strip()]
     if len(lines[0].split()) == 2:
         lines = lines[1:]
     return [float(line) for line in lines]

@@ -28,12 +28,15 @@ class Docs(cli.Case):
         everything = sections()
         for command in cli.commands():
             with self.subTest(command=command):
-                self.assertIn(f"cmg {command}", everything)
+                self.assertTrue(f"cmg {command}" in everything, f"no section ## cmg {command}")
                 text = everything[f"cmg {command}"]
                 found = documented(text)
                 for link in re.findall(r"\(#([a-z-]+)\)", text):
                     found.update(documented(everything.get(link.replace("-", " "), "")))
-                self.assertEqual(found, cli.help_options(command))
+                options = cli.help_options(command)
+                for name in sorted(options.keys() | found.keys()):
+                    message = f"cmg {command} --{name}: documented, in the help"
+                    self.assertEqual(found.get(name), options.get(name), message)
 
 
 if __name__ == "__main__":
