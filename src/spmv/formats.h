@@ -31,7 +31,12 @@ cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, co
 cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 void cmgi_slices_destroy(cmg_matrix *A);
 
-/* cuSPARSE (vendor.cu): only in builds with CUDA. */
+/* cuSPARSE (vendor.cu): only in builds that have it. */
+#ifdef CMGI_HAVE_CUSPARSE
+#define CMGI_CUSPARSE_FN(f) f
+#else
+#define CMGI_CUSPARSE_FN(f) NULL
+#endif
 cmg_status cmgi_vendor_csr_build(cmg_matrix *A, const cmg_csr *csr);
 cmg_status cmgi_vendor_sell_build(cmg_matrix *A, const cmg_csr *csr);
 cmg_status cmgi_vendor_csr_finish(cmg_matrix *A);

@@ -165,8 +165,9 @@ static bool is_vendor(cmg_format format)
 
 static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
-    if (is_vendor(v->format) && cmg_context_backend(ctx) != CMG_BACKEND_CUDA) {
-        return false;
+    if (is_vendor(v->format) &&
+        (cmg_context_backend(ctx) != CMG_BACKEND_CUDA || cmgi_format_find(v->format)->spmv_cuda == NULL)) {
+        return false; /* a build may lack cuSPARSE */
     }
     const cmgi_format *format = cmgi_format_find(v->format);
     if (format != NULL && format->renumbers && A->rows != A->cols) {
