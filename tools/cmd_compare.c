@@ -43,7 +43,7 @@ static void set_defaults(compare_job *job)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    job->given[SMOOTHER] = "jacobi,spai,sainv,fsai,chebyshev4";
+    job->given[SMOOTHER] = "jacobi,spai,sainv,chebyshev4";
     job->given[STEPS] = "1";
     job->given[OMEGA] = "0";
     job->given[CYCLE] = cmg_enum_name("cycle", (int)o.cycle);
