@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_info(int argc, char **argv);
@@ -25,6 +26,7 @@ static const command commands[] = {
     {"plan", cmd_plan, "print the cascade: the steps of a cycle and what they cost"},
     {"compare", cmd_compare, "solve with many smoothers, cycles and formats side by side"},
     {"convert", cmd_convert, "write a hierarchy in another form"},
+    {"bench", cmd_bench, "time products in many formats against the copy bandwidth"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

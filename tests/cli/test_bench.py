@@ -1,0 +1,60 @@
+"""`cmg bench spmv`: every format is measured, checked and accounted for; mistakes are refused."""
+
+import os
+
+import cli
+
+QUICK = ("--samples", 3, "--sample-ms", 0)
+
+
+class Bench(cli.Case):
+    def test_every_format_is_measured(self):
+        result = self.json("bench", "spmv", "--generate", "q1-2d:16,noisy-3d:6", *QUICK)
+        self.assertEqual([m["matrix"] for m in result["matrices"]], ["q1-2d:16", "noisy-3d:6"])
+        self.assertEqual([m["rows"] for m in result["matrices"]], [15 * 15, 5 * 5 * 5])
+        # 3 n - 2 pairs of neighbours a direction
+        self.assertEqual([m["entries"] for m in result["matrices"]], [43**2, 13**3])
+        for matrix in result["matrices"]:
+            names = {(f["format"], f["values"]) for f in matrix["formats"]}
+            self.assertIn(("csr", "fp64"), names)
+            self.assertIn(("k2rs", "fp32"), names)
+            self.assertEqual(len(names), len(matrix["formats"]))
+            for found in matrix["formats"]:
+                self.assertIsNone(found["failure"])
+                self.assertLess(found["relative_error"], 1e-14 if found["values"] == "fp64" else 1e-5)
+                self.assertGreater(found["median_seconds"], 0)
+                self.assertLessEqual(found["lower_quartile_seconds"], found["median_seconds"])
+                self.assertLessEqual(found["median_seconds"], found["upper_quartile_seconds"])
+                rate = found["traffic"] / found["median_seconds"] * 1e-9
+                self.assertAlmostEqual(found["gb_per_second"] / rate, 1, places=9)
+
+    def test_files_and_plot(self):
+        h = self.path("h")
+        A = cli.write_poisson(h, 8, 2, [1.0] * 49)
+        plot = self.path("bars.svg")
+        result = self.json("bench", "spmv", h, "--formats", "sell,csr", "--values", "fp64", "--plot", plot, *QUICK)
+        (matrix,) = result["matrices"]
+        self.assertEqual((matrix["rows"], matrix["entries"]), (49, A.entries()))
+        self.assertEqual([f["format"] for f in matrix["formats"]], ["sell", "csr"])
+        self.assertEqual(matrix["formats"][1]["speedup"], 1)
+        self.assertEqual(matrix["formats"][1]["stored"], A.entries())
+        self.assertTrue(os.path.getsize(plot) > 0)
+
+    def test_mistakes_are_refused(self):
+        for wrong in (
+            ("spmv",),
+            ("spmm", "--generate", "q1-2d:4"),
+            ("spmv", "--generate", "q1-4d:4"),
+            ("spmv", "--generate", "q1-2d:1"),
+            ("spmv", "--generate", "q1-3d:100000"),
+            ("spmv", "--generate", "q1-2d:4", "--formats", "csr,none"),
+            ("spmv", "--generate", "q1-2d:4", "--values", "fp8"),
+        ):
+            with self.subTest(wrong=wrong):
+                result = cli.run("bench", *wrong)
+                self.assertEqual(result.returncode, 1)
+                self.assertEqual(len(result.stderr.strip().splitlines()), 1)
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,37 @@
+/* One format on one matrix: built, checked against plain loops over the CSR, timed. */
+#pragma once
+#include "bench_matrix.h"
+
+enum { BENCH_FAILURE = 160, BENCH_MAX_SAMPLES = 1000 };
+
+/* What is measured. */
+typedef struct bench_case {
+    cmg_matrix_options options;
+    const char *format; /* name */
+    const char *values; /* "fp64", "fp32", "fp16" or "bf16" */
+} bench_case;
+
+typedef struct bench_result {
+    bench_case what;
+    cmg_matrix_info info;
+    char failure[BENCH_FAILURE]; /* why there are no times, "" otherwise */
+    double convert;              /* seconds from the CSR on the host to the format in place */
+    double median;               /* seconds of y = A x */
+    double lower;
+    double upper;
+    double error; /* largest deviation from the plain loops over the largest entry */
+} bench_result;
+
+/* Values and product of a matrix by plain loops, what every format is checked with. */
+typedef struct bench_reference {
+    double *x;
+    double *y;
+    double largest; /* of |y| */
+} bench_reference;
+
+void bench_reference_make(const cmg_csr *csr, bench_reference *r);
+void bench_reference_free(bench_reference *r);
+
+/* Samples of at least `least` seconds each. */
+void bench_measure(cmg_context *ctx, const bench_matrix *m, const bench_reference *reference,
+                   const bench_case *what, int samples, double least, bench_result *result);

@@ -1,0 +1,436 @@
+/*
+ * `cmg bench spmv`: y = A x in every format, against the copy bandwidth, against the vendor's
+ * library and against what the conversion costs.
+ */
+#include "bench_spmv.h"
+#include "lists.h"
+#include "status.h"
+#include "svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CASES = 256 };
+
+typedef struct bench_job {
+    const char *generate; /* list of built-in matrices, NULL = none */
+    const char *formats;
+    const char *values;
+    cmg_matrix_options options; /* t, warp, threshold, block */
+    int samples;
+    double least; /* milliseconds a sample */
+    const char *json_path;
+    const char *plot;
+    device_args device;
+    cmg_context *ctx;
+    double bandwidth; /* GB/s */
+    bench_case cases[MAX_CASES];
+    int ncases;
+    text_list format_names;
+    text_list value_names;
+    FILE *out;
+    json j;
+    svg_bar *bars;
+    int nbars;
+} bench_job;
+
+static int split_list(text_list *list, const char *option, const char *text)
+{
+    if (!list_split(list, text)) {
+        return usage_error("bench: --%s '%s' is no list of names between commas", option, text);
+    }
+    return ARGS_GO;
+}
+
+static int parse(bench_job *job, args *a, int argc, char **argv)
+{
+    device_args_default(&job->device);
+    cmg_matrix_options_default(&job->options);
+    job->formats = "all";
+    job->values = "fp64,fp32";
+    job->samples = 15;
+    job->least = 20;
+    const arg_option what[] = {
+        {"generate", ARG_TEXT, &job->generate, "LIST", 0, 0,
+         "built-in matrices: q1-2d:N, q1-3d:N, noisy-2d:N, noisy-3d:N"},
+        {"formats", ARG_TEXT, &job->formats, "LIST", 0, 0, "formats to measure, or all"},
+        {"values", ARG_TEXT, &job->values, "LIST", 0, 0,
+         "of fp64, fp32, fp16, bf16; the last two in the compressed format only"},
+        {"t", ARG_INT, &job->options.t, "N", 0, 32, "lanes a row in ellt, 0 = chosen"},
+        {"warp", ARG_INT, &job->options.warp, "N", 0, 64, "rows a slice, 0 = chosen"},
+        {"threshold", ARG_INT, &job->options.threshold, "N", 0, ARG_ANY,
+         "entries a lane in k2, 0 = chosen"},
+        {"block", ARG_INT, &job->options.block, "N", 0, 1024,
+         "threads a block on CUDA, 0 = chosen"},
+    };
+    const arg_option how[] = {
+        {"samples", ARG_INT, &job->samples, "N", 3, BENCH_MAX_SAMPLES, "samples a format"},
+        {"sample-ms", ARG_REAL, &job->least, "MS", 0, 10000, "least milliseconds a sample"},
+        {"json", ARG_TEXT, &job->json_path, "FILE", 0, 0,
+         "write the figures as JSON, - = standard output"},
+        {"plot", ARG_TEXT, &job->plot, "FILE", 0, 0, "write bars of the times as SVG"},
+    };
+    args_begin(
+        a, "bench", "spmv [FILE...]",
+        "Time y = A x with level 0 of each FILE, or with built-in matrices, in many formats.\n"
+        "Every product is checked before it is timed.");
+    args_add(a, "Matrices and formats", what, ARGS_COUNT(what));
+    args_add(a, "Measurement", how, ARGS_COUNT(how));
+    device_args_add(a, &job->device);
+    const int status = args_parse(a, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    if (strcmp(a->plain[0], "spmv") != 0) {
+        return usage_error("bench: '%s' cannot be measured; known is spmv", a->plain[0]);
+    }
+    if (a->plains < 2 && job->generate == NULL) {
+        return usage_error("bench: no matrix; give a FILE or --generate");
+    }
+    return ARGS_GO;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+static void add_case(bench_job *job, cmg_format format, const char *name, const char *values)
+{
+    const bool half = strcmp(values, "fp16") == 0 || strcmp(values, "bf16") == 0;
+    if (job->ncases == MAX_CASES || (half && format != CMG_FORMAT_COMPRESSED)) {
+        return;
+    }
+    bench_case *c = &job->cases[job->ncases++];
+    *c = (bench_case){.options = job->options, .format = name, .values = values};
+    c->options.format = format;
+    c->options.precision = strcmp(values, "fp64") == 0 ? CMG_FP64 : CMG_FP32;
+    c->options.values = strcmp(values, "fp16") == 0   ? CMG_VALUES_FP16
+                        : strcmp(values, "bf16") == 0 ? CMG_VALUES_BF16
+                                                      : CMG_VALUES_FULL;
+}
+
+/* Formats that multiply on this backend; a dense or a diagonal one is asked for by name only. */
+static bool is_usual(const bench_job *job, int format)
+{
+    const bool vendor = strncmp(cmg_enum_name("format", format), "cusparse", 8) == 0;
+    return format != CMG_FORMAT_AUTO && format != CMG_FORMAT_DENSE &&
+           format != CMG_FORMAT_DIAGONAL && (!vendor || job->device.backend == CMG_BACKEND_CUDA);
+}
+
+static int add_formats(bench_job *job, const char *values)
+{
+    int format[LIST_LENGTH];
+    const bool all = strcmp(job->formats, "all") == 0;
+    if (all) {
+        for (int f = 0; cmg_enum_name("format", f) != NULL; ++f) {
+            if (is_usual(job, f)) {
+                add_case(job, (cmg_format)f, cmg_enum_name("format", f), values);
+            }
+        }
+        return ARGS_GO;
+    }
+    const int unknown = list_enums(&job->format_names, "format", format);
+    if (unknown >= 0) {
+        return usage_error("bench: --formats: '%s' is unknown; see cmg solve --help",
+                           job->format_names.text[unknown]);
+    }
+    for (int i = 0; i < job->format_names.count; ++i) {
+        add_case(job, (cmg_format)format[i], job->format_names.text[i], values);
+    }
+    return ARGS_GO;
+}
+
+static int make_cases(bench_job *job)
+{
+    static const char *const known[] = {"fp64", "fp32", "fp16", "bf16"};
+    int status = split_list(&job->format_names, "formats", job->formats);
+    if (status == ARGS_GO) {
+        status = split_list(&job->value_names, "values", job->values);
+    }
+    for (int v = 0; v < job->value_names.count && status == ARGS_GO; ++v) {
+        int k = 0;
+        while (k < 4 && strcmp(known[k], job->value_names.text[v]) != 0) {
+            ++k;
+        }
+        status = k < 4 ? add_formats(job, known[k])
+                       : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, bf16",
+                                     job->value_names.text[v]);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ figures */
+
+/* What others are compared with: the vendor's best, else CSR, in the same values; NULL = none. */
+static const bench_result *baseline(const bench_result *results, int count,
+                                    const bench_result *mine)
+{
+    const bench_result *best = NULL;
+    bool vendor = false;
+    for (int i = 0; i < count; ++i) {
+        const bench_result *r = &results[i];
+        const bool is_vendor = strncmp(r->what.format, "cusparse", 8) == 0;
+        const bool same = r->what.options.precision == mine->what.options.precision;
+        if (!same || r->failure[0] != '\0' || (!is_vendor && strcmp(r->what.format, "csr") != 0)) {
+            continue;
+        }
+        if (best == NULL || (is_vendor && !vendor) ||
+            (is_vendor == vendor && r->median < best->median)) {
+            best = r;
+            vendor = is_vendor;
+        }
+    }
+    return best;
+}
+
+static double gb_per_second(const bench_result *r)
+{
+    return 1e-9 * (double)r->info.traffic / r->median;
+}
+
+/* Products after which the dearer conversion has paid; infinite when it never does. */
+static double break_even(const bench_result *r, const bench_result *base)
+{
+    const double dearer = r->convert - base->convert;
+    const double saved = base->median - r->median;
+    if (dearer <= 0) {
+        return 0;
+    }
+    return saved > 0 ? ceil(dearer / saved) : INFINITY;
+}
+
+static double padding(const bench_result *r)
+{
+    return r->info.nnz > 0 ? (double)r->info.stored / (double)r->info.nnz - 1 : 0;
+}
+
+static void print_row(const bench_job *job, table *t, const bench_result *r,
+                      const bench_result *base)
+{
+    char text[AMOUNT_LENGTH];
+    table_cell(t, "%s", r->what.format);
+    table_cell(t, "%s", r->what.values);
+    table_cell(t, "%s", format_seconds(r->median, text));
+    table_cell(t, "%+.1f %%", 50 * (r->upper - r->lower) / r->median);
+    table_cell(t, "%.0f", gb_per_second(r));
+    table_cell(t, "%.1f %%", 100 * gb_per_second(r) / job->bandwidth);
+    table_cell(t, base != NULL ? "%.2f" : "", base != NULL ? base->median / r->median : 0);
+    table_cell(t, "%.1f %%", 100 * padding(r));
+    table_cell(t, "%s", format_bytes((double)r->info.bytes, text));
+    table_cell(t, "%s", format_seconds(r->convert, text));
+    const double products = base != NULL ? break_even(r, base) : NAN;
+    table_cell(t, isfinite(products) ? "%.0f" : isnan(products) ? "" : "never", products);
+}
+
+static void print_results(const bench_job *job, const bench_matrix *m, const bench_result *results,
+                          int count)
+{
+    static const char *const headings[] = {"<format", "<values",    "median",    "half quartiles",
+                                           "GB/s",    "of copy",    "speed-up",  "padding",
+                                           "memory",  "conversion", "break-even"};
+    const double nnz = (double)m->csr.indptr[m->csr.rows];
+    fprintf(job->out, "%s: %lld x %lld, %.0f entries, %.1f a row, longest %lld\n", m->name,
+            (long long)m->csr.rows, (long long)m->csr.cols, nnz,
+            m->csr.rows > 0 ? nnz / (double)m->csr.rows : 0, (long long)m->longest);
+    table *t = table_create(headings, 11);
+    const bench_result *base = NULL;
+    for (int i = 0; i < count; ++i) {
+        if (results[i].failure[0] == '\0') {
+            base = baseline(results, count, &results[i]);
+            print_row(job, t, &results[i], base);
+        }
+    }
+    table_print(t, job->out, "  ");
+    table_destroy(&t);
+    if (base != NULL) {
+        fprintf(job->out, "speed-up and break-even are over %s in the same precision\n",
+                base->what.format);
+    }
+    for (int i = 0; i < count; ++i) {
+        if (results[i].failure[0] != '\0') {
+            fprintf(job->out, "%s %s: %s\n", results[i].what.format, results[i].what.values,
+                    results[i].failure);
+        }
+    }
+    fprintf(job->out, "\n");
+}
+
+static void json_result(json *j, const bench_job *job, const bench_result *r,
+                        const bench_result *base)
+{
+    const bool measured = r->failure[0] == '\0';
+    json_object(j, NULL);
+    json_text(j, "format", r->what.format);
+    json_text(j, "values", r->what.values);
+    json_text(j, "failure", measured ? NULL : r->failure);
+    json_integer(j, "t", r->info.t);
+    json_integer(j, "warp", r->info.warp);
+    json_integer(j, "threshold", r->info.threshold);
+    json_integer(j, "stored", r->info.stored);
+    json_real(j, "padding", measured ? padding(r) : NAN);
+    json_integer(j, "bytes", (cmg_size)r->info.bytes);
+    json_integer(j, "traffic", (cmg_size)r->info.traffic);
+    json_real(j, "median_seconds", r->median);
+    json_real(j, "lower_quartile_seconds", r->lower);
+    json_real(j, "upper_quartile_seconds", r->upper);
+    json_real(j, "gb_per_second", measured ? gb_per_second(r) : NAN);
+    json_real(j, "share_of_copy", measured ? gb_per_second(r) / job->bandwidth : NAN);
+    json_text(j, "baseline", base != NULL ? base->what.format : NULL);
+    json_real(j, "speedup", measured && base != NULL ? base->median / r->median : NAN);
+    json_real(j, "conversion_seconds", r->convert);
+    json_real(j, "break_even_products", measured && base != NULL ? break_even(r, base) : NAN);
+    json_real(j, "relative_error", r->error);
+    json_end(j);
+}
+
+static void json_results(bench_job *job, const bench_matrix *m, const bench_result *results,
+                         int count)
+{
+    json *j = &job->j;
+    json_object(j, NULL);
+    json_text(j, "matrix", m->name);
+    json_integer(j, "rows", m->csr.rows);
+    json_integer(j, "cols", m->csr.cols);
+    json_integer(j, "entries", m->csr.indptr[m->csr.rows]);
+    json_integer(j, "longest_row", m->longest);
+    json_array(j, "formats");
+    for (int i = 0; i < count; ++i) {
+        json_result(j, job, &results[i], baseline(results, count, &results[i]));
+    }
+    json_end(j);
+    json_end(j);
+}
+
+static void plot_results(bench_job *job, const bench_matrix *m, const bench_result *results,
+                         int count, bool several)
+{
+    for (int i = 0; i < count; ++i) {
+        const bench_result *r = &results[i];
+        if (r->failure[0] != '\0') {
+            continue;
+        }
+        const size_t length = strlen(m->name) + strlen(r->what.format) + 16;
+        char *name = tool_alloc(length, 1);
+        (void)snprintf(name, length, "%s%s%s %s", several ? m->name : "", several ? " " : "",
+                       r->what.format, r->what.values);
+        job->bars[job->nbars++] = (svg_bar){.name = name, .value = 1e3 * r->median};
+    }
+}
+
+/* ------------------------------------------------------------------ run */
+
+static int measure_matrix(bench_job *job, const bench_matrix *m, bool several)
+{
+    bench_reference reference;
+    bench_result *results = tool_alloc((size_t)job->ncases, sizeof *results);
+    int failed = 0;
+    bench_reference_make(&m->csr, &reference);
+    for (int c = 0; c < job->ncases; ++c) {
+        (void)progress_report(&job->device.line, job->cases[c].format, c, job->ncases);
+        bench_measure(job->ctx, m, &reference, &job->cases[c], job->samples, 1e-3 * job->least,
+                      &results[c]);
+        failed += strncmp(results[c].failure, "wrong", 5) == 0;
+    }
+    progress_end(&job->device.line);
+    print_results(job, m, results, job->ncases);
+    if (job->json_path != NULL) {
+        json_results(job, m, results, job->ncases);
+    }
+    if (job->plot != NULL) {
+        plot_results(job, m, results, job->ncases, several);
+    }
+    bench_reference_free(&reference);
+    free(results);
+    return failed == 0 ? EXIT_DONE : EXIT_FAULT;
+}
+
+static int measure_all(bench_job *job, const args *a, const text_list *built_in)
+{
+    const int files = a->plains - 1;
+    const int matrices = files + built_in->count;
+    int status = EXIT_DONE;
+    job->bars = tool_alloc((size_t)matrices * (size_t)job->ncases, sizeof *job->bars);
+    for (int k = 0; k < matrices && status == EXIT_DONE; ++k) {
+        bench_matrix m = {0};
+        status = k < files ? bench_matrix_read(&job->device, job->ctx, a->plain[k + 1], &m)
+                           : bench_matrix_generate(built_in->text[k - files], &m);
+        if (status == EXIT_DONE) {
+            status = measure_matrix(job, &m, matrices > 1);
+            bench_matrix_free(&m);
+        }
+    }
+    return status;
+}
+
+static int begin(bench_job *job)
+{
+    const int status = device_open(&job->device, &job->ctx);
+    if (status != EXIT_DONE) {
+        return status;
+    }
+    const cmg_status made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
+    if (made != CMG_OK) {
+        return library_error(job->ctx, made, NULL);
+    }
+    const char *backend = cmg_enum_name("backend", job->device.backend);
+    job->out = report_stream(job->json_path);
+    fprintf(job->out, "%s with %d threads, copy bandwidth %.0f GB/s\n\n", backend,
+            cmg_context_threads(job->ctx), job->bandwidth);
+    if (job->json_path == NULL) {
+        return EXIT_DONE;
+    }
+    if (!json_open(&job->j, job->json_path)) {
+        return EXIT_FILE;
+    }
+    json_text(&job->j, "command", "bench spmv");
+    json_text(&job->j, "version", cmg_version());
+    json_text(&job->j, "backend", backend);
+    json_integer(&job->j, "threads", cmg_context_threads(job->ctx));
+    json_integer(&job->j, "samples", job->samples);
+    json_real(&job->j, "copy_gb_per_second", job->bandwidth);
+    json_array(&job->j, "matrices");
+    return EXIT_DONE;
+}
+
+/* Closes the outputs that begin opened. */
+static int finish(bench_job *job, int status)
+{
+    if (job->json_path != NULL) {
+        json_end(&job->j);
+        if (!json_close(&job->j)) {
+            return EXIT_FILE;
+        }
+    }
+    if (status == EXIT_DONE && job->plot != NULL &&
+        !svg_bars(job->plot, "y = A x", "milliseconds a product", "median", "", job->bars,
+                  job->nbars)) {
+        return EXIT_FILE;
+    }
+    return status;
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    bench_job job = {0};
+    args a;
+    text_list built_in = {0};
+    int status = parse(&job, &a, argc, argv);
+    if (status == ARGS_GO) {
+        status = make_cases(&job);
+    }
+    if (status == ARGS_GO && job.generate != NULL) {
+        status = split_list(&built_in, "generate", job.generate);
+    }
+    if (status == ARGS_GO) {
+        status = begin(&job);
+        status = status == EXIT_DONE ? finish(&job, measure_all(&job, &a, &built_in)) : status;
+    }
+    for (int k = 0; k < job.nbars; ++k) {
+        free((void *)(uintptr_t)job.bars[k].name);
+    }
+    free(job.bars);
+    list_free(&built_in);
+    list_free(&job.format_names);
+    list_free(&job.value_names);
+    cmg_context_destroy(&job.ctx);
+    return status;
+}
