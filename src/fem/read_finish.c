@@ -1,0 +1,361 @@
+/*
+ * From raw nodes and elements to a mesh: numbers resolved, unused nodes left out, cells turned
+ * positive, facets found and labelled, everything checked.
+ */
+#include "core/memory.h"
+#include "fem/mesh_order.h"
+#include "fem/read_raw.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tag_at {
+    cmg_index tag;
+    cmg_index at;
+} tag_at;
+
+static int compare_tags(const void *a, const void *b)
+{
+    const tag_at *s = a;
+    const tag_at *t = b;
+    if (s->tag != t->tag) {
+        return s->tag < t->tag ? -1 : 1;
+    }
+    return (s->at > t->at) - (s->at < t->at);
+}
+
+static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
+{
+    /* files mostly number their nodes without gaps */
+    if (count > 0 && tag >= list[0].tag && tag - list[0].tag < count &&
+        list[tag - list[0].tag].tag == tag) {
+        return list[tag - list[0].tag].at;
+    }
+    const tag_at key = {tag, 0};
+    cmg_size lo = 0;
+    cmg_size hi = count;
+    while (lo < hi) {
+        const cmg_size mid = lo + (hi - lo) / 2;
+        if (compare_tags(&list[mid], &key) < 0) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < count && list[lo].tag == tag ? list[lo].at : -1;
+}
+
+/* Element nodes become positions in the node list. */
+static cmg_status resolve(cmgi_raw *raw, cmgi_text *t)
+{
+    tag_at *list = NULL;
+    CMGI_TRY(cmgi_alloc(raw->ctx, raw->nodes, sizeof *list, &list));
+    cmg_status status = CMG_OK;
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        list[v] = (tag_at){raw->node_tag[v], (cmg_index)v};
+    }
+    qsort(list, (size_t)raw->nodes, sizeof *list, compare_tags);
+    for (cmg_size v = 1; v < raw->nodes; ++v) {
+        if (list[v].tag == list[v - 1].tag) {
+            status = cmgi_fail(raw->ctx, CMG_ERR_FILE, "%s: node number %d is given twice", t->path,
+                               (int)list[v].tag);
+            goto done;
+        }
+    }
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        cmgi_raw_element *element = &raw->element[e];
+        for (int k = 0; k < cmgi_raw_corners(element->kind); ++k) {
+            const cmg_index at = find_tag(list, raw->nodes, element->node[k]);
+            if (at < 0) {
+                t->line = element->line;
+                status = cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
+                                        cmgi_raw_kind_name(element->kind), (int)element->node[k]);
+                goto done;
+            }
+            element->node[k] = at;
+        }
+    }
+done:
+    cmgi_free(raw->ctx, list);
+    return status;
+}
+
+/* The one kind of the highest dimension. */
+static cmg_status choose_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind *kind,
+                               cmg_size *cells)
+{
+    cmg_size count[CMGI_RAW_KINDS] = {0};
+    cmg_size line[CMGI_RAW_KINDS] = {0};
+    int top = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_kind k = raw->element[e].kind;
+        line[k] = count[k]++ == 0 ? raw->element[e].line : line[k];
+        top = cmgi_raw_dim(k) > top ? cmgi_raw_dim(k) : top;
+    }
+    CMGI_CHECK(raw->ctx, top >= 2, CMG_ERR_FILE,
+               "%s: no cells of dimension 2 or 3 among %lld elements", t->path,
+               (long long)raw->elements);
+    int found = -1;
+    for (int k = 0; k < CMGI_RAW_KINDS; ++k) {
+        if (count[k] == 0 || cmgi_raw_dim((cmgi_raw_kind)k) != top) {
+            continue;
+        }
+        t->line = line[k];
+        if (k == CMGI_RAW_PRISM || k == CMGI_RAW_PYRAMID) {
+            return cmgi_text_fail(t, CMG_ERR_UNSUPPORTED,
+                                  "a %s; cells may be quads, triangles, hexes or tets",
+                                  cmgi_raw_kind_name((cmgi_raw_kind)k));
+        }
+        if (found >= 0) {
+            return cmgi_text_fail(
+                t, CMG_ERR_UNSUPPORTED,
+                "a mixed mesh: %lld x %s and, from here, %lld x %s; a mesh has one cell type",
+                (long long)count[found], cmgi_raw_kind_name((cmgi_raw_kind)found),
+                (long long)count[k], cmgi_raw_kind_name((cmgi_raw_kind)k));
+        }
+        found = k;
+    }
+    *kind = (cmgi_raw_kind)found;
+    *cells = count[found];
+    return CMG_OK;
+}
+
+/* number[v] = number in the mesh of the nodes that cells use, -1 for the others. */
+static cmg_size number_nodes(const cmgi_raw *raw, cmgi_raw_kind kind, cmg_index *number)
+{
+    memset(number, 0, (size_t)raw->nodes * sizeof *number);
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_corners(kind); ++k) {
+            number[raw->element[e].node[k]] = 1;
+        }
+    }
+    cmg_size count = 0;
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        number[v] = number[v] != 0 ? (cmg_index)count++ : -1;
+    }
+    return count;
+}
+
+static cmg_status copy_nodes(const cmgi_raw *raw, const cmgi_text *t, const cmg_index *number,
+                             cmgi_mesh *mesh)
+{
+    double low = HUGE_VAL;
+    double high = -HUGE_VAL;
+    double size = 0;
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        if (number[v] < 0) {
+            continue;
+        }
+        low = fmin(low, raw->x[3 * v + 2]);
+        high = fmax(high, raw->x[3 * v + 2]);
+        size = fmax(size, fmax(fabs(raw->x[3 * v]), fabs(raw->x[3 * v + 1])));
+        memcpy(mesh->x + (cmg_size)number[v] * mesh->dim, raw->x + 3 * v,
+               (size_t)mesh->dim * sizeof *mesh->x);
+    }
+    CMGI_CHECK(
+        raw->ctx, mesh->dim == 3 || high - low <= 1e-10 * size, CMG_ERR_UNSUPPORTED,
+        "%s: a surface in space: z goes from %g to %g; 2D meshes lie in a plane z = constant",
+        t->path, low, high);
+    return CMG_OK;
+}
+
+static void copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                       cmgi_mesh *mesh)
+{
+    static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* tensor order from ring order */
+    const bool turn = !raw->tensor && (kind == CMGI_RAW_QUAD || kind == CMGI_RAW_HEX);
+    cmg_index *node = mesh->cell_nodes;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_corners(kind); ++k) {
+            *node++ = number[raw->element[e].node[turn ? ring[k] : k]];
+        }
+    }
+}
+
+/* Facet elements, all of whose nodes are in the mesh; returns their number, fills where mesh !=
+ * NULL. */
+static cmg_size copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                            cmgi_mesh *mesh)
+{
+    const int corners = cmgi_raw_corners(kind);
+    cmg_size count = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_element *element = &raw->element[e];
+        bool inside = element->kind == kind && element->tag != 0;
+        for (int k = 0; inside && k < corners; ++k) {
+            inside = number[element->node[k]] >= 0;
+        }
+        if (!inside) {
+            continue;
+        }
+        for (int k = 0; mesh != NULL && k < corners; ++k) {
+            mesh->facet_nodes[count * corners + k] = number[element->node[k]];
+        }
+        if (mesh != NULL) {
+            mesh->facet_label[count] = element->tag;
+        }
+        ++count;
+    }
+    return count;
+}
+
+static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
+{
+    for (cmg_size k = 0; k < raw->names; ++k) {
+        if (raw->name[k].tag == tag && (raw->name[k].dim == dim || raw->name[k].dim < 0)) {
+            return raw->name[k].name;
+        }
+    }
+    return NULL;
+}
+
+typedef cmg_status (*add_tag)(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *number);
+
+/* Replaces tags by label numbers in order of the tags. */
+static cmg_status number_tags(const cmgi_raw *raw, cmgi_mesh *mesh, int dim, add_tag add,
+                              cmg_size count, cmg_index *tag)
+{
+    tag_at *list = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(raw->ctx, count, sizeof *list, &list));
+    for (cmg_size k = 0; k < count; ++k) {
+        list[k] = (tag_at){tag[k], (cmg_index)k};
+    }
+    qsort(list, (size_t)count, sizeof *list, compare_tags);
+    cmg_index number = 0;
+    for (cmg_size k = 0; k < count; ++k) {
+        if (list[k].tag == 0) {
+            number = 0;
+        } else if (k == 0 || list[k].tag != list[k - 1].tag) {
+            CMGI_TRY_GOTO(done, add(mesh, list[k].tag, name_of(raw, dim, list[k].tag), &number));
+        }
+        tag[list[k].at] = number;
+    }
+done:
+    cmgi_free(raw->ctx, list);
+    return status;
+}
+
+static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
+{
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
+    cmg_size c = 0;
+    bool any = false;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        if (raw->element[e].kind == kind) {
+            mesh->cell_label[c++] = raw->element[e].tag;
+            any = any || raw->element[e].tag != 0;
+        }
+    }
+    if (!any) {
+        cmgi_free(mesh->ctx, mesh->cell_label);
+        mesh->cell_label = NULL;
+        return CMG_OK;
+    }
+    return number_tags(raw, mesh, mesh->dim, cmgi_mesh_add_region, mesh->cells, mesh->cell_label);
+}
+
+static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
+{
+    const size_t used = strlen(mesh->note);
+    if (count > 0) {
+        (void)snprintf(mesh->note + used, sizeof mesh->note - used, "%s%lld %s",
+                       used > 0 ? "; " : "", (long long)count, text);
+    }
+}
+
+/* Elements without any tag take the number of their geometric entity. */
+static cmg_size use_entities(cmgi_raw *raw)
+{
+    cmg_size used = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        if (raw->element[e].tag != 0) {
+            return 0;
+        }
+    }
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        raw->element[e].tag = raw->element[e].entity;
+        used += raw->element[e].entity != 0;
+    }
+    return used;
+}
+
+/* Checks the mesh; a fault of a cell is reported at its line in the file. */
+static cmg_status check(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind kind,
+                        const cmgi_mesh *mesh)
+{
+    cmgi_mesh_report report;
+    const cmg_status status = cmgi_mesh_check(mesh, &report);
+    if (status == CMG_OK || status == CMG_ERR_MEMORY) {
+        return status;
+    }
+    char reason[400];
+    (void)snprintf(reason, sizeof reason, "%.399s", raw->ctx->message);
+    cmg_size cell = -1;
+    t->line = 0;
+    for (cmg_size e = 0; e < raw->elements && report.fault_cell >= 0; ++e) {
+        cell += raw->element[e].kind == kind;
+        if (cell == report.fault_cell) {
+            t->line = raw->element[e].line;
+            break;
+        }
+    }
+    return cmgi_text_fail(t, status, "%s", reason);
+}
+
+/* Labels, regions, orientation and the note of a mesh whose nodes and cells are in place. */
+static cmg_status complete(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
+{
+    cmg_size dropped = 0;
+    cmg_size turned = 0;
+    CMGI_TRY(number_tags(raw, mesh, mesh->dim - 1, cmgi_mesh_add_label, mesh->facets,
+                         mesh->facet_label));
+    CMGI_TRY(copy_regions(raw, kind, mesh));
+    cmgi_mesh_make_positive(mesh, &turned);
+    cmgi_mesh_order_tets(mesh);
+    CMGI_TRY(cmgi_mesh_find_facets(mesh, &dropped));
+    add_note(mesh, raw->curved, "elements of higher order kept by their corners");
+    add_note(mesh, turned, "cells were numbered the other way round");
+    add_note(mesh, dropped, "labelled facets are not on the boundary");
+    return CMG_OK;
+}
+
+cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh)
+{
+    static const cmgi_cell cell_of[CMGI_RAW_KINDS] = {[CMGI_RAW_TRI] = CMGI_TRI,
+                                                      [CMGI_RAW_QUAD] = CMGI_QUAD,
+                                                      [CMGI_RAW_TET] = CMGI_TET,
+                                                      [CMGI_RAW_HEX] = CMGI_HEX};
+    static const cmgi_raw_kind facet_of[CMGI_RAW_KINDS] = {[CMGI_RAW_TRI] = CMGI_RAW_LINE,
+                                                           [CMGI_RAW_QUAD] = CMGI_RAW_LINE,
+                                                           [CMGI_RAW_TET] = CMGI_RAW_TRI,
+                                                           [CMGI_RAW_HEX] = CMGI_RAW_QUAD};
+    cmgi_raw_kind kind = CMGI_RAW_TRI;
+    cmg_size cells = 0;
+    cmg_index *number = NULL;
+    cmgi_mesh *m = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, resolve(raw, t));
+    CMGI_TRY_GOTO(done, choose_cells(raw, t, &kind, &cells));
+    CMGI_TRY_GOTO(done, cmgi_alloc(raw->ctx, raw->nodes, sizeof *number, &number));
+    const cmg_size entities = use_entities(raw);
+    const cmg_size nodes = number_nodes(raw, kind, number);
+    const cmg_size facets = copy_facets(raw, facet_of[kind], number, NULL);
+    CMGI_TRY_GOTO(done, cmgi_mesh_create(raw->ctx, cell_of[kind], nodes, cells, facets, &m));
+    CMGI_TRY_GOTO(done, copy_nodes(raw, t, number, m));
+    copy_cells(raw, kind, number, m);
+    (void)copy_facets(raw, facet_of[kind], number, m);
+    CMGI_TRY_GOTO(done, complete(raw, kind, m));
+    add_note(m, raw->nodes - nodes,
+             raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
+    add_note(m, entities, "elements are labelled by their entities, none by a group");
+    CMGI_TRY_GOTO(done, check(raw, t, kind, m));
+    *mesh = m;
+    m = NULL;
+done:
+    cmgi_mesh_destroy(&m);
+    cmgi_free(raw->ctx, number);
+    return status;
+}

@@ -1,0 +1,245 @@
+/* Words and numbers of mesh files. */
+#include "fem/read_text.h"
+
+#include "core/memory.h"
+#include "io/number.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static cmg_status measure(cmg_context *ctx, FILE *file, const char *path, cmg_size *size)
+{
+    long long end = -1;
+    if (fseek(file, 0, SEEK_END) == 0) {
+        end = ftell(file);
+    }
+    CMGI_CHECK(ctx, end >= 0 && fseek(file, 0, SEEK_SET) == 0, CMG_ERR_IO, "%s: cannot be read: %s",
+               path, strerror(errno));
+    *size = end;
+    return CMG_OK;
+}
+
+cmg_status cmgi_text_open(cmg_context *ctx, const char *path, cmgi_text *t)
+{
+    cmgi_text text = {.ctx = ctx, .path = path, .line = 1};
+    cmg_status status = CMG_OK;
+    FILE *file = fopen(path, "rb");
+    CMGI_CHECK(ctx, file != NULL, CMG_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    CMGI_TRY_GOTO(done, measure(ctx, file, path, &text.size));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, text.size + 1, 1, &text.data));
+    const size_t got = fread(text.data, 1, (size_t)text.size, file);
+    if (got != (size_t)text.size) {
+        cmgi_free(ctx, text.data);
+        status = cmgi_fail(ctx, CMG_ERR_IO, "%s: only %zu of %lld bytes could be read", path, got,
+                           (long long)text.size);
+        goto done;
+    }
+    text.data[text.size] = 0;
+    text.p = text.data;
+    *t = text;
+done:
+    (void)fclose(file);
+    return status;
+}
+
+void cmgi_text_close(cmgi_text *t)
+{
+    if (t->ctx != NULL) {
+        cmgi_free(t->ctx, t->data);
+    }
+    *t = (cmgi_text){0};
+}
+
+cmg_status cmgi_text_fail(const cmgi_text *t, cmg_status code, const char *format, ...)
+{
+    char reason[400];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    if (t->binary) {
+        return cmgi_fail(t->ctx, code, "%s: byte %lld: %s", t->path, (long long)(t->p - t->data),
+                         reason);
+    }
+    if (t->line <= 0) {
+        return cmgi_fail(t->ctx, code, "%s: %s", t->path, reason);
+    }
+    return cmgi_fail(t->ctx, code, "%s:%lld: %s", t->path, (long long)t->line, reason);
+}
+
+static bool at_end(const cmgi_text *t)
+{
+    return t->p >= t->data + t->size;
+}
+
+bool cmgi_text_more(cmgi_text *t, bool same_line)
+{
+    while (!at_end(t)) {
+        if (*t->p == '\n') {
+            if (same_line) {
+                return false;
+            }
+            ++t->line;
+        } else if (t->comment != 0 && *t->p == t->comment) {
+            const char *end = memchr(t->p, '\n', (size_t)(t->data + t->size - t->p));
+            t->p = end != NULL ? end - 1 : t->data + t->size - 1;
+        } else if (!cmgi_is_blank(*t->p)) {
+            return true;
+        }
+        ++t->p;
+    }
+    return false;
+}
+
+void cmgi_text_word(cmgi_text *t)
+{
+    size_t length = 0;
+    t->word[0] = 0;
+    if (!cmgi_text_more(t, false)) {
+        return;
+    }
+    for (; !at_end(t) && *t->p != '\n' && !cmgi_is_blank(*t->p); ++t->p) {
+        if (length + 1 < sizeof t->word) {
+            t->word[length++] = *t->p;
+        }
+    }
+    t->word[length] = 0;
+}
+
+cmg_status cmgi_text_expect(cmgi_text *t, const char *word)
+{
+    cmgi_text_word(t);
+    if (strcmp(t->word, word) != 0) {
+        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, word);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_text_end_line(cmgi_text *t, const char *what)
+{
+    if (cmgi_text_more(t, true)) {
+        cmgi_text_word(t);
+        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' is left over after %s", t->word, what);
+    }
+    return CMG_OK;
+}
+
+void cmgi_text_skip_line(cmgi_text *t)
+{
+    while (!at_end(t) && *t->p != '\n') {
+        ++t->p;
+    }
+    if (!at_end(t)) {
+        ++t->p;
+        ++t->line;
+    }
+}
+
+/* Copies `bytes` bytes of a binary part, turned round where needed. */
+static cmg_status take(cmgi_text *t, const char *what, size_t bytes, unsigned char *to)
+{
+    if (t->data + t->size - t->p < (ptrdiff_t)bytes) {
+        return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", what);
+    }
+    for (size_t k = 0; k < bytes; ++k) {
+        to[t->swap ? bytes - 1 - k : k] = (unsigned char)t->p[k];
+    }
+    t->p += bytes;
+    return CMG_OK;
+}
+
+static cmg_status check_range(const cmgi_text *t, const char *what, cmg_size low, cmg_size high,
+                              cmg_size value)
+{
+    if (value < low || value > high) {
+        return cmgi_text_fail(t, CMG_ERR_FILE, "%s is %lld, not in [%lld, %lld]", what,
+                              (long long)value, (long long)low, (long long)high);
+    }
+    return CMG_OK;
+}
+
+static cmg_status word_to_size(cmgi_text *t, const char *what, cmg_size *value)
+{
+    cmgi_text_word(t);
+    const char *end = cmgi_parse_size(t->word, value);
+    if (end == NULL || *end != 0) {
+        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_text_int(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
+                         cmg_size *value)
+{
+    if (t->binary) {
+        int32_t number = 0;
+        CMGI_TRY(take(t, what, sizeof number, (unsigned char *)&number));
+        *value = number;
+    } else {
+        CMGI_TRY(word_to_size(t, what, value));
+    }
+    return check_range(t, what, low, high, *value);
+}
+
+cmg_status cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
+                          cmg_size *value)
+{
+    if (t->binary) {
+        int64_t number = 0;
+        CMGI_TRY(take(t, what, sizeof number, (unsigned char *)&number));
+        *value = number;
+    } else {
+        CMGI_TRY(word_to_size(t, what, value));
+    }
+    return check_range(t, what, low, high, *value);
+}
+
+cmg_status cmgi_text_real(cmgi_text *t, const char *what, double *value)
+{
+    if (t->binary) {
+        CMGI_TRY(take(t, what, sizeof *value, (unsigned char *)value));
+    } else {
+        cmgi_text_word(t);
+        const char *end = cmgi_parse_double(t->word, value);
+        if (end == NULL || *end != 0) {
+            return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
+        }
+    }
+    if (!isfinite(*value)) {
+        return cmgi_text_fail(t, CMG_ERR_FILE, "%s is not a finite number", what);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_text_skip_to(cmgi_text *t, const char *mark)
+{
+    const size_t length = strlen(mark);
+    for (; t->p + length <= t->data + t->size; ++t->p) {
+        if (*t->p == mark[0] && memcmp(t->p, mark, length) == 0) {
+            return CMG_OK;
+        }
+        t->line += *t->p == '\n';
+    }
+    return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", mark);
+}
+
+bool cmgi_text_same(const char *a, const char *b)
+{
+    for (; *a != 0 && *b != 0; ++a, ++b) {
+        const char upper = *a >= 'a' && *a <= 'z' ? (char)(*a - 'a' + 'A') : *a;
+        const char other = *b >= 'a' && *b <= 'z' ? (char)(*b - 'a' + 'A') : *b;
+        if (upper != other) {
+            return false;
+        }
+    }
+    return *a == *b;
+}
+
+cmg_size cmgi_text_room(const cmgi_text *t, cmg_size bytes)
+{
+    const cmg_size room = (t->data + t->size - t->p) / bytes + 1;
+    return room < INT32_MAX ? room : INT32_MAX;
+}

@@ -1,0 +1,247 @@
+/*
+ * VTK XML unstructured grid with appended raw data: an XML head whose arrays point into one block
+ * of bytes, each array after the 8-byte count of its bytes. Sizes are known beforehand, so
+ * everything is written once, in order.
+ */
+#include "fem/vtk.h"
+
+#include "core/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHUNK = 4096 }; /* items converted at a time */
+
+typedef struct writer {
+    const cmgi_mesh *mesh;
+    FILE *file;
+    uint64_t offset; /* of the next array */
+    bool failed;
+} writer;
+
+static void put(writer *w, const void *data, size_t bytes)
+{
+    w->failed = w->failed || fwrite(data, 1, bytes, w->file) != bytes;
+}
+
+static void put_text(writer *w, const char *text)
+{
+    put(w, text, strlen(text));
+}
+
+/* Text with the characters that XML takes for its own replaced. */
+static void put_escaped(writer *w, const char *text)
+{
+    for (; *text != 0; ++text) {
+        switch (*text) {
+        case '<':
+            put_text(w, "&lt;");
+            break;
+        case '>':
+            put_text(w, "&gt;");
+            break;
+        case '&':
+            put_text(w, "&amp;");
+            break;
+        case '"':
+            put_text(w, "&quot;");
+            break;
+        default:
+            put(w, text, 1);
+        }
+    }
+}
+
+/* VTK has vectors of 3 alone. */
+static int padded(int components)
+{
+    return components == 2 ? 3 : components;
+}
+
+static void declare(writer *w, const char *type, const char *name, int components, cmg_size items,
+                    size_t size)
+{
+    char line[160];
+    (void)snprintf(line, sizeof line, "<DataArray type=\"%s\" Name=\"", type);
+    put_text(w, line);
+    put_escaped(w, name);
+    if (components > 1) { /* readers take 1 for a vector of length 1 when it is said */
+        (void)snprintf(line, sizeof line, "\" NumberOfComponents=\"%d", components);
+        put_text(w, line);
+    }
+    (void)snprintf(line, sizeof line, "\" format=\"appended\" offset=\"%llu\"/>\n",
+                   (unsigned long long)w->offset);
+    put_text(w, line);
+    w->offset += sizeof(uint64_t) + (uint64_t)items * (uint64_t)components * size;
+}
+
+static cmg_size field_items(const cmgi_mesh *mesh, const cmgi_field *f)
+{
+    return f->on_cells ? mesh->cells : mesh->nodes;
+}
+
+static void declare_fields(writer *w, bool on_cells, int fields, const cmgi_field *field)
+{
+    for (int k = 0; k < fields; ++k) {
+        if (field[k].on_cells == on_cells) {
+            declare(w, "Float64", field[k].name, padded(field[k].components),
+                    field_items(w->mesh, &field[k]), sizeof(double));
+        }
+    }
+}
+
+static void write_head(writer *w, int fields, const cmgi_field *field)
+{
+    const cmgi_mesh *mesh = w->mesh;
+    const int corners = cmgi_cell_table(mesh->cell)->corners;
+    const uint16_t probe = 1;
+    const bool little = *(const unsigned char *)&probe == 1;
+    char line[200];
+    (void)snprintf(line, sizeof line,
+                   "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
+                   "byte_order=\"%s\" header_type=\"UInt64\">\n<UnstructuredGrid>\n",
+                   little ? "LittleEndian" : "BigEndian");
+    put_text(w, line);
+    (void)snprintf(line, sizeof line, "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
+                   (long long)mesh->nodes, (long long)mesh->cells);
+    put_text(w, line);
+    put_text(w, "<Points>\n");
+    declare(w, "Float64", "Points", 3, mesh->nodes, sizeof(double));
+    put_text(w, "</Points>\n<Cells>\n");
+    declare(w, "Int32", "connectivity", 1, mesh->cells * corners, sizeof(int32_t));
+    declare(w, "Int64", "offsets", 1, mesh->cells, sizeof(int64_t));
+    declare(w, "UInt8", "types", 1, mesh->cells, 1);
+    put_text(w, "</Cells>\n<PointData>\n");
+    declare_fields(w, false, fields, field);
+    put_text(w, "</PointData>\n<CellData>\n");
+    if (mesh->cell_label != NULL) {
+        declare(w, "Int32", "region", 1, mesh->cells, sizeof(int32_t));
+    }
+    declare_fields(w, true, fields, field);
+    put_text(w, "</CellData>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_");
+}
+
+static void put_count(writer *w, cmg_size items, size_t size)
+{
+    const uint64_t bytes = (uint64_t)items * size;
+    put(w, &bytes, sizeof bytes);
+}
+
+/* Vectors of `components`, zeros after them up to three where `wide` asks for it. */
+static void put_vectors(writer *w, cmg_size items, int components, int wide, const double *values)
+{
+    double buffer[CHUNK];
+    const cmg_size chunk = CHUNK / wide;
+    put_count(w, items * wide, sizeof(double));
+    for (cmg_size first = 0; first < items; first += chunk) {
+        const cmg_size many = items - first < chunk ? items - first : chunk;
+        for (cmg_size k = 0; k < many * wide; ++k) {
+            const cmg_size d = k % wide;
+            buffer[k] = d < components ? values[(first + k / wide) * components + d] : 0;
+        }
+        put(w, buffer, (size_t)(many * wide) * sizeof(double));
+    }
+}
+
+static void put_connectivity(writer *w)
+{
+    static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* VTK goes around */
+    const cmgi_mesh *mesh = w->mesh;
+    const int corners = cmgi_cell_table(mesh->cell)->corners;
+    const bool tensor = mesh->cell == CMGI_QUAD || mesh->cell == CMGI_HEX;
+    int32_t buffer[CHUNK * CMGI_MAX_CORNERS];
+    put_count(w, mesh->cells * corners, sizeof(int32_t));
+    for (cmg_size first = 0; first < mesh->cells; first += CHUNK) {
+        const cmg_size many = mesh->cells - first < CHUNK ? mesh->cells - first : CHUNK;
+        for (cmg_size k = 0; k < many * corners; ++k) {
+            const int c = (int)(k % corners);
+            buffer[k] = mesh->cell_nodes[(first + k / corners) * corners + (tensor ? ring[c] : c)];
+        }
+        put(w, buffer, (size_t)(many * corners) * sizeof(int32_t));
+    }
+}
+
+static void put_offsets(writer *w)
+{
+    const int corners = cmgi_cell_table(w->mesh->cell)->corners;
+    int64_t buffer[CHUNK];
+    put_count(w, w->mesh->cells, sizeof(int64_t));
+    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
+        const cmg_size left = w->mesh->cells - first;
+        const cmg_size many = left < CHUNK ? left : CHUNK;
+        for (cmg_size k = 0; k < many; ++k) {
+            buffer[k] = (first + k + 1) * corners;
+        }
+        put(w, buffer, (size_t)many * sizeof(int64_t));
+    }
+}
+
+static void put_types(writer *w)
+{
+    static const unsigned char type[CMGI_CELL_KINDS] = {
+        [CMGI_TRI] = 5, [CMGI_QUAD] = 9, [CMGI_TET] = 10, [CMGI_HEX] = 12};
+    unsigned char buffer[CHUNK];
+    memset(buffer, type[w->mesh->cell], sizeof buffer);
+    put_count(w, w->mesh->cells, 1);
+    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
+        const cmg_size left = w->mesh->cells - first;
+        put(w, buffer, (size_t)(left < CHUNK ? left : CHUNK));
+    }
+}
+
+/* The regions under the numbers that the mesh file gave them. */
+static void put_regions(writer *w)
+{
+    const cmgi_mesh *mesh = w->mesh;
+    int32_t buffer[CHUNK];
+    put_count(w, mesh->cells, sizeof(int32_t));
+    for (cmg_size first = 0; first < mesh->cells; first += CHUNK) {
+        const cmg_size many = mesh->cells - first < CHUNK ? mesh->cells - first : CHUNK;
+        for (cmg_size k = 0; k < many; ++k) {
+            buffer[k] = mesh->region[mesh->cell_label[first + k]].tag;
+        }
+        put(w, buffer, (size_t)many * sizeof(int32_t));
+    }
+}
+
+static void put_fields(writer *w, bool on_cells, int fields, const cmgi_field *field)
+{
+    for (int k = 0; k < fields; ++k) {
+        if (field[k].on_cells == on_cells) {
+            put_vectors(w, field_items(w->mesh, &field[k]), field[k].components,
+                        padded(field[k].components), field[k].values);
+        }
+    }
+}
+
+cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
+                          const cmgi_field *field)
+{
+    for (int k = 0; k < fields; ++k) {
+        CMGI_CHECK(ctx,
+                   field[k].name != NULL && field[k].values != NULL && field[k].components >= 1 &&
+                       field[k].components <= 9,
+                   CMG_ERR_ARG, "field %d has no name, no values or %d components", k,
+                   field[k].components);
+    }
+    writer w = {.mesh = mesh, .file = fopen(path, "wb")};
+    CMGI_CHECK(ctx, w.file != NULL, CMG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    write_head(&w, fields, field);
+    put_vectors(&w, mesh->nodes, mesh->dim, 3, mesh->x);
+    put_connectivity(&w);
+    put_offsets(&w);
+    put_types(&w);
+    put_fields(&w, false, fields, field);
+    if (mesh->cell_label != NULL) {
+        put_regions(&w);
+    }
+    put_fields(&w, true, fields, field);
+    put_text(&w, "\n</AppendedData>\n</VTKFile>\n");
+    const bool closed = fclose(w.file) == 0;
+    if (w.failed || !closed) {
+        (void)remove(path); /* half a file helps nobody */
+        return cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be written to its end", path);
+    }
+    return CMG_OK;
+}

@@ -1,0 +1,421 @@
+/* Mesh files: the shared ones read, checked and refined; malformed ones refused with line and
+ * reason. */
+#define _DEFAULT_SOURCE
+#include "fem/mesh_read.h"
+#include "fem/vtk.h"
+#include "test.h"
+
+#include <dirent.h>
+
+static char folder[] = "/tmp/cmg_mesh_XXXXXX";
+
+static void write_file(char *path, size_t size, const char *name, const char *text)
+{
+    (void)snprintf(path, size, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (file != NULL) {
+        (void)fputs(text, file);
+        (void)fclose(file);
+    }
+}
+
+static long euler(const cmgi_mesh *mesh)
+{
+    cmgi_entities *e = NULL;
+    CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
+    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edges + mesh->cells
+                                        : mesh->nodes - e->edges + e->faces - mesh->cells;
+    cmgi_entities_destroy(&e);
+    return (long)sum;
+}
+
+static void check_refinement(const cmgi_mesh *mesh)
+{
+    const int children = 1 << mesh->dim;
+    cmgi_mesh *fine = NULL;
+    cmgi_mesh_report before;
+    cmgi_mesh_report after;
+    CHECK_OK(cmgi_mesh_check(mesh, &before));
+    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+    CHECK_OK(cmgi_mesh_check(fine, &after));
+    CHECK_NEAR(after.volume, before.volume, 1e-12 * before.volume);
+    CHECK(fine->cells == mesh->cells * children);
+    CHECK(fine->facets == mesh->facets * children / 2);
+    CHECK(euler(fine) == euler(mesh));
+    cmgi_mesh_destroy(&fine);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t n = strlen(name);
+    const size_t m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+/* Not gmsh or MFEM for all their endings, or of several cell types. */
+static bool is_foreign(const char *name)
+{
+    static const char *const foreign[] = {"freefem_lac-leman-v4.msh", "hermes_cylinder5.mesh",
+                                          "mfem_square-mixed.mesh"};
+    for (size_t k = 0; k < sizeof foreign / sizeof foreign[0]; ++k) {
+        if (strcmp(name, foreign[k]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void shared_meshes_are_read(void)
+{
+    if (test_shared_data() == NULL) {
+        SKIP("the shared meshes are not here");
+        return;
+    }
+    char path[2048];
+    (void)snprintf(path, sizeof path, "%s/meshes", test_shared_data());
+    DIR *dir = opendir(path);
+    int read = 0;
+    for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
+         entry = readdir(dir)) {
+        const char *name = entry->d_name;
+        if (!ends_with(name, ".msh") && !ends_with(name, ".mesh") && !ends_with(name, ".node")) {
+            continue;
+        }
+        cmgi_mesh *mesh = NULL;
+        (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), name);
+        if (is_foreign(name)) {
+            CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), CMG_ERR_UNSUPPORTED);
+            CHECK(mesh == NULL && strstr(cmg_context_message(ctx), name) != NULL);
+            continue;
+        }
+        CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+        if (mesh != NULL) {
+            check_refinement(mesh);
+            ++read;
+        }
+        cmgi_mesh_destroy(&mesh);
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    CHECK(read >= 20);
+}
+
+/* What is known of some files from their own comments and sections. */
+static void shared_meshes_have_their_labels(void)
+{
+    static const struct {
+        const char *name;
+        cmgi_cell cell;
+        cmg_size nodes;
+        cmg_size cells;
+        const char *label;
+        cmg_size count;
+    } known[] = {
+        {"paranumal_cubeHex.msh", CMGI_HEX, 343, 216, "Inflow", 216},
+        {"paranumal_squareQuad.msh", CMGI_QUAD, 121, 100, "Inflow", 40},
+        {"mfem_fichera-q2.mesh", CMGI_HEX, 26, 7, "1", 1},
+        {"mfem_star-q2.mesh", CMGI_QUAD, 31, 20, "1", 20},
+        {"mfem_l-shape.mesh", CMGI_QUAD, 8, 3, "1", 8},
+        {"mfem_beam-tet.mesh", CMGI_TET, 36, 48, "1", 2},
+        {"heart_ucsd_173.ele", CMGI_TET, 172, 610, NULL, 0},
+    };
+    if (test_shared_data() == NULL) {
+        SKIP("the shared meshes are not here");
+        return;
+    }
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
+        char path[2048];
+        cmgi_mesh *mesh = NULL;
+        (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), known[k].name);
+        CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+        if (mesh == NULL) {
+            continue;
+        }
+        CHECK(mesh->cell == known[k].cell && mesh->nodes == known[k].nodes &&
+              mesh->cells == known[k].cells);
+        const cmg_index label =
+            known[k].label != NULL ? cmgi_mesh_find_label(mesh, known[k].label) : -1;
+        CHECK((label < 0) == (known[k].label == NULL));
+        if (label >= 0) {
+            CHECK(mesh->label[label].count == known[k].count);
+        }
+        CHECK((strstr(mesh->note, "higher order") != NULL) ==
+              (strstr(known[k].name, "q2") != NULL));
+        cmgi_mesh_destroy(&mesh);
+    }
+}
+
+static void bad_shared_meshes_are_refused(void)
+{
+    if (test_shared_data() == NULL) {
+        SKIP("the shared meshes are not here");
+        return;
+    }
+    static const char *const bad[][2] = {
+        {"bad_1D_0_to_1_10_elements_quadratic.node", ".node:1: points of dimension 1"},
+        {"bad_1D_0_to_1_10_elements_quadratic.ele", ".node:1: points of dimension 1"},
+        {"bad_faces_disk_522_elements.edge", ".edge:5: edge 10 where 2 is expected"},
+        {"bad_faces_disk_522_elements.ele", ".edge:5: edge 10 where 2 is expected"},
+        {"canonical_triangle_missing_edge_attribute.ele",
+         ".node:2: node 0: 4 numbers on the line where 5 are expected"},
+        {"vertex_mesh_3d_with_faces.node", "its cells are missing"},
+        {"vertex_mesh_3d_with_faces.cell", ".cell:1: begins with '1'"},
+        {"vertex_mesh_bad_nodes.node", ".node:3: node 3 where 1 is expected"},
+        {"vertex_mesh_bad_nodes.cell", ".cell:1: begins with '2'"},
+        {"vertex_mesh_without_element_file.node", "its cells are missing"},
+    };
+    char path[2048];
+    cmgi_mesh *mesh = NULL;
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
+        (void)snprintf(path, sizeof path, "%s/meshes/bad/%s", test_shared_data(), bad[k][0]);
+        const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
+        CHECK(status == CMG_ERR_FILE || status == CMG_ERR_UNSUPPORTED);
+        CHECK(strstr(cmg_context_message(ctx), bad[k][1]) != NULL);
+        CHECK(mesh == NULL);
+        if (strstr(cmg_context_message(ctx), bad[k][1]) == NULL) {
+            printf("%s: %s\n", bad[k][0], cmg_context_message(ctx));
+        }
+        cmgi_mesh_destroy(&mesh);
+    }
+    /* bad only for programs without quadratic triangles: read by its corners */
+    (void)snprintf(path, sizeof path, "%s/meshes/bad/disk_522_order_2_elements.ele",
+                   test_shared_data());
+    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+    if (mesh != NULL) {
+        CHECK(mesh->cells == 522 && mesh->nodes == 312 &&
+              strstr(mesh->note, "522 elements of higher order") != NULL);
+    }
+    cmgi_mesh_destroy(&mesh);
+}
+
+#define GMSH "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n"
+#define SQUARE_NODES "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 0 1 0\n$EndNodes\n"
+
+typedef struct malformed {
+    const char *text;
+    cmg_status status;
+    const char *reason; /* part of the message: line and what is wrong */
+} malformed;
+
+static const malformed gmsh_cases[] = {
+    {"", CMG_ERR_UNSUPPORTED, ":1: begins with"},
+    {"$MeshFormat\n1.0 0 8\n", CMG_ERR_UNSUPPORTED, ":2: gmsh version 1"},
+    {"$MeshFormat\n4.0 0 8\n", CMG_ERR_UNSUPPORTED, ":2: gmsh version 4"},
+    {"$MeshFormat\n2.2 0 4\n", CMG_ERR_FILE, ":2: the size of numbers is 4"},
+    {"$MeshFormat\n2.2 0 8\n$Nodes\n", CMG_ERR_FILE, ":3: '$Nodes' where $EndMeshFormat"},
+    {GMSH, CMG_ERR_FILE, "ends without $Nodes"},
+    {GMSH "$Nodes\n4\n1 0 0 0\n", CMG_ERR_FILE, ":5: the number of nodes is 4, not in"},
+    {GMSH "$Nodes\n2\n1 0 0 0.000000000000\n", CMG_ERR_FILE, ":7: '' where a node number"},
+    {GMSH "$Nodes\n1\n1 0 0 0 7\n$EndNodes\n", CMG_ERR_FILE, ":6: '7' is left over"},
+    {GMSH "$Nodes\n1\n1 0 x 0\n$EndNodes\n", CMG_ERR_FILE, ":6: 'x' where a coordinate"},
+    {GMSH "$Nodes\n1\n1 0 nan 0\n$EndNodes\n", CMG_ERR_FILE, ":6: a coordinate is not a finite"},
+    {GMSH "$Nodes\n99999999\n1 0 0 0\n$EndNodes\n", CMG_ERR_FILE, ":5: the number of nodes is 99"},
+    {GMSH "$Nodes\n-1\n$EndNodes\n", CMG_ERR_FILE, ":5: the number of nodes is -1"},
+    {GMSH "$Other\n1 2 3\n", CMG_ERR_FILE, "ends before $EndOther"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 3 0 1 2 3 9\n$EndElements\n", CMG_ERR_FILE,
+     ":13: quadrilateral with node 9"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 77 0 1 2 3 4\n$EndElements\n", CMG_ERR_UNSUPPORTED,
+     ":13: element type 77"},
+    {GMSH SQUARE_NODES "$Elements\n2\n1 3 0 1 2 3 4\n$EndElements\n", CMG_ERR_FILE,
+     ":14: '$EndElements' where an element number"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 1 0 1 2\n$EndElements\n", CMG_ERR_FILE,
+     "no cells of dimension 2 or 3"},
+    {GMSH SQUARE_NODES "$Elements\n2\n1 3 0 1 2 3 4\n2 2 0 1 2 3\n$EndElements\n",
+     CMG_ERR_UNSUPPORTED, "a mixed mesh"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 3 0 1 3 2 4\n$EndElements\n", CMG_ERR_SHAPE,
+     ":13: cell 0 (quad) is inverted: determinant -1"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 3 0 1 2 3 3\n$EndElements\n", CMG_ERR_SHAPE,
+     ":13: cell 0 is degenerate"},
+    {GMSH "$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 2 0 0\n$EndNodes\n$Elements\n1\n1 2 0 1 2 "
+          "3\n$EndElements\n",
+     CMG_ERR_SHAPE, ":12: cell 0 (tri) is degenerate: determinant 0"},
+    {GMSH SQUARE_NODES "$Elements\n2\n1 2 0 1 2 3\n2 2 0 1 2 4\n$EndElements\n", CMG_ERR_SHAPE,
+     "cells 0 and 1 overlap"},
+    {GMSH "$Nodes\n4\n1 0 0 0\n2 1 0 0\n3 1 1 5\n4 0 1 0\n$EndNodes\n$Elements\n1\n1 3 0 1 2 3 "
+          "4\n$EndElements\n",
+     CMG_ERR_UNSUPPORTED, "a surface in space"},
+    {GMSH "$Nodes\n2\n7 0 0 0\n7 1 0 0\n$EndNodes\n$Elements\n1\n1 1 0 7 7\n$EndElements\n",
+     CMG_ERR_FILE, "node number 7 is given twice"},
+    /* two triangles that touch along x = 1 with nodes of their own */
+    {GMSH "$Nodes\n6\n1 0 0 0\n2 1 0 0\n3 1 1 0\n4 1 0 0\n5 2 0 0\n6 1 1 0\n$EndNodes\n$Elements\n"
+          "2\n1 2 0 1 2 3\n2 2 0 4 5 6\n$EndElements\n",
+     CMG_ERR_SHAPE, "nodes 1 and 3 are at one place; 2 duplicate nodes"},
+    /* a long side against two short ones */
+    {GMSH "$Nodes\n6\n1 0 0 0\n2 1 0 0\n3 1 2 0\n4 2 0 0\n5 2 2 0\n6 1 1 0\n$EndNodes\n$Elements\n"
+          "3\n1 2 0 1 2 3\n2 2 0 2 4 6\n3 2 0 6 5 3\n$EndElements\n",
+     CMG_ERR_SHAPE, "node 5 hangs in the side from node 1 to node 2"},
+    {GMSH "$PhysicalNames\n1\n1 2 left\n$EndPhysicalNames\n", CMG_ERR_FILE,
+     ":6: group 2 has no name in quotes"},
+};
+
+static const malformed other_cases[] = {
+    {"MFEM mesh v1.9\n", CMG_ERR_UNSUPPORTED, ":1: MFEM mesh v1.9"},
+    {"MFEM mesh v1.0\n# note\nsize\n", CMG_ERR_FILE, ":3: 'size' where a section"},
+    {"MFEM mesh v1.0\ndimension\n1\n", CMG_ERR_FILE, ":3: the dimension is 1"},
+    {"MFEM mesh v1.0\nelements\n1\n1 9 0 1 2\n", CMG_ERR_FILE, ":4: a geometry type is 9"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2 3\n", CMG_ERR_FILE, ":4: '3' is left over"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\n2\n0 0\n1 0\n", CMG_ERR_FILE,
+     "'' where a coordinate"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\n", CMG_ERR_FILE, "ends without vertices"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\nnodes\nFiniteElementSpace\n"
+     "FiniteElementCollection: L2_T1_2D_P1\nVDim: 2\nOrdering: 1\n0 0 1 0 0 1\n",
+     CMG_ERR_UNSUPPORTED, ":9: nodes in the space L2_T1_2D_P1"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\nnodes\nFiniteElementSpace\n"
+     "FiniteElementCollection: H1_2D_P2\nVDim: 2\nOrdering: 1\n0 0 1 0\n",
+     CMG_ERR_FILE, "4 coordinates for 3 vertices"},
+    {"# vtk DataFile Version 3.0\nt\nBINARY\n", CMG_ERR_UNSUPPORTED, ":3: a legacy VTK file in"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET POLYDATA\n", CMG_ERR_UNSUPPORTED,
+     ":4: data set POLYDATA"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
+     "0\n0 1 0\nCELLS 1 4\n3 0 1 7\nCELL_TYPES 1\n5\n",
+     CMG_ERR_FILE, ":10: triangle with node 7"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
+     "0\n0 1 0\nCELLS 1 4\n3 0 1 2\nCELL_TYPES 1\n9\n",
+     CMG_ERR_FILE, ":10: cell 0, a quadrilateral, has 3 nodes"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
+     "0\n0 1 0\nCELLS 1 4\n5 0 1 2\nCELL_TYPES 1\n5\n",
+     CMG_ERR_FILE, ":10: the number of nodes of a cell is 5"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
+     "0\n0 1 0\nCELLS 1 4\n3 0 1 2\n",
+     CMG_ERR_FILE, "ends without CELL_TYPES"},
+};
+
+static void check_malformed(const malformed *cases, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        char path[256];
+        cmgi_mesh *mesh = NULL;
+        write_file(path, sizeof path, "case.mesh", cases[k].text);
+        CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), cases[k].status);
+        const char *message = cmg_context_message(ctx);
+        CHECK(strncmp(message, path, strlen(path)) == 0);
+        CHECK(strstr(message, cases[k].reason) != NULL);
+        if (strstr(message, cases[k].reason) == NULL) {
+            printf("  got '%s' instead of '%s'\n", message, cases[k].reason);
+        }
+        CHECK(mesh == NULL);
+        cmgi_mesh_destroy(&mesh);
+    }
+}
+
+static void malformed_files_are_refused(void)
+{
+    check_malformed(gmsh_cases, sizeof gmsh_cases / sizeof gmsh_cases[0]);
+    check_malformed(other_cases, sizeof other_cases / sizeof other_cases[0]);
+    cmgi_mesh *mesh = NULL;
+    CHECK_STATUS(cmgi_mesh_read(ctx, "/nonexistent/mesh.msh", &mesh), CMG_ERR_IO);
+}
+
+static const char good[] =
+    GMSH "$PhysicalNames\n2\n1 4 \"in flow\"\n2 6 \"steel\"\n$EndPhysicalNames\n"
+         "$Nodes\n7\n10 0 0 0\n20 1 0 0\n30 2 0 0\n40 0 1 0\n50 1 1 0\n60 2 1 0\n70 9 9 "
+         "9\n$EndNodes\n$Comments\nanything\n$EndComments\n"
+         "$Elements\n6\n1 15 2 1 1 10\n2 1 2 4 1 10 40\n3 1 2 5 1 20 50\n4 1 2 3 1 30 20\n"
+         "5 3 2 6 1 10 20 50 40\n6 3 2 7 1 20 50 60 30\n$EndElements\n";
+
+/* Every byte cut off: never a crash, never a half-read mesh; every byte changed: checked meshes
+ * only. */
+static void damaged_files_do_no_harm(void)
+{
+    char path[256];
+    static char text[sizeof good];
+    for (size_t cut = 0; cut < sizeof good - 1; ++cut) {
+        cmgi_mesh *mesh = NULL;
+        memcpy(text, good, sizeof good);
+        text[cut] = 0;
+        write_file(path, sizeof path, "cut.msh", text);
+        const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
+        CHECK(status != CMG_OK || cut >= sizeof good - 2);
+        CHECK((status == CMG_OK) == (mesh != NULL));
+        cmgi_mesh_destroy(&mesh);
+        memcpy(text, good, sizeof good);
+        text[cut] = text[cut] == '7' ? '-' : '7';
+        write_file(path, sizeof path, "hit.msh", text);
+        if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
+            CHECK_OK(cmgi_mesh_check(mesh, NULL));
+        }
+        cmgi_mesh_destroy(&mesh);
+    }
+}
+
+static void labels_and_regions_are_kept(void)
+{
+    char path[256];
+    cmgi_mesh *mesh = NULL;
+    write_file(path, sizeof path, "good.msh", good);
+    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+    if (mesh == NULL) {
+        return;
+    }
+    CHECK(mesh->nodes == 6 && mesh->cells == 2 && mesh->facets == 6);
+    const cmg_index in = cmgi_mesh_find_label(mesh, "in flow");
+    CHECK(in > 0 && mesh->label[in].tag == 4 && mesh->label[in].count == 1);
+    CHECK(cmgi_mesh_find_label(mesh, "4") == in);
+    CHECK(mesh->label[cmgi_mesh_find_label(mesh, "3")].count == 1);
+    CHECK(mesh->label[cmgi_mesh_find_label(mesh, "5")].count == 0);
+    CHECK(mesh->regions == 3 && mesh->cell_label[0] == 1 && mesh->cell_label[1] == 2);
+    CHECK(strcmp(mesh->region[1].name, "steel") == 0 && strcmp(mesh->region[2].name, "7") == 0);
+    CHECK(strstr(mesh->note, "1 cells were numbered the other way round") != NULL);
+    CHECK(strstr(mesh->note, "1 labelled facets are not on the boundary") != NULL);
+    CHECK(strstr(mesh->note, "1 nodes belong to no cell") != NULL);
+    cmgi_mesh *fine = NULL;
+    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+    CHECK(cmgi_mesh_find_label(fine, "in flow") == in && fine->label[in].count == 2);
+    CHECK(fine->region[1].count == 4 && fine->cell_label[3] == 1 && fine->cell_label[4] == 2);
+    cmgi_mesh_destroy(&fine);
+    cmgi_mesh_destroy(&mesh);
+}
+
+static void every_allocation_may_fail(void)
+{
+    char path[256];
+    write_file(path, sizeof path, "good.msh", good);
+    bool done = false;
+    for (long n = 0; !done && n < 200; ++n) {
+        cmgi_mesh *mesh = NULL;
+        cmgi_context_fail_after(ctx, n);
+        const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+        cmgi_mesh_destroy(&mesh);
+    }
+    CHECK(done);
+}
+
+static void vtu_that_cannot_be_written_is_an_error(void)
+{
+    char path[256];
+    cmgi_mesh *mesh = NULL;
+    write_file(path, sizeof path, "good.msh", good);
+    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+    if (mesh == NULL) {
+        return;
+    }
+    const cmgi_field wrong = {"u", 0, false, mesh->x};
+    CHECK_STATUS(cmgi_vtu_write(ctx, "/nonexistent/a.vtu", mesh, 0, NULL), CMG_ERR_IO);
+    CHECK_STATUS(cmgi_vtu_write(ctx, path, mesh, 1, &wrong), CMG_ERR_ARG);
+    cmgi_mesh_destroy(&mesh);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    if (mkdtemp(folder) == NULL) {
+        printf("no temporary folder\n");
+        return 1;
+    }
+    RUN(shared_meshes_are_read);
+    RUN(shared_meshes_have_their_labels);
+    RUN(bad_shared_meshes_are_refused);
+    RUN(malformed_files_are_refused);
+    RUN(damaged_files_do_no_harm);
+    RUN(labels_and_regions_are_kept);
+    RUN(every_allocation_may_fail);
+    RUN(vtu_that_cannot_be_written_is_an_error);
+    char command[64];
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+    return TEST_END();
+}
