@@ -73,9 +73,19 @@ static void formats(void)
     }
 }
 
+static void smoothers(void)
+{
+    if (read_overview("smoothers")) {
+        for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
+            check_page("smoothers", cmg_smoother_name(i));
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(formats);
+    RUN(smoothers);
     return TEST_END();
 }
