@@ -1,8 +1,9 @@
 """Mesh files written and read by meshio, against the library's readers and its VTU output.
 
-test_mesh_read.py CONVERT SHARED_DATA: every file goes through CONVERT (read, write .vtu), and meshio
+test_mesh_read.py CONVERT SHARED_DATA (or CMG_SHARED_DATA): every file goes through CONVERT (read, write .vtu), and meshio
 compares both sides by cells, places, labels and fields.
 """
+import collections
 import glob
 import os
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 import meshio
 import numpy as np
 
-CONVERT, SHARED = sys.argv[1], sys.argv[2]
+CONVERT, SHARED = sys.argv[1], os.environ.get("CMG_SHARED_DATA", sys.argv[2])
 CORNERS = {"triangle": 3, "quad": 4, "tetra": 4, "hexahedron": 8}
 BASE = {"triangle6": "triangle", "quad9": "quad", "quad8": "quad", "tetra10": "tetra", "hexahedron27": "hexahedron"}
 FACETS = {"triangle": "line", "quad": "line", "tetra": "triangle", "hexahedron": "quad"}
@@ -130,6 +131,29 @@ def check_written(folder):
                   f"{path}: labels {labels}")
 
 
+def sides(kind, cell):
+    rings = {"triangle": [(0, 1), (1, 2), (2, 0)], "quad": [(0, 1), (1, 2), (2, 3), (3, 0)],
+             "tetra": [(0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)],
+             "hexahedron": [(0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 5, 4), (1, 2, 6, 5), (2, 3, 7, 6), (3, 0, 4, 7)]}
+    return [tuple(sorted(cell[k] for k in side)) for side in rings[kind]]
+
+
+def boundary_tags(mesh):
+    """How many boundary sides carry each physical tag, by counting sides of cells."""
+    kind = main_kind(mesh)
+    seen = collections.Counter(side for block in mesh.cells if BASE.get(block.type, block.type) == kind
+                               for cell in block.data.tolist() for side in sides(kind, cell[:CORNERS[kind]]))
+    tags = {}
+    for block, physical in zip(mesh.cells, mesh.cell_data["gmsh:physical"]):
+        facet = BASE.get(block.type, block.type)
+        if facet == FACETS[kind]:
+            for nodes, tag in zip(block.data.tolist(), physical.tolist()):
+                corners = tuple(sorted(nodes[:4 if facet == "quad" else 3 if facet == "triangle" else 2]))
+                if seen[corners] == 1 and tag != 0:
+                    tags.setdefault(corners, tag)
+    return collections.Counter(tags.values())
+
+
 def check_shared(folder):
     files = sorted(glob.glob(os.path.join(SHARED, "meshes", "*.msh")))
     if not files:
@@ -141,7 +165,15 @@ def check_shared(folder):
         except BaseException as error:  # meshio ends the program over some files
             print(f"not compared: {os.path.basename(path)}: meshio: {error!r}")
             continue
-        compare(path, original, folder)
+        labels = compare(path, original, folder)
+        if labels is not None and any(np.any(tag) for tag in original.cell_data.get("gmsh:physical", [])):
+            found = {int(row[2]): int(row[3]) for row in labels if row[0] == "label" and row[2:] != ["0", row[3]]}
+            expected = boundary_tags(original)
+            check({k: v for k, v in found.items() if v > 0} == dict(expected), f"{path}: labels {found}, {expected}")
+            names = {int(tag): name for name, (tag, dim) in original.field_data.items()}
+            for row in labels:
+                if row[0] == "label" and int(row[2]) in expected and row[2] != "0":
+                    check(row[1] in (names.get(int(row[2])), row[2]), f"{path}: name {row}")
 
 
 with tempfile.TemporaryDirectory() as work:
