@@ -419,7 +419,7 @@ typedef struct cmg_smoother_key {
 /**
  * The table of smoothers, for help texts: name of the i-th method, NULL past the last. Every method
  * also has the key omega: a damping, or "auto" for 4 / (3 lambda) with an estimate of the largest
- * eigenvalue lambda of M A. It wins over cmg_solver_options.omega.
+ * eigenvalue lambda of M A (less, down to 1 / lambda, where no eigenvalue is small). It wins over cmg_solver_options.omega.
  */
 CMG_API const char *cmg_smoother_name(int i);
 /** One line on the i-th method, NULL past the last. */

@@ -53,7 +53,9 @@ static int print_methods(void)
                 (void)snprintf(range, sizeof range, "%g (%g to %g)", key->standard, key->low,
                                key->high);
             }
-            printf("    :%s=%-24s %s\n", key->key, range, key->text);
+            char left[160];
+            (void)snprintf(left, sizeof left, ":%s=%s", key->key, range);
+            printf("    %-30s %s\n", left, key->text);
         }
     }
     printf("\nEvery method takes :omega=X, a damping, or :omega=auto, an estimated one.\n");

@@ -11,6 +11,7 @@ int cmd_compare(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_smooth(int argc, char **argv);
 int cmd_solve(int argc, char **argv);
 
 typedef struct command {
@@ -27,6 +28,7 @@ static const command commands[] = {
     {"compare", cmd_compare, "solve with many smoothers, cycles and formats side by side"},
     {"convert", cmd_convert, "write a hierarchy in another form"},
     {"bench", cmd_bench, "time products in many formats against the copy bandwidth"},
+    {"smooth", cmd_smooth, "compute smoothers and keep them in the container"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

@@ -188,15 +188,19 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
     return CMG_OK;
 }
 
-/* 4 / (3 lambda): the damping whose worst factor over the upper half of the spectrum is least for
- * Richardson steps as a smoother (the fourth-kind Chebyshev polynomial of degree 1). */
+/*
+ * 4 / (3 lambda), the damping whose worst factor over the upper half of the spectrum [lambda/2,
+ * lambda] is least: 2 / (lambda/2 + lambda). Where M is so good that all eigenvalues lie higher,
+ * the lower end is the least Ritz value; the exact inverse gets 1.
+ */
 static cmg_status estimate_omega(const cmgi_smoother_source *source,
                                  const cmgi_smoother_product *product, double *omega)
 {
     cmgi_spectrum spectrum;
     CMGI_TRY(cmgi_spectrum_estimate(source->ctx, &source->A, product->factor, product->factors,
                                     &spectrum));
-    *omega = 4 / (3 * spectrum.largest);
+    const double least = spectrum.count > 0 ? spectrum.ritz[0] : 0;
+    *omega = 2 / (spectrum.largest + fmax(least, spectrum.largest / 2));
     return CMG_OK;
 }
 
