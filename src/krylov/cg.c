@@ -63,6 +63,8 @@ cmg_status cmgi_cg(cmgi_krylov *k, const double *b, double *x)
         double norm = 0;
         CMGI_TRY(s->residual(s->user, b, x, k->work[0]));
         CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
+        k->residual = norm;
+        k->exact = true;
         if (norm <= cmgi_krylov_tolerance(k)) {
             return CMG_OK;
         }
@@ -75,5 +77,6 @@ cmg_status cmgi_cg(cmgi_krylov *k, const double *b, double *x)
             return CMG_OK;
         }
         before = norm;
+        k->exact = false;
     }
 }

@@ -58,6 +58,7 @@ typedef struct cmgi_krylov {
     cmg_outcome outcome;
     double rhs_norm;
     double residual; /* ||b - A x||, true */
+    bool exact;      /* the method left `residual` as computed from b, A and the last x */
 } cmgi_krylov;
 
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver_options *options,

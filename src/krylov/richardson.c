@@ -22,5 +22,7 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 cmg_status cmgi_richardson(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_iteration iteration = {.step = step, .freezes = false};
-    return cmgi_krylov_repeat(k, &iteration, b, x);
+    CMGI_TRY(cmgi_krylov_repeat(k, &iteration, b, x));
+    k->exact = true;
+    return CMG_OK;
 }

@@ -198,9 +198,12 @@ static cmg_status improve_guess(cmg_solver *s, const double *b, double *x)
 /* The solve in the numbering of level 0. */
 static cmg_status solve_sorted(cmg_solver *s, const double *b, double *x)
 {
-    /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
     cmgi_krylov *k = s->krylov;
     double norm = 0;
+    if (s->fmg == NULL && (s->lift == NULL || s->options.krylov != CMG_KRYLOV_CG)) {
+        return cmgi_krylov_solve(k, s->options.krylov, b, x);
+    }
+    /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
     CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
     if (k->rhs_norm > 0) {
         CMGI_TRY(residual(s, b, x, k->work[0]));
