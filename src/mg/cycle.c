@@ -86,6 +86,7 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
         return;
     }
     cmgi_cycle *c = *cycle;
+    cmgi_cycle_forget(c);
     for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
         cmgi_free_device(c->ctx, c->buffers[k]);
     }
@@ -138,6 +139,41 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z)
         CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
     }
     return CMG_OK;
+}
+
+void cmgi_cycle_forget(cmgi_cycle *cycle)
+{
+    if (cycle != NULL && cycle->graph != NULL) {
+        cycle->ctx->backend->graph_destroy(cycle->ctx, cycle->graph);
+        cycle->graph = NULL;
+    }
+}
+
+static cmg_status record(cmgi_cycle *cycle, const double *r, double *z)
+{
+    cmg_context *ctx = cycle->ctx;
+    CMGI_TRY(ctx->backend->graph_begin(ctx, false));
+    const cmg_status status = cmgi_cycle_run(cycle, r, z);
+    const cmg_status ended = ctx->backend->graph_end(ctx, NULL, status == CMG_OK ? &cycle->graph : NULL);
+    return status != CMG_OK ? status : ended;
+}
+
+cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z)
+{
+    const cmgi_backend *backend = cycle->ctx->backend;
+    const bool again = cycle->seen_r == r && cycle->seen_z == z;
+    cycle->seen_r = r;
+    cycle->seen_z = z;
+    if (!again) {
+        cmgi_cycle_forget(cycle);
+    }
+    if (again && cycle->graph == NULL && backend->graph_begin != NULL) {
+        const cmg_status status = record(cycle, r, z);
+        if (status != CMG_OK && status != CMG_ERR_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return cycle->graph != NULL ? backend->graph_launch(cycle->ctx, cycle->graph) : cmgi_cycle_run(cycle, r, z);
 }
 
 static void name_of(const cmgi_cycle *cycle, int value, char *text, size_t size)

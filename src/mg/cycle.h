@@ -59,6 +59,9 @@ typedef struct cmgi_cycle {
     void **buffers; /* backend memory, shared by values whose lives do not overlap */
     size_t *buffer_bytes;
     int nbuffers;
+    void *graph;           /* the list as a graph from seen_r to seen_z, NULL = not recorded */
+    const double *seen_r;  /* arrays of the last launch */
+    double *seen_z;
 } cmgi_cycle;
 
 /* What a cycle is built from. */
@@ -83,6 +86,13 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
 void cmgi_cycle_destroy(cmgi_cycle **cycle);
 /* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r. */
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z);
+/*
+ * The same in one launch where the backend has graphs: the second call with the same arrays records the
+ * list, further ones replay it. Not while something else is recorded.
+ */
+cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z);
+/* Drops the recorded graph. */
+void cmgi_cycle_forget(cmgi_cycle *cycle);
 /* One step of the list. */
 cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const double *r, double *z);
 /* Formula of a step, e.g. "x0 <- x0 + P0 x1". */

@@ -259,10 +259,10 @@ cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vecto
     CMGI_TRY(check_vector(s, z, "z"));
     CMGI_CHECK(ctx, r->data != z->data, CMG_ERR_ARG, "precondition: r and z are the same vector");
     if (s->perm == NULL) {
-        return cmgi_cycle_run(s->cycle, r->data, z->data);
+        return cmgi_cycle_launch(s->cycle, r->data, z->data);
     }
     CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, false, r->data, s->b));
-    CMGI_TRY(cmgi_cycle_run(s->cycle, s->b, s->x));
+    CMGI_TRY(cmgi_cycle_launch(s->cycle, s->b, s->x));
     return ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, true, s->x, z->data);
 }
 
@@ -302,6 +302,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
     cmgi_krylov_forget(s->krylov);
+    cmgi_cycle_forget(s->cycle);
     CMGI_TRY(cmgi_solver_setup(s));
     CMGI_TRY(recompile(s));
     s->report.setup_seconds = cmgi_seconds() - begin;

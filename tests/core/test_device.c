@@ -1,0 +1,291 @@
+/*
+ * What only a device has: large copies through pinned memory, graphs and loops, the device's clock,
+ * a caller's stream, a context a thread, memory that runs out, devices that are not there.
+ */
+#include "core/backend.h"
+#include "core/memory.h"
+#include "core/random.h"
+#include "test.h"
+
+#include <cuda_runtime_api.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static double *random_array(cmg_size n, uint64_t seed)
+{
+    double *a = malloc((size_t)(n + 1) * sizeof *a);
+    for (cmg_size i = 0; i < n; ++i) {
+        a[i] = cmgi_random(&seed);
+    }
+    return a;
+}
+
+/* Around the size from which copies are staged, and several halves of the stage. */
+static void large_copies_arrive_whole(void)
+{
+    const cmg_size sizes[] = {
+        1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 22) + 3, (1 << 23) - 5};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        const cmg_size n = sizes[s];
+        const size_t bytes = (size_t)n * sizeof(double);
+        double *host = random_array(n, s + 1);
+        double *back = calloc((size_t)n, sizeof *back);
+        double *d = NULL;
+        double *e = NULL;
+        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *d, &d));
+        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *e, &e));
+        CHECK_OK(cmgi_to_device(ctx, d, host, bytes));
+        CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, d, CMG_FP64, e));
+        CHECK_OK(cmgi_to_host(ctx, back, e, bytes));
+        CHECK(memcmp(host, back, bytes) == 0);
+        cmgi_free_device(ctx, d);
+        cmgi_free_device(ctx, e);
+        free(host);
+        free(back);
+    }
+}
+
+/* Arrays at odd addresses take the path without packs. */
+static void unaligned_arrays_work(void)
+{
+    enum { N = 10001 };
+    double *host = random_array(N + 1, 3);
+    double back[3];
+    double *d = NULL;
+    double *result = NULL;
+    CHECK_OK(cmgi_alloc_device(ctx, 2 * N + 2, sizeof *d, &d));
+    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *result, &result));
+    CHECK_OK(cmgi_to_device(ctx, d, host, (N + 1) * sizeof *host));
+    double *shifted = d + N + 2; /* odd */
+    CHECK_OK(ctx->backend->convert(ctx, N, CMG_FP64, d + 1, CMG_FP64, shifted));
+    CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, N, 2.0, d + 1, 1.0, shifted));
+    CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, N, d + 1, shifted, result));
+    CHECK_OK(cmgi_to_host(ctx, back, result, sizeof *result));
+    double expected = 0;
+    for (int i = 0; i < N; ++i) {
+        expected += 3 * host[i + 1] * host[i + 1];
+    }
+    CHECK_NEAR(back[0], expected, 1e-12 * expected);
+    CHECK_OK(cmgi_to_host(ctx, back, shifted + N - 1, sizeof *back));
+    CHECK_NEAR(back[0], 3 * host[N], 1e-15);
+    cmgi_free_device(ctx, d);
+    cmgi_free_device(ctx, result);
+    free(host);
+}
+
+static void graphs_replay_and_loop(void)
+{
+    double *x = NULL;
+    double value = 0;
+    void *graph = NULL;
+    cmgi_stop *stop = NULL;
+    const double one = 1;
+    const cmgi_stop start = {
+        .relative = 0, .diverged = 1e300, .most = 37, .outcome = CMGI_STOP_NONE, .running = 1};
+    cmgi_stop seen;
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *x, &x));
+    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
+    CHECK_OK(cmgi_to_device(ctx, x, &one, sizeof one));
+    CHECK_OK(ctx->backend->graph_begin(ctx, false));
+    CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x, 1.0, x)); /* x = 2 x */
+    CHECK_OK(ctx->backend->graph_end(ctx, NULL, &graph));
+    for (int k = 0; k < 10; ++k) {
+        CHECK_OK(ctx->backend->graph_launch(ctx, graph));
+    }
+    CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
+    CHECK(value == 1024);
+    ctx->backend->graph_destroy(ctx, graph);
+
+    const cmg_status status = ctx->backend->graph_begin(ctx, true);
+    if (status == CMG_ERR_UNSUPPORTED) {
+        SKIP("this driver has no conditional nodes");
+    } else {
+        CHECK_OK(status);
+        CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 1.0, x + 1));
+        CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x)); /* x = x + 1 */
+        CHECK_OK(ctx->backend->stop_note(ctx, stop, NULL, NULL, x));
+        CHECK_OK(ctx->backend->graph_end(ctx, &stop->running, &graph));
+        for (int k = 0; k < 2; ++k) {
+            CHECK_OK(cmgi_to_device(ctx, stop, &start, sizeof start));
+            CHECK_OK(ctx->backend->graph_launch(ctx, graph));
+        }
+        CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
+        CHECK_OK(cmgi_to_host(ctx, &seen, stop, sizeof seen));
+        CHECK(value == 1024 + 2 * 37);
+        CHECK(seen.done == 37 && seen.outcome == CMG_ITERATION_LIMIT && seen.running == 0);
+        CHECK(seen.history[36] == sqrt(value));
+        ctx->backend->graph_destroy(ctx, graph);
+    }
+    cmgi_free_device(ctx, x);
+    cmgi_free_device(ctx, stop);
+}
+
+/* A recording that is given up leaves the stream as it was. */
+static void recordings_can_be_dropped(void)
+{
+    double *x = NULL;
+    double value = 0;
+    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
+    for (int loop = 0; loop < 2; ++loop) {
+        if (ctx->backend->graph_begin(ctx, loop == 1) == CMG_OK) {
+            CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 7.0, x));
+            CHECK_OK(ctx->backend->graph_end(ctx, NULL, NULL));
+        }
+    }
+    CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
+    CHECK(value == 5);
+    cmgi_free_device(ctx, x);
+}
+
+static void the_device_clock_runs(void)
+{
+    const cmg_size n = 1 << 22;
+    double *x = NULL;
+    double once = -1;
+    double many = -1;
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *x, &x));
+    CHECK_OK(ctx->backend->mark_reserve(ctx, 3));
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, n, 0.0, x));
+    CHECK_OK(ctx->backend->mark(ctx, 0));
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, n, 1.0, x));
+    CHECK_OK(ctx->backend->mark(ctx, 1));
+    for (int k = 0; k < 50; ++k) {
+        CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, n, 2.0, x));
+    }
+    CHECK_OK(ctx->backend->mark(ctx, 2));
+    CHECK_OK(ctx->backend->elapsed(ctx, 0, 1, &once));
+    CHECK_OK(ctx->backend->elapsed(ctx, 1, 2, &many));
+    CHECK(once > 0 && many > once);
+    CHECK_OK(ctx->backend->mark_reserve(ctx, 0));
+    cmgi_free_device(ctx, x);
+}
+
+static void the_callers_stream_is_used(void)
+{
+    cudaStream_t stream = NULL;
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    options.backend = CMG_BACKEND_CUDA;
+    options.stream = stream;
+    cmg_context *other = NULL;
+    cmg_vector *x = NULL;
+    double value = 0;
+    CHECK_OK(cmg_context_create(&options, &other));
+    CHECK_OK(cmg_vector_create(other, 100, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_fill(x, 3.0));
+    /* in stream order behind the fill, without any further synchronisation */
+    CHECK(cudaMemcpyAsync(&value, cmg_vector_data(x), sizeof value, cudaMemcpyDeviceToHost,
+                          stream) == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK(value == 3);
+    cmg_vector_destroy(&x);
+    cmg_context_destroy(&other);
+    CHECK(cudaStreamQuery(stream) == cudaSuccess); /* borrowed, so still there */
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+/* Arrays of the caller's own allocation are used in place. */
+static void the_callers_arrays_are_used(void)
+{
+    double *d = NULL;
+    double values[4] = {1, 2, 3, 4};
+    double back[4];
+    double dot = 0;
+    cmg_vector *x = NULL;
+    CHECK(cudaMalloc((void **)&d, sizeof values) == cudaSuccess);
+    CHECK_OK(cmg_vector_wrap(ctx, 4, CMG_FP64, d, &x));
+    CHECK(cmg_vector_data(x) == d);
+    CHECK_OK(cmg_vector_set(x, values));
+    CHECK_OK(cmg_vector_dot(x, x, &dot));
+    CHECK(dot == 30);
+    cmg_vector_destroy(&x);
+    CHECK(cudaMemcpy(back, d, sizeof back, cudaMemcpyDeviceToHost) == cudaSuccess);
+    CHECK(memcmp(back, values, sizeof back) == 0);
+    CHECK(cudaFree(d) == cudaSuccess);
+}
+
+static double work_of_a_thread(int number)
+{
+    const cmg_size n = 200000;
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    options.backend = CMG_BACKEND_CUDA;
+    options.threads = 1;
+    cmg_context *mine = NULL;
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    double dot = -1;
+    bool good = cmg_context_create(&options, &mine) == CMG_OK;
+    good = good && cmg_vector_create(mine, n, CMG_FP64, &x) == CMG_OK;
+    good = good && cmg_vector_create(mine, n, CMG_FP64, &y) == CMG_OK;
+    good = good && cmg_vector_fill(x, number + 1.0) == CMG_OK && cmg_vector_fill(y, 1.0) == CMG_OK;
+    for (int k = 0; k < 50 && good; ++k) {
+        good = cmg_vector_axpby(1.0, x, 1.0, y) == CMG_OK && cmg_vector_dot(x, y, &dot) == CMG_OK;
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_context_destroy(&mine);
+    /* x = m, y = 1 + 50 m */
+    const double m = number + 1.0;
+    return good ? dot / ((double)n * m * (1 + 50 * m)) : -1;
+}
+
+static void every_thread_can_have_a_context(void)
+{
+    double ratio[4] = {0};
+#pragma omp parallel for num_threads(4) schedule(static, 1)
+    for (int t = 0; t < 4; ++t) {
+        ratio[t] = work_of_a_thread(t);
+    }
+    for (int t = 0; t < 4; ++t) {
+        CHECK_NEAR(ratio[t], 1, 1e-13);
+    }
+}
+
+static void too_much_memory_is_refused(void)
+{
+    size_t before[2];
+    size_t after[2];
+    double *x = NULL;
+    cmg_context_memory(ctx, before, NULL);
+    CHECK_STATUS(cmgi_alloc_device(ctx, (cmg_size)1 << 46, sizeof *x, &x), CMG_ERR_MEMORY);
+    CHECK(x == NULL);
+    CHECK(strstr(cmg_context_message(ctx), "562949953421312 bytes") != NULL); /* 2^49 */
+    CHECK(strstr(cmg_context_message(ctx), "free") != NULL);
+    cmg_context_memory(ctx, after, NULL);
+    CHECK(memcmp(before, after, sizeof before) == 0);
+    CHECK_OK(cmgi_alloc_device(ctx, 1000, sizeof *x, &x)); /* and the context goes on */
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1000, 1.0, x));
+    CHECK_OK(cmg_context_synchronize(ctx));
+    cmgi_free_device(ctx, x);
+}
+
+static void absent_devices_are_refused(void)
+{
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    options.backend = CMG_BACKEND_CUDA;
+    options.device = 1000;
+    cmg_context *other = NULL;
+    CHECK(cmg_context_create(&options, &other) == CMG_ERR_DEVICE);
+    CHECK(other == NULL);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(large_copies_arrive_whole);
+    RUN(unaligned_arrays_work);
+    RUN(graphs_replay_and_loop);
+    RUN(recordings_can_be_dropped);
+    RUN(the_device_clock_runs);
+    RUN(the_callers_stream_is_used);
+    RUN(the_callers_arrays_are_used);
+    RUN(every_thread_can_have_a_context);
+    RUN(too_much_memory_is_refused);
+    RUN(absent_devices_are_refused);
+    return TEST_END();
+}
