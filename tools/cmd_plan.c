@@ -123,6 +123,7 @@ static void print_plan(const plan_job *job, FILE *out)
         "step",    "level", "<what", "<matrix",           "rows",     "entries",          "<format",
         "<values", "bytes", "share", "at copy bandwidth", "measured", "of copy bandwidth"};
     char text[128];
+    char where[64];
     char a[AMOUNT_LENGTH];
     char b[AMOUNT_LENGTH];
     table *t = table_create(headings, job->measure ? 13 : 11);
@@ -135,8 +136,8 @@ static void print_plan(const plan_job *job, FILE *out)
     const double unknowns = (double)cmg_hierarchy_rows(job->h, 0);
     fprintf(out, "%s: %.0f unknowns, %d levels\n", job->path, unknowns,
             cmg_hierarchy_levels(job->h));
-    fprintf(out, "solver: %s, %s with %d threads\n", solver_args_describe(&job->solver, text),
-            cmg_enum_name("backend", job->device.backend), cmg_context_threads(job->ctx));
+    fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
+            device_describe(&job->device, job->ctx, where));
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
     }

@@ -228,6 +228,7 @@ static void print_report(solve_job *job, FILE *out)
 {
     const cmg_report *r = &job->report;
     char text[128];
+    char where[64];
     char a[AMOUNT_LENGTH];
     char b[AMOUNT_LENGTH];
     char c[AMOUNT_LENGTH];
@@ -237,8 +238,8 @@ static void print_report(solve_job *job, FILE *out)
     fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
             (long long)cmg_vector_length(job->x), cmg_hierarchy_levels(job->h),
             format_seconds(job->input.load_seconds, a));
-    fprintf(out, "solver: %s, %s with %d threads\n", solver_args_describe(&job->solver, text),
-            cmg_enum_name("backend", job->device.backend), cmg_context_threads(job->ctx));
+    fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
+            device_describe(&job->device, job->ctx, where));
     fprintf(out, "right-hand side: %s\n", job->rhs_text);
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));

@@ -43,3 +43,14 @@ int device_open(device_args *d, cmg_context **ctx)
     }
     return status == CMG_OK ? EXIT_DONE : library_error(NULL, status, NULL);
 }
+
+const char *device_describe(const device_args *d, const cmg_context *ctx, char text[64])
+{
+    if (d->backend == CMG_BACKEND_CUDA) {
+        (void)snprintf(text, 64, "%s, device %d", cmg_enum_name("backend", d->backend), d->device);
+    } else {
+        (void)snprintf(text, 64, "%s, %d threads", cmg_enum_name("backend", d->backend),
+                       cmg_context_threads(ctx));
+    }
+    return text;
+}

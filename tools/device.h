@@ -14,3 +14,5 @@ void device_args_default(device_args *d);
 void device_args_add(args *a, device_args *d);
 /* Creates the context; EXIT_DONE, or another exit status after one error line. */
 int device_open(device_args *d, cmg_context **ctx);
+/* "cpu, 2 threads" or "cuda, device 0"; returns text. */
+const char *device_describe(const device_args *d, const cmg_context *ctx, char text[64]);

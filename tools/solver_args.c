@@ -53,7 +53,7 @@ void solver_args_add_cycle(args *a, solver_args *s)
         {"pre", ARG_INT, &o->pre, "N", 0, 1000, "smoothing steps before the coarse correction"},
         {"post", ARG_INT, &o->post, "N", 0, 1000, "smoothing steps after it"},
         {"smoother", ARG_TEXT, &o->smoother, "NAME", 0, 0,
-         "a method (jacobi, l1-jacobi, ...), or file:NAME for matrices of the file"},
+         "method with its keys, e.g. jacobi, spai:tau=0.1, or file:NAME for matrices of FILE"},
         {"omega", ARG_REAL, &o->omega, "X", 0, 1000, "damping, 0 = the smoother's own"},
         {"precision", ARG_ENUM, &s->precision, "precision", 0, 0,
          "of the cycle; the iteration around it stays fp64"},

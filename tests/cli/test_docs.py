@@ -12,7 +12,9 @@ def sections():
     """Text of docs/cli.md by heading, lower case."""
     with open(os.path.join(cli.SOURCE, "docs", "cli.md"), encoding="utf-8") as file:
         parts = re.split(r"^##+ (.*)$", file.read(), flags=re.M)
-    return {title.strip().lower(): body for title, body in zip(parts[1::2], parts[2::2])}
+    found = {title.strip().lower(): body for title, body in zip(parts[1::2], parts[2::2])}
+    found[""] = parts[0]  # the introduction
+    return found
 
 
 def documented(text):
@@ -37,6 +39,15 @@ class Docs(cli.Case):
                 for name in sorted(options.keys() | found.keys()):
                     message = f"cmg {command} --{name}: documented, in the help"
                     self.assertEqual(found.get(name), options.get(name), message)
+
+    def test_json_keys_are_named(self):
+        h = self.path("h")
+        cli.write_poisson(h, 8, 2, cli.random_vector(49, 1))
+        for command in ("info", "solve", "plan"):
+            text = sections()[""] + sections()[f"cmg {command}"]
+            named = set(re.findall(r"`([a-z0-9_]+)`", text))
+            for key in self.json(command, h):
+                self.assertTrue(key in named, f"cmg {command}: JSON key {key} is not documented")
 
 
 if __name__ == "__main__":

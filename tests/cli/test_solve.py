@@ -130,6 +130,29 @@ class Solve(cli.Case):
             self.assertEqual(values, reference)
 
 
+class Backends(cli.Case):
+    def test_cuda_takes_the_same_iterations(self):
+        h = self.path("h")
+        cli.write_poisson(h, 32, 4, cli.random_vector(31 * 31, 1))
+        if cli.run("solve", h, "--backend", "cuda").returncode != 0:
+            self.skipTest("no CUDA device")
+        for options in ((), ("--krylov", "none", "--cycle", "W"), ("--precision", "mixed")):
+            with self.subTest(options=options):
+                cpu = self.json("solve", h, *options)
+                cuda = self.json("solve", h, *options, "--backend", "cuda")
+                self.assertEqual(cuda["iterations"], cpu["iterations"])
+                self.assertEqual(cuda["backend"], "cuda")
+                again = self.json("solve", h, *options, "--backend", "cuda")
+                self.assertEqual(again["history"], cuda["history"])
+
+    def test_runs_and_thread_counts_repeat_bit_by_bit(self):
+        h = self.path("h")
+        cli.write_poisson(h, 32, 4, cli.random_vector(31 * 31, 1))
+        first = self.json("solve", h, "--threads", "1")
+        for threads in ("1", "2", "3"):
+            self.assertEqual(self.json("solve", h, "--threads", threads)["history"], first["history"])
+
+
 class Outcomes(cli.Case):
     """Exit status 3: the best iterate and the history are still written."""
 
