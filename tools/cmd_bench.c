@@ -213,12 +213,12 @@ static void print_row(const bench_job *job, table *t, const bench_result *r,
     table_cell(t, "%+.1f %%", 50 * (r->upper - r->lower) / r->median);
     table_cell(t, "%.0f", gb_per_second(r));
     table_cell(t, "%.1f %%", 100 * gb_per_second(r) / job->bandwidth);
-    table_cell(t, base != NULL ? "%.2f" : "", base != NULL ? base->median / r->median : 0);
+    table_cell(t, base != NULL ? "%.2f" : " ", base != NULL ? base->median / r->median : 0);
     table_cell(t, "%.1f %%", 100 * padding(r));
     table_cell(t, "%s", format_bytes((double)r->info.bytes, text));
     table_cell(t, "%s", format_seconds(r->convert, text));
     const double products = base != NULL ? break_even(r, base) : NAN;
-    table_cell(t, isfinite(products) ? "%.0f" : isnan(products) ? "" : "never", products);
+    table_cell(t, isfinite(products) ? "%.0f" : isnan(products) ? " " : "never", products);
 }
 
 static void print_results(const bench_job *job, const bench_matrix *m, const bench_result *results,
