@@ -734,6 +734,7 @@ typedef struct cmg_generate_options {
     int quadrature;        /**< points an axis, 0 = order + 1 (default), up to 6 */
     bool
         general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
+    bool snap;       /**< refined boundaries of holes and rings go on their circles, default true */
     bool coords; /**< store coordinates on every level, default true */
 } cmg_generate_options;
 

@@ -1,5 +1,7 @@
 /* A hierarchy from options: levels, attributes, numbering. */
+#include "core/memory.h"
 #include "fem/generate.h"
+#include "fem/numbering.h"
 #include "mg/hierarchy.h"
 #include "transfer/galerkin.h"
 
@@ -40,9 +42,8 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
         .levels = plan.levels,
         .dim = plan.options.dim,
         .block_size = plan.options.problem == CMG_PROBLEM_ELASTICITY ? plan.options.dim : 1};
-    CMGI_CHECK(ctx, plan.grid, CMG_ERR_UNSUPPORTED,
-               "only squares and cubes of q1 and q2 can be generated");
-    CMGI_TRY(cmgi_estimate_grid(ctx, &plan, &made));
+    CMGI_TRY(plan.grid ? cmgi_estimate_grid(ctx, &plan, &made)
+                       : cmgi_estimate_mesh(ctx, &plan, &made));
     made.file_size = made.bytes;
     *size = made;
     return CMG_OK;
@@ -125,6 +126,17 @@ static cmg_status describe(const cmgi_plan *plan, cmg_hierarchy *h)
     return describe_numbers(o, h);
 }
 
+/* The numbering asked for; `order` is known already where it follows coarse cells. */
+static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hierarchy *h)
+{
+    const cmg_numbering numbering = plan->options.numbering;
+    if (numbering != CMG_NUMBERING_CELLS) {
+        return cmg_hierarchy_renumber(h, numbering, plan->options.seed);
+    }
+    CMGI_TRY(cmgi_hierarchy_reorder(h, order));
+    return cmg_hierarchy_set_attribute(h, "numbering", cmg_enum_name("numbering", (int)numbering));
+}
+
 cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
                                   cmg_hierarchy **h)
 {
@@ -132,20 +144,20 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
                "an argument is NULL");
     cmgi_plan plan;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
-    CMGI_CHECK(ctx, plan.grid, CMG_ERR_UNSUPPORTED,
-               "only squares and cubes of q1 and q2 can be generated");
     cmg_hierarchy *made = NULL;
+    cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
+    CMGI_TRY_GOTO(done, plan.grid ? cmgi_generate_grid(ctx, &plan, made, order)
+                                  : cmgi_generate_mesh(ctx, &plan, made, order));
     CMGI_TRY_GOTO(done, describe(&plan, made));
-    CMGI_TRY_GOTO(done, cmgi_generate_grid(ctx, &plan, made));
-    if (plan.options.numbering != CMG_NUMBERING_CELLS) {
-        CMGI_TRY_GOTO(done,
-                      cmg_hierarchy_renumber(made, plan.options.numbering, plan.options.seed));
-    }
+    CMGI_TRY_GOTO(done, number(&plan, order, made));
     *h = made;
     made = NULL;
 done:
+    for (int l = 0; l < plan.levels; ++l) {
+        cmgi_free(ctx, order[l]);
+    }
     cmg_hierarchy_destroy(&made);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "fem/generate.h"
 #include "fem/grid.h"
+#include "fem/numbering.h"
 #include "mg/hierarchy.h"
 
 #include <string.h>
@@ -117,8 +118,40 @@ static cmg_status store_prolongation(cmg_context *ctx, const cmgi_grid *fine,
     return status;
 }
 
+/*
+ * Numbering by coarse cell: boxes of up to 2^6 cells a side, then the position inside. A node
+ * between two boxes belongs to the lower one.
+ */
+static cmg_status order_by_cells(cmg_context *ctx, const cmgi_grid *grid, int refinement,
+                                 cmg_index **order)
+{
+    enum { DEEPEST = 6, BITS = 12 };
+    const cmg_size span = (cmg_size)grid->order << (refinement < DEEPEST ? refinement : DEEPEST);
+    const cmg_size nodes = cmgi_grid_nodes(grid);
+    uint64_t *keys = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof **order, order));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
+    for (cmg_size n = 0; n < nodes; ++n) {
+        cmg_size p[3];
+        uint64_t box = 0;
+        uint64_t inside = 0;
+        cmgi_grid_node(grid, n, p);
+        for (int d = grid->dim - 1; d >= 0; --d) {
+            const cmg_size at = p[d] > 0 ? (p[d] - 1) / span : 0;
+            box = box * (uint64_t)(grid->axis[d].nodes / span + 1) + (uint64_t)at;
+            inside = inside << BITS | (uint64_t)(p[d] - at * span);
+        }
+        keys[n] = box << (BITS * grid->dim) | inside;
+    }
+    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, nodes, keys, *order));
+done:
+    cmgi_free(ctx, keys);
+    return status;
+}
+
 static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
-                                 int level, cmg_hierarchy *h)
+                                 int level, cmg_hierarchy *h, cmg_index **order)
 {
     const double origin[3] = {0, 0, 0};
     const cmgi_problem problem =
@@ -138,10 +171,14 @@ static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const 
         const cmgi_grid coarse = grid_of(plan, domain, level + 1);
         CMGI_TRY(store_prolongation(ctx, &grid, &coarse, level, h));
     }
+    if (plan->options.numbering == CMG_NUMBERING_CELLS) {
+        CMGI_TRY(order_by_cells(ctx, &grid, plan->refinement[level], order));
+    }
     return CMG_OK;
 }
 
-cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h)
+cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
+                              cmg_index **order)
 {
     cmgi_domain domain = domain_of(plan);
     cmg_status status = CMG_OK;
@@ -150,7 +187,7 @@ cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hiera
         CMGI_TRY(cmgi_domain_distort(ctx, &domain, plan->options.distort, plan->options.seed));
     }
     for (int l = 0; l < plan->levels && status == CMG_OK; ++l) {
-        status = generate_level(ctx, plan, &domain, l, h);
+        status = generate_level(ctx, plan, &domain, l, h, &order[l]);
     }
     cmgi_free(ctx, domain.vertices);
     return status;

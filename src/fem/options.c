@@ -16,6 +16,7 @@ void cmg_generate_options_default(cmg_generate_options *options)
         .poisson_ratio = 0.3,
         .velocity = 1,
         .seed = 1,
+        .snap = true,
         .coords = true,
     };
 }
@@ -94,11 +95,9 @@ static cmg_status choose_levels(cmg_context *ctx, cmgi_plan *plan)
         o->levels = o->levels == 0 ? 3 : o->levels;
         return CMG_OK;
     }
-    const bool box = o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE;
-    const cmg_size least = box ? 2 : 1;
     int most = 1;
     cmg_size cells = o->cells;
-    while (cells % 2 == 0 && cells / 2 >= least && most < CMGI_MAX_LEVELS - 1) {
+    while (cells % 2 == 0 && cells / 2 >= 2 && most < CMGI_MAX_LEVELS - 1) {
         cells /= 2;
         ++most;
     }

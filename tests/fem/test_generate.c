@@ -44,12 +44,23 @@ static void check_exact(const cmg_generate_options *o)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Ways to a matrix: grids of Q1 and Q2, meshes of all four elements. Loops go through the
+ * combinations of options in steps that still visit every value of each. */
+enum { WAYS = 6 };
+
+static cmg_generate_options way(int dim, int w)
+{
+    cmg_generate_options o = small(dim, (cmg_element)(w % 4));
+    o.general = w == 4 || w == 5;
+    return o;
+}
+
 static void polynomials_solve_their_systems(void)
 {
-    for (int c = 0; c < 2 * 2 * 4 * 4; ++c) {
-        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
-        o.problem = (cmg_problem)(c / 4 % 4);
-        o.boundary = (cmg_boundary)(c / 16 % 4);
+    for (int c = 0; c < 2 * WAYS * 4 * 4; c += 5) {
+        cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
+        o.problem = (cmg_problem)(c / 2 / WAYS % 4);
+        o.boundary = (cmg_boundary)(c / 8 / WAYS % 4);
         o.dirichlet = c % 3 == 0 ? "left,top" : NULL;
         o.reaction = 2;
         o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
@@ -58,7 +69,64 @@ static void polynomials_solve_their_systems(void)
         o.distort = 0.4;
         o.aspect = 3;
         o.coefficient = CMG_COEFFICIENT_SMOOTH;
+        o.quadrature = 4;
         check_exact(&o);
+    }
+}
+
+/* The same on every built-in shape, and by products with the element entries. */
+static void polynomials_solve_on_every_shape(void)
+{
+    for (int c = 0; c < 4 * 2; ++c) {
+        for (int shape = CMG_SHAPE_LSHAPE; shape <= CMG_SHAPE_FICHERA; ++shape) {
+            cmg_generate_options o = small(2 + c / 4, (cmg_element)(c % 4));
+            o.shape = (cmg_shape)shape;
+            o.cells = shape == CMG_SHAPE_ANNULUS ? 8 : 4;
+            o.levels = o.dim == 3 ? 1 : 2;
+            o.problem = c % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+            o.assembly = c % 3 == 0 ? CMG_ASSEMBLY_SPMV : CMG_ASSEMBLY_ROWS;
+            cmg_generate_size size;
+            if (cmg_generate_estimate(ctx, &o, &size) != CMG_OK) {
+                CHECK(strstr(cmg_context_message(ctx), "does not exist in") != NULL);
+                continue;
+            }
+            o.boundary = shape % 2 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
+            check_exact(&o);
+        }
+    }
+}
+
+static void meshes_equal_grids(void)
+{
+    for (int c = 0; c < 2 * 2 * 4 * 4; c += 3) {
+        cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 2));
+        o.problem = (cmg_problem)(c / 4 % 4);
+        o.boundary = (cmg_boundary)(c / 16 % 4);
+        o.aspect = 2;
+        o.load = CMG_LOAD_EXPONENTIAL;
+        o.numbering = CMG_NUMBERING_LEXICOGRAPHIC;
+        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        cmg_hierarchy *h[2] = {NULL, NULL};
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        o.general = true;
+        o.assembly = c % 5 == 0 ? CMG_ASSEMBLY_SPMV : CMG_ASSEMBLY_ROWS;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
+        for (int l = 0; l < 2; ++l) {
+            const cmg_csr A = csr_of(h[0], l, CMG_ROLE_A);
+            const cmg_csr B = csr_of(h[1], l, CMG_ROLE_A);
+            CHECK(A.indptr[A.rows] == B.indptr[B.rows]);
+            CHECK_NEAR(matrix_difference(&A, &B), 0, 1e-13 * largest(A.values, A.indptr[A.rows]));
+        }
+        const cmg_csr P = csr_of(h[0], 0, CMG_ROLE_P);
+        const cmg_csr Q = csr_of(h[1], 0, CMG_ROLE_P);
+        CHECK(P.indptr[P.rows] == Q.indptr[Q.rows]);
+        CHECK_NEAR(matrix_difference(&P, &Q), 0, 1e-14);
+        cmg_size n = 0;
+        const double *b = vector_of(h[0], 0, "rhs", "b", &n);
+        const double *e = vector_of(h[1], 0, "rhs", "b", &n);
+        CHECK_NEAR(largest_difference(b, e, n), 0, 1e-13 * (1 + largest(b, n)));
+        cmg_hierarchy_destroy(&h[0]);
+        cmg_hierarchy_destroy(&h[1]);
     }
 }
 
@@ -95,11 +163,12 @@ static void check_embedding(const cmg_generate_options *o)
 
 static void prolongation_embeds_the_space(void)
 {
-    for (int c = 0; c < 16; ++c) {
-        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
+    for (int c = 0; c < 2 * WAYS * 2 * 2; ++c) {
+        cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
+        const bool quadratic = o.element == CMG_ELEMENT_Q2 || o.element == CMG_ELEMENT_P2;
         o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.problem = c / 4 % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        o.order_coarsening = c / 8 == 1 && o.element == CMG_ELEMENT_Q2;
+        o.problem = c / 2 / WAYS % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        o.order_coarsening = c / 4 / WAYS == 1 && quadratic;
         o.distort = 0.4;
         check_embedding(&o);
     }
@@ -107,11 +176,13 @@ static void prolongation_embeds_the_space(void)
 
 static void galerkin_equals_rediscretised(void)
 {
-    for (int c = 0; c < 2 * 2 * 4 * 3; ++c) {
-        cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
-        o.problem = (cmg_problem)(c / 4 % 4);
-        o.boundary = (cmg_boundary)(c / 16 == 2 ? CMG_BOUNDARY_NEUMANN : c / 16);
-        o.order_coarsening = o.element == CMG_ELEMENT_Q2 && c % 3 == 0;
+    for (int c = 0; c < 2 * WAYS * 4 * 3; c += 5) {
+        cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
+        const int condition = c / 8 / WAYS;
+        o.problem = (cmg_problem)(c / 2 / WAYS % 4);
+        o.boundary = (cmg_boundary)(condition == 2 ? CMG_BOUNDARY_NEUMANN : condition);
+        o.order_coarsening =
+            (o.element == CMG_ELEMENT_Q2 || o.element == CMG_ELEMENT_P2) && c % 3 == 0;
         o.aspect = 2;
         cmg_hierarchy *h[2] = {NULL, NULL};
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
@@ -202,9 +273,10 @@ static void estimates_are_exact_on_grids(void)
     }
 }
 
-static void repeats_bit_for_bit(void)
+static void check_repeats(bool general)
 {
     cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
+    o.general = general;
     o.distort = 0.4;
     o.coefficient = CMG_COEFFICIENT_SMOOTH;
     cmg_hierarchy *h = NULL;
@@ -228,6 +300,12 @@ static void repeats_bit_for_bit(void)
         cmg_context_destroy(&other);
     }
     cmg_hierarchy_destroy(&h);
+}
+
+static void repeats_bit_for_bit(void)
+{
+    check_repeats(false);
+    check_repeats(true);
 }
 
 static void refuses(const cmg_generate_options *o, cmg_status expected)
@@ -273,9 +351,8 @@ static void bad_options_are_named(void)
     refuses(&o, CMG_ERR_ARG);
 }
 
-static void every_allocation_may_fail(void)
+static void check_faults(cmg_generate_options o)
 {
-    cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
     o.cells = 4;
     o.distort = 0.2;
     o.coarsening = CMG_COARSENING_GALERKIN;
@@ -298,10 +375,24 @@ static void every_allocation_may_fail(void)
     }
 }
 
+static void every_allocation_may_fail(void)
+{
+    cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
+    check_faults(o);
+    o = small(2, CMG_ELEMENT_P2);
+    o.numbering = CMG_NUMBERING_CELLS;
+    check_faults(o);
+    o.assembly = CMG_ASSEMBLY_SPMV;
+    o.numbering = CMG_NUMBERING_CUTHILL_MCKEE;
+    check_faults(o);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(polynomials_solve_their_systems);
+    RUN(polynomials_solve_on_every_shape);
+    RUN(meshes_equal_grids);
     RUN(prolongation_embeds_the_space);
     RUN(galerkin_equals_rediscretised);
     RUN(sums_are_right);

@@ -1,0 +1,416 @@
+/* Hierarchies on meshes: built-in shapes or files, refined step by step. */
+#include "core/memory.h"
+#include "fem/generate.h"
+#include "fem/mesh_read.h"
+#include "fem/mesh_shapes.h"
+#include "fem/numbering.h"
+#include "fem/space.h"
+#include "mg/hierarchy.h"
+
+#include <math.h>
+
+/* Meshes from the coarsest, 0, to the finest, and how they were refined. */
+typedef struct mesh_chain {
+    cmgi_mesh *mesh[CMGI_MAX_LEVELS];
+    cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
+    bool *fixes;                                /* Dirichlet conditions by boundary label */
+    double origin[3];                           /* bounding box of the coarsest mesh */
+    double extent[3];
+} mesh_chain;
+
+static void free_chain(cmg_context *ctx, mesh_chain *chain)
+{
+    for (int r = 0; r < CMGI_MAX_LEVELS; ++r) {
+        cmgi_refinement_destroy(&chain->relation[r]);
+        cmgi_mesh_destroy(&chain->mesh[r]);
+    }
+    cmgi_free(ctx, chain->fixes);
+}
+
+static cmgi_shape_options shape_options(const cmgi_plan *plan)
+{
+    static const cmgi_shape shapes[] = {
+        [CMG_SHAPE_SQUARE] = CMGI_SHAPE_SQUARE,   [CMG_SHAPE_CUBE] = CMGI_SHAPE_SQUARE,
+        [CMG_SHAPE_LSHAPE] = CMGI_SHAPE_LSHAPE,   [CMG_SHAPE_HOLES] = CMGI_SHAPE_PLATE,
+        [CMG_SHAPE_BEAM] = CMGI_SHAPE_BEAM,       [CMG_SHAPE_ANNULUS] = CMGI_SHAPE_ANNULUS,
+        [CMG_SHAPE_FICHERA] = CMGI_SHAPE_FICHERA,
+    };
+    const cmg_generate_options *o = &plan->options;
+    cmgi_shape_options s;
+    cmgi_shape_options_default(shapes[o->shape], &s);
+    s.cell =
+        plan->simplex ? (o->dim == 3 ? CMGI_TET : CMGI_TRI) : (o->dim == 3 ? CMGI_HEX : CMGI_QUAD);
+    s.n = plan->coarsest_cells;
+    s.aspect = o->aspect;
+    s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
+    s.fraction = 0.5 * o->distort;
+    s.seed = o->seed;
+    return s;
+}
+
+/* The coarsest mesh, of the cells that the element needs. */
+static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+{
+    const cmg_generate_options *o = &plan->options;
+    if (o->mesh == NULL) {
+        const cmgi_shape_options s = shape_options(plan);
+        return cmgi_shape_mesh(ctx, &s, &chain->mesh[0]);
+    }
+    CMGI_TRY(cmgi_mesh_read(ctx, o->mesh, &chain->mesh[0]));
+    const cmgi_mesh *mesh = chain->mesh[0];
+    const bool simplex = mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET;
+    CMGI_CHECK(ctx, simplex == plan->simplex, CMG_ERR_ARG, "%s has %s cells, element %s needs %s",
+               o->mesh, cmgi_cell_table(mesh->cell)->name,
+               cmg_enum_name("element", (int)o->element),
+               plan->simplex ? "triangles or tetrahedra" : "quadrilaterals or hexahedra");
+    for (cmg_size k = 0; k < mesh->nodes * mesh->dim; k += mesh->dim) {
+        chain->mesh[0]->x[k] *= o->aspect;
+    }
+    return CMG_OK;
+}
+
+static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+{
+    const cmgi_mesh *mesh = chain->mesh[0];
+    const bool all = plan->names == 0 && plan->options.boundary != CMG_BOUNDARY_NEUMANN;
+    CMGI_TRY(cmgi_alloc(ctx, mesh->labels, sizeof *chain->fixes, &chain->fixes));
+    for (cmg_index l = 0; l < mesh->labels; ++l) {
+        chain->fixes[l] = all;
+    }
+    for (int i = 0; i < plan->names; ++i) {
+        const cmg_index label = cmgi_mesh_find_label(mesh, plan->name[i]);
+        CMGI_CHECK(ctx, label >= 0, CMG_ERR_ARG, "the boundary has no label '%s'", plan->name[i]);
+        chain->fixes[label] = plan->options.boundary != CMG_BOUNDARY_NEUMANN;
+    }
+    return CMG_OK;
+}
+
+static void measure_box(mesh_chain *chain)
+{
+    const cmgi_mesh *mesh = chain->mesh[0];
+    for (int d = 0; d < mesh->dim; ++d) {
+        double low = INFINITY;
+        double high = -INFINITY;
+        for (cmg_size n = 0; n < mesh->nodes; ++n) {
+            low = fmin(low, mesh->x[n * mesh->dim + d]);
+            high = fmax(high, mesh->x[n * mesh->dim + d]);
+        }
+        chain->origin[d] = low;
+        chain->extent[d] = high - low;
+    }
+}
+
+static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+{
+    enum { SURFACES = 64 };
+    cmgi_surface surface[SURFACES];
+    cmgi_snap snap = {0, surface};
+    if (plan->options.mesh == NULL && plan->options.snap) {
+        const cmgi_shape_options s = shape_options(plan);
+        const int count = cmgi_shape_surfaces(&s, chain->mesh[0], SURFACES, surface);
+        snap.surfaces = count < SURFACES ? count : SURFACES;
+    }
+    for (int r = 0; r + 1 < plan->options.levels; ++r) {
+        CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1], &chain->relation[r]));
+        CMGI_TRY(cmgi_progress(ctx, "refining", r + 1, plan->options.levels - 1));
+    }
+    return CMG_OK;
+}
+
+static cmg_status space_of(const cmgi_plan *plan, const mesh_chain *chain, int level,
+                           cmgi_space **space)
+{
+    const cmgi_mesh *mesh = chain->mesh[plan->refinement[level]];
+    const int components = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
+    CMGI_TRY(cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
+                               chain->fixes, space));
+    const cmg_size unknowns = (*space)->unknowns;
+    if (unknowns == 0) {
+        cmgi_space_destroy(space);
+    }
+    CMGI_CHECK(mesh->ctx, unknowns > 0, CMG_ERR_ARG,
+               "level %d has no unknowns: all of its nodes are on Dirichlet boundaries", level);
+    return CMG_OK;
+}
+
+/* Hands a vector over to the hierarchy or frees it. */
+static cmg_status store(cmg_hierarchy *h, int level, const char *kind, const char *name, cmg_size n,
+                        double *values)
+{
+    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, values);
+    if (status != CMG_OK) {
+        cmgi_free(h->ctx, values);
+    }
+    return status;
+}
+
+static cmg_status store_coords(const cmgi_space *space, int level, cmg_hierarchy *h)
+{
+    const int dim = space->mesh->dim;
+    double *x = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * dim, sizeof *x, &x));
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static)
+    for (cmg_size u = 0; u < space->unknowns; ++u) {
+        cmgi_space_position(space, space->node[u], x + u * dim);
+    }
+    return store(h, level, "coords", NULL, space->unknowns * dim, x);
+}
+
+static cmg_status store_exact(const cmgi_space *space, const cmgi_problem *problem,
+                              cmg_hierarchy *h)
+{
+    const int nc = space->components;
+    double *u = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * nc, sizeof *u, &u));
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
+        double x[3];
+        cmgi_space_position(space, space->node[n], x);
+        cmgi_problem_exact(problem, x, u + n * nc, NULL);
+    }
+    return store(h, 0, "solutions", "exact", space->unknowns * nc, u);
+}
+
+static cmg_status assemble_level(const cmgi_plan *plan, const cmgi_problem *problem,
+                                 const cmgi_space *space, int level, cmg_hierarchy *h)
+{
+    cmg_context *ctx = h->ctx;
+    const cmg_size rows = space->unknowns * space->components;
+    cmgi_cell_form form = {0};
+    cmgi_csr A = {0};
+    double *b = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(
+        done, cmgi_cell_form_create(ctx, problem, space->basis, plan->options.quadrature, &form));
+    if (level == 0) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *b, &b));
+    }
+    CMGI_TRY_GOTO(done, plan->options.assembly == CMG_ASSEMBLY_SPMV
+                            ? cmgi_space_assemble_spmv(space, &form, &A, b)
+                            : cmgi_space_assemble(space, &form, &A, b));
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    if (level == 0) {
+        double *taken = b;
+        b = NULL;
+        CMGI_TRY_GOTO(done, store(h, 0, "rhs", "b", rows, taken));
+    }
+    if (level == 0 && cmgi_problem_solved(problem)) {
+        CMGI_TRY_GOTO(done, store_exact(space, problem, h));
+    }
+done:
+    cmgi_free(ctx, b);
+    cmgi_csr_free(ctx, &A);
+    cmgi_cell_form_free(ctx, &form);
+    return status;
+}
+
+static cmg_status store_prolongation(const cmgi_plan *plan, const mesh_chain *chain, int level,
+                                     const cmgi_space *fine, const cmgi_space *coarse,
+                                     cmg_hierarchy *h)
+{
+    cmgi_csr P = {0};
+    const int from = plan->refinement[level + 1];
+    const bool same = from == plan->refinement[level];
+    CMGI_TRY(cmgi_space_prolongation(fine, coarse, same ? NULL : chain->relation[from], &P));
+    const cmg_status status = cmgi_hierarchy_take_csr(h, level, CMG_ROLE_P, NULL, 0, &P);
+    cmgi_csr_free(h->ctx, &P);
+    return status;
+}
+
+/*
+ * Keys of the numbering by coarse cell: the cell up to 6 refinements up, then the position in its
+ * reference cell, last axis first, in steps of 2^-12.
+ */
+static cmg_status order_by_cells(const mesh_chain *chain, int refinement, const cmgi_space *space,
+                                 cmg_index **order)
+{
+    enum { DEEPEST = 6, BITS = 12 };
+    cmg_context *ctx = space->ctx;
+    const int dim = space->mesh->dim;
+    const int children = cmgi_cell_table(space->mesh->cell)->children;
+    uint64_t *keys = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, space->unknowns, sizeof **order, order));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->unknowns, sizeof *keys, &keys));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size u = 0; u < space->unknowns; ++u) {
+        const cmg_index node = space->node[u];
+        cmg_size cell = space->cell[space->start[node]];
+        double xi[3];
+        cmgi_basis_position(space->basis, cmgi_space_local(space, cell, node), xi);
+        for (int r = refinement; r > 0 && r > refinement - DEEPEST; --r) {
+            cmgi_space_to_parent(chain->mesh[r], chain->mesh[r - 1], chain->relation[r - 1], cell,
+                                 xi);
+            cell /= children;
+        }
+        keys[u] = (uint64_t)cell;
+        for (int d = dim - 1; d >= 0; --d) {
+            keys[u] = keys[u] << BITS | (uint64_t)(xi[d] * 2048 + 0.5);
+        }
+    }
+    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, space->unknowns, keys, *order));
+done:
+    cmgi_free(ctx, keys);
+    return status;
+}
+
+/* All of one level but its matrix; `coarse` is the next level's space or NULL. */
+static cmg_status store_level(const cmgi_plan *plan, const mesh_chain *chain, int level,
+                              const cmgi_space *space, const cmgi_space *coarse, cmg_hierarchy *h)
+{
+    if (plan->options.coords) {
+        CMGI_TRY(store_coords(space, level, h));
+    }
+    if (coarse != NULL) {
+        CMGI_TRY(store_prolongation(plan, chain, level, space, coarse, h));
+    }
+    return CMG_OK;
+}
+
+static cmg_status generate_levels(cmg_context *ctx, const cmgi_plan *plan, const mesh_chain *chain,
+                                  cmg_hierarchy *h, cmg_index **order)
+{
+    const cmgi_problem problem =
+        cmgi_problem_make(&plan->options, chain->mesh[0]->dim, chain->origin, chain->extent);
+    cmgi_space *space = NULL;
+    cmgi_space *coarse = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, space_of(plan, chain, 0, &space));
+    for (int l = 0; l < plan->levels; ++l) {
+        if (l + 1 < plan->levels) {
+            CMGI_TRY_GOTO(done, space_of(plan, chain, l + 1, &coarse));
+        }
+        if (l > 0 && plan->options.coarsening == CMG_COARSENING_GALERKIN) {
+            CMGI_TRY_GOTO(done, cmgi_generate_galerkin(ctx, plan, h, l));
+        } else {
+            CMGI_TRY_GOTO(done, assemble_level(plan, &problem, space, l, h));
+        }
+        CMGI_TRY_GOTO(done, store_level(plan, chain, l, space, coarse, h));
+        if (plan->options.numbering == CMG_NUMBERING_CELLS) {
+            CMGI_TRY_GOTO(done, order_by_cells(chain, plan->refinement[l], space, &order[l]));
+        }
+        cmgi_space_destroy(&space);
+        space = coarse;
+        coarse = NULL;
+    }
+done:
+    cmgi_space_destroy(&coarse);
+    cmgi_space_destroy(&space);
+    return status;
+}
+
+cmg_status cmgi_generate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
+                              cmg_index **order)
+{
+    mesh_chain chain = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
+    plan->options.dim = chain.mesh[0]->dim;
+    CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
+    measure_box(&chain);
+    CMGI_TRY_GOTO(done, refine(ctx, plan, &chain));
+    CMGI_TRY_GOTO(done, generate_levels(ctx, plan, &chain, h, order));
+done:
+    free_chain(ctx, &chain);
+    return status;
+}
+
+/* Vertices, edges, faces and cells of a mesh. */
+typedef struct mesh_counts {
+    cmg_size vertices;
+    cmg_size edges;
+    cmg_size faces;
+    cmg_size cells;
+    cmg_size fixed; /* facets with Dirichlet conditions */
+} mesh_counts;
+
+static mesh_counts refined(cmgi_cell cell, mesh_counts m)
+{
+    mesh_counts f = {.fixed = m.fixed * (cell == CMGI_TRI || cell == CMGI_QUAD ? 2 : 4)};
+    switch (cell) {
+    case CMGI_TRI:
+        f.vertices = m.vertices + m.edges;
+        f.edges = 2 * m.edges + 3 * m.cells;
+        f.cells = 4 * m.cells;
+        break;
+    case CMGI_QUAD:
+        f.vertices = m.vertices + m.edges + m.cells;
+        f.edges = 2 * m.edges + 4 * m.cells;
+        f.cells = 4 * m.cells;
+        break;
+    case CMGI_TET:
+        f.vertices = m.vertices + m.edges;
+        f.edges = 2 * m.edges + 3 * m.faces + m.cells;
+        f.faces = 4 * m.faces + 8 * m.cells;
+        f.cells = 8 * m.cells;
+        break;
+    default:
+        f.vertices = m.vertices + m.edges + m.faces + m.cells;
+        f.edges = 2 * m.edges + 4 * m.faces + 6 * m.cells;
+        f.faces = 4 * m.faces + 12 * m.cells;
+        f.cells = 8 * m.cells;
+        break;
+    }
+    return f;
+}
+
+/* Sizes of a level with the given space; entries a row as on large meshes. */
+static cmgi_level_size size_of(const cmgi_plan *plan, cmgi_cell cell, mesh_counts m, int order)
+{
+    static const double entries[CMGI_CELL_KINDS][2] = {{7, 11.5}, {9, 16}, {15, 28}, {27, 64}};
+    static const double weights[CMGI_CELL_KINDS][2] = {
+        {1.75, 3.3}, {2.25, 4}, {1.9, 4.6}, {3.375, 8}};
+    const int nc = plan->options.problem == CMG_PROBLEM_ELASTICITY ? cmgi_cell_table(cell)->dim : 1;
+    cmg_size nodes = m.vertices;
+    cmg_size fixed = cell == CMGI_TET ? m.fixed / 2 : m.fixed;
+    if (order == 2) {
+        nodes += m.edges + (cell == CMGI_QUAD ? m.cells : 0) +
+                 (cell == CMGI_HEX ? m.faces + m.cells : 0);
+        fixed *= cell == CMGI_TRI || cell == CMGI_QUAD ? 2 : 4;
+    }
+    if (plan->options.boundary == CMG_BOUNDARY_ELIMINATE) {
+        nodes = nodes > fixed ? nodes - fixed : 1;
+    }
+    const double rows = (double)nodes * nc;
+    return (cmgi_level_size){.rows = nodes * nc,
+                             .nnz = (cmg_size)(rows * nc * entries[cell][order - 1]),
+                             .p_nnz = (cmg_size)(rows * weights[cell][order - 1])};
+}
+
+cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size)
+{
+    mesh_chain chain = {0};
+    cmgi_entities *e = NULL;
+    mesh_counts counts[CMGI_MAX_LEVELS] = {{0}};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
+    CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
+    const cmgi_mesh *mesh = chain.mesh[0];
+    CMGI_TRY_GOTO(done, cmgi_mesh_entities(mesh, mesh->dim == 3, &e));
+    counts[0] = (mesh_counts){mesh->nodes, e->edges, e->faces, mesh->cells, 0};
+    for (cmg_size f = 0; f < mesh->facets; ++f) {
+        counts[0].fixed += chain.fixes[mesh->facet_label[f]];
+    }
+    for (int r = 0; r + 1 < plan->options.levels; ++r) {
+        counts[r + 1] = refined(mesh->cell, counts[r]);
+    }
+    plan->options.dim = mesh->dim;
+    size->dim = mesh->dim;
+    size->block_size = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
+    for (int l = 0; l < plan->levels; ++l) {
+        const cmgi_level_size level =
+            size_of(plan, mesh->cell, counts[plan->refinement[l]], plan->order[l]);
+        cmgi_estimate_add(plan, l, &level, size);
+    }
+    /* the finest mesh and its edges and faces, the spaces with the cells of nodes; an eighth more
+     * for the coarser ones */
+    const mesh_counts *finest = &counts[plan->options.levels - 1];
+    const cmg_size local = cmgi_basis_nodes(cmgi_basis_of(plan->options.element, mesh->dim));
+    size->peak += (size_t)(finest->vertices * mesh->dim * 8 + finest->edges * 8 +
+                           finest->cells * (8 + local) * 4 + finest->cells * local * 8 +
+                           finest->cells * 18 * 4) *
+                  9 / 8;
+done:
+    cmgi_entities_destroy(&e);
+    free_chain(ctx, &chain);
+    return status;
+}

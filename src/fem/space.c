@@ -1,0 +1,259 @@
+/* Nodes of a space, their cells, and the Dirichlet conditions on them. */
+#include "fem/space.h"
+#include "core/memory.h"
+
+#include <string.h>
+
+/* Where a local node of order 2 sits: on the hull of `count` corners of the cell. */
+typedef struct local_place {
+    int count;
+    int corner[CMGI_GEOMETRY_CORNERS];
+} local_place;
+
+static local_place place_of(cmgi_basis basis, int a)
+{
+    local_place place = {0};
+    if (basis.simplex) {
+        place.count = a <= basis.dim ? 1 : 2;
+        place.corner[0] = a;
+        if (place.count == 2) {
+            cmgi_simplex_edge(basis.dim, a - basis.dim - 1, place.corner);
+        }
+        return place;
+    }
+    for (int c = 0; c < 1 << basis.dim; ++c) {
+        bool on = true;
+        for (int d = 0, rest = a; d < basis.dim; ++d, rest /= 3) {
+            on = on && (rest % 3 == 1 || rest % 3 == 2 * (c >> d & 1));
+        }
+        if (on) {
+            place.corner[place.count++] = c;
+        }
+    }
+    return place;
+}
+
+static bool has_corner(const local_place *place, int corner)
+{
+    for (int k = 0; k < place->count; ++k) {
+        if (place->corner[k] == corner) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Number of the cell's edge or facet that has exactly these corners. */
+static int side_of(const cmgi_cell_info *info, const local_place *place)
+{
+    const bool edge = place->count == 2;
+    for (int e = 0; e < (edge ? info->edges : info->facets); ++e) {
+        bool all = true;
+        for (int k = 0; k < place->count; ++k) {
+            all = all && has_corner(place, edge ? info->edge[e][k] : info->facet[e][k]);
+        }
+        if (all) {
+            return e;
+        }
+    }
+    return -1;
+}
+
+static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
+{
+    const cmgi_mesh *mesh = s->mesh;
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    for (int a = 0; a < s->local; ++a) {
+        const local_place place = place_of(s->basis, a);
+        const bool centre = place.count > 1 && place.count == info->corners;
+        const int side = place.count == 1 || centre ? place.corner[0] : side_of(info, &place);
+        for (cmg_size c = 0; c < mesh->cells; ++c) {
+            cmg_size node = 0;
+            if (place.count == 1) {
+                node = mesh->cell_nodes[c * info->corners + side];
+            } else if (centre) {
+                node = mesh->nodes + e->edges + e->faces + c;
+            } else if (place.count == 2) {
+                node = mesh->nodes + e->cell_edges[c * info->edges + side];
+            } else {
+                node = mesh->nodes + e->edges + e->cell_faces[c * info->facets + side];
+            }
+            s->cell_nodes[c * s->local + a] = (cmg_index)node;
+        }
+    }
+}
+
+/* Marks the nodes of a boundary facet: its corners, edges and centre. */
+static void fix_facet(cmgi_space *s, const cmgi_entities *e, const cmg_index *corner, int corners)
+{
+    for (int i = 0; i < corners; ++i) {
+        s->fixed[corner[i]] = 1;
+    }
+    if (e == NULL) {
+        return;
+    }
+    for (int i = 0; i < corners; ++i) {
+        for (int j = i + 1; j < corners; ++j) {
+            const cmg_index edge = cmgi_entities_edge(e, corner[i], corner[j]);
+            if (edge >= 0) {
+                s->fixed[s->mesh->nodes + edge] = 1;
+            }
+        }
+    }
+    if (corners == 4) {
+        const cmg_index face = cmgi_entities_face(e, corners, corner);
+        if (face >= 0) {
+            s->fixed[s->mesh->nodes + e->edges + face] = 1;
+        }
+    }
+}
+
+static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
+{
+    const cmgi_mesh *mesh = s->mesh;
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    cmgi_entities *e = NULL;
+    cmg_status status = CMG_OK;
+    s->nodes = mesh->nodes;
+    if (s->basis.order == 2) {
+        CMGI_TRY(cmgi_mesh_entities(mesh, mesh->cell == CMGI_HEX, &e));
+        s->nodes += e->edges + e->faces + (s->basis.simplex ? 0 : mesh->cells);
+    }
+    if (s->nodes > INT32_MAX) {
+        status = cmgi_fail(s->ctx, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
+                           (long long)s->nodes);
+        goto done;
+    }
+    CMGI_TRY_GOTO(
+        done, cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
+    if (e != NULL) {
+        number_quadratic(s, e);
+    } else {
+        for (cmg_size k = 0; k < mesh->cells * s->local; ++k) {
+            s->cell_nodes[k] = mesh->cell_nodes[k];
+        }
+    }
+    for (cmg_size f = 0; f < mesh->facets; ++f) {
+        if (fixes[mesh->facet_label[f]]) {
+            fix_facet(s, e, mesh->facet_nodes + f * info->facet_corners, info->facet_corners);
+        }
+    }
+done:
+    cmgi_entities_destroy(&e);
+    return status;
+}
+
+static cmg_status number_unknowns(cmgi_space *s)
+{
+    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
+    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
+    for (cmg_size n = 0; n < s->nodes; ++n) {
+        const bool out = s->fixed[n] && s->boundary == CMG_BOUNDARY_ELIMINATE;
+        s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
+        if (!out) {
+            s->node[s->unknowns++] = (cmg_index)n;
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status list_cells(cmgi_space *s)
+{
+    const cmg_size entries = s->mesh->cells * s->local;
+    CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes + 2, sizeof *s->start, &s->start));
+    CMGI_TRY(cmgi_alloc(s->ctx, entries, sizeof *s->cell, &s->cell));
+    for (cmg_size k = 0; k < entries; ++k) {
+        ++s->start[s->cell_nodes[k] + 2];
+    }
+    for (cmg_size n = 0; n < s->nodes; ++n) {
+        s->start[n + 2] += s->start[n + 1];
+    }
+    for (cmg_size k = 0; k < entries; ++k) {
+        s->cell[s->start[s->cell_nodes[k] + 1]++] = (cmg_index)(k / s->local);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
+                             cmg_boundary boundary, const bool *fixes, cmgi_space **space)
+{
+    cmgi_space *s = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(mesh->ctx, 1, sizeof *s, &s));
+    *s = (cmgi_space){.ctx = mesh->ctx,
+                      .mesh = mesh,
+                      .basis = {mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET, order, mesh->dim},
+                      .components = components,
+                      .boundary = boundary};
+    s->local = cmgi_basis_nodes(s->basis);
+    CMGI_TRY_GOTO(done, number_nodes(s, fixes));
+    CMGI_TRY_GOTO(done, number_unknowns(s));
+    CMGI_TRY_GOTO(done, list_cells(s));
+    *space = s;
+    s = NULL;
+done:
+    cmgi_space_destroy(&s);
+    return status;
+}
+
+void cmgi_space_destroy(cmgi_space **space)
+{
+    cmgi_space *s = *space;
+    if (s == NULL) {
+        return;
+    }
+    cmgi_free(s->ctx, s->cell_nodes);
+    cmgi_free(s->ctx, s->fixed);
+    cmgi_free(s->ctx, s->unknown);
+    cmgi_free(s->ctx, s->node);
+    cmgi_free(s->ctx, s->start);
+    cmgi_free(s->ctx, s->cell);
+    cmgi_free(s->ctx, s);
+    *space = NULL;
+}
+
+void cmgi_space_corners(const cmgi_space *space, cmg_size cell, double *corners)
+{
+    const cmgi_mesh *mesh = space->mesh;
+    const int n = cmgi_cell_table(mesh->cell)->corners;
+    for (int c = 0; c < n; ++c) {
+        const cmg_size node = mesh->cell_nodes[cell * n + c];
+        for (int d = 0; d < mesh->dim; ++d) {
+            corners[c * mesh->dim + d] = mesh->x[node * mesh->dim + d];
+        }
+    }
+}
+
+int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node)
+{
+    const cmg_index *nodes = space->cell_nodes + cell * space->local;
+    int a = 0;
+    while (nodes[a] != node) {
+        ++a;
+    }
+    return a;
+}
+
+void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x)
+{
+    const int dim = space->mesh->dim;
+    if (node < space->mesh->nodes) {
+        memcpy(x, space->mesh->x + node * dim, (size_t)dim * sizeof *x);
+        return;
+    }
+    const cmgi_basis geometry = {space->basis.simplex, 1, dim};
+    const cmg_size cell = space->cell[space->start[node]];
+    double xi[3];
+    double G[CMGI_GEOMETRY_CORNERS];
+    double corners[CMGI_GEOMETRY_CORNERS * 3];
+    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
+    cmgi_basis_eval(geometry, xi, G, NULL);
+    cmgi_space_corners(space, cell, corners);
+    for (int d = 0; d < dim; ++d) {
+        x[d] = 0;
+        for (int c = 0; c < cmgi_basis_nodes(geometry); ++c) {
+            x[d] += G[c] * corners[c * dim + d];
+        }
+    }
+}
