@@ -9,6 +9,7 @@
 int cmd_bench(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_generate(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_smooth(int argc, char **argv);
@@ -22,6 +23,7 @@ typedef struct command {
 
 /* in the order of the help; the last row has no name */
 static const command commands[] = {
+    {"generate", cmd_generate, "make a hierarchy from a mesh and a problem"},
     {"info", cmd_info, "print what is in a hierarchy and what is suspicious about it"},
     {"solve", cmd_solve, "solve with a preassembled hierarchy"},
     {"plan", cmd_plan, "print the cascade: the steps of a cycle and what they cost"},

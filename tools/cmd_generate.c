@@ -1,0 +1,277 @@
+/* `cmg generate`: a geometric hierarchy from a mesh and a problem, or a named case. */
+#include "device.h"
+#include "status.h"
+
+#include <string.h>
+
+typedef struct generate_job {
+    const char *path; /* NULL with --list and --dry-run */
+    device_args device;
+    cmg_generate_options options;
+    /* enumerations as the option parser wants them */
+    int element;
+    int shape;
+    int problem;
+    int coefficient;
+    int boundary;
+    int load;
+    int coarsening;
+    int numbering;
+    int assembly;
+    int to;
+    cmg_size seed;
+    bool no_coords;
+    bool list;
+    bool dry_run;
+    const char *named; /* --case */
+} generate_job;
+
+static void unpack(generate_job *job)
+{
+    job->element = (int)job->options.element;
+    job->shape = (int)job->options.shape;
+    job->problem = (int)job->options.problem;
+    job->coefficient = (int)job->options.coefficient;
+    job->boundary = (int)job->options.boundary;
+    job->load = (int)job->options.load;
+    job->coarsening = (int)job->options.coarsening;
+    job->numbering = (int)job->options.numbering;
+    job->assembly = (int)job->options.assembly;
+    job->seed = (cmg_size)job->options.seed;
+}
+
+static void pack(generate_job *job)
+{
+    job->options.element = (cmg_element)job->element;
+    job->options.shape = (cmg_shape)job->shape;
+    job->options.problem = (cmg_problem)job->problem;
+    job->options.coefficient = (cmg_coefficient)job->coefficient;
+    job->options.boundary = (cmg_boundary)job->boundary;
+    job->options.load = (cmg_load)job->load;
+    job->options.coarsening = (cmg_coarsening)job->coarsening;
+    job->options.numbering = (cmg_numbering)job->numbering;
+    job->options.assembly = (cmg_assembly)job->assembly;
+    job->options.seed = (uint64_t)job->seed;
+    job->options.coords = !job->no_coords;
+}
+
+static void add_mesh(args *a, generate_job *job)
+{
+    cmg_generate_options *o = &job->options;
+    const arg_option rows[] = {
+        {"element", ARG_ENUM, &job->element, "element", 0, 0, "finite element"},
+        {"dim", ARG_INT, &o->dim, "N", 2, 3, "dimension; a mesh file has its own"},
+        {"shape", ARG_ENUM, &job->shape, "shape", 0, 0, "built-in domain"},
+        {"mesh", ARG_TEXT, &o->mesh, "FILE", 0, 0,
+         "coarsest mesh in place of a shape: gmsh, MFEM or VTK legacy"},
+        {"cells", ARG_SIZE, &o->cells, "N", 1, 1 << 24,
+         "cells along a unit edge on the finest level"},
+        {"levels", ARG_INT, &o->levels, "N", 0, 31,
+         "mesh levels; 0 = as many as possible, with a mesh file 3"},
+        {"order-coarsening", ARG_FLAG, &o->order_coarsening, "", 0, 0,
+         "q2, p2: use q1, p1 below the first level, first on the same mesh"},
+        {"distort", ARG_REAL, &o->distort, "X", 0, 0.5,
+         "shift the coarsest mesh's inner nodes by up to X/2 cell widths"},
+        {"aspect", ARG_REAL, &o->aspect, "X", 0, ARG_ANY, "stretch the domain along x"},
+    };
+    args_add(a, "Mesh", rows, ARGS_COUNT(rows));
+}
+
+static void add_problem(args *a, generate_job *job)
+{
+    cmg_generate_options *o = &job->options;
+    const arg_option rows[] = {
+        {"problem", ARG_ENUM, &job->problem, "problem", 0, 0, "equation"},
+        {"coefficient", ARG_ENUM, &job->coefficient, "coefficient", 0, 0,
+         "of the conduction or the stiffness"},
+        {"contrast", ARG_REAL, &o->contrast, "X", 0, ARG_ANY, "of the coefficient"},
+        {"angle", ARG_REAL, &o->angle, "X", -360, 360, "anisotropic: degrees from the x axis"},
+        {"time-step", ARG_REAL, &o->time_step, "X", 0, ARG_ANY, "heat: time step"},
+        {"young", ARG_REAL, &o->young, "X", 0, ARG_ANY, "elasticity: Young's modulus"},
+        {"poisson-ratio", ARG_REAL, &o->poisson_ratio, "X", -1, 0.499999,
+         "elasticity: Poisson's ratio"},
+        {"velocity", ARG_REAL, &o->velocity, "X", -ARG_ANY, ARG_ANY, "convection: speed"},
+        {"reaction", ARG_REAL, &o->reaction, "X", 0, ARG_ANY, "convection: reaction rate"},
+        {"dirichlet", ARG_ENUM, &job->boundary, "boundary", 0, 0,
+         "form of the Dirichlet conditions"},
+        {"dirichlet-labels", ARG_TEXT, &o->dirichlet, "LIST", 0, 0,
+         "boundaries that have them, as in left,top; all if not given, on a beam left"},
+        {"load", ARG_ENUM, &job->load, "load", 0, 0, "right-hand side, or the solution behind it"},
+    };
+    args_add(a, "Problem", rows, ARGS_COUNT(rows));
+}
+
+static void add_hierarchy(args *a, generate_job *job)
+{
+    const arg_option rows[] = {
+        {"coarse", ARG_ENUM, &job->coarsening, "coarsening", 0, 0, "coarse matrices"},
+        {"numbering", ARG_ENUM, &job->numbering, "numbering", 0, 0, "of the unknowns"},
+        {"seed", ARG_SIZE, &job->seed, "N", 0, ARG_ANY,
+         "of random numbering, distortion, coefficient"},
+        {"assembly", ARG_ENUM, &job->assembly, "assembly", 0, 0, "how matrices are summed up"},
+        {"quadrature", ARG_INT, &job->options.quadrature, "N", 0, 6,
+         "points an axis, 0 = order + 1"},
+        {"general", ARG_FLAG, &job->options.general, "", 0, 0,
+         "take the way of unstructured meshes on squares and cubes too"},
+        {"no-snap", ARG_OFF, &job->options.snap, "", 0, 0,
+         "leave refined boundaries of holes and rings straight"},
+        {"no-coords", ARG_FLAG, &job->no_coords, "", 0, 0, "store no coordinates"},
+    };
+    args_add(a, "Hierarchy", rows, ARGS_COUNT(rows));
+}
+
+static void add_run(args *a, generate_job *job)
+{
+    const arg_option rows[] = {
+        {"case", ARG_TEXT, &job->named, "NAME", 0, 0,
+         "start from the options of a named case; others on the line go on top"},
+        {"list", ARG_FLAG, &job->list, "", 0, 0, "list the named cases"},
+        {"dry-run", ARG_FLAG, &job->dry_run, "", 0, 0, "print the sizes and stop"},
+        {"to", ARG_ENUM, &job->to, "file", 0, 0, "form of OUT; auto takes it from the name"},
+        {"threads", ARG_INT, &job->device.threads, "N", 0, 65536,
+         "OpenMP threads, 0 = as OpenMP decides"},
+    };
+    args_add(a, "Run", rows, ARGS_COUNT(rows));
+}
+
+/* The value of --case or --case= on the command line, before anything else is looked at. */
+static const char *find_case_name(int argc, char **argv)
+{
+    const char *name = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
+        if (strncmp(argv[i], "--case=", 7) == 0) {
+            name = argv[i] + 7;
+        } else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
+            name = argv[i + 1];
+        }
+    }
+    return name;
+}
+
+static int parse(generate_job *job, int argc, char **argv)
+{
+    device_args_default(&job->device);
+    cmg_generate_options_default(&job->options);
+    const char *name = find_case_name(argc, argv);
+    if (name != NULL && cmg_generate_case(name, &job->options) != CMG_OK) {
+        return usage_error("generate: there is no case '%s'; see cmg generate --list", name);
+    }
+    unpack(job);
+    args a;
+    args_begin(&a, "generate", "[OUT]",
+               "Make a geometric hierarchy - matrices, prolongations, right-hand side - and write\n"
+               "it to OUT: a container (.cmg, .h5) or a directory of Matrix Market files.");
+    add_mesh(&a, job);
+    add_problem(&a, job);
+    add_hierarchy(&a, job);
+    add_run(&a, job);
+    const int status = args_parse(&a, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    pack(job);
+    job->path = a.plains > 0 ? a.plain[0] : NULL;
+    if (job->path == NULL && !job->list && !job->dry_run) {
+        return usage_error("generate: the name of the file to write is missing");
+    }
+    return ARGS_GO;
+}
+
+static int list_cases(void)
+{
+    static const char *const headings[] = {"<case", "<what it is"};
+    table *t = table_create(headings, 2);
+    for (int i = 0; cmg_generate_case_name(i) != NULL; ++i) {
+        const char *name = cmg_generate_case_name(i);
+        table_cell(t, "%s", name);
+        table_cell(t, "%s", cmg_generate_case_text(name));
+    }
+    table_print(t, stdout, "");
+    table_destroy(&t);
+    return EXIT_DONE;
+}
+
+static void print_size(const cmg_generate_size *size)
+{
+    char memory[AMOUNT_LENGTH];
+    char peak[AMOUNT_LENGTH];
+    char file[AMOUNT_LENGTH];
+    const char *about = size->exact ? "" : "about ";
+    printf("%d levels in %dD, finest: %s%lld unknowns, %s%lld entries\n", size->levels, size->dim,
+           about, (long long)size->rows, about, (long long)size->nnz);
+    printf("memory %s%s, at the peak %s; file up to %s%s\n", about,
+           format_bytes((double)size->bytes, memory), format_bytes((double)size->peak, peak), about,
+           format_bytes((double)size->file_size, file));
+    (void)fflush(stdout);
+}
+
+static void print_levels(const cmg_hierarchy *h, double seconds)
+{
+    static const char *const headings[] = {"level", "unknowns", "entries", "a row"};
+    char text[AMOUNT_LENGTH];
+    table *t = table_create(headings, 4);
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
+            table_cell(t, "%d", l);
+            table_cell(t, "%lld", (long long)A.rows);
+            table_cell(t, "%lld", (long long)A.indptr[A.rows]);
+            table_cell(t, "%.2f", (double)A.indptr[A.rows] / (double)A.rows);
+        }
+    }
+    table_print(t, stdout, "");
+    table_destroy(&t);
+    printf("generated in %s\n", format_seconds(seconds, text));
+    (void)fflush(stdout);
+}
+
+static int generate(generate_job *job, cmg_context *ctx)
+{
+    cmg_generate_size size;
+    cmg_hierarchy *h = NULL;
+    char text[AMOUNT_LENGTH];
+    const char *named = job->options.mesh;
+    cmg_status status = cmg_generate_estimate(ctx, &job->options, &size);
+    if (status != CMG_OK) {
+        return library_error(ctx, status, named);
+    }
+    print_size(&size);
+    if (job->dry_run) {
+        return EXIT_DONE;
+    }
+    double begin = tool_seconds();
+    status = cmg_hierarchy_generate(ctx, &job->options, &h);
+    progress_end(&job->device.line);
+    if (status != CMG_OK) {
+        return library_error(ctx, status, named);
+    }
+    print_levels(h, tool_seconds() - begin);
+    begin = tool_seconds();
+    status = cmg_hierarchy_write(h, job->path, (cmg_file_kind)job->to);
+    progress_end(&job->device.line);
+    cmg_hierarchy_destroy(&h);
+    if (status != CMG_OK) {
+        return library_error(ctx, status, job->path);
+    }
+    printf("written to %s in %s\n", job->path, format_seconds(tool_seconds() - begin, text));
+    return EXIT_DONE;
+}
+
+int cmd_generate(int argc, char **argv)
+{
+    generate_job job = {0};
+    int status = parse(&job, argc, argv);
+    if (status != ARGS_GO) {
+        return status;
+    }
+    if (job.list) {
+        return list_cases();
+    }
+    cmg_context *ctx = NULL;
+    status = device_open(&job.device, &ctx);
+    if (status == EXIT_DONE) {
+        status = generate(&job, ctx);
+    }
+    cmg_context_destroy(&ctx);
+    return status;
+}
