@@ -150,12 +150,13 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
     CMGI_TRY_GOTO(done, plan.grid ? cmgi_generate_grid(ctx, &plan, made, order)
                                   : cmgi_generate_mesh(ctx, &plan, made, order));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan.levels));
     CMGI_TRY_GOTO(done, describe(&plan, made));
     CMGI_TRY_GOTO(done, number(&plan, order, made));
     *h = made;
     made = NULL;
 done:
-    for (int l = 0; l < plan.levels; ++l) {
+    for (int l = 0; l < CMGI_HIERARCHY_LEVELS; ++l) {
         cmgi_free(ctx, order[l]);
     }
     cmg_hierarchy_destroy(&made);

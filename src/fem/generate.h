@@ -22,14 +22,14 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 
 /* Levels on tensor-product grids: A, P, rhs, coords. */
-cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
+cmg_status cmgi_generate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                               cmg_index **order);
 /* The same on meshes; the plan learns the dimension of a mesh file. Both set order[l] of every
  * level where the numbering follows coarse cells. */
 cmg_status cmgi_generate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                               cmg_index **order);
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
-cmg_status cmgi_estimate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_generate_size *size);
+cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 
 /* Sizes of one level, added to the totals as the finest comes first. */
 typedef struct cmgi_level_size {

@@ -150,6 +150,19 @@ done:
     return status;
 }
 
+/* Leaves out the coarse levels whose nodes are all fixed. */
+static cmg_status drop_empty_levels(cmg_context *ctx, cmgi_plan *plan, const cmgi_domain *domain)
+{
+    cmgi_grid grid = grid_of(plan, domain, plan->levels - 1);
+    while (plan->levels > 1 && cmgi_grid_nodes(&grid) == 0) {
+        --plan->levels;
+        grid = grid_of(plan, domain, plan->levels - 1);
+    }
+    CMGI_CHECK(ctx, cmgi_grid_nodes(&grid) > 0, CMG_ERR_ARG,
+               "the finest level has no unknowns: all of its nodes are on Dirichlet boundaries");
+    return CMG_OK;
+}
+
 static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
                                  int level, cmg_hierarchy *h, cmg_index **order)
 {
@@ -157,8 +170,6 @@ static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const 
     const cmgi_problem problem =
         cmgi_problem_make(&plan->options, domain->dim, origin, domain->extent);
     const cmgi_grid grid = grid_of(plan, domain, level);
-    CMGI_CHECK(ctx, cmgi_grid_nodes(&grid) > 0, CMG_ERR_ARG,
-               "level %d has no unknowns: all of its nodes are on Dirichlet boundaries", level);
     if (level > 0 && plan->options.coarsening == CMG_COARSENING_GALERKIN) {
         CMGI_TRY(cmgi_generate_galerkin(ctx, plan, h, level));
     } else {
@@ -177,12 +188,13 @@ static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const 
     return CMG_OK;
 }
 
-cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
+cmg_status cmgi_generate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                               cmg_index **order)
 {
     cmgi_domain domain = domain_of(plan);
     cmg_status status = CMG_OK;
     CMGI_TRY(check_labels(ctx, plan));
+    CMGI_TRY(drop_empty_levels(ctx, plan, &domain));
     if (plan->options.distort > 0) {
         CMGI_TRY(cmgi_domain_distort(ctx, &domain, plan->options.distort, plan->options.seed));
     }
@@ -193,11 +205,13 @@ cmg_status cmgi_generate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_hiera
     return status;
 }
 
-cmg_status cmgi_estimate_grid(cmg_context *ctx, const cmgi_plan *plan, cmg_generate_size *size)
+cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size)
 {
     const cmgi_domain domain = domain_of(plan);
     CMGI_TRY(check_labels(ctx, plan));
+    CMGI_TRY(drop_empty_levels(ctx, plan, &domain));
     size->exact = true;
+    size->levels = plan->levels;
     for (int l = 0; l < plan->levels; ++l) {
         const cmgi_grid grid = grid_of(plan, &domain, l);
         cmgi_level_size level = {.rows = cmgi_grid_nodes(&grid) * grid.components,

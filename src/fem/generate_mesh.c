@@ -117,6 +117,7 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *ch
     return CMG_OK;
 }
 
+/* The space of a level; *space stays NULL on coarse levels whose nodes are all fixed. */
 static cmg_status space_of(const cmgi_plan *plan, const mesh_chain *chain, int level,
                            cmgi_space **space)
 {
@@ -124,12 +125,11 @@ static cmg_status space_of(const cmgi_plan *plan, const mesh_chain *chain, int l
     const int components = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
     CMGI_TRY(cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
                                chain->fixes, space));
-    const cmg_size unknowns = (*space)->unknowns;
-    if (unknowns == 0) {
+    if ((*space)->unknowns == 0) {
         cmgi_space_destroy(space);
     }
-    CMGI_CHECK(mesh->ctx, unknowns > 0, CMG_ERR_ARG,
-               "level %d has no unknowns: all of its nodes are on Dirichlet boundaries", level);
+    CMGI_CHECK(mesh->ctx, *space != NULL || level > 0, CMG_ERR_ARG,
+               "the finest level has no unknowns: all of its nodes are on Dirichlet boundaries");
     return CMG_OK;
 }
 
@@ -266,7 +266,7 @@ static cmg_status store_level(const cmgi_plan *plan, const mesh_chain *chain, in
     return CMG_OK;
 }
 
-static cmg_status generate_levels(cmg_context *ctx, const cmgi_plan *plan, const mesh_chain *chain,
+static cmg_status generate_levels(cmg_context *ctx, cmgi_plan *plan, const mesh_chain *chain,
                                   cmg_hierarchy *h, cmg_index **order)
 {
     const cmgi_problem problem =
@@ -278,6 +278,7 @@ static cmg_status generate_levels(cmg_context *ctx, const cmgi_plan *plan, const
     for (int l = 0; l < plan->levels; ++l) {
         if (l + 1 < plan->levels) {
             CMGI_TRY_GOTO(done, space_of(plan, chain, l + 1, &coarse));
+            plan->levels = coarse != NULL ? plan->levels : l + 1;
         }
         if (l > 0 && plan->options.coarsening == CMG_COARSENING_GALERKIN) {
             CMGI_TRY_GOTO(done, cmgi_generate_galerkin(ctx, plan, h, l));

@@ -273,6 +273,22 @@ static void estimates_are_exact_on_grids(void)
     }
 }
 
+/* Coarse levels without unknowns go: one cell a side has none. */
+static void empty_levels_are_dropped(void)
+{
+    for (int c = 0; c < 2; ++c) {
+        cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
+        cmg_hierarchy *h = NULL;
+        o.general = c == 1;
+        o.levels = 4;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        CHECK(cmg_hierarchy_levels(h) == 3);
+        CHECK_OK(cmg_hierarchy_check(h));
+        CHECK(cmg_hierarchy_rows(h, 2) == 1);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 static void check_repeats(bool general)
 {
     cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
@@ -398,6 +414,7 @@ int main(int argc, char **argv)
     RUN(sums_are_right);
     RUN(conditions_have_their_form);
     RUN(estimates_are_exact_on_grids);
+    RUN(empty_levels_are_dropped);
     RUN(repeats_bit_for_bit);
     RUN(bad_options_are_named);
     RUN(every_allocation_may_fail);
