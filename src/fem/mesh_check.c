@@ -58,22 +58,6 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
     return CMG_OK;
 }
 
-static void measure_edges(const cmgi_mesh *mesh, cmg_size cell, double *least, double *most)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    const cmg_index *node = mesh->cell_nodes + cell * info->corners;
-    for (int e = 0; e < info->edges; ++e) {
-        const double *p = mesh->x + (cmg_size)node[info->edge[e][0]] * mesh->dim;
-        const double *q = mesh->x + (cmg_size)node[info->edge[e][1]] * mesh->dim;
-        double square = 0;
-        for (int d = 0; d < mesh->dim; ++d) {
-            square += (p[d] - q[d]) * (p[d] - q[d]);
-        }
-        *least = fmin(*least, sqrt(square));
-        *most = fmax(*most, sqrt(square));
-    }
-}
-
 enum { BLOCK = 4096 }; /* cells a partial sum, so that the volume does not depend on the threads */
 
 typedef struct partial {
@@ -82,19 +66,25 @@ typedef struct partial {
     cmg_size worst;
     double edge_min;
     double edge_max;
+    cmg_size inverted;
+    cmg_size first; /* inverted cell */
 } partial;
 
 static partial measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last)
 {
     partial p = {.quality = HUGE_VAL, .edge_min = HUGE_VAL, .worst = first};
     for (cmg_size c = first; c < last; ++c) {
-        const double quality = cmgi_mesh_cell_quality(mesh, c);
-        p.volume += cmgi_mesh_cell_volume(mesh, c);
-        if (quality < p.quality) {
-            p.quality = quality;
+        const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
+        p.volume += m.volume;
+        if (m.quality < p.quality) {
+            p.quality = m.quality;
             p.worst = c;
         }
-        measure_edges(mesh, c, &p.edge_min, &p.edge_max);
+        p.edge_min = fmin(p.edge_min, m.edge_min);
+        p.edge_max = fmax(p.edge_max, m.edge_max);
+        if (cmgi_cell_is_inverted(&m)) {
+            p.first = p.inverted++ == 0 ? c : p.first;
+        }
     }
     return p;
 }
@@ -119,9 +109,15 @@ static cmg_status measure(const cmgi_mesh *mesh, cmgi_mesh_report *report)
         }
         report->edge_min = fmin(report->edge_min, part[b].edge_min);
         report->edge_max = fmax(report->edge_max, part[b].edge_max);
+        if (report->inverted == 0 && part[b].inverted > 0) {
+            report->fault_cell = part[b].first;
+        }
+        report->inverted += part[b].inverted;
     }
     cmgi_free(mesh->ctx, part);
-    return CMG_OK;
+    return report->inverted == 0
+               ? CMG_OK
+               : cmgi_mesh_fail_inverted(mesh, "", report->fault_cell, report->inverted);
 }
 
 /* First node whose list has a side of more than two cells, first with a fold; the number of folds.
@@ -251,7 +247,6 @@ cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     *r = (cmgi_mesh_report){.worst_cell = -1, .fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));
     CMGI_TRY(measure(mesh, r));
-    CMGI_TRY(cmgi_mesh_check_dets(mesh, "", &r->fault_cell, &r->inverted));
     CMGI_TRY(check_sides(mesh, r));
     return cmgi_mesh_check_conforming(mesh, r);
 }

@@ -70,9 +70,8 @@ static cmg_size hold_back(const cmgi_mesh *mesh, const double *from, double *rea
     cmg_size flat = 0;
     memset(held, 0, (size_t)mesh->nodes);
     for (cmg_size c = 0; c < mesh->cells; ++c) {
-        int corner = 0;
-        if (cmgi_mesh_least_det(mesh, c, &corner) > 0 &&
-            cmgi_mesh_cell_quality(mesh, c) > FLATTEST) {
+        const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
+        if (m.det > 0 && m.quality > FLATTEST) {
             continue;
         }
         for (int k = 0; k < corners; ++k) {

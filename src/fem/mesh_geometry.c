@@ -50,29 +50,39 @@ double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c)
     return cmgi_determinant(mesh->dim, rows);
 }
 
-/* Determinant at the Gauss point whose coordinates are low or high as the bits of g say. */
-static double gauss_det(const cmgi_mesh *mesh, cmg_size cell, int g)
+/*
+ * Determinant at the Gauss point whose coordinates are low or high as the bits of g say. dN_c/ds_b
+ * is, but for the sign, a product of 1/2 + 1/sqrt(12) for every other direction in which c and g
+ * agree and 1/2 - 1/sqrt(12) for every one in which they differ.
+ */
+static double gauss_det(int dim, const double x[CMGI_MAX_CORNERS][3], int g)
 {
-    const int dim = mesh->dim;
-    const double low = 0.5 - 0.5 / sqrt(3.0);
-    double s[3];
+    static const double high = 0.78867513459481288;
+    static const double low = 0.21132486540518712;
+    const double weight[2][3] = {{high, low, 0}, {high * high, high * low, low * low}};
     double rows[3][3] = {{0}};
-    for (int d = 0; d < dim; ++d) {
-        s[d] = (g >> d & 1) != 0 ? 1 - low : low;
-    }
     for (int c = 0; c < 1 << dim; ++c) {
-        const double *x = corner_x(mesh, cell, c);
         for (int b = 0; b < dim; ++b) {
-            double slope = (c >> b & 1) != 0 ? 1 : -1;
+            const int differ = (c ^ g) & ~(1 << b);
+            const int count = (differ & 1) + (differ >> 1 & 1) + (differ >> 2 & 1);
+            const double slope =
+                (c >> b & 1) != 0 ? weight[dim - 2][count] : -weight[dim - 2][count];
             for (int d = 0; d < dim; ++d) {
-                slope *= d == b ? 1 : ((c >> d & 1) != 0 ? s[d] : 1 - s[d]);
-            }
-            for (int d = 0; d < dim; ++d) {
-                rows[b][d] += slope * x[d];
+                rows[b][d] += slope * x[c][d];
             }
         }
     }
     return cmgi_determinant(dim, rows);
+}
+
+static void gather_corners(const cmgi_mesh *mesh, cmg_size cell, double x[CMGI_MAX_CORNERS][3])
+{
+    for (int c = 0; c < cmgi_cell_table(mesh->cell)->corners; ++c) {
+        const double *p = corner_x(mesh, cell, c);
+        for (int d = 0; d < mesh->dim; ++d) {
+            x[c][d] = p[d];
+        }
+    }
 }
 
 double cmgi_mesh_cell_volume(const cmgi_mesh *mesh, cmg_size cell)
@@ -80,114 +90,111 @@ double cmgi_mesh_cell_volume(const cmgi_mesh *mesh, cmg_size cell)
     if (is_simplex(mesh)) {
         return cmgi_mesh_corner_det(mesh, cell, 0) / (mesh->dim == 2 ? 2 : 6);
     }
+    double x[CMGI_MAX_CORNERS][3];
+    gather_corners(mesh, cell, x);
     double sum = 0;
     for (int g = 0; g < 1 << mesh->dim; ++g) {
-        sum += gauss_det(mesh, cell, g);
+        sum += gauss_det(mesh->dim, (const double(*)[3])x, g);
     }
     return sum / (1 << mesh->dim);
 }
 
-double cmgi_mesh_least_det(const cmgi_mesh *mesh, cmg_size cell, int *corner)
+/* Lengths of all edges; at each corner the product of those that meet there. */
+static void measure_edges(const cmgi_cell_info *info, const double x[CMGI_MAX_CORNERS][3],
+                          double product[CMGI_MAX_CORNERS], cmgi_cell_measure *m)
 {
-    const int corners = is_simplex(mesh) ? 1 : cmgi_cell_table(mesh->cell)->corners;
-    double least = cmgi_mesh_corner_det(mesh, cell, 0);
-    *corner = 0;
-    for (int c = 1; c < corners; ++c) {
-        const double det = cmgi_mesh_corner_det(mesh, cell, c);
-        if (det < least) {
-            least = det;
-            *corner = c;
-        }
+    m->edge_min = HUGE_VAL;
+    m->edge_max = 0;
+    for (int c = 0; c < info->corners; ++c) {
+        product[c] = 1;
     }
-    for (int g = 0; g < 8 && mesh->cell == CMGI_HEX; ++g) {
-        const double det = gauss_det(mesh, cell, g);
-        if (det < least) {
-            least = det;
-            *corner = -1;
-        }
-    }
-    return least;
-}
-
-/* Product of the lengths of the edges at corner c. */
-static double edge_product(const cmgi_mesh *mesh, cmg_size cell, int c)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    double product = 1;
     for (int e = 0; e < info->edges; ++e) {
-        if (info->edge[e][0] != c && info->edge[e][1] != c) {
-            continue;
-        }
-        const double *p = corner_x(mesh, cell, info->edge[e][0]);
-        const double *q = corner_x(mesh, cell, info->edge[e][1]);
+        const double *p = x[info->edge[e][0]];
+        const double *q = x[info->edge[e][1]];
         double square = 0;
-        for (int d = 0; d < mesh->dim; ++d) {
+        for (int d = 0; d < info->dim; ++d) {
             square += (q[d] - p[d]) * (q[d] - p[d]);
         }
-        product *= sqrt(square);
+        const double length = sqrt(square);
+        product[info->edge[e][0]] *= length;
+        product[info->edge[e][1]] *= length;
+        m->edge_min = length < m->edge_min ? length : m->edge_min;
+        m->edge_max = length > m->edge_max ? length : m->edge_max;
     }
-    return product;
 }
 
-double cmgi_mesh_cell_quality(const cmgi_mesh *mesh, cmg_size cell)
+cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell)
 {
     /* determinant of unit edges in the equilateral triangle and the regular tetrahedron */
     static const double ideal[CMGI_CELL_KINDS] = {0.86602540378443865, 1, 0.70710678118654752, 1};
-    double worst = HUGE_VAL;
-    for (int c = 0; c < cmgi_cell_table(mesh->cell)->corners; ++c) {
-        const double product = edge_product(mesh, cell, c);
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    cmgi_cell_measure m = {.det = HUGE_VAL, .quality = HUGE_VAL};
+    double x[CMGI_MAX_CORNERS][3];
+    double product[CMGI_MAX_CORNERS];
+    gather_corners(mesh, cell, x);
+    measure_edges(info, (const double(*)[3])x, product, &m);
+    for (int c = 0; c < info->corners; ++c) {
         const double det = cmgi_mesh_corner_det(mesh, cell, c);
-        worst = fmin(worst, product > 0 ? det / product : 0);
+        const double scaled = product[c] > 0 ? det / (product[c] * ideal[mesh->cell]) : 0;
+        m.quality = scaled < m.quality ? scaled : m.quality;
+        if (!(det >= m.det)) { /* also where it is not a number */
+            m.det = det;
+            m.corner = c;
+        }
     }
-    return worst / ideal[mesh->cell];
+    if (is_simplex(mesh)) {
+        m.volume = m.det / (mesh->dim == 2 ? 2 : 6);
+        return m;
+    }
+    for (int g = 0; g < info->corners; ++g) {
+        const double det = gauss_det(mesh->dim, (const double(*)[3])x, g);
+        m.volume += det / info->corners;
+        if (det < m.det) {
+            m.det = det;
+            m.corner = -1;
+        }
+    }
+    return m;
 }
 
 /* Below this scaled determinant a cell is flat to rounding. */
 static const double FLAT = 1e-13;
 
-static bool is_inverted(const cmgi_mesh *mesh, cmg_size cell)
+bool cmgi_cell_is_inverted(const cmgi_cell_measure *measure)
 {
-    int corner = 0;
-    return !(cmgi_mesh_least_det(mesh, cell, &corner) > 0) ||
-           !(cmgi_mesh_cell_quality(mesh, cell) > FLAT);
+    return !(measure->det > 0) || !(measure->quality > FLAT);
 }
 
-cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what, cmg_size *cell,
-                                cmg_size *inverted)
+cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
+                                   cmg_size count)
+{
+    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
+    const char *name = cmgi_cell_table(mesh->cell)->name;
+    const char *kind = m.det < 0 ? "inverted" : "degenerate";
+    if (m.corner < 0) {
+        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
+                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
+                         what, (long long)cell, name, kind, m.det, (long long)count);
+    }
+    return cmgi_fail(
+        mesh->ctx, CMG_ERR_SHAPE,
+        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
+        "cells",
+        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
+}
+
+cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
 {
     cmg_size first = mesh->cells;
     cmg_size count = 0;
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) reduction(min : first)   \
     reduction(+ : count) if (mesh->cells > 4096)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
-        if (is_inverted(mesh, c)) {
+        const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
+        if (cmgi_cell_is_inverted(&m)) {
             ++count;
             first = c < first ? c : first;
         }
     }
-    if (inverted != NULL) {
-        *inverted = count;
-    }
-    if (count == 0) {
-        return CMG_OK;
-    }
-    if (cell != NULL) {
-        *cell = first;
-    }
-    int corner = 0;
-    const double det = cmgi_mesh_least_det(mesh, first, &corner);
-    const char *kind = det < 0 ? "inverted" : "degenerate";
-    const double quality = cmgi_mesh_cell_quality(mesh, first);
-    if (corner < 0) {
-        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
-                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
-                         what, (long long)first, cmgi_cell_table(mesh->cell)->name, kind, det,
-                         (long long)count);
-    }
-    return cmgi_fail(
-        mesh->ctx, CMG_ERR_SHAPE,
-        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
-        "cells",
-        what, (long long)first, cmgi_cell_table(mesh->cell)->name, kind, det, corner, quality,
-        (long long)count);
+    return count == 0 ? CMG_OK : cmgi_mesh_fail_inverted(mesh, what, first, count);
 }

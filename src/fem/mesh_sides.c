@@ -161,15 +161,40 @@ void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index
     }
 }
 
+/* Corner of a cell that is node v. */
+static int corner_at(const cmg_index *corner, cmg_size v)
+{
+    int k = 0;
+    while (corner[k] != v) {
+        ++k;
+    }
+    return k;
+}
+
+/* Side f of the cell type has corner k. */
+static bool side_has(const cmgi_cell_info *info, int f, int k)
+{
+    bool has = false;
+    for (int i = 0; i < info->facet_corners; ++i) {
+        has = has || info->facet[f][i] == k;
+    }
+    return has;
+}
+
 cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side)
 {
     const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
     cmg_size count = 0;
     for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
+        const cmg_index cell = lists->list[k];
+        const int at = corner_at(lists->mesh->cell_nodes + (cmg_size)cell * info->corners, v);
         for (int f = 0; f < info->facets; ++f) {
+            if (!side_has(info, f, at)) {
+                continue;
+            }
             cmg_index nodes[4];
-            cmgi_side s = {.cell = lists->list[k], .local = f};
-            cmgi_side_nodes(lists->mesh, s.cell, f, nodes);
+            cmgi_side s = {.cell = cell, .local = f};
+            cmgi_side_nodes(lists->mesh, cell, f, nodes);
             if (cmgi_side_key(info->facet_corners, nodes, s.key) == v) {
                 side[count++] = s;
             }
@@ -186,11 +211,15 @@ cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side 
     for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
         const cmg_index cell = lists->list[k];
         const cmg_index *corner = lists->mesh->cell_nodes + (cmg_size)cell * info->corners;
+        const int at = corner_at(corner, v);
         for (int e = 0; e < info->edges; ++e) {
-            const cmg_index nodes[2] = {corner[info->edge[e][0]], corner[info->edge[e][1]]};
-            cmgi_side s = {.cell = cell, .local = e};
-            if (cmgi_side_key(2, nodes, s.key) == v) {
-                side[count++] = s;
+            const int *end = info->edge[e];
+            if (end[0] != at && end[1] != at) {
+                continue;
+            }
+            const cmg_index other = corner[end[0] == at ? end[1] : end[0]];
+            if (other > v) {
+                side[count++] = (cmgi_side){{other, -1, -1}, cell, e};
             }
         }
     }

@@ -164,5 +164,5 @@ cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const
         bend_cells(coarse, e, fine, moved);
     }
     cmgi_free(coarse->ctx, moved);
-    return cmgi_mesh_check_dets(fine, "snapping: refined ", NULL, NULL);
+    return cmgi_mesh_check_dets(fine, "snapping: refined ");
 }
