@@ -202,7 +202,8 @@ typedef enum cmg_format {
     CMG_FORMAT_DENSE,    /**< all values, row by row */
     CMG_FORMAT_COMPRESSED, /**< slices with row templates, offset patterns or short column codes */
     CMG_FORMAT_CUSPARSE_CSR, /**< cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA */
-    CMG_FORMAT_CUSPARSE_SELL /**< cuSPARSE's sliced ELL, slices of 32 rows; CUDA */
+    CMG_FORMAT_CUSPARSE_SELL, /**< cuSPARSE's sliced ELL, slices of 32 rows; CUDA */
+    CMG_FORMAT_TUNE /**< every format that suits is built and timed when a pattern is first seen in a context */
 } cmg_format;
 
 /** How the COMPRESSED format keeps the values of an fp32 matrix; sums are fp32 always. */

@@ -18,6 +18,14 @@ static inline int cmgi_thread(void)
 
 struct cmgi_backend;
 
+enum { CMGI_TUNED = 64 };
+
+/* What a measurement of formats chose for a pattern. */
+typedef struct cmgi_tuned {
+    uint64_t pattern; /* hash */
+    cmg_matrix_options options;
+} cmgi_tuned;
+
 struct cmg_context {
     const struct cmgi_backend *backend; /* table of memory and vector operations */
     cmg_context_options options;        /* as given */
@@ -29,6 +37,8 @@ struct cmg_context {
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
+    cmgi_tuned tuned[CMGI_TUNED]; /* choices of --format tune, a ring */
+    int tuned_count;              /* ever made */
     double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
 };
 

@@ -35,6 +35,7 @@ static const name_row formats[] = {
     {CMG_FORMAT_COMPRESSED, "compressed", "row templates, offset patterns, short column codes"},
     {CMG_FORMAT_CUSPARSE_CSR, "cusparse-csr", "cuSPARSE's CSR, to compare with"},
     {CMG_FORMAT_CUSPARSE_SELL, "cusparse-sell", "cuSPARSE's sliced ELL, to compare with"},
+    {CMG_FORMAT_TUNE, "tune", "the fastest, measured once a pattern"},
 };
 static const name_row values[] = {
     {CMG_VALUES_FULL, "full", "in the precision of the matrix"},

@@ -1,5 +1,6 @@
 /* The matrix handle: table of formats, choice of parameters, public products. */
 #include "spmv/formats.h"
+#include "spmv/tune.h"
 
 #include <string.h>
 
@@ -83,7 +84,8 @@ static bool is_power_of_two(int v, int low, int high)
 
 static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
 {
-    CMGI_CHECK(ctx, o->format == CMG_FORMAT_AUTO || cmgi_format_find(o->format) != NULL, CMG_ERR_ARG,
+    const bool chosen = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
+    CMGI_CHECK(ctx, chosen || cmgi_format_find(o->format) != NULL, CMG_ERR_ARG,
                "matrix: unknown format %d", (int)o->format);
     CMGI_CHECK(ctx, o->precision == CMG_FP64 || o->precision == CMG_FP32, CMG_ERR_ARG,
                "matrix: unknown precision %d", (int)o->precision);
@@ -193,20 +195,9 @@ static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
 }
 
-cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
-                                 const cmg_matrix_options *options, cmg_matrix **A)
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **A)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
-    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG, "matrix: the CSR or the out-pointer is NULL");
-    cmg_matrix_options resolved;
-    cmg_matrix_options_default(&resolved);
-    if (options != NULL) {
-        resolved = *options;
-    }
-    CMGI_TRY(check_options(ctx, &resolved));
-    CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+    cmg_matrix_options resolved = *options;
     resolve_options(ctx, csr, &resolved);
     const cmgi_format *format = cmgi_format_find(resolved.format);
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
@@ -234,6 +225,24 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
 done:
     cmg_matrix_destroy(&made);
     return status;
+}
+
+cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
+                                 const cmg_matrix_options *options, cmg_matrix **A)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG, "matrix: the CSR or the out-pointer is NULL");
+    cmg_matrix_options resolved;
+    cmg_matrix_options_default(&resolved);
+    if (options != NULL) {
+        resolved = *options;
+    }
+    CMGI_TRY(check_options(ctx, &resolved));
+    CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+    return resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, &resolved, A)
+                                              : cmgi_matrix_make(ctx, csr, &resolved, A);
 }
 
 void cmg_matrix_destroy(cmg_matrix **A)

@@ -46,6 +46,8 @@ struct cmg_matrix {
 
 /* Row of the table, NULL when the id is unknown. */
 const cmgi_format *cmgi_format_find(cmg_format id);
+/* A matrix from a checked CSR and checked options of any format but TUNE. */
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **A);
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */

@@ -4,6 +4,7 @@
  */
 #include "core/vector.h"
 #include "spmv/matrix.h"
+#include "spmv/tune.h"
 #include "suite.h"
 
 typedef struct variant {
@@ -14,31 +15,19 @@ typedef struct variant {
 } variant;
 
 static const variant variants[] = {
-    {CMG_FORMAT_AUTO, 0, 0, 0},
-    {CMG_FORMAT_CSR, 0, 0, 0},
-    {CMG_FORMAT_ELLPACK, 0, 0, 0},
-    {CMG_FORMAT_ELLR, 0, 0, 0},
-    {CMG_FORMAT_ELLT, 1, 0, 0},
-    {CMG_FORMAT_ELLT, 2, 0, 0},
-    {CMG_FORMAT_ELLT, 4, 0, 0},
-    {CMG_FORMAT_ELLT, 8, 0, 0},
-    {CMG_FORMAT_ELLT, 16, 0, 0},
-    {CMG_FORMAT_ELLT, 32, 0, 0},
-    {CMG_FORMAT_SELL, 0, 4, 0},
-    {CMG_FORMAT_SELL, 0, 16, 0},
-    {CMG_FORMAT_SELL, 0, 32, 0},
-    {CMG_FORMAT_SELL, 0, 64, 0},
-    {CMG_FORMAT_K1, 0, 32, 0},
-    {CMG_FORMAT_K1R, 0, 8, 0},
-    {CMG_FORMAT_K1RS, 0, 32, 0},
-    {CMG_FORMAT_K2, 0, 32, 4},
-    {CMG_FORMAT_K2, 0, 8, 0},
-    {CMG_FORMAT_K2R, 0, 32, 2},
-    {CMG_FORMAT_K2RS, 0, 32, 1},
-    {CMG_FORMAT_COMPRESSED, 0, 0, 0},
-    {CMG_FORMAT_DENSE, 0, 0, 0},
-    {CMG_FORMAT_DIAGONAL, 0, 0, 0},
-    {CMG_FORMAT_CUSPARSE_CSR, 0, 0, 0},
+    {CMG_FORMAT_AUTO, 0, 0, 0},          {CMG_FORMAT_TUNE, 0, 0, 0},
+    {CMG_FORMAT_CSR, 0, 0, 0},           {CMG_FORMAT_ELLPACK, 0, 0, 0},
+    {CMG_FORMAT_ELLR, 0, 0, 0},          {CMG_FORMAT_ELLT, 1, 0, 0},
+    {CMG_FORMAT_ELLT, 2, 0, 0},          {CMG_FORMAT_ELLT, 4, 0, 0},
+    {CMG_FORMAT_ELLT, 8, 0, 0},          {CMG_FORMAT_ELLT, 16, 0, 0},
+    {CMG_FORMAT_ELLT, 32, 0, 0},         {CMG_FORMAT_SELL, 0, 4, 0},
+    {CMG_FORMAT_SELL, 0, 16, 0},         {CMG_FORMAT_SELL, 0, 32, 0},
+    {CMG_FORMAT_SELL, 0, 64, 0},         {CMG_FORMAT_K1, 0, 32, 0},
+    {CMG_FORMAT_K1R, 0, 8, 0},           {CMG_FORMAT_K1RS, 0, 32, 0},
+    {CMG_FORMAT_K2, 0, 32, 4},           {CMG_FORMAT_K2, 0, 8, 0},
+    {CMG_FORMAT_K2R, 0, 32, 2},          {CMG_FORMAT_K2RS, 0, 32, 1},
+    {CMG_FORMAT_COMPRESSED, 0, 0, 0},    {CMG_FORMAT_DENSE, 0, 0, 0},
+    {CMG_FORMAT_DIAGONAL, 0, 0, 0},      {CMG_FORMAT_CUSPARSE_CSR, 0, 0, 0},
     {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
@@ -165,15 +154,15 @@ static bool is_vendor(cmg_format format)
 
 static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
-    if (is_vendor(v->format) &&
-        (cmg_context_backend(ctx) != CMG_BACKEND_CUDA || cmgi_format_find(v->format)->spmv_cuda == NULL)) {
+    if (is_vendor(v->format) && (cmg_context_backend(ctx) != CMG_BACKEND_CUDA ||
+                                 cmgi_format_find(v->format)->spmv_cuda == NULL)) {
         return false; /* a build may lack cuSPARSE */
     }
     const cmgi_format *format = cmgi_format_find(v->format);
     if (format != NULL && format->renumbers && A->rows != A->cols) {
         return false;
     }
-    if (v->format == CMG_FORMAT_DENSE && A->rows > 2000) {
+    if ((v->format == CMG_FORMAT_DENSE || v->format == CMG_FORMAT_TUNE) && A->rows > 2000) {
         return false;
     }
     return v->format != CMG_FORMAT_DIAGONAL || diagonal;
@@ -344,6 +333,38 @@ static void products_repeat_bitwise(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* The second matrix of a pattern takes the choice of the first, also with other values. */
+static void measured_choices_are_remembered(void)
+{
+    cmgi_csr A = suite_make(&suite[10]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_TUNE;
+    cmg_matrix *M = NULL;
+    cmg_matrix *N = NULL;
+    const int before = ctx->tuned_count;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    const int after = ctx->tuned_count;
+    CHECK(after - before <= 1);
+    A.values[0] += 1;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
+    CHECK(ctx->tuned_count == after);
+    cmg_matrix_info first;
+    cmg_matrix_info second;
+    CHECK_OK(cmg_matrix_get_info(M, &first));
+    CHECK_OK(cmg_matrix_get_info(N, &second));
+    CHECK(first.format != CMG_FORMAT_TUNE && first.format == second.format && first.t == second.t);
+    CHECK(M->options.block == N->options.block && M->perm == NULL);
+    /* the hash sees every column */
+    const uint64_t hash = cmgi_pattern_hash(ctx, &view);
+    A.indices[A.indptr[A.rows] - 1] ^= 1;
+    CHECK(cmgi_pattern_hash(ctx, &view) != hash);
+    cmg_matrix_destroy(&M);
+    cmg_matrix_destroy(&N);
+    cmgi_csr_free(ctx, &A);
+}
+
 /* Every allocation of every format fails once: a status, and nothing is left behind. */
 static void allocation_failures_leave_nothing(void)
 {
@@ -384,6 +405,7 @@ int main(int argc, char **argv)
     RUN(every_format_multiplies_the_suite);
     RUN(wrong_arguments_are_refused);
     RUN(products_repeat_bitwise);
+    RUN(measured_choices_are_remembered);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }

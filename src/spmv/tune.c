@@ -1,0 +1,227 @@
+/* Measured choice of format; see tune.h. */
+#include "spmv/tune.h"
+
+#include "core/timer.h"
+#include "spmv/formats.h"
+
+enum { SAMPLES = 5, MOST_REPEATS = 1000 };
+/* Seconds a sample lasts at least. */
+static const double LEAST = 5e-4;
+
+/* What is tried, and where. Renumbered formats are not: they would change the caller's numbering.
+ */
+typedef struct candidate {
+    cmg_format format;
+    int t;
+    int warp;
+    bool padded; /* every row to the longest */
+} candidate;
+
+static const candidate candidates[] = {
+    {CMG_FORMAT_SELL, 0, 32, false},       {CMG_FORMAT_CSR, 0, 32, false},
+    {CMG_FORMAT_COMPRESSED, 0, 32, false}, {CMG_FORMAT_K1, 0, 32, false},
+    {CMG_FORMAT_K2, 0, 32, false},         {CMG_FORMAT_SELL, 0, 8, false},
+    {CMG_FORMAT_ELLPACK, 0, 32, true},     {CMG_FORMAT_ELLR, 0, 32, true},
+    {CMG_FORMAT_ELLT, 2, 32, true},        {CMG_FORMAT_ELLT, 4, 32, true},
+    {CMG_FORMAT_ELLT, 8, 32, true},
+};
+enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
+
+/* ------------------------------------------------------------------ memory of choices */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ (h >> 29);
+}
+
+uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr)
+{
+    enum { CHUNK = 4096 };
+    const cmg_size chunks = (csr->rows + CHUNK - 1) / CHUNK;
+    uint64_t sum = 0; /* chunk hashes carry their number, so that their order need not matter */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : sum)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const cmg_size last = (c + 1) * CHUNK < csr->rows ? (c + 1) * CHUNK : csr->rows;
+        uint64_t h = mix(17, (uint64_t)c);
+        for (cmg_size i = c * CHUNK; i < last; ++i) {
+            h = mix(h, (uint64_t)csr->indptr[i + 1]);
+            for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+                h = mix(h, (uint64_t)csr->indices[k]);
+            }
+        }
+        sum += h;
+    }
+    (void)ctx;
+    return mix(mix(sum, (uint64_t)csr->rows), (uint64_t)csr->cols);
+}
+
+/* The choice for a pattern, NULL when it is new. */
+static cmgi_tuned *recall(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *options)
+{
+    for (int k = 0; k < ctx->tuned_count && k < CMGI_TUNED; ++k) {
+        cmgi_tuned *t = &ctx->tuned[k];
+        if (t->pattern == pattern && t->options.precision == options->precision &&
+            t->options.keep_map == options->keep_map &&
+            t->options.no_templates == options->no_templates) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* The oldest entry makes room. */
+static void remember(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *options)
+{
+    ctx->tuned[ctx->tuned_count % CMGI_TUNED] = (cmgi_tuned){pattern, *options};
+    ++ctx->tuned_count;
+}
+
+/* ------------------------------------------------------------------ measuring */
+
+typedef struct trial {
+    cmg_context *ctx;
+    const cmg_csr *csr;
+    void *x;
+    void *y;
+    cmg_matrix *best;
+    double seconds; /* of the best */
+} trial;
+
+static cmg_status time_once(const trial *t, const cmg_matrix *A, int repeats, double *seconds)
+{
+    const cmgi_backend *backend = t->ctx->backend;
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = t->y};
+    const double begin = cmgi_seconds();
+    if (backend->mark != NULL) {
+        CMGI_TRY(backend->mark(t->ctx, 0));
+    }
+    for (int k = 0; k < repeats; ++k) {
+        CMGI_TRY(cmgi_matrix_spmv(A, &w, t->x));
+    }
+    *seconds = cmgi_seconds() - begin;
+    if (backend->mark != NULL) {
+        CMGI_TRY(backend->mark(t->ctx, 1));
+        CMGI_TRY(backend->elapsed(t->ctx, 0, 1, seconds));
+    }
+    *seconds /= repeats;
+    return CMG_OK;
+}
+
+/* Best of a few samples after one to warm up. */
+static cmg_status time_product(const trial *t, const cmg_matrix *A, double *best)
+{
+    double seconds = 0;
+    CMGI_TRY(time_once(t, A, 1, &seconds));
+    CMGI_TRY(time_once(t, A, 1, &seconds));
+    const double wanted = seconds > 0 ? LEAST / seconds + 1 : MOST_REPEATS;
+    const int repeats = wanted < MOST_REPEATS ? (int)wanted : MOST_REPEATS;
+    *best = seconds;
+    for (int s = 0; s < SAMPLES; ++s) {
+        CMGI_TRY(time_once(t, A, repeats, &seconds));
+        *best = s == 0 || seconds < *best ? seconds : *best;
+    }
+    return CMG_OK;
+}
+
+/* Builds and times one candidate; the slower of it and the best so far goes. */
+static cmg_status try_candidate(trial *t, const cmg_matrix_options *options)
+{
+    cmg_matrix *A = NULL;
+    double seconds = 0;
+    cmg_status status = cmgi_matrix_make(t->ctx, t->csr, options, &A);
+    if (status == CMG_ERR_MEMORY && t->best != NULL) {
+        return CMG_OK; /* too large beside the best one, which is smaller */
+    }
+    if (status == CMG_OK) {
+        status = time_product(t, A, &seconds);
+    }
+    if (status == CMG_OK && (t->best == NULL || seconds < t->seconds)) {
+        cmg_matrix *slower = t->best;
+        t->best = A;
+        t->seconds = seconds;
+        A = slower;
+    }
+    cmg_matrix_destroy(&A);
+    return status;
+}
+
+/* Threads a block on a GPU, which needs no new storage. */
+static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
+{
+    static const int blocks[] = {64, 256, 512};
+    cmg_matrix *A = t->best;
+    for (int k = 0; k < 3 && options->block == 0 && cmgi_on_cuda(t->ctx); ++k) {
+        const int before = A->options.block;
+        double seconds = 0;
+        A->options.block = blocks[k];
+        CMGI_TRY(time_product(t, A, &seconds));
+        if (seconds < t->seconds) {
+            t->seconds = seconds;
+        } else {
+            A->options.block = before;
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_size longest_row(const cmg_csr *csr)
+{
+    cmg_size longest = 0;
+    for (cmg_size i = 0; i < csr->rows; ++i) {
+        const cmg_size length = csr->indptr[i + 1] - csr->indptr[i];
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static cmg_status try_all(trial *t, const cmg_matrix_options *options)
+{
+    const double nnz = (double)t->csr->indptr[t->csr->rows];
+    const bool even = (double)t->csr->rows * (double)longest_row(t->csr) <= 1.5 * nnz;
+    for (int c = 0; c < CANDIDATES; ++c) {
+        const bool half = options->values != CMG_VALUES_FULL;
+        if ((candidates[c].padded && !even) ||
+            (half && candidates[c].format != CMG_FORMAT_COMPRESSED)) {
+            continue;
+        }
+        cmg_matrix_options one = *options;
+        one.format = candidates[c].format;
+        one.t = options->t != 0 ? options->t : candidates[c].t;
+        one.warp = options->warp != 0 ? options->warp : candidates[c].warp;
+        CMGI_TRY(try_candidate(t, &one));
+    }
+    return try_blocks(t, options);
+}
+
+cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
+                     cmg_matrix **A)
+{
+    const cmgi_backend *backend = ctx->backend;
+    const cmg_precision p = options->precision;
+    const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
+    const cmgi_tuned *known = recall(ctx, pattern, options);
+    if (known != NULL) {
+        return cmgi_matrix_make(ctx, csr, &known->options, A);
+    }
+    trial t = {.ctx = ctx, .csr = csr};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, csr->cols, cmgi_precision_bytes(p), &t.x));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, csr->rows, cmgi_precision_bytes(p), &t.y));
+    CMGI_TRY_GOTO(done, backend->fill(ctx, p, csr->cols, 1.0, t.x));
+    if (backend->mark_reserve != NULL) {
+        CMGI_TRY_GOTO(done, backend->mark_reserve(ctx, 2));
+    }
+    CMGI_TRY_GOTO(done, try_all(&t, options));
+    remember(ctx, pattern, &t.best->options);
+    *A = t.best;
+    t.best = NULL;
+done:
+    if (backend->mark_reserve != NULL) {
+        (void)backend->mark_reserve(ctx, 0);
+    }
+    cmg_matrix_destroy(&t.best);
+    cmgi_free_device(ctx, t.x);
+    cmgi_free_device(ctx, t.y);
+    return status;
+}
