@@ -99,6 +99,7 @@ cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
 cmg_status cmgi_isai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
 cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
                                   cmgi_smoother_product *product);
+cmg_status cmgi_patches_make(const cmgi_smoother_source *source, cmgi_smoother_product *product);
 cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
                                   cmgi_smoother_product *product);
 
@@ -107,6 +108,7 @@ extern const cmgi_key cmgi_sainv_keys[];
 extern const cmgi_key cmgi_fsai_keys[];
 extern const cmgi_key cmgi_isai_keys[];
 extern const cmgi_key cmgi_block_jacobi_keys[];
+extern const cmgi_key cmgi_patches_keys[];
 extern const cmgi_key cmgi_gauss_seidel_keys[];
 extern const cmgi_key cmgi_spai_keys[];
 extern const cmgi_key cmgi_chebyshev_keys[];

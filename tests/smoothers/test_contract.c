@@ -35,6 +35,7 @@ static const char *const variants[] = {
     "isai:power=2",
     "block-jacobi:size=3",
     "block-jacobi:size=64:omega=auto",
+    "patches:tau=0.1",
     "gauss-seidel:symmetric=no",
     "chebyshev:base=sainv",
     "chebyshev:degree=1",

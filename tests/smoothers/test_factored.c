@@ -3,6 +3,7 @@
  * dropping are exact, FSAI and ISAI satisfy their equations on the pattern, Gauss-Seidel is
  * substitution by colours.
  */
+#include "smoothers/cliques.h"
 #include "smoothers/pattern.h"
 #include "smoothers/smoother.h"
 #include "smoothers/model.h"
@@ -385,6 +386,86 @@ static void gauss_seidel_is_substitution(void)
     free(dense);
 }
 
+/* The cliques of a grid are its cells, 2^dim nodes each, every one once. */
+static void cliques_are_elements(void)
+{
+    for (int dim = 2; dim <= 3; ++dim) {
+        enum { M = 5 };
+        const cmg_size n = dim == 2 ? M * M : M * M * M;
+        const cmg_size cells = dim == 2 ? (M - 1) * (M - 1) : (M - 1) * (M - 1) * (M - 1);
+        /* stretched, so that no entry happens to be zero */
+        double *dense = model_q1(M, dim, 1.3);
+        cmgi_csr A = model_from_dense(ctx, n, dense);
+        cmgi_cliques c = {0};
+        CHECK_OK(cmgi_cliques_find(ctx, &A, 256, &c));
+        CHECK(c.count == cells && c.largest == (1 << dim));
+        for (cmg_size e = 0; e < c.count; ++e) {
+            const cmg_index *members = c.members + c.first[e];
+            const cmg_size length = c.first[e + 1] - c.first[e];
+            CHECK(length == (1 << dim));
+            const int corner[3] = {members[0] % M, members[0] / M % M, members[0] / M / M};
+            for (cmg_size m = 0; m < length; ++m) {
+                const int at[3] = {members[m] % M, members[m] / M % M, members[m] / M / M};
+                for (int d = 0; d < dim; ++d) {
+                    CHECK(at[d] - corner[d] == (m >> d & 1));
+                }
+            }
+        }
+        cmgi_cliques_free(ctx, &c);
+        cmgi_csr_free(ctx, &A);
+        free(dense);
+    }
+}
+
+/* M against its definition, with the cells of a grid as patches. */
+static void patches_add_element_inverses(void)
+{
+    enum { M = 5, N = M * M };
+    double *dense = model_q1(M, 2, 1.3);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_product *product = make(&A, "patches:omega=1");
+    double *computed = model_to_dense(&product->factor[0]);
+    double expected[N * N] = {0};
+    double count[N] = {0};
+    for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
+        for (int e = 0; e < (M - 1) * (M - 1); ++e) {
+            const int corner = e / (M - 1) * M + e % (M - 1);
+            const int J[4] = {corner, corner + 1, corner + M, corner + M + 1};
+            double H[16];
+            double X[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+            for (int k = 0; k < 16; ++k) {
+                H[k] = dense[J[k / 4] * N + J[k % 4]];
+                count[J[k / 4]] += pass == 0 ? 0.25 : 0;
+            }
+            for (int p = 0; p < 4; ++p) { /* Gauss-Jordan: these matrices need no exchanges */
+                const double pivot = H[p * 4 + p];
+                for (int j = 0; j < 4; ++j) {
+                    H[p * 4 + j] /= pivot;
+                    X[p * 4 + j] /= pivot;
+                }
+                for (int i = 0; i < 4; ++i) {
+                    const double factor = i == p ? 0 : H[i * 4 + p];
+                    for (int j = 0; j < 4; ++j) {
+                        H[i * 4 + j] -= factor * H[p * 4 + j];
+                        X[i * 4 + j] -= factor * X[p * 4 + j];
+                    }
+                }
+            }
+            for (int k = 0; pass == 1 && k < 16; ++k) {
+                expected[J[k / 4] * N + J[k % 4]] += X[k] / sqrt(count[J[k / 4]] * count[J[k % 4]]);
+            }
+        }
+    }
+    for (int k = 0; k < N * N; ++k) {
+        CHECK_NEAR(computed[k], expected[k], 1e-13);
+    }
+    CHECK(product->factor[0].indptr[N] == A.indptr[N]);
+    free(computed);
+    discard(product);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
 static void too_many_colours_are_refused(void)
 {
     enum { N = 70 };
@@ -414,6 +495,8 @@ int main(int argc, char **argv)
     RUN(block_jacobi_inverts_blocks);
     RUN(block_size_comes_from_the_hierarchy);
     RUN(gauss_seidel_is_substitution);
+    RUN(cliques_are_elements);
+    RUN(patches_add_element_inverses);
     RUN(too_many_colours_are_refused);
     return TEST_END();
 }

@@ -1,0 +1,174 @@
+/*
+ * Additive element patches, preassembled:
+ *
+ *     M = W ( sum_e R_e^T A_e^(-1) R_e ) W,   A_e = R_e A R_e^T,   w_i = (number of patches with
+ * i)^(-1/2)
+ *
+ * where R_e picks the unknowns of element e. M is symmetric positive definite whenever A is, and
+ * has no entries that A has not. The elements are found as cliques of the matrix graph, see
+ * cliques.h, so that no mesh is asked for; tau leaves weak couplings out of that graph.
+ *
+ * Source  Smith, Bjorstad and Gropp, Domain Decomposition, 1996, section 1.3, with the smallest
+ * overlapping subdomains there are.
+ */
+#include "smoothers/cliques.h"
+#include "smoothers/pattern.h"
+#include "smoothers/small_dense.h"
+#include "smoothers/smoother.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TAU };
+enum { LIMIT = 256 }; /* largest patch */
+
+const cmgi_key cmgi_patches_keys[] = {
+    [TAU] = {.key = "tau",
+             .text = "couplings with |a_ij| <= tau sqrt(|a_ii a_jj|) join no patch; 0 = all join",
+             .high = 1},
+    {.key = NULL},
+};
+
+/* Work space of one thread. */
+typedef struct work {
+    cmgi_index_map map;
+    double *H; /* A_e */
+} work;
+
+typedef struct assembly {
+    cmg_context *ctx;
+    const cmg_csr *A;
+    const cmgi_cliques *patches;
+    bool symmetric;
+    work *threads;
+    double *weight;  /* w */
+    double *inverse; /* of the patches of a chunk, square of the largest patch each */
+    cmg_size bad;    /* first patch that is singular */
+} assembly;
+
+enum { CHUNK = 4096 };
+
+/* X = A_e^(-1); false when it is singular. */
+static bool invert(const assembly *a, cmg_size e, work *w, double *X)
+{
+    const cmg_index *J = a->patches->members + a->patches->first[e];
+    const cmg_size n = a->patches->first[e + 1] - a->patches->first[e];
+    cmgi_small_gather(a->A, J, n, &w->map, w->H);
+    for (cmg_size k = 0; k < n * n; ++k) {
+        X[k] = k % (n + 1) == 0 ? 1 : 0;
+    }
+    if (!cmgi_small_lu(n, w->H, n, X)) {
+        return false;
+    }
+    for (cmg_size i = 0; a->symmetric && i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) { /* rounding is not symmetric */
+            X[i * n + j] = 0.5 * (X[i * n + j] + X[j * n + i]);
+            X[j * n + i] = X[i * n + j];
+        }
+    }
+    return true;
+}
+
+/* M(J, J) += W X W; both J and the rows of M ascend. */
+static void scatter(const assembly *a, cmg_size e, const double *X, cmgi_csr *M)
+{
+    const cmg_index *J = a->patches->members + a->patches->first[e];
+    const cmg_size n = a->patches->first[e + 1] - a->patches->first[e];
+    for (cmg_size i = 0; i < n; ++i) {
+        cmg_size k = M->indptr[J[i]];
+        for (cmg_size j = 0; j < n; ++j) {
+            while (M->indices[k] != J[j]) {
+                ++k;
+            }
+            M->values[k] += a->weight[J[i]] * X[i * n + j] * a->weight[J[j]];
+        }
+    }
+}
+
+/* Inverses in parallel, chunk by chunk; their sum in the order of the patches. */
+static cmg_status sum_patches(assembly *a, cmgi_csr *M)
+{
+    const cmg_size count = a->patches->count;
+    const cmg_size room = a->patches->largest * a->patches->largest;
+    for (cmg_size first = 0; first < count; first += CHUNK) {
+        const cmg_size last = first + CHUNK < count ? first + CHUNK : count;
+        cmg_size bad = count;
+        CMGI_TRY(cmgi_progress(a->ctx, "element patches", first, count));
+#pragma omp parallel for num_threads(a->ctx->threads) schedule(dynamic, 64) reduction(min : bad)
+        for (cmg_size e = first; e < last; ++e) {
+            if (!invert(a, e, &a->threads[cmgi_thread()], a->inverse + (e - first) * room)) {
+                bad = e < bad ? e : bad;
+            }
+        }
+        if (bad < count) {
+            a->bad = bad;
+            return CMG_OK;
+        }
+        for (cmg_size e = first; e < last; ++e) {
+            scatter(a, e, a->inverse + (e - first) * room, M);
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status allocate(assembly *a)
+{
+    cmg_context *ctx = a->ctx;
+    const cmg_size largest = a->patches->largest;
+    const cmg_size chunk = a->patches->count < CHUNK ? a->patches->count : CHUNK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, a->A->rows, sizeof *a->weight, &a->weight));
+    CMGI_TRY(cmgi_alloc(ctx, chunk * largest * largest, sizeof *a->inverse, &a->inverse));
+    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *a->threads, &a->threads));
+    for (int t = 0; t < ctx->threads; ++t) {
+        CMGI_TRY(cmgi_index_map_create(ctx, largest, &a->threads[t].map));
+        CMGI_TRY(cmgi_alloc(ctx, largest * largest, sizeof(double), &a->threads[t].H));
+    }
+    for (cmg_size k = 0; k < a->patches->first[a->patches->count]; ++k) {
+        a->weight[a->patches->members[k]] += 1;
+    }
+    for (cmg_size i = 0; i < a->A->rows; ++i) {
+        a->weight[i] = 1 / sqrt(a->weight[i]);
+    }
+    return CMG_OK;
+}
+
+static void release(assembly *a)
+{
+    for (int t = 0; a->threads != NULL && t < a->ctx->threads; ++t) {
+        cmgi_index_map_destroy(a->ctx, &a->threads[t].map);
+        cmgi_free(a->ctx, a->threads[t].H);
+    }
+    cmgi_free(a->ctx, a->threads);
+    cmgi_free(a->ctx, a->weight);
+    cmgi_free(a->ctx, a->inverse);
+}
+
+cmg_status cmgi_patches_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr *M = &product->factor[0];
+    cmgi_csr B = {0};
+    cmgi_cliques patches = {0};
+    assembly a = {.ctx = ctx, .patches = &patches, .bad = -1};
+    cmg_status status = CMG_OK;
+    product->factors = 1;
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &a.symmetric));
+    const cmg_csr decoupled = cmgi_csr_view(&B);
+    a.A = a.symmetric ? &decoupled : &source->A;
+    CMGI_TRY_GOTO(done, cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));
+    CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
+    memset(M->values, 0, (size_t)M->indptr[M->rows] * sizeof *M->values);
+    CMGI_TRY_GOTO(done, cmgi_cliques_find(ctx, M, LIMIT, &patches));
+    CMGI_TRY_GOTO(done, allocate(&a));
+    CMGI_TRY_GOTO(done, sum_patches(&a, M));
+    if (a.bad >= 0) {
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                           "patches: level %d: the matrix of the patch around row %lld is singular",
+                           source->level, (long long)patches.members[patches.first[a.bad]]);
+    }
+done:
+    release(&a);
+    cmgi_cliques_free(ctx, &patches);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}
