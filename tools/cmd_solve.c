@@ -277,6 +277,7 @@ static void json_options(json *j, const solve_job *job)
     json_real(j, "omega", o->omega);
     json_text(j, "precision", cmg_enum_name("precision", job->solver.precision));
     json_text(j, "format", cmg_enum_name("format", job->solver.format));
+    json_text(j, "values", cmg_enum_name("values", job->solver.values));
     json_text(j, "dirichlet", cmg_enum_name("dirichlet", job->solver.dirichlet));
     json_text(j, "coarse", cmg_enum_name("coarse", job->solver.coarse));
     json_real(j, "rtol", o->rtol);

@@ -10,6 +10,7 @@ void solver_args_default(solver_args *s)
     s->cycle = (int)s->options.cycle;
     s->precision = (int)s->options.precision;
     s->format = (int)s->options.matrix.format;
+    s->values = (int)s->options.matrix.values;
     s->dirichlet = (int)s->options.dirichlet;
     s->coarse = (int)s->options.coarse;
 }
@@ -33,6 +34,10 @@ static void add_matrices(args *a, solver_args *s)
     cmg_matrix_options *m = &s->options.matrix;
     const arg_option rows[] = {
         {"format", ARG_ENUM, &s->format, "format", 0, 0, "storage of the matrices"},
+        {"values", ARG_ENUM, &s->values, "values", 0, 0,
+         "compressed under --precision mixed: storage of the values"},
+        {"no-templates", ARG_FLAG, &m->no_templates, "", 0, 0,
+         "compressed: do not look for rows that repeat"},
         {"t", ARG_INT, &m->t, "N", 0, 32, "ellt: lanes a row, a power of two; 0 = chosen"},
         {"warp", ARG_INT, &m->warp, "N", 0, 64,
          "sell, k1, k2: rows a slice, 4, 8, 16, 32 or 64; 0 = chosen"},
@@ -80,6 +85,7 @@ const cmg_solver_options *solver_args_options(solver_args *s)
     s->options.cycle = (cmg_cycle)s->cycle;
     s->options.precision = (cmg_precision)s->precision;
     s->options.matrix.format = (cmg_format)s->format;
+    s->options.matrix.values = (cmg_values)s->values;
     s->options.dirichlet = (cmg_dirichlet)s->dirichlet;
     s->options.coarse = (cmg_coarse)s->coarse;
     return &s->options;

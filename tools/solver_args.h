@@ -9,6 +9,7 @@ typedef struct solver_args {
     int cycle;
     int precision;
     int format;
+    int values;
     int dirichlet;
     int coarse;
 } solver_args;

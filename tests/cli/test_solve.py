@@ -32,6 +32,8 @@ class Solve(cli.Case):
             ("--no-fuse", "--collapse", "0"),
             ("--fuse-restriction", "--format", "sell", "--warp", "8"),
             ("--coarse", "smoother", "--coarse-steps", "20"),
+            ("--format", "compressed", "--no-templates"),
+            ("--format", "compressed", "--precision", "mixed", "--values", "fp16"),
         ):
             with self.subTest(options=options):
                 x_path = self.path("x.mtx")
