@@ -224,22 +224,48 @@ static void judge_coarsest(findings *f, const cmg_hierarchy *h, const cmg_level_
     }
 }
 
-static void judge_vectors(findings *f, const cmg_hierarchy *h)
+/* |1^T b| / (sqrt(n) ||b||): the part of b in the direction of constants; 0 of b = 0. */
+static double constant_part(const double *b, cmg_size n)
+{
+    double sum = 0;
+    double square = 0;
+    for (cmg_size k = 0; k < n; ++k) {
+        sum += b[k];
+        square += b[k] * b[k];
+    }
+    return square > 0 ? fabs(sum) / sqrt(square * (double)n) : 0;
+}
+
+static void judge_rhs(findings *f, const cmg_hierarchy *h, const char *name, bool singular)
+{
+    cmg_size n = 0;
+    const double *b = NULL;
+    if (cmg_hierarchy_get_vector(h, 0, "rhs", name, &n, &b) != CMG_OK) {
+        return;
+    }
+    bool zero = true;
+    for (cmg_size k = 0; k < n && zero; ++k) {
+        zero = b[k] == 0;
+    }
+    if (zero) {
+        findings_add(f, "right-hand side %s is zero", name);
+    }
+    const double part = constant_part(b, n);
+    if (singular && part > rounding) {
+        findings_add(f, "right-hand side %s: no solution, %.1e of it is constant and A is singular",
+                     name, part);
+    }
+}
+
+static void judge_vectors(findings *f, const cmg_hierarchy *h, const cmg_level_info *finest)
 {
     const char *name = NULL;
+    cmg_csr A;
+    const bool singular = finest->asymmetry <= rounding &&
+                          cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK &&
+                          largest_row_sum(&A) < 1e-10;
     for (int i = 0; (name = cmg_hierarchy_vector_name(h, "rhs", i)) != NULL; ++i) {
-        cmg_size n = 0;
-        const double *b = NULL;
-        if (cmg_hierarchy_get_vector(h, 0, "rhs", name, &n, &b) != CMG_OK) {
-            continue;
-        }
-        bool zero = true;
-        for (cmg_size k = 0; k < n && zero; ++k) {
-            zero = b[k] == 0;
-        }
-        if (zero) {
-            findings_add(f, "right-hand side %s is zero", name);
-        }
+        judge_rhs(f, h, name, singular);
     }
 }
 
@@ -268,5 +294,5 @@ void findings_collect(findings *f, const cmg_hierarchy *h, const cmg_level_info 
     judge_complexity(f, levels, info);
     judge_coarsest(f, h, info);
     judge_smoothers(f, h);
-    judge_vectors(f, h);
+    judge_vectors(f, h, &info[0]);
 }

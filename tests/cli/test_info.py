@@ -84,6 +84,9 @@ class Info(cli.Case):
         found = self.suspicious()
         self.assertIn("level 0: level 1 has as many rows or more", found)
         self.assertIn("level 1: all row sums vanish", found)
+        self.assertIn("right-hand side b: no solution", found)
+        cli.write_vector(os.path.join(self.h, "b.mtx"), [(-1.0) ** i for i in range(224)] + [0.0])
+        self.assertNotIn("no solution", self.suspicious())
 
 
 class Plan(cli.Case):
