@@ -13,7 +13,7 @@
 enum { MAX_ROWS = 4096 };
 
 /* One option that is a list. */
-enum { SMOOTHER, STEPS, OMEGA, CYCLE, KRYLOV, PRECISION, FORMAT, BACKEND, LISTS };
+enum { SMOOTHER, STEPS, OMEGA, CYCLE, KRYLOV, PRECISION, FORMAT, VALUES, BACKEND, LISTS };
 
 typedef struct compare_job {
     args a;
@@ -50,6 +50,7 @@ static void set_defaults(compare_job *job)
     job->given[KRYLOV] = cmg_enum_name("krylov", (int)o.krylov);
     job->given[PRECISION] = cmg_enum_name("precision", (int)o.precision);
     job->given[FORMAT] = cmg_enum_name("format", (int)o.matrix.format);
+    job->given[VALUES] = cmg_enum_name("values", (int)o.matrix.values);
     job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
     job->options = (compare_options){.rtol = o.rtol,
                                      .max_it = 200,
@@ -71,6 +72,8 @@ static void add_lists(compare_job *job)
         {"krylov", ARG_TEXT, &job->given[KRYLOV], "LIST", 0, 0, "cycles alone, or in CG"},
         {"precision", ARG_TEXT, &job->given[PRECISION], "LIST", 0, 0, "of the cycle"},
         {"format", ARG_TEXT, &job->given[FORMAT], "LIST", 0, 0, "storage of the matrices"},
+        {"values", ARG_TEXT, &job->given[VALUES], "LIST", 0, 0,
+         "storage of the values of format compressed under precision mixed"},
         {"backend", ARG_TEXT, &job->given[BACKEND], "LIST", 0, 0, "where it runs"},
     };
     args_add(&job->a, "Compared, every combination; lists are separated by commas", rows,
@@ -129,8 +132,8 @@ static bool read_steps(const char *text, int *pre, int *post)
 
 static int read_lists(compare_job *job)
 {
-    static const char *const names[LISTS] = {"smoother", "steps",     "omega",  "cycle",
-                                             "krylov",   "precision", "format", "backend"};
+    static const char *const names[LISTS] = {"smoother",  "steps",  "omega",  "cycle",  "krylov",
+                                             "precision", "format", "values", "backend"};
     for (int l = 0; l < LISTS; ++l) {
         if (!list_split(&job->list[l], job->given[l])) {
             return usage_error("compare: --%s has an empty entry or more than %d", names[l],
@@ -188,7 +191,8 @@ static int make_rows(compare_job *job)
     }
     job->count = (int)total;
     job->rows = tool_alloc((size_t)job->count, sizeof *job->rows);
-    static const int order[] = {OMEGA, STEPS, SMOOTHER, FORMAT, PRECISION, CYCLE, KRYLOV, BACKEND};
+    static const int order[] = {OMEGA,     STEPS, SMOOTHER, VALUES, FORMAT,
+                                PRECISION, CYCLE, KRYLOV,   BACKEND};
     for (int i = 0; i < job->count; ++i) {
         int at[LISTS];
         int rest = i;
@@ -205,6 +209,7 @@ static int make_rows(compare_job *job)
                                      .krylov = job->choice[KRYLOV][at[KRYLOV]],
                                      .precision = job->choice[PRECISION][at[PRECISION]],
                                      .format = job->choice[FORMAT][at[FORMAT]],
+                                     .values = job->choice[VALUES][at[VALUES]],
                                      .backend = job->choice[BACKEND][at[BACKEND]]};
     }
     compare_name(job->rows, job->count);

@@ -17,6 +17,7 @@ typedef struct compare_row {
     int krylov;
     int precision;
     int format;
+    int values; /* storage of compressed slices */
     int backend;
     char name[COMPARE_NAME]; /* what differs from the other rows, for tables and plots */
     /* results */

@@ -23,6 +23,7 @@ static cmg_solver_options solver_options(const compare_row *row, const compare_o
     o.smoother = row->smoother;
     o.precision = (cmg_precision)row->precision;
     o.matrix.format = (cmg_format)row->format;
+    o.matrix.values = (cmg_values)row->values;
     o.dirichlet = (cmg_dirichlet)options->dirichlet;
     o.coarse_limit = options->coarse_limit;
     o.collapse = options->collapse;
