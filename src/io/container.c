@@ -22,7 +22,7 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
     char encoding[64] = "";
     const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
     CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
-               cmgi_h5_exists(h5, name) ? "not a readable group" : "missing");
+               cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
     const bool encoded = cmgi_h5_attribute_text(group, "encoding-type", encoding, sizeof encoding);
     const bool shaped = cmgi_h5_attribute_ints(group, "shape", 2, shape);
     (void)H5Gclose(group);

@@ -234,6 +234,15 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     return read_single(ctx, path, h);
 }
 
+/* Names and texts of a damaged file may hold anything: the message stays one line of plain text. */
+static void clean_message(cmg_context *ctx, const char *path)
+{
+    const size_t kept = strncmp(ctx->message, path, strlen(path)) == 0 ? strlen(path) : 0;
+    for (char *p = ctx->message + kept; *p != '\0'; ++p) {
+        *p = *p >= ' ' && *p <= '~' ? *p : '?';
+    }
+}
+
 cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
                               cmg_hierarchy **h)
 {
@@ -245,9 +254,12 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
     CMGI_CHECK(ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
                "unknown kind of file %d", (int)kind);
     cmg_hierarchy *made = NULL;
-    CMGI_TRY(read_any(ctx, path, kind, &made));
-    const cmg_status status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
+    cmg_status status = read_any(ctx, path, kind, &made);
+    if (status == CMG_OK) {
+        status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
+    }
     if (status != CMG_OK) {
+        clean_message(ctx, path);
         cmg_hierarchy_destroy(&made);
         return status;
     }

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { LANES = 16, STEPS = 360 }; /* STEPS: 65535 T (T + 1) / 2 < 2^32 */
+enum { LANES = 32, STEPS = 360 }; /* STEPS: 65535 T (T + 1) / 2 < 2^32 */
 
 /* s1, s2 mod 65535 and whether any word was nonzero */
 typedef struct sums {

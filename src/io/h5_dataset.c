@@ -125,7 +125,7 @@ cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
     (void)snprintf(made.name, sizeof made.name, "%s", name);
     made.id = H5Dopen2(h5->file, name, h5->data_access);
     CMGI_CHECK(h5->ctx, made.id >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
-               cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing");
+               cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing or damaged");
     CMGI_TRY_GOTO(failed, read_extent(&made));
     CMGI_TRY_GOTO(failed, read_type(&made));
     CMGI_TRY_GOTO(failed, check_storage(&made));

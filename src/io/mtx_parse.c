@@ -109,6 +109,9 @@ static cmg_status parse_banner(cmgi_mtx *m)
         char word[32];
         p = next_word(p, word, sizeof word);
         found[k] = find_word(word, lists[k]);
+        if (strcmp(word, "complex") == 0 || strcmp(word, "hermitian") == 0) {
+            return fail_at(m, m->text, "complex matrices are not read");
+        }
         if (found[k] < 0) {
             return fail_at(m, m->text, complaints[k]);
         }
@@ -304,7 +307,7 @@ static const char *chunk_start(const cmgi_mtx *m, cmg_size c, cmg_size chunks)
 /* Lines of data in every chunk as a running sum: chunk c begins with line first[c]. */
 static void count_lines(const cmgi_mtx *m, cmg_size chunks, cmg_size *first)
 {
-#pragma omp parallel for num_threads(m->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(m->ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 0; c < chunks; ++c) {
         const char *p = chunk_start(m, c, chunks);
         const char *end = chunk_start(m, c + 1, chunks);
@@ -326,7 +329,7 @@ static cmg_status parse_chunks(const cmgi_mtx *m, cmg_size chunks, const cmg_siz
 {
     const char *bad = NULL;
     const char *reason = NULL;
-#pragma omp parallel for num_threads(m->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(m->ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 0; c < chunks; ++c) {
         const char *p = chunk_start(m, c, chunks);
         const char *end = chunk_start(m, c + 1, chunks);

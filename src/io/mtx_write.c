@@ -85,7 +85,7 @@ static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const sourc
     CMGI_TRY(cmgi_alloc(ctx, pieces, sizeof *part, &part));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, pieces * ENTRIES, LINE, &text));
     for (cmg_size start = 0; start < s->count; start += pieces * ENTRIES) {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s->count > ENTRIES)
         for (cmg_size q = 0; q < pieces; ++q) {
             const cmg_size first = start + q * ENTRIES < s->count ? start + q * ENTRIES : s->count;
             const cmg_size last = first + ENTRIES < s->count ? first + ENTRIES : s->count;

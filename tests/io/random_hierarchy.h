@@ -5,8 +5,6 @@
 #include "mg/hierarchy.h"
 #include "test.h"
 
-#include <unistd.h>
-
 typedef struct random_options {
     int levels;
     cmg_size rows;     /* of level 0; the next has half of them */
@@ -19,15 +17,16 @@ typedef struct random_options {
     bool unsorted; /* columns in descending order */
 } random_options;
 
-static double random_value(uint64_t *state)
+static inline double random_value(uint64_t *state)
 {
     const double v = cmgi_random(state) - 0.5;
     return cmgi_random_bits(state) % 7 == 0 ? v * 1e-200 : v;
 }
 
 /* Entry (i, j) is there with probability 1/4, on the diagonal always. */
-static void random_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name, int factor,
-                       cmg_size rows, cmg_size cols, bool unsorted, uint64_t *state)
+static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                              int factor, cmg_size rows, cmg_size cols, bool unsorted,
+                              uint64_t *state)
 {
     cmg_size *indptr = malloc((size_t)(rows + 1) * sizeof *indptr);
     cmg_index *indices = malloc((size_t)(rows * cols + 1) * sizeof *indices);
@@ -51,8 +50,8 @@ static void random_csr(cmg_hierarchy *h, int level, cmg_role role, const char *n
     free(values);
 }
 
-static void random_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
-                          cmg_size n, uint64_t *state)
+static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
+                                 cmg_size n, uint64_t *state)
 {
     double *values = malloc((size_t)(n + 1) * sizeof *values);
     for (cmg_size i = 0; i < n; ++i) {
@@ -62,7 +61,7 @@ static void random_vector(cmg_hierarchy *h, int level, const char *kind, const c
     free(values);
 }
 
-static cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t seed)
+static inline cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t seed)
 {
     cmg_hierarchy *h = NULL;
     cmg_size n = o->rows;
@@ -108,8 +107,8 @@ static cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t seed)
 
 /* ------------------------------------------------------------------ comparison, bit by bit */
 
-static bool same_csr(const cmg_hierarchy *a, const cmg_hierarchy *b, int l, cmg_role role,
-                     const char *name, int factor)
+static inline bool same_csr(const cmg_hierarchy *a, const cmg_hierarchy *b, int l, cmg_role role,
+                            const char *name, int factor)
 {
     const cmgi_csr *A = cmgi_hierarchy_find(a, l, role, name, factor);
     const cmgi_csr *B = cmgi_hierarchy_find(b, l, role, name, factor);
@@ -125,7 +124,7 @@ static bool same_csr(const cmg_hierarchy *a, const cmg_hierarchy *b, int l, cmg_
            memcmp(A->values, B->values, nnz * sizeof *A->values) == 0;
 }
 
-static bool same_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
+static inline bool same_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
 {
     for (int i = 0; i < a->vectors; ++i) {
         const cmgi_stored_vector *v = &a->vector[i];
@@ -140,7 +139,7 @@ static bool same_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
     return a->vectors == b->vectors;
 }
 
-static bool same_attributes(const cmg_hierarchy *a, const cmg_hierarchy *b)
+static inline bool same_attributes(const cmg_hierarchy *a, const cmg_hierarchy *b)
 {
     for (int i = 0; i < a->attributes; ++i) {
         const char *value = cmg_hierarchy_attribute(b, a->attribute[i].key);
@@ -152,8 +151,8 @@ static bool same_attributes(const cmg_hierarchy *a, const cmg_hierarchy *b)
 }
 
 /* The matrices and what else `parts` of the options names. */
-static bool same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b,
-                           const random_options *parts)
+static inline bool same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b,
+                                  const random_options *parts)
 {
     bool same = cmg_hierarchy_levels(a) == cmg_hierarchy_levels(b);
     for (int l = 0; same && l < cmg_hierarchy_levels(a); ++l) {
@@ -170,30 +169,4 @@ static bool same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b,
     }
     same = same && (!parts->vectors || same_vectors(a, b));
     return same && (!parts->attributes || same_attributes(a, b));
-}
-
-/* ------------------------------------------------------------------ temporary files */
-
-/* A name in the folder that tests may write to, different for every process; static storage. */
-static const char *temporary(const char *name)
-{
-    static char paths[8][1024];
-    static int next = 0;
-    char *path = paths[next++ % 8];
-    (void)snprintf(path, sizeof paths[0], "%s/test-io-%ld-%s", CMG_BINARY_DIR, (long)getpid(),
-                   name);
-    return path;
-}
-
-/* Removes a file or a directory of files. */
-static void remove_all(const char *path)
-{
-    char command[1200];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", path);
-    CHECK(system(command) == 0);
-}
-
-static bool exists(const char *path)
-{
-    return access(path, F_OK) == 0;
 }

@@ -1,5 +1,6 @@
 /* What is written is read back bit by bit, in every kind; what a kind cannot hold is refused. */
 #include "random_hierarchy.h"
+#include "temporary.h"
 
 static const random_options everything = {.restrictions = true,
                                           .smoothers = true,

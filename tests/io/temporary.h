@@ -1,0 +1,35 @@
+/* Names for files that a test writes and removes. */
+#pragma once
+#include "test.h"
+
+#include <unistd.h>
+
+/* A name in the folder that tests may write to, different for every process; static storage. */
+static inline const char *temporary(const char *name)
+{
+    static char paths[8][1024];
+    static int next = 0;
+    char *path = paths[next++ % 8];
+    (void)snprintf(path, sizeof paths[0], "%s/test-io-%ld-%s", CMG_BINARY_DIR, (long)getpid(),
+                   name);
+    return path;
+}
+
+/* Removes a file or a directory of files. */
+static inline void remove_all(const char *path)
+{
+    char command[1200];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", path);
+    CHECK(system(command) == 0);
+}
+
+static inline bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static inline void put_file(const char *path, const char *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
+}

@@ -1,0 +1,199 @@
+/*
+ * Damage and shortage: every kind of file cut off at many places and with bytes changed at many
+ * places gives a status, and so does every allocation that fails. Nothing crashes and nothing
+ * leaks.
+ */
+#include "core/memory.h"
+#include "random_hierarchy.h"
+#include "temporary.h"
+
+/* A file that a hierarchy or a vector is read from. */
+typedef struct subject {
+    const char *written; /* what cmg_hierarchy_write is given */
+    cmg_file_kind kind;
+    const char *damaged; /* the file below it that is changed, "" for itself */
+    int positions;       /* places of damage */
+} subject;
+
+static const subject subjects[] = {
+    {"f.mtx", CMG_FILE_AUTO, "", 1500},      {"fd", CMG_FILE_MTX, "/P0.mtx", 600},
+    {"fd", CMG_FILE_MTX, "/b.mtx", 300},     {"f.petsc", CMG_FILE_PETSC, "", 1500},
+    {"fe", CMG_FILE_ELL, "/A_1.ell", 600},   {"fe", CMG_FILE_ELL, "/prol_2.ell", 300},
+    {"fe", CMG_FILE_ELL, "/rhs_2", 300},     {"fe", CMG_FILE_ELL, "/A_2_spai.ell", 300},
+#ifdef CMGI_HAVE_HDF5
+    {"f.cmg", CMG_FILE_CONTAINER, "", 1500},
+#endif
+};
+enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
+
+static cmg_hierarchy *make_hierarchy(const subject *s)
+{
+    random_options o = {.levels = 2, .rows = 7, .vectors = true, .smoothers = true};
+    if (strcmp(s->written, "f.mtx") == 0) {
+        o = (random_options){.levels = 1, .rows = 9};
+    } else if (s->kind == CMG_FILE_CONTAINER) {
+        o.inverse = true;
+        o.coords = true;
+        o.attributes = true;
+    }
+    return random_hierarchy(&o, 5);
+}
+
+static char *load(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *data = malloc(*size + 1);
+    CHECK(fread(data, 1, *size, file) == *size);
+    (void)fclose(file);
+    return data;
+}
+
+/* Reading either works or fails with one line; memory is as before. */
+static bool survives(const char *path)
+{
+    cmg_hierarchy *h = NULL;
+    const size_t before = ctx->bytes_now[0];
+    const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
+    const bool expected = status == CMG_OK || status == CMG_ERR_FILE || status == CMG_ERR_MEMORY;
+    const bool consistent = (status == CMG_OK) == (h != NULL);
+    const char *message = cmg_context_message(ctx);
+    bool clear = status == CMG_OK || message[0] != '\0';
+    for (const char *p = message; *p != '\0' && status != CMG_OK; ++p) {
+        clear = clear && *p >= ' ' && *p <= '~';
+    }
+    cmg_hierarchy_destroy(&h);
+    if (!expected || !consistent || !clear || ctx->bytes_now[0] != before) {
+        printf("  %s: %s, %s\n", path, cmg_status_name(status), message);
+        return false;
+    }
+    return true;
+}
+
+static void damage(const subject *s)
+{
+    char file[1100];
+    const char *path = temporary(s->written);
+    cmg_hierarchy *h = make_hierarchy(s);
+    uint64_t state = 17;
+    size_t size = 0;
+    int bad = 0;
+    CHECK_OK(cmg_hierarchy_write(h, path, s->kind));
+    cmg_hierarchy_destroy(&h);
+    (void)snprintf(file, sizeof file, "%s%s", path, s->damaged);
+    char *data = load(file, &size);
+    char *changed = malloc(size + 1);
+    CHECK(survives(path));
+    for (int k = 0; k < s->positions && bad < 5; ++k) {
+        const size_t at = (size_t)(cmgi_random_bits(&state) % size);
+        memcpy(changed, data, size);
+        if (k % 4 == 0) { /* cut off */
+            put_file(file, changed, at);
+        } else { /* one byte to anything, or a run of eight to an extreme */
+            const int kind = k % 4;
+            for (size_t i = at; i < size && i < at + (kind == 1 ? 1 : 8); ++i) {
+                changed[i] =
+                    kind == 1 ? (char)cmgi_random_bits(&state) : (char)(kind == 2 ? 0xff : 0x7f);
+            }
+            put_file(file, changed, size);
+        }
+        bad += !survives(path);
+    }
+    CHECK(bad == 0);
+    free(data);
+    free(changed);
+    remove_all(path);
+}
+
+static void damaged_files_give_a_status(void)
+{
+    for (int s = 0; s < SUBJECTS; ++s) {
+        damage(&subjects[s]);
+    }
+}
+
+/* The n-th allocation fails, for every n up to the number that reading or writing takes. */
+static void shortage(const subject *s)
+{
+    const char *path = temporary(s->written);
+    cmg_hierarchy *h = make_hierarchy(s);
+    cmg_hierarchy *back = NULL;
+    cmg_status status = CMG_ERR_MEMORY;
+    long n = 0;
+    for (; status == CMG_ERR_MEMORY && n < 5000; ++n) {
+        const size_t before = ctx->bytes_now[0];
+        cmgi_context_fail_after(ctx, n);
+        status = cmg_hierarchy_write(h, path, s->kind);
+        cmgi_context_fail_after(ctx, -1);
+        CHECK((status == CMG_OK || status == CMG_ERR_MEMORY) && ctx->bytes_now[0] == before);
+        CHECK(status == CMG_OK || !exists(path));
+    }
+    CHECK(status == CMG_OK);
+    cmg_hierarchy_destroy(&h);
+    status = CMG_ERR_MEMORY;
+    for (n = 0; status == CMG_ERR_MEMORY && n < 5000; ++n) {
+        const size_t before = ctx->bytes_now[0];
+        cmgi_context_fail_after(ctx, n);
+        status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back);
+        cmgi_context_fail_after(ctx, -1);
+        CHECK(status == CMG_OK ||
+              (status == CMG_ERR_MEMORY && back == NULL && ctx->bytes_now[0] == before));
+    }
+    CHECK(status == CMG_OK && n > 4);
+    cmg_hierarchy_destroy(&back);
+    remove_all(path);
+}
+
+static void missing_memory_gives_a_status(void)
+{
+    for (int s = 0; s < SUBJECTS; ++s) {
+        if (subjects[s].damaged[0] == '\0' || s == 1 || s == 4) { /* each kind once */
+            shortage(&subjects[s]);
+        }
+    }
+}
+
+static void vectors_survive_both(void)
+{
+    static const char *const names[] = {"v.mtx", "v.petsc", "v.txt"};
+    double values[40];
+    uint64_t state = 23;
+    for (int i = 0; i < 40; ++i) {
+        values[i] = random_value(&state);
+    }
+    for (int k = 0; k < 3; ++k) {
+        const char *path = temporary(names[k]);
+        size_t size = 0;
+        CHECK_OK(cmg_vector_write(ctx, path, 40, values));
+        char *data = load(path, &size);
+        for (int q = 0; q < 500; ++q) {
+            cmg_size n = 0;
+            double *back = NULL;
+            const size_t at = (size_t)(cmgi_random_bits(&state) % size);
+            const char kept = data[at];
+            data[at] = q % 3 == 0 ? kept : (char)cmgi_random_bits(&state);
+            put_file(path, data, q % 3 == 0 ? at : size);
+            data[at] = kept;
+            cmgi_context_fail_after(ctx, q % 50 == 0 ? q / 100 : -1);
+            const cmg_status status = cmg_vector_read(ctx, path, &n, &back);
+            cmgi_context_fail_after(ctx, -1);
+            CHECK(status == CMG_OK || status == CMG_ERR_FILE || status == CMG_ERR_MEMORY);
+            CHECK((status == CMG_OK) == (back != NULL));
+            cmg_free(back);
+        }
+        free(data);
+        remove_all(path);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    ctx->threads = 1; /* thousands of tiny files: waking threads would take most of the time */
+    RUN(damaged_files_give_a_status);
+    RUN(missing_memory_gives_a_status);
+    RUN(vectors_survive_both);
+    return TEST_END();
+}
