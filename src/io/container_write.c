@@ -38,12 +38,13 @@ static bool put_attribute(hid_t object, const char *key, hid_t type, int count, 
     return good;
 }
 
+/* Of variable length, which readers in Python get as text and not as bytes. */
 static bool put_text(hid_t object, const char *key, const char *value)
 {
     const hid_t type = H5Tcopy(H5T_C_S1);
-    const bool good = type >= 0 && H5Tset_size(type, strlen(value) + 1) >= 0 &&
+    const bool good = type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
                       H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
-                      put_attribute(object, key, type, 0, value);
+                      put_attribute(object, key, type, 0, &value);
     if (type >= 0) {
         (void)H5Tclose(type);
     }

@@ -30,6 +30,7 @@ static inline bool exists(const char *path)
 
 static inline void put_file(const char *path, const char *bytes, size_t length)
 {
+    (void)remove(path); /* truncating a file makes some file systems wait for the disk */
     FILE *file = fopen(path, "wb");
     CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
 }
