@@ -543,6 +543,16 @@ CMG_API cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options 
                                      cmg_solver **s);
 CMG_API void cmg_solver_destroy(cmg_solver **s);
 /**
+ * Bytes of the context's memory (device memory on CUDA) that such a solver holds at least, from the
+ * sizes of the hierarchy, before anything is built. On CUDA cmg_solver_create fails with
+ * CMG_ERR_MEMORY, and names both numbers, where they are more than are free.
+ *
+ * @param[in] options  NULL for the defaults
+ * @return CMG_OK, CMG_ERR_ARG
+ */
+CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
+                                     size_t *bytes);
+/**
  * Solves A x = b on level 0. x holds the initial guess and is overwritten with the last iterate,
  * whatever the outcome. fp64 vectors in the numbering of the hierarchy.
  */

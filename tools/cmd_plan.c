@@ -72,6 +72,9 @@ static int prepare(plan_job *job)
     if (status != EXIT_DONE) {
         return status;
     }
+    if (job->device.backend == CMG_BACKEND_CUDA) {
+        solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+    }
     cmg_status made = cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s);
     if (made == CMG_OK) {
         made = cmg_context_bandwidth(job->ctx, &job->bandwidth);

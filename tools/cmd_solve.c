@@ -95,6 +95,9 @@ static int prepare(solve_job *job)
             job, cmg_vector_create(job->ctx, cmg_hierarchy_rows(job->h, 0), CMG_FP64, &job->x));
     }
     if (status == EXIT_DONE) {
+        if (job->device.backend == CMG_BACKEND_CUDA) {
+            solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+        }
         status = library_result(
             job, cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s));
     }

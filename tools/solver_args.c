@@ -101,3 +101,13 @@ const char *solver_args_describe(const solver_args *s, char text[128])
                    cmg_enum_name("precision", s->precision));
     return text;
 }
+
+void solver_args_tell_memory(solver_args *s, const cmg_hierarchy *h, FILE *out)
+{
+    size_t bytes = 0;
+    char text[AMOUNT_LENGTH];
+    if (cmg_solver_memory(h, solver_args_options(s), &bytes) == CMG_OK) {
+        fprintf(out, "device memory: at least %s\n", format_bytes((double)bytes, text));
+        (void)fflush(out); /* said before anything is allocated */
+    }
+}

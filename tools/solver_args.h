@@ -1,5 +1,6 @@
 /* Options of a solver, for every command that builds one. */
 #pragma once
+#include "output.h"
 #include "args.h"
 
 /* Enumerations are read into integers, then taken over by solver_args_options. */
@@ -21,5 +22,7 @@ void solver_args_add_iteration(args *a, solver_args *s);
 void solver_args_add_cycle(args *a, solver_args *s);
 /* The options after parsing; valid as long as `s`. */
 const cmg_solver_options *solver_args_options(solver_args *s);
+/* One line on the device memory that the solver will hold at least, before it is built. */
+void solver_args_tell_memory(solver_args *s, const cmg_hierarchy *h, FILE *out);
 /* "cg, V(1,1), jacobi, fp64"; returns text. */
 const char *solver_args_describe(const solver_args *s, char text[128]);

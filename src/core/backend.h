@@ -18,6 +18,7 @@ typedef struct cmgi_backend {
     cmg_status (*synchronize)(cmg_context *ctx);
     cmg_status (*alloc)(cmg_context *ctx, size_t bytes, void *p);
     void (*free)(cmg_context *ctx, void *p);
+    cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
     cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 

@@ -108,6 +108,24 @@ static void release(cmg_context *ctx, void *p)
     (void)(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
 }
 
+/* What the device has, and what the pool keeps for the next allocation. */
+static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
+{
+    const cmgi_device_guard guard(ctx);
+    const cmgi_device *d = cmgi_device_of(ctx);
+    size_t total = 0;
+    uint64_t reserved = 0;
+    uint64_t used = 0;
+    CMGI_CUDA(ctx, cudaMemGetInfo(bytes, &total));
+    if (d->pool != NULL) {
+        CMGI_CUDA(ctx,
+                  cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+        CMGI_CUDA(ctx, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used));
+        *bytes += (size_t)(reserved - used);
+    }
+    return CMG_OK;
+}
+
 static cmg_status synchronize(cmg_context *ctx)
 {
     const cmgi_device_guard guard(ctx);
@@ -255,7 +273,8 @@ static cmg_status start(cmg_context *ctx)
 {
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
-    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
+    CMGI_CUDA(ctx,
+              cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
     const cudaError_t code = cmgi_cuda_probe();
     if (code != cudaSuccess) {
         int major = 0;
@@ -313,6 +332,7 @@ static constexpr cmgi_backend make_table()
     table.synchronize = synchronize;
     table.alloc = alloc;
     table.free = release;
+    table.memory_free = memory_free;
     table.to_device = to_device;
     table.to_host = to_host;
     table.fill = cmgi_cuda_fill;

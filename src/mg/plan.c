@@ -77,6 +77,7 @@ static cmg_status time_graph(cmgi_cycle *cycle, void *graph, double *samples, in
 {
     cmg_context *ctx = cycle->ctx;
     CMGI_TRY(ctx->backend->graph_launch(ctx, graph));
+    CMGI_TRY(cmg_context_synchronize(ctx)); /* marks in a graph count from its end on */
     for (int i = 0; i < cycle->nsteps; ++i) {
         CMGI_TRY(ctx->backend->elapsed(ctx, i, i + 1, &samples[(cmg_size)i * stride]));
     }

@@ -129,6 +129,7 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     (void)snprintf(made->smoother, sizeof made->smoother, "%s", o->smoother);
     made->options.smoother = made->smoother;
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_solver_check_memory(made));
     CMGI_TRY_GOTO(done, cmgi_solver_setup(made));
     CMGI_TRY_GOTO(done, cmgi_solver_compile(made));
     CMGI_TRY_GOTO(done, allocate_work(made));

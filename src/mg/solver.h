@@ -37,5 +37,7 @@ void cmgi_solver_note(cmg_solver *s, const char *format, ...) __attribute__((for
  * the same pattern.
  */
 cmg_status cmgi_solver_setup(cmg_solver *s);
+/* CMG_ERR_MEMORY when the device has less memory free than the solver is sure to need. */
+cmg_status cmgi_solver_check_memory(cmg_solver *s);
 /* Compiles the cycle, and the nested iteration if asked for. */
 cmg_status cmgi_solver_compile(cmg_solver *s);

@@ -347,6 +347,36 @@ static void cycle_preconditions_an_outside_cg(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* What is told beforehand is held at least, and close to what is held where nothing else is counted. */
+static void memory_is_told_beforehand(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_ELLPACK, CMG_FORMAT_COMPRESSED};
+    const int space = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
+    cmg_hierarchy *h = poisson(64, 5, 0);
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
+        for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+            cmg_solver_options o = defaults();
+            cmg_solver *s = NULL;
+            size_t before[2];
+            size_t after[2];
+            size_t told = 0;
+            o.matrix.format = formats[f];
+            o.precision = (cmg_precision)p;
+            o.collapse = 0;
+            cmg_context_memory(ctx, before, NULL);
+            CHECK_OK(cmg_solver_memory(h, &o, &told));
+            CHECK_OK(cmg_solver_create(h, &o, &s));
+            cmg_context_memory(ctx, after, NULL);
+            const double held = (double)(after[space] - before[space]);
+            CHECK(told > 0 && (double)told <= 1.1 * held);
+            CHECK(space == 0 || formats[f] == CMG_FORMAT_COMPRESSED || (double)told >= 0.6 * held);
+            cmg_solver_destroy(&s);
+        }
+    }
+    CHECK_STATUS(cmg_solver_memory(h, NULL, NULL), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void wrong_options_are_refused(void)
 {
     cmg_hierarchy *h = poisson(8, 3, 0);
@@ -433,6 +463,7 @@ int main(int argc, char **argv)
     RUN(new_values_need_no_new_structure);
     RUN(solves_repeat_bitwise);
     RUN(cycle_preconditions_an_outside_cg);
+    RUN(memory_is_told_beforehand);
     RUN(wrong_options_are_refused);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
