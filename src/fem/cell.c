@@ -117,42 +117,71 @@ static void map_point(const cmgi_cell_form *form, const double *corners, int q, 
     }
 }
 
-/* K += w (flux_b . grad phi_a + transport_b phi_a) */
-static void add_scalar(const cmgi_cell_form *form, const cell_point *point, const double *k,
-                       double *K)
+/*
+ * K += w (flux_b . grad phi_a + transport_b phi_a), with the numbers of nodes and dimensions as
+ * constants of the calls below, so that the loops are unrolled.
+ */
+static inline void add_scalar_fixed(const cmgi_problem *p, const cell_point *point, const double *k,
+                                    double *K, int n, int dim)
 {
-    const cmgi_problem *p = form->problem;
-    const int dim = p->dim;
-    const int n = form->nodes;
-    double flux[3][CMGI_MAX_NODES] = {{0}};
-    double transport[CMGI_MAX_NODES] = {0};
-    for (int b = 0; b < n; ++b) {
-        transport[b] = p->reaction * point->N[b];
-        for (int d = 0; d < dim; ++d) {
+    double flux[3][CMGI_MAX_NODES];
+    double transport[CMGI_MAX_NODES];
+    const bool transports = p->reaction != 0 || !p->symmetric;
+    for (int d = 0; d < dim; ++d) {
+        for (int b = 0; b < n; ++b) {
             double sum = 0;
             for (int e = 0; e < dim; ++e) {
                 sum += k[d * dim + e] * point->g[e][b];
             }
             flux[d][b] = point->w * sum;
+        }
+    }
+    for (int a = 0; a < n; ++a) {
+        for (int b = 0; b < n; ++b) {
+            double sum = 0;
+            for (int d = 0; d < dim; ++d) {
+                sum += point->g[d][a] * flux[d][b];
+            }
+            K[a * n + b] += sum;
+        }
+    }
+    if (!transports) {
+        return;
+    }
+    for (int b = 0; b < n; ++b) {
+        transport[b] = p->reaction * point->N[b];
+        for (int d = 0; d < dim; ++d) {
             transport[b] += p->velocity[d] * point->g[d][b];
         }
         transport[b] *= point->w;
     }
     for (int a = 0; a < n; ++a) {
-        double *row = K + a * n;
-        const double N = point->N[a];
-        const double gx = point->g[0][a];
-        const double gy = point->g[1][a];
-        if (dim == 2) {
-            for (int b = 0; b < n; ++b) {
-                row[b] += gx * flux[0][b] + gy * flux[1][b] + N * transport[b];
-            }
-            continue;
-        }
-        const double gz = point->g[2][a];
         for (int b = 0; b < n; ++b) {
-            row[b] += gx * flux[0][b] + gy * flux[1][b] + gz * flux[2][b] + N * transport[b];
+            K[a * n + b] += point->N[a] * transport[b];
         }
+    }
+}
+
+static void add_scalar(const cmgi_cell_form *form, const cell_point *point, const double *k,
+                       double *K)
+{
+    const cmgi_problem *p = form->problem;
+    switch (form->nodes * 10 + p->dim) {
+    case 42:
+        add_scalar_fixed(p, point, k, K, 4, 2);
+        break;
+    case 92:
+        add_scalar_fixed(p, point, k, K, 9, 2);
+        break;
+    case 83:
+        add_scalar_fixed(p, point, k, K, 8, 3);
+        break;
+    case 273:
+        add_scalar_fixed(p, point, k, K, 27, 3);
+        break;
+    default:
+        add_scalar_fixed(p, point, k, K, form->nodes, p->dim);
+        break;
     }
 }
 
