@@ -124,11 +124,10 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
     const int entries = (int)C->t_entries;
     const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
     const bool shared = bytes <= SHARED_TABLE;
-    /* a block loads the table once: few enough blocks that this is small beside their slices */
-    const cmg_size least = 4 * WARPS;
-    const cmg_size most_blocks = (cmg_size)cmgi_device_of(A->ctx)->processors * 8;
-    cmg_size chunk = (C->t_count + most_blocks - 1) / most_blocks;
-    chunk = chunk < least ? least : chunk;
+    /* A block loads the table once and takes neighbouring slices: few enough that the blocks keep the
+     * device evenly busy (32 slices: 0.27 ms for 16.6 M rows in fp64, one wave of blocks: 0.33), more where
+     * the table is large beside them. */
+    const cmg_size chunk = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
     const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
     if (shared) {
         template_kernel<T, KIND, true><<<grid, BLOCK, bytes, stream>>>(a, chunk, entries);
