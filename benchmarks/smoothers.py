@@ -58,6 +58,8 @@ def arguments():
     parser.add_argument("--repeat", default="3", help="solves a row [3]")
     parser.add_argument("--output", metavar="FILE", help="JSON lines")
     parser.add_argument("--times", action="store_true", help="the table shows milliseconds")
+    parser.add_argument("--no-times", action="store_true",
+                        help="the lines hold what does not depend on the machine alone")
     return parser.parse_args()
 
 
@@ -104,6 +106,10 @@ def cell(row, times):
     return f"{row['iterations']} / {row['bytes_per_digit_and_unknown']:.0f}"
 
 
+TIMED = ("setup_seconds", "solve_seconds", "cycle_seconds", "memory_bytes", "break_even_solves",
+         "machine", "format", "message", "status", "outer_bytes", "cycle_bytes", "values")
+
+
 def print_table(lines, times):
     """One line a case, one column a smoother."""
     columns = []
@@ -137,7 +143,9 @@ def main():
                 row.update(element=element, dim=dim, numbering=numbering, quality=quality,
                            size=options.size, generate=" ".join(generate), version=version,
                            machine=platform.processor() or platform.machine())
-                lines.append(row)
+                lines.append(dict(row))
+                for key in TIMED if options.no_times else ():
+                    del row[key]
                 if output:
                     output.write(json.dumps(row) + "\n")
                     output.flush()
