@@ -85,7 +85,10 @@ static cmg_status run_some(cmgi_krylov *k, cmgi_repeat_mode mode, cmgi_step_fn s
     if (mode == CMGI_REPEAT_HOST) {
         return step(k, b, x);
     }
-    const int launches = mode == CMGI_REPEAT_LOOP ? 1 : guess_left(k);
+    int launches = mode == CMGI_REPEAT_LOOP ? 1 : guess_left(k);
+    /* an iteration behind a pause would spoil the search direction: none is launched */
+    const int room = CMGI_STOP_HISTORY - (k->iterations - k->seen.base);
+    launches = launches < room ? launches : room;
     for (int l = 0; l < launches; ++l) {
         CMGI_TRY(ctx->backend->graph_launch(ctx, k->graph));
     }
@@ -120,6 +123,7 @@ cmg_status cmgi_krylov_repeat(cmgi_krylov *k, const cmgi_iteration *it, const do
         cmgi_stop stop;
         cmgi_krylov_limits(k, &stop);
         CMGI_TRY(cmgi_to_device(ctx, k->stop, &stop, sizeof stop));
+        k->seen = stop;
         do {
             CMGI_TRY(run_some(k, mode, it->step, b, x));
             CMGI_TRY(fetch(k));

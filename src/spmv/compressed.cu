@@ -38,8 +38,8 @@ struct template_entry {
     int offset;
 };
 
-/* Sums of two rows of one template. */
-template <typename T, bool SHARED>
+/* Sums of two rows of one template, whose entries of x lie `apart` from each other; 0 = anywhere. */
+template <typename T, bool SHARED, int APART>
 __device__ __forceinline__ void template_pair(const compressed_args<T> &a, const template_entry<T> *table, int id,
                                               const T *x0, const T *x1, T &s0, T &s1)
 {
@@ -53,8 +53,9 @@ __device__ __forceinline__ void template_pair(const compressed_args<T> &a, const
             t.value = __ldg((const T *)a.C.t_value + e);
             t.offset = __ldg(a.C.t_offset + e);
         }
-        s0 += t.value * __ldg(x0 + t.offset);
-        s1 += t.value * __ldg(x1 + t.offset);
+        const T *at = x0 + t.offset;
+        s0 += t.value * __ldg(at);
+        s1 += t.value * __ldg(APART > 0 ? at + APART : x1 + t.offset);
     }
 }
 
@@ -73,7 +74,7 @@ __device__ __forceinline__ T template_single(const compressed_args<T> &a, const 
     return s;
 }
 
-template <typename T, cmgi_wb_kind KIND, bool SHARED>
+template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
 __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T> a, cmg_size chunk, int entries)
 {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -96,12 +97,12 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
         const bool second = i1 < a.C.rows;
         const int id0 = cmgi_load_once(a.C.t_id + i0);
         const int id1 = second ? cmgi_load_once(a.C.t_id + i1) : -1;
-        const T *x0 = a.x + (a.C.ref != NULL ? cmgi_load_once(a.C.ref + i0) : i0);
-        const T *x1 = a.x + (a.C.ref != NULL && second ? cmgi_load_once(a.C.ref + i1) : i1);
+        const T *x0 = a.x + (REF ? cmgi_load_once(a.C.ref + i0) : i0);
+        const T *x1 = a.x + (REF && second ? cmgi_load_once(a.C.ref + i1) : i1);
         T s0 = 0;
         T s1 = 0;
         if (id0 == id1) {
-            template_pair<T, SHARED>(a, table, id0, x0, x1, s0, s1);
+            template_pair<T, SHARED, REF ? 0 : 32>(a, table, id0, x0, x1, s0, s1);
         } else {
             s0 = template_single<T, SHARED>(a, table, id0, x0);
             s1 = second ? template_single<T, SHARED>(a, table, id1, x1) : T(0);
@@ -110,6 +111,17 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
         if (second) {
             cmgi_put<KIND>(a.f, i1, s1);
         }
+    }
+}
+
+template <typename T, cmgi_wb_kind KIND, bool REF>
+static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk, int entries,
+                          cudaStream_t stream)
+{
+    if (shared > 0) {
+        template_kernel<T, KIND, true, REF><<<grid, BLOCK, shared, stream>>>(a, chunk, entries);
+    } else {
+        template_kernel<T, KIND, false, REF><<<grid, BLOCK, 0, stream>>>(a, chunk, entries);
     }
 }
 
@@ -129,10 +141,10 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
      * the table is large beside them. */
     const cmg_size chunk = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
     const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
-    if (shared) {
-        template_kernel<T, KIND, true><<<grid, BLOCK, bytes, stream>>>(a, chunk, entries);
+    if (C->ref != NULL) {
+        run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
     } else {
-        template_kernel<T, KIND, false><<<grid, BLOCK, 0, stream>>>(a, chunk, entries);
+        run_templates<T, KIND, false>(a, grid, shared ? bytes : 0, chunk, entries, stream);
     }
     return CMGI_LAUNCHED(A->ctx);
 }
