@@ -23,7 +23,8 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
     const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
     CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
                cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
-    const bool encoded = cmgi_h5_attribute_text(group, "encoding-type", encoding, sizeof encoding);
+    const bool encoded =
+        cmgi_h5_attribute_text(h5, group, "encoding-type", encoding, sizeof encoding);
     const bool shaped = cmgi_h5_attribute_ints(group, "shape", 2, shape);
     (void)H5Gclose(group);
     CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
@@ -314,7 +315,7 @@ static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
     cmg_context *ctx = h5->ctx;
     char format[64] = "";
     int64_t version = 0;
-    (void)cmgi_h5_attribute_text(h5->file, "format", format, sizeof format);
+    (void)cmgi_h5_attribute_text(h5, h5->file, "format", format, sizeof format);
     CMGI_CHECK(ctx, strcmp(format, "cmg-hierarchy") == 0, CMG_ERR_FILE,
                "%s: the attribute format is \"%s\", not \"cmg-hierarchy\"", h5->path, format);
     CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5->file, "version", 1, &version), CMG_ERR_FILE,
@@ -343,7 +344,7 @@ static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
         const bool used =
             strcmp(key, "format") == 0 || strcmp(key, "version") == 0 || strcmp(key, "levels") == 0;
         if (length > 0 && (size_t)length < sizeof key && !used &&
-            cmgi_h5_attribute_text(h5->file, key, text, sizeof text)) {
+            cmgi_h5_attribute_text(h5, h5->file, key, text, sizeof text)) {
             CMGI_TRY(cmg_hierarchy_set_attribute(h, key, text));
         }
     }

@@ -110,9 +110,17 @@ cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     const bool begun = begin(ctx, path, h5);
     const hid_t access = begun ? file_access() : -1;
+    const hid_t creation = begun ? H5Pcreate(H5P_FILE_CREATE) : -1;
+    /* no times, and all attributes in the header, where cmgi_h5_long_text finds them */
+    if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
+        H5Pset_attr_phase_change(creation, 1000, 0) >= 0) {
+        h5->file = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
+    }
     if (access >= 0) {
-        h5->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
         (void)H5Pclose(access);
+    }
+    if (creation >= 0) {
+        (void)H5Pclose(creation);
     }
     if (h5->file < 0) {
         (void)cmgi_h5_close(h5);
@@ -161,18 +169,6 @@ static hssize_t attribute_count(hid_t attribute)
 
 static bool read_string(hid_t attribute, hid_t type, char *text, size_t room)
 {
-    if (H5Tis_variable_str(type) > 0) {
-        char *value = NULL;
-        if (H5Aread(attribute, type, &value) < 0 || value == NULL) {
-            return false;
-        }
-        const bool fits = strlen(value) < room;
-        if (fits) {
-            (void)strcpy(text, value);
-        }
-        (void)H5free_memory(value);
-        return fits;
-    }
     const size_t size = H5Tget_size(type);
     if (size == 0 || size >= room || H5Aread(attribute, type, text) < 0) {
         return false;
@@ -211,7 +207,8 @@ static bool read_number(hid_t attribute, H5T_class_t class, size_t size, char *t
     return good;
 }
 
-bool cmgi_h5_attribute_text(hid_t object, const char *name, char *text, size_t room)
+bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
+                            size_t room)
 {
     if (H5Aexists(object, name) <= 0) {
         return false;
@@ -221,8 +218,13 @@ bool cmgi_h5_attribute_text(hid_t object, const char *name, char *text, size_t r
     bool good = false;
     if (type >= 0 && attribute_count(attribute) == 1) {
         const H5T_class_t class = H5Tget_class(type);
-        good = class == H5T_STRING ? read_string(attribute, type, text, room)
-                                   : read_number(attribute, class, H5Tget_size(type), text, room);
+        if (class != H5T_STRING) {
+            good = read_number(attribute, class, H5Tget_size(type), text, room);
+        } else if (H5Tis_variable_str(type) > 0) {
+            good = cmgi_h5_long_text(h5, object, name, text, room);
+        } else {
+            good = read_string(attribute, type, text, room);
+        }
     }
     if (type >= 0) {
         (void)H5Tclose(type);

@@ -3,6 +3,8 @@
 #pragma once
 #include "core/context.h"
 
+/* One interface for the library's versions from 1.10 on. */
+#define H5_USE_110_API
 #include <hdf5.h>
 
 /*
@@ -35,7 +37,10 @@ cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *
 /* ------------------------------------------------------------------ attributes */
 
 /* The attribute as text (strings, integers, reals); false when it is missing or none of these. */
-bool cmgi_h5_attribute_text(hid_t object, const char *name, char *text, size_t room);
+bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
+                            size_t room);
+/* The same for a string of variable length, without the library's reading of it. */
+bool cmgi_h5_long_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text, size_t room);
 /* `count` integers; false when it is anything else. */
 bool cmgi_h5_attribute_ints(hid_t object, const char *name, int count, int64_t *values);
 

@@ -170,6 +170,7 @@ static bool read_contiguous(const cmgi_dataset *d, char *to)
     return good;
 }
 
+#if H5_VERSION_GE(1, 10, 5)
 /* Places of the chunks in the file; false when one is missing or stored in an unexpected way. */
 static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
 {
@@ -186,6 +187,17 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks
     }
     return true;
 }
+
+#else
+static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
+{
+    (void)d;
+    (void)s;
+    (void)chunks;
+    (void)address;
+    return false;
+}
+#endif
 
 /* Reads one chunk of `bytes` to `to` and compares its checksum. */
 static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address, size_t bytes,

@@ -109,6 +109,68 @@ static void single_files_are_one_level(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Arrays over several chunks of the container and several blocks of the other forms. */
+static void long_arrays_come_back(void)
+{
+    static const char *const names[] = {"long.cmg", "long.petsc", "long.mtx"};
+    const cmg_size n = 150001;
+    const random_options o = {.levels = 1};
+    cmg_hierarchy *h = NULL;
+    cmgi_csr A = {0};
+    uint64_t state = 9;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
+    for (cmg_size i = 0; i < n; ++i) { /* lower bidiagonal */
+        A.indptr[i + 1] = 2 * i + 1;
+        A.indices[2 * i] = (cmg_index)i;
+        A.values[2 * i] = 1 + cmgi_random(&state);
+        if (i > 0) {
+            A.indices[2 * i - 1] = (cmg_index)(i - 1);
+            A.values[2 * i - 1] = random_value(&state);
+        }
+    }
+    CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    random_vector(h, 0, "rhs", "b", n, &state);
+    for (int k = 0; k < 3; ++k) {
+        const random_options parts = {.levels = 1, .vectors = k < 2};
+#ifndef CMGI_HAVE_HDF5
+        if (k == 0) {
+            continue;
+        }
+#endif
+        roundtrip(h, names[k], CMG_FILE_AUTO, k < 2 ? &parts : &o);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Contexts are independent: the container's library is locked inside. */
+static void contexts_read_side_by_side(void)
+{
+#ifdef CMGI_HAVE_HDF5
+    const random_options o = {.levels = 2, .rows = 31};
+    const char *path = temporary("shared.cmg");
+    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    int good = 0;
+    CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_AUTO));
+#pragma omp parallel for num_threads(4) reduction(+ : good)
+    for (int k = 0; k < 40; ++k) {
+        cmg_context *own = NULL;
+        cmg_hierarchy *back = NULL;
+        if (cmg_context_create(NULL, &own) == CMG_OK &&
+            cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &back) == CMG_OK) {
+            good += same_hierarchy(h, back, &o);
+        }
+        cmg_hierarchy_destroy(&back);
+        cmg_context_destroy(&own);
+    }
+    CHECK(good == 40);
+    cmg_hierarchy_destroy(&h);
+    remove_all(path);
+#else
+    SKIP("no HDF5 in this build");
+#endif
+}
+
 /* The rows of a PETSc matrix are written in ascending order, so unsorted input comes back sorted.
  */
 static void petsc_sorts_the_columns(void)
@@ -253,6 +315,8 @@ int main(int argc, char **argv)
     RUN(petsc_dump_keeps_matrices_and_two_vectors);
     RUN(ell_directory_keeps_smoothers_and_vectors);
     RUN(single_files_are_one_level);
+    RUN(long_arrays_come_back);
+    RUN(contexts_read_side_by_side);
     RUN(petsc_sorts_the_columns);
     RUN(what_a_kind_cannot_hold_is_refused);
     RUN(equal_restriction_is_no_obstacle);

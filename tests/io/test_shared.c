@@ -1,0 +1,104 @@
+/* Directories made by others: what is found in them, and that the numbers belong together. */
+#include "mg/hierarchy.h"
+#include "test.h"
+
+static cmg_hierarchy *read_set(const char *name)
+{
+    char path[1200];
+    cmg_hierarchy *h = NULL;
+    (void)snprintf(path, sizeof path, "%s/hier/%s", test_shared_data(), name);
+    CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
+    return h;
+}
+
+/* ||b - A x|| / ||b|| of the right-hand side and solution stored on a level, -1 if there are none.
+ */
+static double stored_residual(const cmg_hierarchy *h, int level)
+{
+    cmg_csr A;
+    const double *b = NULL;
+    const double *x = NULL;
+    cmg_size n = 0;
+    double rr = 0;
+    double bb = 0;
+    if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A) != CMG_OK ||
+        cmg_hierarchy_get_vector(h, level, "rhs", "b", &n, &b) != CMG_OK ||
+        cmg_hierarchy_get_vector(h, level, "solutions", "x", &n, &x) != CMG_OK) {
+        return -1;
+    }
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double r = b[i];
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            r -= A.values[k] * x[A.indices[k]];
+        }
+        rr += r * r;
+        bb += b[i] * b[i];
+    }
+    return sqrt(rr / bb);
+}
+
+/* Binary matrices, text vectors; six levels, two smoothers, vectors on all levels but the coarsest.
+ */
+static void binary_directory_of_the_authors(void)
+{
+    cmg_hierarchy *h = read_set("honei_pa2_q1_ell");
+    static const cmg_size rows[6] = {8448, 2176, 576, 160, 48, 16};
+    CHECK(cmg_hierarchy_levels(h) == 6);
+    for (int l = 0; l < 6 && h != NULL; ++l) {
+        CHECK(cmg_hierarchy_rows(h, l) == rows[l]);
+        CHECK(cmg_hierarchy_factors(h, l, "spai") == 1 &&
+              cmg_hierarchy_factors(h, l, "sainv") == 1);
+        const double residual = stored_residual(h, l);
+        CHECK(l == 5 ? residual == -1 : residual >= 0 && residual < 1e-4);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* prol_7, rhs_8 and others belong to levels whose matrices are not there. */
+static void longest_chain_of_a_directory(void)
+{
+    cmg_hierarchy *h = read_set("honei_pa1_q1");
+    CHECK(cmg_hierarchy_levels(h) == 6 && cmg_hierarchy_rows(h, 0) == 8448);
+    CHECK(cmg_hierarchy_factors(h, 5, "spai") == 1 &&
+          cmg_hierarchy_vector_name(h, "rhs", 0) == NULL);
+    const double residual = stored_residual(h, 2);
+    CHECK(residual >= 0 && residual < 1e-4);
+    cmg_hierarchy_destroy(&h);
+    h = read_set("honei_poisson_q1");
+    CHECK(cmg_hierarchy_levels(h) == 6 && cmg_hierarchy_rows(h, 0) == 4225 &&
+          cmg_hierarchy_rows(h, 5) == 9);
+    CHECK(stored_residual(h, 0) >= 0 && stored_residual(h, 0) < 1e-4);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void plain_directory(void)
+{
+    cmg_hierarchy *h = read_set("raptor_rss");
+    CHECK(cmg_hierarchy_levels(h) == 3 && cmg_hierarchy_rows(h, 0) == 2500 &&
+          cmg_hierarchy_rows(h, 2) == 846);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void directory_without_level_matrices(void)
+{
+    char path[1200];
+    cmg_hierarchy *h = NULL;
+    (void)snprintf(path, sizeof path, "%s/hier/raptor_misc", test_shared_data());
+    CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), CMG_ERR_FILE);
+    CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_ELL, &h), CMG_ERR_FILE);
+    CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_CONTAINER, &h), CMG_ERR_FILE);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    if (test_shared_data() == NULL) {
+        SKIP("no shared data");
+        return TEST_END();
+    }
+    RUN(binary_directory_of_the_authors);
+    RUN(longest_chain_of_a_directory);
+    RUN(plain_directory);
+    RUN(directory_without_level_matrices);
+    return TEST_END();
+}
