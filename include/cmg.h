@@ -721,6 +721,12 @@ typedef struct cmg_generate_options {
                      a mesh file: levels - 1 refinements, 0 counts as 3 */
     bool order_coarsening; /**< Q2, P2: the levels below the first use Q1, P1, the first of them on
                               the finest mesh; default false */
+    double length;  /**< BEAM: length over height, default 4; LSHAPE: side over width of the arms,
+                       default 2; 0 = the default */
+    int columns;    /**< HOLES: unit tiles along x, each with a hole; default 2 */
+    int rows;       /**< HOLES: tiles along y; default 1 */
+    bool alternate; /**< HOLES: holes in every other tile only, as on a chess board; the middle one
+                       has label centre */
     double distort; /**< random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5 */
     double aspect;  /**< stretches the domain along x, > 0, default 1 */
     cmg_problem problem;         /**< default POISSON */

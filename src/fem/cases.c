@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* What a case changes in the default options; 0 and NULL leave the default. */
 typedef struct generate_case {
     const char *name;
     const char *text;
@@ -14,74 +15,278 @@ typedef struct generate_case {
     cmg_problem problem;
     cmg_coefficient coefficient;
     double distort;
+    double aspect;
+    double length;
+    int columns;
+    int rows;
+    bool alternate;
+    const char *dirichlet;
     cmg_numbering numbering;
 } generate_case;
 
-/* X(name, element, dim, shape, cells, levels, problem, coefficient, distort, numbering, text) */
-#define CASE_LIST(X)                                                                               \
-    X("poisson-q1-2d-64", Q1, 2, SQUARE, 64, 0, POISSON, CONSTANT, 0, GENERATED,                   \
-      "small: square, Q1, 4 k unknowns")                                                           \
-    X("poisson-q2-2d-32", Q2, 2, SQUARE, 32, 0, POISSON, CONSTANT, 0, GENERATED,                   \
-      "small: square, Q2, 4 k unknowns")                                                           \
-    X("poisson-q1-3d-16", Q1, 3, CUBE, 16, 0, POISSON, CONSTANT, 0, GENERATED,                     \
-      "small: cube, Q1, 3 k unknowns")                                                             \
-    X("elasticity-q1-2d-beam", Q1, 2, BEAM, 16, 3, ELASTICITY, CONSTANT, 0, GENERATED,             \
-      "small: cantilever, plane stress, Q1")                                                       \
-    X("poisson-p1-2d-lshape", P1, 2, LSHAPE, 32, 4, POISSON, CONSTANT, 0, GENERATED,               \
-      "small: L-shape, P1")                                                                        \
-    X("poisson-q1-2d-1024", Q1, 2, SQUARE, 1024, 0, POISSON, CONSTANT, 0, GENERATED,               \
-      "square, Q1, 1.0 M unknowns")                                                                \
-    X("poisson-q1-2d-4096", Q1, 2, SQUARE, 4096, 0, POISSON, CONSTANT, 0, GENERATED,               \
-      "square, Q1, 16.8 M unknowns")                                                               \
-    X("poisson-q2-2d-512", Q2, 2, SQUARE, 512, 0, POISSON, CONSTANT, 0, GENERATED,                 \
-      "square, Q2, 1.0 M unknowns")                                                                \
-    X("poisson-q1-3d-64", Q1, 3, CUBE, 64, 0, POISSON, CONSTANT, 0, GENERATED,                     \
-      "cube, Q1, 250 k unknowns")                                                                  \
-    X("poisson-q1-3d-128", Q1, 3, CUBE, 128, 0, POISSON, CONSTANT, 0, GENERATED,                   \
-      "cube, Q1, 2.0 M unknowns")                                                                  \
-    X("poisson-q1-3d-256", Q1, 3, CUBE, 256, 0, POISSON, CONSTANT, 0, GENERATED,                   \
-      "cube, Q1, 16.6 M unknowns")                                                                 \
-    X("poisson-q2-3d-64", Q2, 3, CUBE, 64, 0, POISSON, CONSTANT, 0, GENERATED,                     \
-      "cube, Q2, 2.0 M unknowns")                                                                  \
-    X("poisson-q1-2d-512-random", Q1, 2, SQUARE, 512, 0, POISSON, CONSTANT, 0, RANDOM,             \
-      "square, Q1, 261 k unknowns in random order")                                                \
-    X("poisson-q1-2d-512-distorted", Q1, 2, SQUARE, 512, 6, POISSON, CONSTANT, 0.4, GENERATED,     \
-      "square of distorted cells, Q1, 261 k unknowns")                                             \
-    X("poisson-q1-2d-512-jump", Q1, 2, SQUARE, 512, 0, POISSON, JUMP, 0, GENERATED,                \
-      "square, coefficient 100 in the middle, Q1, 261 k unknowns")                                 \
-    X("poisson-q1-2d-512-anisotropic", Q1, 2, SQUARE, 512, 0, POISSON, ANISOTROPIC, 0, GENERATED,  \
-      "square, conduction 100 times along x, Q1, 261 k unknowns")                                  \
-    X("poisson-q1-3d-64-random", Q1, 3, CUBE, 64, 0, POISSON, RANDOM, 0, GENERATED,                \
-      "cube, random coefficient from 1 to 100, Q1, 250 k unknowns")                                \
-    X("poisson-q1-3d-fichera", Q1, 3, FICHERA, 32, 4, POISSON, CONSTANT, 0, GENERATED,             \
-      "Fichera corner, Q1")                                                                        \
-    X("heat-q1-2d-holes", Q1, 2, HOLES, 256, 5, HEAT, CONSTANT, 0, GENERATED,                      \
-      "heat conduction on a plate with holes, Q1")                                                 \
-    X("heat-p1-2d-holes", P1, 2, HOLES, 256, 5, HEAT, CONSTANT, 0, GENERATED,                      \
-      "heat conduction on a plate with holes, P1")                                                 \
-    X("elasticity-q1-2d-lshape", Q1, 2, LSHAPE, 128, 5, ELASTICITY, CONSTANT, 0, GENERATED,        \
-      "L-shaped beam, plane stress, Q1")                                                           \
-    X("elasticity-q1-3d-beam", Q1, 3, BEAM, 16, 3, ELASTICITY, CONSTANT, 0, GENERATED,             \
-      "cantilever in 3D, Q1")                                                                      \
-    X("convection-q1-2d-512", Q1, 2, SQUARE, 512, 0, CONVECTION, CONSTANT, 0, GENERATED,           \
-      "reaction, convection and diffusion on a square, Q1, 261 k unknowns")
-
 static const generate_case cases[] = {
-#define CASE_ROW(name, element, dim, shape, cells, levels, problem, coefficient, distort, order,   \
-                 text)                                                                             \
-    {name,                                                                                         \
-     text,                                                                                         \
-     CMG_ELEMENT_##element,                                                                        \
-     dim,                                                                                          \
-     CMG_SHAPE_##shape,                                                                            \
-     cells,                                                                                        \
-     levels,                                                                                       \
-     CMG_PROBLEM_##problem,                                                                        \
-     CMG_COEFFICIENT_##coefficient,                                                                \
-     distort,                                                                                      \
-     CMG_NUMBERING_##order},
-    CASE_LIST(CASE_ROW)
-#undef CASE_ROW
+    {.name = "poisson-q1-2d-64",
+     .text = "small: square, Q1, 4 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 64},
+    {.name = "poisson-q2-2d-32",
+     .text = "small: square, Q2, 4 k unknowns",
+     .element = CMG_ELEMENT_Q2,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 32},
+    {.name = "poisson-p1-2d-lshape",
+     .text = "small: L-shape, P1, 3 k unknowns",
+     .element = CMG_ELEMENT_P1,
+     .dim = 2,
+     .shape = CMG_SHAPE_LSHAPE,
+     .cells = 32},
+    {.name = "poisson-p2-2d-annulus",
+     .text = "small: ring, P2",
+     .element = CMG_ELEMENT_P2,
+     .dim = 2,
+     .shape = CMG_SHAPE_ANNULUS,
+     .cells = 16},
+    {.name = "poisson-q1-3d-16",
+     .text = "small: cube, Q1, 3 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 16},
+    {.name = "poisson-p1-3d-16",
+     .text = "small: cube, P1, 3 k unknowns",
+     .element = CMG_ELEMENT_P1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 16},
+    {.name = "elasticity-q1-2d-beam",
+     .text = "small: cantilever, plane stress, Q1",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 16,
+     .problem = CMG_PROBLEM_ELASTICITY},
+    {.name = "poisson-q1-2d-1024",
+     .text = "square, Q1, 1.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 1024},
+    {.name = "poisson-q1-2d-4096",
+     .text = "square, Q1, 16.8 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 4096},
+    {.name = "poisson-q2-2d-512",
+     .text = "square, Q2, 1.0 M unknowns",
+     .element = CMG_ELEMENT_Q2,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512},
+    {.name = "poisson-p1-2d-1024",
+     .text = "square, P1, 1.0 M unknowns",
+     .element = CMG_ELEMENT_P1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 1024},
+    {.name = "poisson-q1-3d-64",
+     .text = "cube, Q1, 250 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 64},
+    {.name = "poisson-q1-3d-128",
+     .text = "cube, Q1, 2.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 128},
+    {.name = "poisson-q1-3d-256",
+     .text = "cube, Q1, 16.6 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 256},
+    {.name = "poisson-q2-3d-64",
+     .text = "cube, Q2, 2.0 M unknowns",
+     .element = CMG_ELEMENT_Q2,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 64},
+    {.name = "poisson-q1-3d-fichera",
+     .text = "cube without a corner octant, Q1, 216 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_FICHERA,
+     .cells = 32},
+    {.name = "poisson-q1-2d-512-random",
+     .text = "square, Q1, 261 k unknowns in random order",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .numbering = CMG_NUMBERING_RANDOM},
+    {.name = "poisson-q1-2d-512-cells",
+     .text = "square, Q1, 261 k unknowns by coarse cell",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .numbering = CMG_NUMBERING_CELLS},
+    {.name = "poisson-q1-2d-512-distorted",
+     .text = "square of distorted cells, Q1, 261 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .levels = 6,
+     .distort = 0.4},
+    {.name = "poisson-q1-2d-512-stretched",
+     .text = "cells 16 times as long as high, Q1, 261 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .aspect = 16},
+    {.name = "poisson-q1-2d-512-jump",
+     .text = "coefficient 100 in the middle, Q1, 261 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .coefficient = CMG_COEFFICIENT_JUMP},
+    {.name = "poisson-q1-2d-512-anisotropic",
+     .text = "conduction 100 times along x, Q1, 261 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .coefficient = CMG_COEFFICIENT_ANISOTROPIC},
+    {.name = "poisson-q1-3d-64-random",
+     .text = "random coefficient from 1 to 100, Q1, 250 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_CUBE,
+     .cells = 64,
+     .coefficient = CMG_COEFFICIENT_RANDOM},
+    {.name = "heat-q1-2d-step",
+     .text = "a time step of heat conduction, Q1, 1.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 1024,
+     .problem = CMG_PROBLEM_HEAT},
+    {.name = "convection-q1-2d-512",
+     .text = "reaction, convection and diffusion, Q1, 261 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_SQUARE,
+     .cells = 512,
+     .problem = CMG_PROBLEM_CONVECTION},
+    {.name = "elasticity-q1-3d-beam",
+     .text = "cantilever in 3D, Q1, 55 k unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 3,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 16,
+     .problem = CMG_PROBLEM_ELASTICITY},
+    /* problems and sizes of the matrix-free comparison that names them C1-C5, L1, L3, L5, H1 and H5
+     */
+    {.name = "cantilever-c1",
+     .text = "cantilever of 1000 x 100 Q1 cells, plane stress, 0.2 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 100,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 10,
+     .dirichlet = "left"},
+    {.name = "cantilever-c2",
+     .text = "cantilever of 2000 x 200 Q1 cells, plane stress, 0.8 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 200,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 10,
+     .dirichlet = "left"},
+    {.name = "cantilever-c3",
+     .text = "cantilever of 3000 x 300 Q1 cells, plane stress, 1.8 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 300,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 10,
+     .dirichlet = "left"},
+    {.name = "cantilever-c4",
+     .text = "cantilever of 4000 x 400 Q1 cells, plane stress, 3.2 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 400,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 10,
+     .dirichlet = "left"},
+    {.name = "cantilever-c5",
+     .text = "cantilever of 5000 x 500 Q1 cells, plane stress, 5.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_BEAM,
+     .cells = 500,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 10,
+     .dirichlet = "left"},
+    {.name = "lbeam-l1",
+     .text = "L-shaped beam of 1750000 Q1 cells, plane stress, 3.5 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_LSHAPE,
+     .cells = 500,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 4,
+     .dirichlet = "top"},
+    {.name = "lbeam-l3",
+     .text = "L-shaped beam of 4480000 Q1 cells, plane stress, 9.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_LSHAPE,
+     .cells = 800,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 4,
+     .dirichlet = "top"},
+    {.name = "lbeam-l5",
+     .text = "L-shaped beam of 7000000 Q1 cells, plane stress, 14.0 M unknowns",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_LSHAPE,
+     .cells = 1000,
+     .problem = CMG_PROBLEM_ELASTICITY,
+     .length = 4,
+     .dirichlet = "top"},
+    {.name = "plate-h1",
+     .text = "plate with 5 holes, 1.0 M Q1 cells, heat conduction",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_HOLES,
+     .cells = 272,
+     .columns = 3,
+     .rows = 3,
+     .alternate = true,
+     .dirichlet = "holes,centre"},
+    {.name = "plate-h5",
+     .text = "plate with 5 holes, 6.2 M Q1 cells, heat conduction",
+     .element = CMG_ELEMENT_Q1,
+     .dim = 2,
+     .shape = CMG_SHAPE_HOLES,
+     .cells = 688,
+     .columns = 3,
+     .rows = 3,
+     .alternate = true,
+     .dirichlet = "holes,centre"},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -121,6 +326,12 @@ cmg_status cmg_generate_case(const char *name, cmg_generate_options *options)
     options->problem = found->problem;
     options->coefficient = found->coefficient;
     options->distort = found->distort;
+    options->aspect = found->aspect > 0 ? found->aspect : options->aspect;
+    options->length = found->length;
+    options->columns = found->columns > 0 ? found->columns : options->columns;
+    options->rows = found->rows > 0 ? found->rows : options->rows;
+    options->alternate = found->alternate;
+    options->dirichlet = found->dirichlet;
     options->numbering = found->numbering;
     return CMG_OK;
 }

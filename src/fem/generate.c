@@ -81,6 +81,10 @@ static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy 
         double value;
         double standard;
     } rows[] = {{"cells", (double)o->cells, -1},
+                {"length", o->length, standard.length},
+                {"columns", o->columns, standard.columns},
+                {"rows", o->rows, standard.rows},
+                {"alternate", o->alternate, standard.alternate},
                 {"distort", o->distort, standard.distort},
                 {"aspect", o->aspect, standard.aspect},
                 {"contrast", o->contrast, standard.contrast},

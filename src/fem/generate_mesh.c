@@ -41,6 +41,10 @@ static cmgi_shape_options shape_options(const cmgi_plan *plan)
     s.cell =
         plan->simplex ? (o->dim == 3 ? CMGI_TET : CMGI_TRI) : (o->dim == 3 ? CMGI_HEX : CMGI_QUAD);
     s.n = plan->coarsest_cells;
+    s.columns = o->columns;
+    s.rows = o->rows;
+    s.alternate = o->alternate;
+    s.length[0] = o->length > 0 ? o->length : s.length[0];
     s.aspect = o->aspect;
     s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
     s.fraction = 0.5 * o->distort;

@@ -9,6 +9,8 @@ void cmg_generate_options_default(cmg_generate_options *options)
     *options = (cmg_generate_options){
         .dim = 2,
         .cells = 64,
+        .columns = 2,
+        .rows = 1,
         .aspect = 1,
         .contrast = 100,
         .time_step = 0.01,
@@ -49,6 +51,9 @@ static cmg_status check_numbers(cmg_context *ctx, const cmg_generate_options *o)
     } rows[] = {{"dim", o->dim, 2, 3, false},
                 {"cells", (double)o->cells, 1, 1 << 24, false},
                 {"levels", o->levels, 0, CMGI_MAX_LEVELS - 1, false},
+                {"length", o->length, 0, 1e6, false},
+                {"columns", o->columns, 1, 10000, false},
+                {"rows", o->rows, 1, 10000, false},
                 {"distort", o->distort, 0, 0.5, false},
                 {"aspect", o->aspect, 0, 1e12, true},
                 {"contrast", o->contrast, 0, 1e12, true},
