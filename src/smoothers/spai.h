@@ -9,6 +9,7 @@
  */
 #pragma once
 #include "smoothers/index_map.h"
+#include "smoothers/spai_cache.h"
 #include "spmv/csr_host.h"
 
 /* Work space of one thread. */
@@ -19,6 +20,7 @@ typedef struct cmgi_spai_work {
     double *weight;     /* of each local row: its number of entries */
     double *diagonal;   /* |J| */
     double *x;          /* |J|, the row of M */
+    cmgi_spai_cache cache;
 } cmgi_spai_work;
 
 /* Work space of `threads` threads for rows of at most `columns` entries, `rows` local rows and

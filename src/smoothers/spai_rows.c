@@ -24,6 +24,7 @@ cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size ro
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].weight));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].diagonal));
         CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].x));
+        CMGI_TRY_GOTO(failed, cmgi_spai_cache_create(ctx, entries, rows, columns, &made[t].cache));
     }
     *work = made;
     return CMG_OK;
@@ -42,6 +43,7 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
         cmgi_free(ctx, w->weight);
         cmgi_free(ctx, w->diagonal);
         cmgi_free(ctx, w->x);
+        cmgi_spai_cache_destroy(ctx, &w->cache);
     }
     cmgi_free(ctx, *work);
     *work = NULL;
@@ -87,7 +89,14 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
     if (counted) {
         weigh(m, length, work);
     }
+    cmgi_spai_slot *slot = NULL;
+    if (cmgi_spai_cache_find(&work->cache, m, length, work->L, work->b, work->x, &slot)) {
+        return;
+    }
     cmgi_qr_solve(m, length, work->L, work->b, work->diagonal, work->x);
+    if (slot != NULL) {
+        memcpy(slot->solution, work->x, (size_t)length * sizeof *work->x);
+    }
 }
 
 /* Largest numbers of columns, local rows and local entries over all rows of S. */

@@ -2,6 +2,7 @@
 #include "smoothers/pattern.h"
 #include "smoothers/qr.h"
 #include "smoothers/smoother.h"
+#include "smoothers/spai.h"
 #include "smoothers/model.h"
 #include "test.h"
 
@@ -229,6 +230,34 @@ static void patterns(void)
     free(dense);
 }
 
+/* Looking up repeated problems changes no bit: rows of a regular grid against rows computed one by
+ * one on matrices that hold nothing to be found. */
+static void repeated_problems_are_recognised(void)
+{
+    enum { M = 12, N = M * M };
+    double *dense = model_q1(M, 2, 1.5);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_csr S = {0};
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmgi_pattern(ctx, &view, 0, 1, &S));
+    CHECK_OK(cmgi_spai_static(ctx, &view, false, &S));
+    for (cmg_size i = 0; i < N; ++i) {
+        cmgi_spai_work *work = NULL;
+        const cmg_size length = S.indptr[i + 1] - S.indptr[i];
+        CHECK_OK(cmgi_spai_work_create(ctx, length, N, N * length, &work));
+        cmgi_spai_row(&view, i, S.indices + S.indptr[i], length, false, &work[0]);
+        CHECK(work[0].cache.hits == 0);
+        CHECK(memcmp(work[0].x, S.values + S.indptr[i], (size_t)length * sizeof(double)) == 0);
+        cmgi_spai_row(&view, i, S.indices + S.indptr[i], length, false, &work[0]);
+        CHECK(work[0].cache.hits == 1);
+        CHECK(memcmp(work[0].x, S.values + S.indptr[i], (size_t)length * sizeof(double)) == 0);
+        cmgi_spai_work_destroy(ctx, &work);
+    }
+    cmgi_csr_free(ctx, &S);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
 /* Growing patterns lowers the residual, and rows below epsilon are left alone. */
 static void adaptive_growth_pays(void)
 {
@@ -270,6 +299,7 @@ int main(int argc, char **argv)
     RUN(residual_is_orthogonal);
     RUN(limits);
     RUN(patterns);
+    RUN(repeated_problems_are_recognised);
     RUN(adaptive_growth_pays);
     return TEST_END();
 }
