@@ -246,7 +246,9 @@ typedef struct cmg_matrix_info {
 CMG_API void cmg_matrix_options_default(cmg_matrix_options *options);
 /**
  * Builds a matrix in the wanted format from CSR on the host. The CSR is checked (monotone
- * indptr, indices in range, no duplicates; values are not looked at) and copied.
+ * indptr, indices in range, no duplicates; values are not looked at) and copied. On the CUDA
+ * backend the three arrays may be on the device instead: CSR and the slice formats in the given or
+ * sorted order are then made there, without a look for duplicates; the others pass through the host.
  *
  * The renumbered formats K1r, K1rs, K2r, K2rs need a square matrix; their products take and give
  * vectors in the sorted numbering, position k of which is row cmg_matrix_permutation(A)[k].
@@ -261,7 +263,8 @@ CMG_API cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *inf
 /** The sorted numbering of a renumbered format, `rows` values on the host; NULL otherwise. */
 CMG_API const cmg_index *cmg_matrix_permutation(const cmg_matrix *A);
 /**
- * New values on the same pattern: `values` in the order of the CSR the matrix was created from.
+ * New values on the same pattern: `values` in the order of the CSR the matrix was created from,
+ * on the host or, on the CUDA backend, on the device.
  * Needs options.keep_map. One pass over the storage, no allocation.
  *
  * @return CMG_OK, CMG_ERR_STATE without a value map

@@ -112,8 +112,8 @@ static void add_case(bench_job *job, cmg_format format, const char *name, const 
 static bool is_usual(const bench_job *job, int format)
 {
     const bool vendor = strncmp(cmg_enum_name("format", format), "cusparse", 8) == 0;
-    return format != CMG_FORMAT_DENSE &&
-           format != CMG_FORMAT_DIAGONAL && (!vendor || job->device.backend == CMG_BACKEND_CUDA);
+    return format != CMG_FORMAT_DENSE && format != CMG_FORMAT_DIAGONAL &&
+           (!vendor || job->device.backend == CMG_BACKEND_CUDA);
 }
 
 static int add_formats(bench_job *job, const char *values)

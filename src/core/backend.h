@@ -18,7 +18,9 @@ typedef struct cmgi_backend {
     cmg_status (*synchronize)(cmg_context *ctx);
     cmg_status (*alloc)(cmg_context *ctx, size_t bytes, void *p);
     void (*free)(cmg_context *ctx, void *p);
+    bool (*is_device)(cmg_context *ctx, const void *p);         /* NULL = there is no such memory */
     cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
+    /* src may be on the device as well */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
     cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 
@@ -36,8 +38,8 @@ typedef struct cmgi_backend {
     /* p = z + (num/den) p, the direction update of CG, fp64; den = 0 counts as ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *z, double *p);
-    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown) counts
-     * as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs) */
+    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown)
+     * counts as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs) */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *p, const double *q, double *x, double *r, double *rr,
                             const int *running);

@@ -39,7 +39,7 @@ struct cmg_context {
     cmg_size partials_length; /* doubles in `partials` */
     cmgi_tuned tuned[CMGI_TUNED]; /* choices of --format tune, a ring */
     int tuned_count;              /* ever made */
-    double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
+    double bandwidth;             /* measured copy bandwidth, GB/s, 0 = not yet */
 };
 
 /* Reports progress; CMG_ERR_STATE when the caller asks to stop. */

@@ -187,16 +187,27 @@ static cmg_status fetch_staged(cmg_context *ctx, char *dst, const char *src, siz
     return CMG_OK;
 }
 
+static bool is_device(cmg_context *ctx, const void *p)
+{
+    const cmgi_device_guard guard(ctx);
+    cudaPointerAttributes attributes = {};
+    if (cudaPointerGetAttributes(&attributes, p) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
 static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
 {
     if (bytes == 0) {
         return CMG_OK;
     }
     const cmgi_device_guard guard(ctx);
-    if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
+    if (bytes >= STAGED_FROM && !is_device(ctx, src) && has_staging(cmgi_device_of(ctx))) {
         return send_staged(ctx, (char *)dst, (const char *)src, bytes);
     }
-    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyHostToDevice, cmgi_stream(ctx)));
+    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
 }
@@ -332,6 +343,7 @@ static constexpr cmgi_backend make_table()
     table.synchronize = synchronize;
     table.alloc = alloc;
     table.free = release;
+    table.is_device = is_device;
     table.memory_free = memory_free;
     table.to_device = to_device;
     table.to_host = to_host;

@@ -28,7 +28,8 @@ cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t byt
  * as it is. */
 cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size);
 
-/* Copies between host arrays on all threads, so that pages are spread as products will read them. */
+/* Copies between host arrays on all threads, so that pages are spread as products will read them.
+ */
 void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes);
 /* Duplicate of a string in accounted memory. */
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy);

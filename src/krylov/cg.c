@@ -1,11 +1,13 @@
 /*
  * Preconditioned conjugate gradients.
  *
- *   z = C r;  beta = (r,z) / (r,z)_old;  p = z + beta p;  q = A p;  a = (r,z) / (p,q);  x += a p;  r -= a q
+ *   z = C r;  beta = (r,z) / (r,z)_old;  p = z + beta p;  q = A p;  a = (r,z) / (p,q);  x += a p;
+ * r -= a q
  *
- * The recursive residual can fall below the true one. When it meets the tolerance the true residual is
- * computed; if that is too large the iteration starts again from it. An iteration that has converged by
- * the recursion and gains less than a factor of two by starting again has reached rounding: stagnated.
+ * The recursive residual can fall below the true one. When it meets the tolerance the true residual
+ * is computed; if that is too large the iteration starts again from it. An iteration that has
+ * converged by the recursion and gains less than a factor of two by starting again has reached
+ * rounding: stagnated.
  *
  * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
  */

@@ -18,9 +18,11 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver
     for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, system->n, sizeof(double), &made->work[v]));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made->stop, &made->stop));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)options->max_it + 1, sizeof(double), &made->history));
+    CMGI_TRY_GOTO(
+        done, cmgi_alloc_zero(ctx, (cmg_size)options->max_it + 1, sizeof(double), &made->history));
     *k = made;
     made = NULL;
 done:

@@ -80,8 +80,8 @@ cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z);
 /* Residual norm under which the iteration has converged. */
 double cmgi_krylov_tolerance(const cmgi_krylov *k);
 /*
- * Repeats the step until its stopping test (backend->stop_note on k->stop, once a step) ends it; fills
- * outcome, iterations, history and residual.
+ * Repeats the step until its stopping test (backend->stop_note on k->stop, once a step) ends it;
+ * fills outcome, iterations, history and residual.
  */
 cmg_status cmgi_krylov_repeat(cmgi_krylov *k, const cmgi_iteration *it, const double *b, double *x);
 /* The stopping test before the next iteration. */

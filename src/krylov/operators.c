@@ -9,7 +9,8 @@ typedef struct operator_pair {
     const cmg_operator *C;
 } operator_pair;
 
-static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const double *x, double *y)
+static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const double *x,
+                                 double *y)
 {
     const struct cmg_vector in = {
         .ctx = ctx, .n = op->cols, .precision = CMG_FP64, .data = (void *)(uintptr_t)x};
@@ -37,23 +38,25 @@ static cmg_status precondition(void *user, const double *r, double *z)
     return apply_operator(pair->ctx, pair->C, r, z);
 }
 
-static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C, const cmg_vector *b,
-                        const cmg_vector *x)
+static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                        const cmg_vector *b, const cmg_vector *x)
 {
-    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square", (long long)A->rows,
-               (long long)A->cols);
+    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square",
+               (long long)A->rows, (long long)A->cols);
     CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
-               "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols, (long long)A->rows);
-    CMGI_CHECK(ctx, b->n == A->rows && x->n == A->rows, CMG_ERR_SHAPE,
-               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n, (long long)x->n,
+               "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols,
                (long long)A->rows);
+    CMGI_CHECK(ctx, b->n == A->rows && x->n == A->rows, CMG_ERR_SHAPE,
+               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
+               (long long)x->n, (long long)A->rows);
     CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
                "cg: b and x have to be fp64");
     return CMG_OK;
 }
 
-cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C, const cmg_vector *b,
-                  cmg_vector *x, const cmg_solver_options *options, cmg_report *report)
+cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                  const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
+                  cmg_report *report)
 {
     if (ctx == NULL) {
         return CMG_ERR_ARG;

@@ -1,7 +1,8 @@
 /*
- * Bytes a solver will hold, from the sizes of the hierarchy alone: formats by their storage formulas
- * (docs/formats), vectors by count. What is only known after a computation is taken from below: a
- * smoother that is computed as half the entries of A, compressed slices as if every row were a template.
+ * Bytes a solver will hold, from the sizes of the hierarchy alone: formats by their storage
+ * formulas (docs/formats), vectors by count. What is only known after a computation is taken from
+ * below: a smoother that is computed as half the entries of A, compressed slices as if every row
+ * were a template.
  */
 #include "mg/solver.h"
 
@@ -35,7 +36,8 @@ static double matrix_bytes(const cmg_csr *A, const cmg_matrix_options *o)
     case CMG_FORMAT_ELLPACK:
     case CMG_FORMAT_ELLR:
     case CMG_FORMAT_ELLT:
-        return map + sliced_entries(A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) * (4 + value);
+        return map + sliced_entries(A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
+                         (4 + value);
     case CMG_FORMAT_SELL:
     case CMG_FORMAT_CUSPARSE_SELL:
         return map + sliced_entries(A, o->warp > 0 ? o->warp : 32) * (4 + value);
@@ -50,8 +52,8 @@ static double matrix_bytes(const cmg_csr *A, const cmg_matrix_options *o)
     }
 }
 
-static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A, const cmg_solver_options *o,
-                             const cmg_matrix_options *format)
+static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A,
+                             const cmg_solver_options *o, const cmg_matrix_options *format)
 {
     cmg_csr M;
     double bytes = 0;
@@ -91,7 +93,8 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     return bytes + (inverse ? rows * rows * value : smoother_bytes(h, level, &A, o, &format));
 }
 
-cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options, size_t *bytes)
+cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
+                             size_t *bytes)
 {
     if (h == NULL) {
         return CMG_ERR_ARG;
@@ -107,7 +110,8 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         sum += level_bytes(h, l, o);
     }
-    if (o->precision != CMG_FP64 && cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
+    if (o->precision != CMG_FP64 &&
+        cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
         sum += matrix_bytes(&A, &o->matrix); /* the outer iteration's, in fp64 */
     }
     *bytes = (size_t)sum;
@@ -124,9 +128,11 @@ cmg_status cmgi_solver_check_memory(cmg_solver *s)
     }
     CMGI_TRY(cmg_solver_memory(s->h, &s->options, &needed));
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
-    cmgi_log(ctx, CMG_LOG_INFO, "solver: about %.3f GB of device memory are needed, %.3f GB are free",
+    cmgi_log(ctx, CMG_LOG_INFO,
+             "solver: about %.3f GB of device memory are needed, %.3f GB are free",
              1e-9 * (double)needed, 1e-9 * (double)free_bytes);
     CMGI_CHECK(ctx, needed <= free_bytes, CMG_ERR_MEMORY,
-               "the solver needs at least %zu bytes of device memory, %zu are free", needed, free_bytes);
+               "the solver needs at least %zu bytes of device memory, %zu are free", needed,
+               free_bytes);
     return CMG_OK;
 }

@@ -8,6 +8,20 @@
 
 #include <string.h>
 
+/* From a CSR on the device, whose row pointers the host has too. */
+static cmg_status build_from_device(cmg_matrix *A, const cmg_csr *csr)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_csr_storage *S = A->data;
+    const size_t rows = (size_t)csr->rows + 1;
+    CMGI_TRY(cmgi_alloc_device(ctx, csr->rows + 1, sizeof *S->indptr, &S->indptr));
+    CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *S->columns, &S->columns));
+    CMGI_TRY(cmgi_matrix_alloc_values(A));
+    CMGI_TRY(cmgi_to_device(ctx, S->indptr, A->source->indptr, rows * sizeof *S->indptr));
+    CMGI_TRY(cmgi_to_device(ctx, S->columns, A->source->indices, (size_t)A->nnz * sizeof *S->columns));
+    return A->format->fill_cuda(A);
+}
+
 cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
 {
     cmg_context *ctx = A->ctx;
@@ -16,6 +30,11 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     A->stored = nnz;
+    A->bytes = (size_t)(csr->rows + 1) * sizeof *S->indptr +
+               (size_t)nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
+    if (A->source != NULL) {
+        return build_from_device(A, csr);
+    }
     CMGI_TRY(cmgi_alloc(ctx, csr->rows + 1, sizeof *S->indptr, &S->indptr));
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A));
@@ -28,8 +47,6 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
         }
     }
     S->indptr[csr->rows] = nnz;
-    A->bytes = (size_t)(csr->rows + 1) * sizeof *S->indptr +
-               (size_t)nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, csr->rows + 1, sizeof *S->indptr));
     return cmgi_move_to_device(ctx, &S->columns, nnz, sizeof *S->columns);
 }

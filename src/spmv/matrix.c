@@ -8,12 +8,14 @@ static const cmgi_format formats[] = {
 #define SLICES(ID, NAME, RENUMBERS)                                                                \
     {                                                                                              \
         .id = ID, .name = NAME, .renumbers = RENUMBERS, .build = cmgi_slices_build,                \
+        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda),                                          \
         .spmv_cpu = cmgi_slices_spmv_cpu, .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),        \
         .destroy = cmgi_slices_destroy                                                             \
     }
     {.id = CMG_FORMAT_CSR,
      .name = "csr",
      .build = cmgi_csr_build,
+     .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),
      .spmv_cpu = cmgi_csr_spmv_cpu,
      .spmv_cuda = CMGI_CUDA_FN(cmgi_csr_spmv_cuda),
      .destroy = cmgi_csr_destroy},
@@ -176,6 +178,10 @@ static void resolve_options(const cmg_context *ctx, const cmg_csr *A, cmg_matrix
 
 cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
 {
+    if (A->source != NULL) { /* the device fills them, padding included */
+        CMGI_TRY(cmgi_alloc_device(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
+        return A->options.keep_map ? cmgi_alloc_device(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map) : CMG_OK;
+    }
     CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
     if (A->options.keep_map) {
         return cmgi_alloc(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map);
@@ -195,7 +201,20 @@ static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
 }
 
-cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **A)
+const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options)
+{
+    cmg_matrix_options resolved = *options;
+    /* as many entries as a diagonal matrix has: the columns tell whether it is one */
+    if (options->format == CMG_FORMAT_TUNE ||
+        (options->format == CMG_FORMAT_AUTO && csr->indptr[csr->rows] <= csr->rows)) {
+        return NULL;
+    }
+    resolve_options(ctx, csr, &resolved);
+    return cmgi_format_find(resolved.format);
+}
+
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
+                            const cmg_matrix_options *options, cmg_matrix **A)
 {
     cmg_matrix_options resolved = *options;
     resolve_options(ctx, csr, &resolved);
@@ -213,10 +232,14 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_matr
     made->rows = csr->rows;
     made->cols = csr->cols;
     made->nnz = csr->indptr[csr->rows];
+    made->source = source;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, csr));
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
+    if (source == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
+        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
+    }
+    made->source = NULL;
     if (format->finish != NULL) {
         CMGI_TRY_GOTO(done, format->finish(made));
     }
@@ -240,9 +263,12 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
         resolved = *options;
     }
     CMGI_TRY(check_options(ctx, &resolved));
+    if (ctx->backend->is_device != NULL && csr->indptr != NULL && ctx->backend->is_device(ctx, csr->indptr)) {
+        return cmgi_matrix_from_device(ctx, csr, &resolved, A);
+    }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
     return resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, &resolved, A)
-                                              : cmgi_matrix_make(ctx, csr, &resolved, A);
+                                              : cmgi_matrix_make(ctx, csr, NULL, &resolved, A);
 }
 
 void cmg_matrix_destroy(cmg_matrix **A)
@@ -295,6 +321,9 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     CMGI_CHECK(ctx, A->value_map != NULL, CMG_ERR_STATE,
                "matrix update: the matrix was created without keep_map");
     if (!cmgi_on_cuda(ctx)) {
+        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
+    }
+    if (ctx->backend->is_device != NULL && ctx->backend->is_device(ctx, values)) {
         return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
     }
     double *staged = NULL;

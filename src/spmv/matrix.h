@@ -22,6 +22,8 @@ typedef struct cmgi_format {
     cmg_status (*build)(cmg_matrix *A, const cmg_csr *csr);
     /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
     cmg_status (*finish)(cmg_matrix *A);
+    /* Fills columns, values and value_map on the device from A->source; NULL = built on the host. */
+    cmg_status (*fill_cuda)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
@@ -42,12 +44,22 @@ struct cmg_matrix {
                             unless keep_map */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
+    const cmg_csr *source; /* while it is built from a CSR on the device: that one; else NULL */
 };
 
 /* Row of the table, NULL when the id is unknown. */
 const cmgi_format *cmgi_format_find(cmg_format id);
-/* A matrix from a checked CSR and checked options of any format but TUNE. */
-cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **A);
+/*
+ * A matrix from a checked CSR and checked options of any format but TUNE. `source` NULL, or the same
+ * CSR on the device; then only the row pointers of `csr` are looked at.
+ */
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
+                            const cmg_matrix_options *options, cmg_matrix **A);
+/* cmg_matrix_create_csr of a CSR whose arrays are on the device, options checked. */
+cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
+                                   cmg_matrix **A);
+/* The format that options mean for a matrix of these row pointers; NULL when its entries have to be seen. */
+const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options);
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */

@@ -196,6 +196,9 @@ static cmg_status fill(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     A->stored = S->start[S->nslices];
+    if (A->source != NULL) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
@@ -268,7 +271,13 @@ static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmg_csr *cs
         }
     }
     A->bytes = storage_bytes(A);
-    return move(ctx, S, A->stored);
+    CMGI_TRY(move(ctx, S, A->stored));
+    if (A->source == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
+    CMGI_TRY(cmgi_matrix_alloc_values(A));
+    return A->format->fill_cuda(A);
 }
 
 cmg_status cmgi_slices_build(cmg_matrix *A, const cmg_csr *csr)

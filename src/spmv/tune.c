@@ -129,7 +129,7 @@ static cmg_status try_candidate(trial *t, const cmg_matrix_options *options)
 {
     cmg_matrix *A = NULL;
     double seconds = 0;
-    cmg_status status = cmgi_matrix_make(t->ctx, t->csr, options, &A);
+    cmg_status status = cmgi_matrix_make(t->ctx, t->csr, NULL, options, &A);
     if (status == CMG_ERR_MEMORY && t->best != NULL) {
         return CMG_OK; /* too large beside the best one, which is smaller */
     }
@@ -202,7 +202,7 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
     const cmgi_tuned *known = recall(ctx, pattern, options);
     if (known != NULL) {
-        return cmgi_matrix_make(ctx, csr, &known->options, A);
+        return cmgi_matrix_make(ctx, csr, NULL, &known->options, A);
     }
     trial t = {.ctx = ctx, .csr = csr};
     cmg_status status = CMG_OK;

@@ -1,12 +1,13 @@
 /*
- * Measured choice of format: `--format tune`. Every format that suits the matrix is built and timed on
- * y = A x; the fastest stays. The context remembers the choice by a hash of the pattern, so that further
- * matrices of the same pattern and precision take it without measuring.
+ * Measured choice of format: `--format tune`. Every format that suits the matrix is built and timed
+ * on y = A x; the fastest stays. The context remembers the choice by a hash of the pattern, so that
+ * further matrices of the same pattern and precision take it without measuring.
  */
 #pragma once
 #include "spmv/matrix.h"
 
 /* As cmg_matrix_create_csr of a checked CSR and checked options. */
-cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **A);
+cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
+                     cmg_matrix **A);
 /* Hash of sizes, row pointers and columns; the same for any number of threads. */
 uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr);

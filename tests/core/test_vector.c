@@ -129,8 +129,8 @@ static void cg_update_can_be_frozen(void)
     }
     for (int c = 0; c < 2; ++c) { /* stopped; p . q < 0 */
         double rr = -1;
-        CHECK_OK(ctx->backend->cg_update(ctx, N, d_scalars, d_scalars + 1 + c, v[0], v[1], v[2], v[3],
-                                         d_scalars + 3, d_flags + c));
+        CHECK_OK(ctx->backend->cg_update(ctx, N, d_scalars, d_scalars + 1 + c, v[0], v[1], v[2],
+                                         v[3], d_scalars + 3, d_flags + c));
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 3, sizeof rr));
         CHECK_NEAR(rr, expected, 1e-13 * expected);
         for (int k = 2; k < 4; ++k) {

@@ -1,0 +1,99 @@
+/*
+ * Matrices from a CSR whose arrays are on the device. The row pointers come to the host, where they
+ * are checked and the layout is planned from them; columns and values stay and are put in their
+ * places by the device. A format that has no such kernel is made on the host.
+ */
+#include "spmv/formats.h"
+#include "spmv/tune.h"
+
+#include <string.h>
+
+/* The arrays on the host; `values` false leaves columns and values out. */
+static cmg_status fetch(cmg_context *ctx, const cmg_csr *csr, bool entries, cmgi_csr *host)
+{
+    cmgi_csr made = {.rows = csr->rows, .cols = csr->cols};
+    const size_t rows = (size_t)csr->rows + 1;
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, csr->rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY_GOTO(failed, cmgi_to_host(ctx, made.indptr, csr->indptr, rows * sizeof *made.indptr));
+    nnz = entries ? made.indptr[csr->rows] : 0;
+    if (nnz < 0 || (nnz > 0 && (csr->indices == NULL || csr->values == NULL))) {
+        nnz = 0; /* the check says what is wrong */
+    }
+    if (nnz > 0) {
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
+        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
+        CMGI_TRY_GOTO(failed, cmgi_to_host(ctx, made.indices, csr->indices,
+                                           (size_t)nnz * sizeof *made.indices));
+        CMGI_TRY_GOTO(
+            failed, cmgi_to_host(ctx, made.values, csr->values, (size_t)nnz * sizeof *made.values));
+    }
+    *host = made;
+    return CMG_OK;
+failed:
+    cmgi_csr_free(ctx, &made);
+    return status;
+}
+
+static cmg_status check_rows(cmg_context *ctx, const cmgi_csr *A)
+{
+    CMGI_CHECK(ctx, A->indptr[0] == 0, CMG_ERR_SHAPE, "matrix: indptr[0] is %lld, not 0",
+               (long long)A->indptr[0]);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        CMGI_CHECK(ctx, length >= 0 && length <= A->cols, CMG_ERR_SHAPE,
+                   "matrix: row %lld has %lld entries, a row has 0 .. %lld", (long long)i,
+                   (long long)length, (long long)A->cols);
+    }
+    return CMG_OK;
+}
+
+/* Through the host: the whole CSR is fetched and checked there. */
+static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr,
+                               const cmg_matrix_options *options, cmg_matrix **A)
+{
+    cmgi_csr host = {0};
+    CMGI_TRY(fetch(ctx, csr, true, &host));
+    const cmg_csr view = cmgi_csr_view(&host);
+    cmg_status status = cmgi_csr_check(ctx, "matrix", &view);
+    if (status == CMG_OK) {
+        status = options->format == CMG_FORMAT_TUNE
+                     ? cmgi_tune(ctx, &view, options, A)
+                     : cmgi_matrix_make(ctx, &view, NULL, options, A);
+    }
+    cmgi_csr_free(ctx, &host);
+    return status;
+}
+
+cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
+                                   const cmg_matrix_options *options, cmg_matrix **A)
+{
+    static cmg_status (*const in_range)(cmg_context *, cmg_size, cmg_size, const cmg_index *,
+                                        bool *) = CMGI_CUDA_FN(cmgi_columns_in_range_cuda);
+    cmgi_csr rows = {0};
+    bool good = false;
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(
+        ctx, csr->rows >= 0 && csr->cols >= 0 && csr->rows <= INT32_MAX && csr->cols <= INT32_MAX,
+        CMG_ERR_SHAPE, "matrix: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
+        (long long)csr->rows, (long long)csr->cols);
+    CMGI_TRY(fetch(ctx, csr, false, &rows));
+    CMGI_TRY_GOTO(done, check_rows(ctx, &rows));
+    const cmg_csr view = cmgi_csr_view(&rows);
+    const cmg_size nnz = view.indptr[view.rows];
+    if (nnz > 0 && (csr->indices == NULL || csr->values == NULL)) {
+        status = cmgi_fail(ctx, CMG_ERR_ARG, "matrix: indices or values are NULL");
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, in_range(ctx, nnz, csr->cols, csr->indices, &good));
+    const cmgi_format *format = cmgi_format_by_rows(ctx, &view, options);
+    if (good && format != NULL && format->fill_cuda != NULL && !format->renumbers) {
+        status = cmgi_matrix_make(ctx, &view, csr, options, A);
+    } else {
+        status = make_on_host(ctx, csr, options, A);
+    }
+done:
+    cmgi_csr_free(ctx, &rows);
+    return status;
+}
