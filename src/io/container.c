@@ -369,6 +369,7 @@ static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
     }
     CMGI_TRY_GOTO(done, read_vectors(h5, "/rhs", 0, "rhs", *h));
     CMGI_TRY_GOTO(done, read_vectors(h5, "/solutions", 0, "solutions", *h));
+    CMGI_TRY_GOTO(done, cmgi_container_read_mesh(h5, *h));
 done:
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(h);

@@ -300,6 +300,24 @@ static cmg_status put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
     return put_group(h5, "/levels", NULL);
 }
 
+/* The mesh of level 0: places, cells, which unknowns sit where. */
+static cmg_status put_mesh(cmgi_h5 *h5, const cmgi_stored_mesh *mesh)
+{
+    if (mesh == NULL) {
+        return CMG_OK;
+    }
+    const hsize_t x[2] = {(hsize_t)mesh->nodes, (hsize_t)mesh->dim};
+    const hsize_t cells[2] = {(hsize_t)mesh->cells, (hsize_t)mesh->corners};
+    const hsize_t values[2] = {(hsize_t)mesh->boundary, (hsize_t)mesh->components};
+    CMGI_TRY(put_group(h5, "/mesh", NULL));
+    CMGI_TRY(put_dataset(h5, "/mesh/x", H5T_NATIVE_DOUBLE, 2, x, mesh->x));
+    CMGI_TRY(put_dataset(h5, "/mesh/cells", H5T_NATIVE_INT32, 2, cells, mesh->cell_nodes));
+    CMGI_TRY(put_dataset(h5, "/mesh/unknowns", H5T_NATIVE_INT32, 1, x, mesh->unknown));
+    return mesh->boundary == 0 ? CMG_OK
+                               : put_dataset(h5, "/mesh/boundary_values", H5T_NATIVE_DOUBLE, 2,
+                                             values, mesh->boundary_values);
+}
+
 static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
 {
     CMGI_TRY(put_root(h5, h));
@@ -316,7 +334,7 @@ static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
         CMGI_TRY(put_vectors(h5, h, l, "rhs"));
         CMGI_TRY(put_vectors(h5, h, l, "solutions"));
     }
-    return CMG_OK;
+    return put_mesh(h5, h->mesh);
 }
 
 cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)

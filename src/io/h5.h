@@ -63,6 +63,9 @@ typedef struct cmgi_dataset {
 /* Opens a dataset; its size has been checked against the storage that the file holds for it. */
 cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d);
 void cmgi_dataset_close(cmgi_dataset *d);
+/* The mesh of level 0, if the file has one. */
+cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h);
+
 /* All elements as doubles, 64-bit or 32-bit integers; integers that do not fit are CMG_ERR_FILE. */
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);

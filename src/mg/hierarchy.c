@@ -78,6 +78,7 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
     for (int i = 0; i < v->vectors; ++i) {
         clear_vector(ctx, &v->vector[i]);
     }
+    cmgi_stored_mesh_destroy(ctx, &v->mesh);
     for (int i = 0; i < v->attributes; ++i) {
         cmgi_free(ctx, v->attribute[i].key);
         cmgi_free(ctx, v->attribute[i].value);
@@ -513,6 +514,9 @@ cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
     cmgi_csr_free(ctx, &h->level[last].P);
     cmgi_csr_free(ctx, &h->level[last].R);
     select_vectors(h, first, last);
+    if (first > 0) {
+        cmgi_stored_mesh_destroy(ctx, &h->mesh);
+    }
     memmove(h->level, h->level + first, (size_t)(last - first + 1) * sizeof h->level[0]);
     h->levels = last - first + 1;
     memset(h->level + h->levels, 0, (size_t)(CMGI_HIERARCHY_LEVELS - h->levels) * sizeof h->level[0]);

@@ -37,6 +37,24 @@ typedef struct cmgi_attribute {
     char *value;
 } cmgi_attribute;
 
+/*
+ * The mesh that level 0 lives on, for output. Cells are triangles (dim 2, 3 corners), quads (2, 4),
+ * tets (3, 4) or hexes (3, 8) with corner i + 2j + 4k of quads and hexes at (i, j, k) of the unit
+ * cube. Spaces of higher order are shown on refined cells, so that all unknowns sit at nodes.
+ */
+typedef struct cmgi_stored_mesh {
+    int dim;
+    int corners;
+    int components; /* unknowns a node */
+    cmg_size nodes;
+    cmg_size cells;
+    cmg_size boundary;       /* nodes without unknowns */
+    double *x;               /* nodes x dim */
+    cmg_index *cell_nodes;   /* cells x corners */
+    cmg_index *unknown;      /* node i has unknowns unknown[i] * components ..; -1 = none */
+    double *boundary_values; /* boundary x components: values at those nodes, in node order */
+} cmgi_stored_mesh;
+
 struct cmg_hierarchy {
     cmg_context *ctx;
     int levels;
@@ -45,7 +63,8 @@ struct cmg_hierarchy {
     int vectors;
     cmgi_attribute *attribute;
     int attributes;
-    bool checked; /* cmg_hierarchy_check passed and nothing was changed since */
+    cmgi_stored_mesh *mesh; /* NULL = none */
+    bool checked;           /* cmg_hierarchy_check passed and nothing was changed since */
 };
 
 /*
@@ -66,3 +85,11 @@ const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role 
                                     const char *name, int factor);
 /* The key of the i-th attribute, NULL past the last. */
 const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i);
+
+/* Arrays for a mesh, uninitialised. */
+cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *sizes,
+                                   cmgi_stored_mesh **mesh);
+void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh);
+/* Checks a mesh against level 0 and takes it over; *mesh is NULL on success, unchanged on failure.
+ */
+cmg_status cmgi_hierarchy_take_mesh(cmg_hierarchy *h, cmgi_stored_mesh **mesh);
