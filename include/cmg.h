@@ -756,6 +756,7 @@ typedef struct cmg_generate_options {
         general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
     bool snap;       /**< refined boundaries of holes and rings go on their circles, default true */
     bool coords; /**< store coordinates on every level, default true */
+    bool output_mesh; /**< store the finest mesh, for cmg_hierarchy_write_vtu, default true */
 } cmg_generate_options;
 
 /** What a generated hierarchy will hold, known before it is made. */
@@ -799,6 +800,22 @@ CMG_API cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_o
  * then be renumbered in part and is good for cmg_hierarchy_destroy only
  */
 CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed);
+/** True when the hierarchy carries the mesh that level 0 lives on. */
+CMG_API bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h);
+/**
+ * Writes vectors of level 0 on its mesh, as a VTK unstructured grid (.vtu) with binary data, for
+ * ParaView. Nodes without unknowns show their boundary values; elements of higher order are shown
+ * on cells refined once; vectors of two components get a third, zero.
+ *
+ * @param[in] count    number of fields, 0 = the mesh alone
+ * @param[in] names    of the fields
+ * @param[in] vectors  of the fields, as many values each as level 0 has rows
+ *
+ * @return CMG_OK, CMG_ERR_STATE (the hierarchy carries no mesh), CMG_ERR_ARG, CMG_ERR_IO,
+ *         CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
+                                           const char *const *names, const double *const *vectors);
 /** Name of the i-th preassembled case, NULL past the last. */
 CMG_API const char *cmg_generate_case_name(int i);
 /** What a case is for, one line; NULL when there is none of that name. */

@@ -121,6 +121,8 @@ static void add_hierarchy(args *a, generate_job *job)
         {"no-snap", ARG_OFF, &job->options.snap, "", 0, 0,
          "leave refined boundaries of holes and rings straight"},
         {"no-coords", ARG_FLAG, &job->no_coords, "", 0, 0, "store no coordinates"},
+        {"no-output-mesh", ARG_OFF, &job->options.output_mesh, "", 0, 0,
+         "leave out the finest mesh, which solve --output x.vtu needs"},
     };
     args_add(a, "Hierarchy", rows, ARGS_COUNT(rows));
 }

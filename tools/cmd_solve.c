@@ -52,7 +52,7 @@ static int parse(solve_job *job, int argc, char **argv)
         {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
          "initial guess: a solution in FILE, or a file; default: zero"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
-         "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text"},
+         "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text, .vtu for ParaView"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write the result as JSON, - = standard output"},
         {"history", ARG_FLAG, &job->history, "", 0, 0, "print the residual of every iteration"},
@@ -78,11 +78,20 @@ static int library_result(solve_job *job, cmg_status status)
     return status == CMG_OK ? EXIT_DONE : library_error(job->ctx, status, job->path);
 }
 
+static bool wants_vtu(const solve_job *job)
+{
+    const size_t length = job->output != NULL ? strlen(job->output) : 0;
+    return length >= 4 && strcmp(job->output + length - 4, ".vtu") == 0;
+}
+
 static int prepare(solve_job *job)
 {
     int status = device_open(&job->device, &job->ctx);
     if (status == EXIT_DONE) {
         status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
+    }
+    if (status == EXIT_DONE && wants_vtu(job) && !cmg_hierarchy_has_mesh(job->h)) {
+        status = usage_error("%s carries no mesh, which %s needs", job->path, job->output);
     }
     if (status == EXIT_DONE) {
         status = input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text);
@@ -171,6 +180,18 @@ static double norm(const double *v, cmg_size n)
     return sqrt(sum);
 }
 
+/* x to the file asked for; on a mesh the reference solution goes beside it. */
+static int write_x(const solve_job *job, const double *x, const char *name, const double *reference)
+{
+    const char *const names[2] = {"x", name};
+    const double *const vectors[2] = {x, reference};
+    const cmg_status written =
+        wants_vtu(job) ? cmg_hierarchy_write_vtu(job->h, job->output, reference != NULL ? 2 : 1,
+                                                 names, vectors)
+                       : cmg_vector_write(job->ctx, job->output, cmg_vector_length(job->x), x);
+    return written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
+}
+
 /* Writes x and compares it with the reference solution of the file. */
 static int finish_x(solve_job *job)
 {
@@ -189,8 +210,7 @@ static int finish_x(solve_job *job)
     double *x = tool_alloc((size_t)n, sizeof *x);
     int status = library_result(job, cmg_vector_get(job->x, x));
     if (status == EXIT_DONE && job->output != NULL) {
-        const cmg_status written = cmg_vector_write(job->ctx, job->output, n, x);
-        status = written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
+        status = write_x(job, x, name, length == n ? reference : NULL);
     }
     if (status == EXIT_DONE && reference != NULL && length == n) {
         const double size = norm(reference, n);

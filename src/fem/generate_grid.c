@@ -3,6 +3,7 @@
 #include "fem/generate.h"
 #include "fem/grid.h"
 #include "fem/numbering.h"
+#include "fem/output_mesh.h"
 #include "mg/hierarchy.h"
 
 #include <string.h>
@@ -178,6 +179,9 @@ static cmg_status generate_level(cmg_context *ctx, const cmgi_plan *plan, const 
     if (plan->options.coords) {
         CMGI_TRY(store_coords(ctx, &grid, level, h));
     }
+    if (level == 0 && plan->options.output_mesh) {
+        CMGI_TRY(cmgi_grid_store_mesh(ctx, &grid, &problem, h));
+    }
     if (level + 1 < plan->levels) {
         const cmgi_grid coarse = grid_of(plan, domain, level + 1);
         CMGI_TRY(store_prolongation(ctx, &grid, &coarse, level, h));
@@ -221,6 +225,11 @@ cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
             level.p_nnz = cmgi_grid_prolongation_entries(&grid, &coarse);
         }
         cmgi_estimate_add(plan, l, &level, size);
+    }
+    if (plan->options.output_mesh) {
+        const cmgi_grid finest = grid_of(plan, &domain, 0);
+        size->bytes += cmgi_grid_mesh_bytes(&finest);
+        size->peak += cmgi_grid_mesh_bytes(&finest);
     }
     return CMG_OK;
 }

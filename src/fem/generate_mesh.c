@@ -4,6 +4,7 @@
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
 #include "fem/numbering.h"
+#include "fem/output_mesh.h"
 #include "fem/space.h"
 #include "mg/hierarchy.h"
 
@@ -290,6 +291,9 @@ static cmg_status generate_levels(cmg_context *ctx, cmgi_plan *plan, const mesh_
             CMGI_TRY_GOTO(done, assemble_level(plan, &problem, space, l, h));
         }
         CMGI_TRY_GOTO(done, store_level(plan, chain, l, space, coarse, h));
+        if (l == 0 && plan->options.output_mesh) {
+            CMGI_TRY_GOTO(done, cmgi_space_store_mesh(space, &problem, h));
+        }
         if (plan->options.numbering == CMG_NUMBERING_CELLS) {
             CMGI_TRY_GOTO(done, order_by_cells(chain, plan->refinement[l], space, &order[l]));
         }
@@ -405,6 +409,16 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         const cmgi_level_size level =
             size_of(plan, mesh->cell, counts[plan->refinement[l]], plan->order[l]);
         cmgi_estimate_add(plan, l, &level, size);
+    }
+    if (plan->options.output_mesh) {
+        const int refinement = plan->refinement[0];
+        const mesh_counts shown =
+            plan->order[0] == 2 ? refined(mesh->cell, counts[refinement]) : counts[refinement];
+        const size_t bytes =
+            (size_t)(shown.vertices * (mesh->dim * 8 + 4)) +
+            (size_t)(shown.cells * cmgi_cell_table(mesh->cell)->corners) * sizeof(cmg_index);
+        size->bytes += bytes;
+        size->peak += bytes;
     }
     /* the finest mesh and its edges and faces, the spaces with the cells of nodes; an eighth more
      * for the coarser ones */

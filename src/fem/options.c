@@ -20,6 +20,7 @@ void cmg_generate_options_default(cmg_generate_options *options)
         .seed = 1,
         .snap = true,
         .coords = true,
+        .output_mesh = true,
     };
 }
 

@@ -83,6 +83,26 @@ static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
     return CMG_OK;
 }
 
+/* Old numbers of unknowns at the mesh's nodes become new ones. */
+static cmg_status reorder_mesh(cmg_hierarchy *h, const cmg_index *order)
+{
+    cmgi_stored_mesh *mesh = h->mesh;
+    cmg_index *place = NULL;
+    if (mesh == NULL || order == NULL) {
+        return CMG_OK;
+    }
+    const cmg_size blocks = h->level[0].A.rows / mesh->components;
+    CMGI_TRY(cmgi_alloc(h->ctx, blocks, sizeof *place, &place));
+    for (cmg_size k = 0; k < blocks; ++k) {
+        place[order[k]] = (cmg_index)k;
+    }
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        mesh->unknown[v] = mesh->unknown[v] < 0 ? -1 : place[mesh->unknown[v]];
+    }
+    cmgi_free(h->ctx, place);
+    return CMG_OK;
+}
+
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
 {
     const int block = block_of(h);
@@ -95,6 +115,7 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY_GOTO(done, reorder_level(h, l, perm[l], perm[l + 1]));
     }
+    CMGI_TRY_GOTO(done, reorder_mesh(h, order[0]));
     for (int v = 0; v < h->vectors; ++v) {
         const int l = h->vector[v].level;
         CMGI_TRY_GOTO(done,

@@ -1,7 +1,8 @@
 /*
- * VTK XML unstructured grid with appended raw data: an XML head whose arrays point into one block
- * of bytes, each array after the 8-byte count of its bytes. Sizes are known beforehand, so
- * everything is written once, in order.
+ * VTK XML unstructured grid with appended data in base64: an XML head whose arrays point into one
+ * block of text, each array with the 8-byte count of its bytes before it. Sizes are known
+ * beforehand, so everything is written once, in order. (The raw form would be a quarter smaller,
+ * but it is no XML, and readers trip over it.)
  */
 #include "fem/vtk.h"
 
@@ -16,8 +17,10 @@ enum { CHUNK = 4096 }; /* items converted at a time */
 typedef struct writer {
     const cmgi_mesh *mesh;
     FILE *file;
-    uint64_t offset; /* of the next array */
+    uint64_t offset; /* of the next array, in characters */
     bool failed;
+    int kept; /* bytes that wait for the rest of their group of three */
+    unsigned char group[3];
 } writer;
 
 static void put(writer *w, const void *data, size_t bytes)
@@ -28,6 +31,55 @@ static void put(writer *w, const void *data, size_t bytes)
 static void put_text(writer *w, const char *text)
 {
     put(w, text, strlen(text));
+}
+
+static void encode(const unsigned char group[3], char text[4])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    text[0] = digits[group[0] >> 2];
+    text[1] = digits[(group[0] & 3) << 4 | group[1] >> 4];
+    text[2] = digits[(group[1] & 15) << 2 | group[2] >> 6];
+    text[3] = digits[group[2] & 63];
+}
+
+/* Bytes of an array in base64. */
+static void put_bytes(writer *w, const void *data, size_t bytes)
+{
+    const unsigned char *from = data;
+    char text[4 * CHUNK];
+    size_t used = 0;
+    for (size_t k = 0; k < bytes; ++k) {
+        w->group[w->kept++] = from[k];
+        if (w->kept < 3) {
+            continue;
+        }
+        encode(w->group, text + used);
+        used += 4;
+        w->kept = 0;
+        if (used == sizeof text) {
+            put(w, text, used);
+            used = 0;
+        }
+    }
+    put(w, text, used);
+}
+
+/* The last bytes of an array, padded. */
+static void end_array(writer *w)
+{
+    char text[4];
+    if (w->kept == 0) {
+        return;
+    }
+    for (int k = w->kept; k < 3; ++k) {
+        w->group[k] = 0;
+    }
+    encode(w->group, text);
+    for (int k = w->kept + 1; k < 4; ++k) {
+        text[k] = '=';
+    }
+    put(w, text, sizeof text);
+    w->kept = 0;
 }
 
 /* Text with the characters that XML takes for its own replaced. */
@@ -73,7 +125,8 @@ static void declare(writer *w, const char *type, const char *name, int component
     (void)snprintf(line, sizeof line, "\" format=\"appended\" offset=\"%llu\"/>\n",
                    (unsigned long long)w->offset);
     put_text(w, line);
-    w->offset += sizeof(uint64_t) + (uint64_t)items * (uint64_t)components * size;
+    const uint64_t bytes = sizeof(uint64_t) + (uint64_t)items * (uint64_t)components * size;
+    w->offset += (bytes + 2) / 3 * 4;
 }
 
 static cmg_size field_items(const cmgi_mesh *mesh, const cmgi_field *f)
@@ -119,13 +172,14 @@ static void write_head(writer *w, int fields, const cmgi_field *field)
         declare(w, "Int32", "region", 1, mesh->cells, sizeof(int32_t));
     }
     declare_fields(w, true, fields, field);
-    put_text(w, "</CellData>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_");
+    put_text(w,
+             "</CellData>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"base64\">\n_");
 }
 
 static void put_count(writer *w, cmg_size items, size_t size)
 {
     const uint64_t bytes = (uint64_t)items * size;
-    put(w, &bytes, sizeof bytes);
+    put_bytes(w, &bytes, sizeof bytes);
 }
 
 /* Vectors of `components`, zeros after them up to three where `wide` asks for it. */
@@ -140,8 +194,9 @@ static void put_vectors(writer *w, cmg_size items, int components, int wide, con
             const cmg_size d = k % wide;
             buffer[k] = d < components ? values[(first + k / wide) * components + d] : 0;
         }
-        put(w, buffer, (size_t)(many * wide) * sizeof(double));
+        put_bytes(w, buffer, (size_t)(many * wide) * sizeof(double));
     }
+    end_array(w);
 }
 
 static void put_connectivity(writer *w)
@@ -158,8 +213,9 @@ static void put_connectivity(writer *w)
             const int c = (int)(k % corners);
             buffer[k] = mesh->cell_nodes[(first + k / corners) * corners + (tensor ? ring[c] : c)];
         }
-        put(w, buffer, (size_t)(many * corners) * sizeof(int32_t));
+        put_bytes(w, buffer, (size_t)(many * corners) * sizeof(int32_t));
     }
+    end_array(w);
 }
 
 static void put_offsets(writer *w)
@@ -173,8 +229,9 @@ static void put_offsets(writer *w)
         for (cmg_size k = 0; k < many; ++k) {
             buffer[k] = (first + k + 1) * corners;
         }
-        put(w, buffer, (size_t)many * sizeof(int64_t));
+        put_bytes(w, buffer, (size_t)many * sizeof(int64_t));
     }
+    end_array(w);
 }
 
 static void put_types(writer *w)
@@ -186,8 +243,9 @@ static void put_types(writer *w)
     put_count(w, w->mesh->cells, 1);
     for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
         const cmg_size left = w->mesh->cells - first;
-        put(w, buffer, (size_t)(left < CHUNK ? left : CHUNK));
+        put_bytes(w, buffer, (size_t)(left < CHUNK ? left : CHUNK));
     }
+    end_array(w);
 }
 
 /* The regions under the numbers that the mesh file gave them. */
@@ -201,8 +259,9 @@ static void put_regions(writer *w)
         for (cmg_size k = 0; k < many; ++k) {
             buffer[k] = mesh->region[mesh->cell_label[first + k]].tag;
         }
-        put(w, buffer, (size_t)many * sizeof(int32_t));
+        put_bytes(w, buffer, (size_t)many * sizeof(int32_t));
     }
+    end_array(w);
 }
 
 static void put_fields(writer *w, bool on_cells, int fields, const cmgi_field *field)

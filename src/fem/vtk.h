@@ -9,7 +9,6 @@ typedef struct cmgi_field {
     const double *values; /* components x nodes or cells */
 } cmgi_field;
 
-/* Writes mesh, regions and fields in binary (appended raw, little or big endian as the machine is).
- */
+/* Writes mesh, regions and fields in binary (appended base64, in the machine's byte order). */
 cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
                           const cmgi_field *field);

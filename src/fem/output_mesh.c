@@ -1,0 +1,150 @@
+/*
+ * The finest mesh for output. All nodes of the space are nodes of it, those with Dirichlet values
+ * as well; spaces of order 2 are shown on cells refined once, whose nodes are numbered like the
+ * space's.
+ */
+#include "fem/output_mesh.h"
+
+#include "core/memory.h"
+
+#include <string.h>
+
+/* Boundary values of the nodes without unknowns: exact ones where they are known, else zero. */
+static void fill_boundary(const cmgi_problem *problem, cmgi_stored_mesh *mesh)
+{
+    const int nc = mesh->components;
+    cmg_size k = 0;
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        if (mesh->unknown[v] >= 0) {
+            continue;
+        }
+        double *value = mesh->boundary_values + k++ * nc;
+        memset(value, 0, (size_t)nc * sizeof *value);
+        if (cmgi_problem_solved(problem)) {
+            double x[3] = {0, 0, 0};
+            memcpy(x, mesh->x + v * mesh->dim, (size_t)mesh->dim * sizeof *x);
+            cmgi_problem_exact(problem, x, value, NULL);
+        }
+    }
+}
+
+static cmg_status copy_mesh(const cmgi_space *space, const cmgi_mesh *shown,
+                            const cmgi_problem *problem, cmgi_stored_mesh **stored)
+{
+    const int corners = cmgi_cell_table(shown->cell)->corners;
+    const cmgi_stored_mesh sizes = {.dim = shown->dim,
+                                    .corners = corners,
+                                    .components = space->components,
+                                    .nodes = shown->nodes,
+                                    .cells = shown->cells,
+                                    .boundary = space->nodes - space->unknowns};
+    CMGI_TRY(cmgi_stored_mesh_create(space->ctx, &sizes, stored));
+    cmgi_stored_mesh *m = *stored;
+    memcpy(m->x, shown->x, (size_t)(m->nodes * m->dim) * sizeof *m->x);
+    memcpy(m->cell_nodes, shown->cell_nodes, (size_t)(m->cells * corners) * sizeof *m->cell_nodes);
+    memcpy(m->unknown, space->unknown, (size_t)m->nodes * sizeof *m->unknown);
+    fill_boundary(problem, m);
+    return CMG_OK;
+}
+
+cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
+                                 cmg_hierarchy *h)
+{
+    cmgi_mesh *fine = NULL;
+    cmgi_stored_mesh *stored = NULL;
+    cmg_status status = CMG_OK;
+    if (space->basis.order == 2) {
+        CMGI_TRY_GOTO(done, cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
+    }
+    CMGI_TRY_GOTO(done, copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_mesh(h, &stored));
+done:
+    cmgi_stored_mesh_destroy(h->ctx, &stored);
+    cmgi_mesh_destroy(&fine);
+    return status;
+}
+
+static cmgi_stored_mesh grid_sizes(const cmgi_grid *grid)
+{
+    cmgi_stored_mesh m = {.dim = grid->dim,
+                          .corners = 1 << grid->dim,
+                          .components = grid->components,
+                          .nodes = 1,
+                          .cells = 1};
+    for (int d = 0; d < grid->dim; ++d) {
+        m.nodes *= grid->axis[d].nodes;
+        m.cells *= grid->axis[d].nodes - 1;
+    }
+    m.boundary = m.nodes - cmgi_grid_nodes(grid);
+    return m;
+}
+
+size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid)
+{
+    const cmgi_stored_mesh m = grid_sizes(grid);
+    return (size_t)m.nodes * ((size_t)m.dim * sizeof *m.x + sizeof *m.unknown) +
+           (size_t)(m.cells * m.corners) * sizeof *m.cell_nodes +
+           (size_t)(m.boundary * m.components) * sizeof *m.boundary_values;
+}
+
+/* Number among the unknowns of the node at p, -1 = it has none. */
+static cmg_index grid_unknown(const cmgi_grid *grid, const cmg_size p[3])
+{
+    cmg_size number = 0;
+    for (int d = grid->dim - 1; d >= 0; --d) {
+        const cmgi_grid_axis *axis = &grid->axis[d];
+        const cmg_size at = p[d] - axis->first;
+        if (at < 0 || at >= axis->unknowns) {
+            return -1;
+        }
+        number = number * axis->unknowns + at;
+    }
+    return (cmg_index)number;
+}
+
+/* Counts `number` into steps of each axis. */
+static void unfold(const cmgi_grid *grid, cmg_size less, cmg_size number, cmg_size p[3])
+{
+    for (int d = 0; d < 3; ++d) {
+        const cmg_size length = d < grid->dim ? grid->axis[d].nodes - less : 1;
+        p[d] = number % length;
+        number /= length;
+    }
+}
+
+static void fill_grid(const cmgi_grid *grid, cmgi_stored_mesh *m, int threads)
+{
+    const cmg_size step[3] = {1, grid->axis[0].nodes, grid->axis[0].nodes * grid->axis[1].nodes};
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (cmg_size v = 0; v < m->nodes; ++v) {
+        cmg_size p[3];
+        double x[3] = {0, 0, 0};
+        unfold(grid, 0, v, p);
+        cmgi_grid_position(grid, p, x);
+        memcpy(m->x + v * m->dim, x, (size_t)m->dim * sizeof *x);
+        m->unknown[v] = grid_unknown(grid, p);
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (cmg_size c = 0; c < m->cells; ++c) {
+        cmg_size p[3];
+        unfold(grid, 1, c, p);
+        const cmg_size low = p[0] + p[1] * step[1] + (m->dim == 3 ? p[2] * step[2] : 0);
+        for (int k = 0; k < m->corners; ++k) {
+            m->cell_nodes[c * m->corners + k] =
+                (cmg_index)(low + (k & 1) + (k >> 1 & 1) * step[1] + (k >> 2 & 1) * step[2]);
+        }
+    }
+}
+
+cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
+                                const cmgi_problem *problem, cmg_hierarchy *h)
+{
+    const cmgi_stored_mesh sizes = grid_sizes(grid);
+    cmgi_stored_mesh *stored = NULL;
+    CMGI_TRY(cmgi_stored_mesh_create(ctx, &sizes, &stored));
+    fill_grid(grid, stored, ctx->threads);
+    fill_boundary(problem, stored);
+    const cmg_status status = cmgi_hierarchy_take_mesh(h, &stored);
+    cmgi_stored_mesh_destroy(ctx, &stored);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* The finest mesh as a hierarchy carries it for output. */
+#pragma once
+#include "fem/grid.h"
+#include "fem/problem.h"
+#include "fem/space.h"
+#include "mg/hierarchy.h"
+
+cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
+                                 cmg_hierarchy *h);
+cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
+                                const cmgi_problem *problem, cmg_hierarchy *h);
+/* Bytes that the latter takes. */
+size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid);

@@ -1,0 +1,75 @@
+/* Vectors of level 0 on the mesh that the hierarchy carries. */
+#include "core/memory.h"
+#include "fem/vtk.h"
+#include "mg/hierarchy.h"
+
+#include <string.h>
+
+bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h)
+{
+    return h != NULL && h->mesh != NULL;
+}
+
+/* Values at all nodes from those of the unknowns and the boundary values. */
+static void spread(const cmgi_stored_mesh *mesh, const double *x, double *values)
+{
+    const int nc = mesh->components;
+    const double *boundary = mesh->boundary_values;
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        const bool inside = mesh->unknown[v] >= 0;
+        const double *from = inside ? x + (cmg_size)mesh->unknown[v] * nc : boundary;
+        memcpy(values + v * nc, from, (size_t)nc * sizeof *values);
+        boundary += inside ? 0 : nc;
+    }
+}
+
+static cmg_status write(const cmg_hierarchy *h, const char *path, int count,
+                        const char *const *names, cmgi_field *field)
+{
+    const cmgi_stored_mesh *m = h->mesh;
+    const cmgi_mesh shown = {.ctx = h->ctx,
+                             .dim = m->dim,
+                             .cell = m->dim == 2 ? (m->corners == 3 ? CMGI_TRI : CMGI_QUAD)
+                                                 : (m->corners == 4 ? CMGI_TET : CMGI_HEX),
+                             .nodes = m->nodes,
+                             .x = m->x,
+                             .cells = m->cells,
+                             .cell_nodes = m->cell_nodes};
+    for (int k = 0; k < count; ++k) {
+        field[k].name = names[k];
+        field[k].components = m->components;
+        field[k].on_cells = false;
+    }
+    return cmgi_vtu_write(h->ctx, path, &shown, count, field);
+}
+
+cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
+                                   const char *const *names, const double *const *vectors)
+{
+    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    CMGI_CHECK(h->ctx, path != NULL && count >= 0, CMG_ERR_ARG, "no path, or %d fields", count);
+    for (int k = 0; k < count; ++k) {
+        CMGI_CHECK(h->ctx, names[k] != NULL && vectors[k] != NULL, CMG_ERR_ARG,
+                   "field %d has no name or no values", k);
+    }
+    CMGI_CHECK(h->ctx, h->mesh != NULL, CMG_ERR_STATE,
+               "the hierarchy carries no mesh, which %s needs", path);
+    CMGI_CHECK(h->ctx, h->level[0].A.rows % h->mesh->components == 0, CMG_ERR_STATE,
+               "level 0 has %lld rows, the mesh %d unknowns a node", (long long)h->level[0].A.rows,
+               h->mesh->components);
+    const cmg_size length = h->mesh->nodes * h->mesh->components;
+    cmgi_field *field = NULL;
+    double *values = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, count, sizeof *field, &field));
+    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
+    for (int k = 0; k < count; ++k) {
+        spread(h->mesh, vectors[k], values + k * length);
+        field[k].values = values + k * length;
+    }
+    CMGI_TRY_GOTO(done, write(h, path, count, names, field));
+done:
+    cmgi_free(h->ctx, values);
+    cmgi_free(h->ctx, field);
+    return status;
+}

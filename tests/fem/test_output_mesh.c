@@ -1,0 +1,222 @@
+/* The mesh that a hierarchy carries: nodes, unknowns, boundary values, file round trip, VTU. */
+#define _DEFAULT_SOURCE
+#include "core/memory.h"
+#include "fem/mesh.h"
+#include "mg/hierarchy.h"
+#include "test.h"
+
+static char folder[] = "/tmp/cmg_vtu_XXXXXX";
+
+static cmg_generate_options options(cmg_element element, int dim)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.element = element;
+    o.dim = dim;
+    o.cells = 4;
+    o.levels = 2;
+    o.load = CMG_LOAD_EXPONENTIAL;
+    return o;
+}
+
+/* The stored mesh as one that can be checked; arrays stay the hierarchy's. */
+static double volume_of(const cmgi_stored_mesh *m)
+{
+    cmgi_mesh *mesh = NULL;
+    const cmgi_cell cell = m->dim == 2 ? (m->corners == 3 ? CMGI_TRI : CMGI_QUAD)
+                                       : (m->corners == 4 ? CMGI_TET : CMGI_HEX);
+    CHECK_OK(cmgi_mesh_create(ctx, cell, m->nodes, m->cells, 0, &mesh));
+    memcpy(mesh->x, m->x, (size_t)(m->nodes * m->dim) * sizeof *m->x);
+    memcpy(mesh->cell_nodes, m->cell_nodes, (size_t)(m->cells * m->corners) * sizeof(cmg_index));
+    CHECK_OK(cmgi_mesh_find_facets(mesh, NULL));
+    cmgi_mesh_report report = {0};
+    CHECK_OK(cmgi_mesh_check(mesh, &report));
+    cmgi_mesh_destroy(&mesh);
+    return report.volume;
+}
+
+/* Nodes with unknowns are where coords says, each unknown once; the others have exact values. */
+static void check_nodes(const cmg_hierarchy *h)
+{
+    const cmgi_stored_mesh *m = h->mesh;
+    const cmg_size blocks = cmg_hierarchy_rows(h, 0) / m->components;
+    const double *coords = NULL;
+    cmg_size n = 0;
+    cmg_size seen = 0;
+    const double *value = m->boundary_values;
+    double worst = 0;
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
+    CHECK(n == blocks * m->dim);
+    unsigned char *once = calloc((size_t)blocks + 1, 1);
+    for (cmg_size v = 0; v < m->nodes; ++v) {
+        const double *x = m->x + v * m->dim;
+        if (m->unknown[v] >= 0) {
+            CHECK(once[m->unknown[v]]++ == 0);
+            ++seen;
+            for (int d = 0; d < m->dim; ++d) {
+                worst = fmax(worst, fabs(x[d] - coords[(cmg_size)m->unknown[v] * m->dim + d]));
+            }
+            continue;
+        }
+        const double exact = exp(x[0]) * cos(x[1]) * (m->dim == 3 ? 1 + x[2] / 2 : 1);
+        worst = fmax(worst, m->components == 1 ? fabs(*value - exact) : 0);
+        value += m->components;
+    }
+    CHECK(seen == blocks && value == m->boundary_values + m->boundary * m->components);
+    CHECK_NEAR(worst, 0, 1e-13);
+    free(once);
+}
+
+static void nodes_carry_their_unknowns(void)
+{
+    static const cmg_numbering numberings[] = {CMG_NUMBERING_GENERATED, CMG_NUMBERING_RANDOM,
+                                               CMG_NUMBERING_CELLS};
+    for (int c = 0; c < 16 * 3; c += 1 + c / 16) {
+        cmg_generate_options o = options((cmg_element)(c / 4 % 4), 2 + c % 2);
+        o.general = c / 2 % 2 == 1;
+        o.numbering = numberings[c / 16];
+        o.distort = 0.3;
+        o.boundary = c % 3 == 0 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
+        o.problem = c % 5 == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        o.dirichlet = c % 7 == 0 ? "left" : NULL;
+        cmg_hierarchy *h = NULL;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        if (h == NULL) {
+            continue;
+        }
+        CHECK(cmg_hierarchy_has_mesh(h));
+        check_nodes(h);
+        CHECK_NEAR(volume_of(h->mesh), 1, 1e-12);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void mesh_can_be_left_out(void)
+{
+    cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
+    cmg_hierarchy *h = NULL;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/none.vtu", folder);
+    o.output_mesh = false;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    CHECK(!cmg_hierarchy_has_mesh(h));
+    CHECK_STATUS(cmg_hierarchy_write_vtu(h, path, 0, NULL, NULL), CMG_ERR_STATE);
+    cmg_hierarchy_destroy(&h);
+    o.output_mesh = true;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    CHECK_OK(cmg_hierarchy_select(h, 1, 0));
+    CHECK(!cmg_hierarchy_has_mesh(h));
+    cmg_hierarchy_destroy(&h);
+}
+
+static void container_keeps_the_mesh(void)
+{
+    for (int c = 0; c < 2; ++c) {
+        cmg_generate_options o = options(c == 0 ? CMG_ELEMENT_P2 : CMG_ELEMENT_Q1, 2 + c);
+        o.problem = c == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        char path[256];
+        cmg_hierarchy *h = NULL;
+        cmg_hierarchy *g = NULL;
+        (void)snprintf(path, sizeof path, "%s/mesh.cmg", folder);
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const cmg_status written = cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER);
+        if (written == CMG_ERR_UNSUPPORTED) {
+            SKIP("no HDF5 in this build");
+            cmg_hierarchy_destroy(&h);
+            return;
+        }
+        CHECK_OK(written);
+        CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &g));
+        const cmgi_stored_mesh *a = h->mesh;
+        const cmgi_stored_mesh *b = g != NULL ? g->mesh : NULL;
+        CHECK(b != NULL);
+        if (b != NULL) {
+            CHECK(a->dim == b->dim && a->corners == b->corners && a->nodes == b->nodes &&
+                  a->cells == b->cells && a->boundary == b->boundary &&
+                  a->components == b->components);
+            CHECK(memcmp(a->x, b->x, (size_t)(a->nodes * a->dim) * 8) == 0);
+            CHECK(memcmp(a->cell_nodes, b->cell_nodes, (size_t)(a->cells * a->corners) * 4) == 0);
+            CHECK(memcmp(a->unknown, b->unknown, (size_t)a->nodes * 4) == 0);
+            CHECK(memcmp(a->boundary_values, b->boundary_values,
+                         (size_t)(a->boundary * a->components) * 8) == 0);
+        }
+        cmg_hierarchy_destroy(&g);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* A mesh with one number wrong is refused, and stays the caller's. */
+static void wrong_meshes_are_refused(void)
+{
+    cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    cmgi_stored_mesh *m = h->mesh;
+    h->mesh = NULL;
+    const cmg_index unknown = m->unknown[6];
+    m->unknown[6] = (cmg_index)cmg_hierarchy_rows(h, 0);
+    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
+    m->unknown[6] = -1;
+    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
+    m->unknown[6] = unknown;
+    m->cell_nodes[3] = -1;
+    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
+    m->cell_nodes[3] = 6;
+    m->x[5] = NAN;
+    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
+    m->x[5] = 0.5;
+    m->dim = 3;
+    m->corners = 3;
+    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
+    m->dim = 2;
+    m->corners = 4;
+    CHECK_OK(cmgi_hierarchy_take_mesh(h, &m));
+    CHECK(m == NULL && cmg_hierarchy_has_mesh(h));
+    cmg_hierarchy_destroy(&h);
+}
+
+static void every_allocation_may_fail(void)
+{
+    cmg_generate_options o = options(CMG_ELEMENT_P2, 2);
+    cmg_hierarchy *h = NULL;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/fail.vtu", folder);
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    const double *b = NULL;
+    cmg_size n = 0;
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+    const char *const names[2] = {"b", "again"};
+    const double *const vectors[2] = {b, b};
+    bool done = false;
+    for (long k = 0; !done && k < 20; ++k) {
+        cmgi_context_fail_after(ctx, k);
+        const cmg_status status = cmg_hierarchy_write_vtu(h, path, 2, names, vectors);
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+    }
+    CHECK(done);
+    CHECK_STATUS(cmg_hierarchy_write_vtu(h, "/nonexistent/a.vtu", 2, names, vectors), CMG_ERR_IO);
+    CHECK_STATUS(cmg_hierarchy_write_vtu(h, NULL, 2, names, vectors), CMG_ERR_ARG);
+    const double *const missing[2] = {b, NULL};
+    CHECK_STATUS(cmg_hierarchy_write_vtu(h, path, 2, names, missing), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    if (mkdtemp(folder) == NULL) {
+        printf("no temporary folder\n");
+        return 1;
+    }
+    RUN(nodes_carry_their_unknowns);
+    RUN(mesh_can_be_left_out);
+    RUN(container_keeps_the_mesh);
+    RUN(wrong_meshes_are_refused);
+    RUN(every_allocation_may_fail);
+    char command[64];
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+    return TEST_END();
+}
