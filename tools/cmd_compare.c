@@ -13,7 +13,19 @@
 enum { MAX_ROWS = 4096 };
 
 /* One option that is a list. */
-enum { SMOOTHER, STEPS, OMEGA, CYCLE, KRYLOV, PRECISION, FORMAT, VALUES, BACKEND, LISTS };
+enum {
+    SMOOTHER,
+    STEPS,
+    OMEGA,
+    CYCLE,
+    KRYLOV,
+    PRECISION,
+    FORMAT,
+    VALUES,
+    NUMBERING,
+    BACKEND,
+    LISTS
+};
 
 typedef struct compare_job {
     args a;
@@ -51,6 +63,7 @@ static void set_defaults(compare_job *job)
     job->given[PRECISION] = cmg_enum_name("precision", (int)o.precision);
     job->given[FORMAT] = cmg_enum_name("format", (int)o.matrix.format);
     job->given[VALUES] = cmg_enum_name("values", (int)o.matrix.values);
+    job->given[NUMBERING] = cmg_enum_name("numbering", CMG_NUMBERING_GENERATED);
     job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
     job->options = (compare_options){.rtol = o.rtol,
                                      .max_it = 200,
@@ -74,6 +87,8 @@ static void add_lists(compare_job *job)
         {"format", ARG_TEXT, &job->given[FORMAT], "LIST", 0, 0, "storage of the matrices"},
         {"values", ARG_TEXT, &job->given[VALUES], "LIST", 0, 0,
          "storage of the values of format compressed under precision mixed"},
+        {"numbering", ARG_TEXT, &job->given[NUMBERING], "LIST", 0, 0,
+         "of the unknowns; generated = as in FILE"},
         {"backend", ARG_TEXT, &job->given[BACKEND], "LIST", 0, 0, "where it runs"},
     };
     args_add(&job->a, "Compared, every combination; lists are separated by commas", rows,
@@ -132,8 +147,9 @@ static bool read_steps(const char *text, int *pre, int *post)
 
 static int read_lists(compare_job *job)
 {
-    static const char *const names[LISTS] = {"smoother",  "steps",  "omega",  "cycle",  "krylov",
-                                             "precision", "format", "values", "backend"};
+    static const char *const names[LISTS] = {"smoother",  "steps",     "omega",  "cycle",
+                                             "krylov",    "precision", "format", "values",
+                                             "numbering", "backend"};
     for (int l = 0; l < LISTS; ++l) {
         if (!list_split(&job->list[l], job->given[l])) {
             return usage_error("compare: --%s has an empty entry or more than %d", names[l],
@@ -179,7 +195,8 @@ static int parse(compare_job *job, int argc, char **argv)
     return read == EXIT_DONE ? ARGS_GO : read;
 }
 
-/* Every combination: file and backend outermost, the smoother innermost but for its steps. */
+/* Every combination: file, backend and numbering outermost, the smoother innermost but for its
+ * steps. */
 static int make_rows(compare_job *job)
 {
     double total = job->a.plains;
@@ -191,8 +208,8 @@ static int make_rows(compare_job *job)
     }
     job->count = (int)total;
     job->rows = tool_alloc((size_t)job->count, sizeof *job->rows);
-    static const int order[] = {OMEGA,     STEPS, SMOOTHER, VALUES, FORMAT,
-                                PRECISION, CYCLE, KRYLOV,   BACKEND};
+    static const int order[] = {OMEGA,     STEPS, SMOOTHER, VALUES,    FORMAT,
+                                PRECISION, CYCLE, KRYLOV,   NUMBERING, BACKEND};
     for (int i = 0; i < job->count; ++i) {
         int at[LISTS];
         int rest = i;
@@ -210,32 +227,59 @@ static int make_rows(compare_job *job)
                                      .precision = job->choice[PRECISION][at[PRECISION]],
                                      .format = job->choice[FORMAT][at[FORMAT]],
                                      .values = job->choice[VALUES][at[VALUES]],
+                                     .numbering = job->choice[NUMBERING][at[NUMBERING]],
                                      .backend = job->choice[BACKEND][at[BACKEND]]};
     }
     compare_name(job->rows, job->count);
     return EXIT_DONE;
 }
 
-/* Rows first .. last - 1, which share file and backend. */
+/* The hierarchy of a group, in its numbering. */
+static int open_group(compare_job *job, const compare_row *row, device_args *device,
+                      cmg_context **ctx, cmg_hierarchy **h)
+{
+    input_args input = {0};
+    device_args_default(device);
+    device->backend = row->backend;
+    device->threads = job->threads;
+    device->device = job->device;
+    int status = device_open(device, ctx);
+    if (status == EXIT_DONE) {
+        status = input_read(&input, device, *ctx, row->file, h);
+    }
+    if (status == EXIT_DONE && row->numbering != CMG_NUMBERING_GENERATED) {
+        const cmg_status renumbered = cmg_hierarchy_renumber(*h, (cmg_numbering)row->numbering, 1);
+        status = renumbered == CMG_OK ? EXIT_DONE : library_error(*ctx, renumbered, row->file);
+    }
+    return status;
+}
+
+/* A solver that is thrown away, so that the first row does not pay for cold memory and threads. */
+static void warm_up(cmg_hierarchy *h)
+{
+    cmg_solver *s = NULL;
+    (void)cmg_solver_create(h, NULL, &s);
+    if (s != NULL) {
+        (void)cmg_solver_measure(s, 2);
+    }
+    cmg_solver_destroy(&s);
+}
+
+/* Rows first .. last - 1, a group. */
 static int run_group(compare_job *job, int first, int last)
 {
     device_args device;
-    input_args input = {0};
     char said[INPUT_TEXT];
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_vector *b = NULL;
     const char *path = job->rows[first].file;
-    device_args_default(&device);
-    device.backend = job->rows[first].backend;
-    device.threads = job->threads;
-    device.device = job->device;
-    int status = device_open(&device, &ctx);
-    if (status == EXIT_DONE) {
-        status = input_read(&input, &device, ctx, path, &h);
-    }
+    int status = open_group(job, &job->rows[first], &device, &ctx, &h);
     if (status == EXIT_DONE) {
         status = input_rhs(ctx, h, path, job->options.rhs, &b, said);
+    }
+    if (status == EXIT_DONE) {
+        warm_up(h); /* a file that no solver takes is reported by its first row */
     }
     for (int i = first; status == EXIT_DONE && i < last; ++i) {
         (void)progress_report(&job->line, job->rows[i].name, i, job->count);
@@ -257,8 +301,7 @@ static int run(compare_job *job)
     progress_begin(&job->line);
     for (int first = 0; first < job->count;) {
         int last = first;
-        while (last < job->count && job->rows[last].file == job->rows[first].file &&
-               job->rows[last].backend == job->rows[first].backend) {
+        while (last < job->count && compare_same_group(&job->rows[last], &job->rows[first])) {
             ++last;
         }
         const int status = run_group(job, first, last);

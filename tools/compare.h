@@ -17,7 +17,8 @@ typedef struct compare_row {
     int krylov;
     int precision;
     int format;
-    int values; /* storage of compressed slices */
+    int values;    /* storage of compressed slices */
+    int numbering; /* generated = as in the file */
     int backend;
     char name[COMPARE_NAME]; /* what differs from the other rows, for tables and plots */
     /* results */
@@ -53,11 +54,13 @@ typedef struct compare_options {
 /* Measures one row; failures of a method are kept in the row and are not errors. */
 void compare_measure(compare_row *row, const compare_options *options, cmg_context *ctx,
                      cmg_hierarchy *h, const cmg_vector *b);
-/* Break-even against the row with the cheapest set-up of the same file and backend. */
+/* Break-even against the row with the cheapest set-up of the same group. */
 void compare_break_even(compare_row *rows, int count);
 /* Names made of what differs between rows. */
 void compare_name(compare_row *rows, int count);
 bool compare_converged(const compare_row *row);
+/* Rows of one group share file, backend and numbering, hence a hierarchy in memory. */
+bool compare_same_group(const compare_row *a, const compare_row *b);
 
 void compare_print(const compare_row *rows, int count, FILE *out);
 /* Which smoother to take for one solve and for many, and by how much. */

@@ -153,10 +153,14 @@ void compare_measure(compare_row *row, const compare_options *options, cmg_conte
     }
 }
 
+bool compare_same_group(const compare_row *a, const compare_row *b)
+{
+    return a->file == b->file && a->backend == b->backend && a->numbering == b->numbering;
+}
+
 static bool comparable(const compare_row *a, const compare_row *b)
 {
-    return a->file == b->file && a->backend == b->backend && compare_converged(a) &&
-           compare_converged(b);
+    return compare_same_group(a, b) && compare_converged(a) && compare_converged(b);
 }
 
 void compare_break_even(compare_row *rows, int count)

@@ -32,7 +32,7 @@ static const char *base_name(const char *path)
 
 void compare_name(compare_row *rows, int count)
 {
-    bool differs[8] = {false};
+    bool differs[9] = {false};
     for (int i = 1; i < count; ++i) {
         const compare_row *r = &rows[i];
         differs[0] = differs[0] || r->file != rows->file;
@@ -42,7 +42,8 @@ void compare_name(compare_row *rows, int count)
         differs[4] = differs[4] || r->precision != rows->precision;
         differs[5] = differs[5] || r->format != rows->format;
         differs[6] = differs[6] || r->values != rows->values;
-        differs[7] = differs[7] || r->backend != rows->backend;
+        differs[7] = differs[7] || r->numbering != rows->numbering;
+        differs[8] = differs[8] || r->backend != rows->backend;
     }
     for (int i = 0; i < count; ++i) {
         compare_row *r = &rows[i];
@@ -55,8 +56,9 @@ void compare_name(compare_row *rows, int count)
         const char *const words[] = {
             cmg_enum_name("cycle", r->cycle),         cmg_enum_name("krylov", r->krylov),
             cmg_enum_name("precision", r->precision), cmg_enum_name("format", r->format),
-            cmg_enum_name("values", r->values),       cmg_enum_name("backend", r->backend)};
-        for (int w = 0; w < 6; ++w) {
+            cmg_enum_name("values", r->values),       cmg_enum_name("numbering", r->numbering),
+            cmg_enum_name("backend", r->backend)};
+        for (int w = 0; w < 7; ++w) {
             append(name, COMPARE_NAME, "%s%s", differs[w + 2] ? " " : "",
                    differs[w + 2] ? words[w] : "");
         }
@@ -152,11 +154,11 @@ void compare_recommend(const compare_row *rows, int count, FILE *out)
 {
     for (int first = 0; first < count;) {
         int last = first;
-        while (last < count && rows[last].file == rows[first].file &&
-               rows[last].backend == rows[first].backend) {
+        while (last < count && compare_same_group(&rows[last], &rows[first])) {
             ++last;
         }
-        fprintf(out, "%s on %s:\n", rows[first].file,
+        fprintf(out, "%s, numbering %s, on %s:\n", rows[first].file,
+                cmg_enum_name("numbering", rows[first].numbering),
                 cmg_enum_name("backend", rows[first].backend));
         recommend(rows + first, last - first, 1, "  one solve, set-up included", out);
         recommend(rows + first, last - first, 100, "  100 solves, set-up included", out);
@@ -189,6 +191,7 @@ int compare_write_json(const char *path, const compare_row *rows, int count)
         json_text(&j, "precision", cmg_enum_name("precision", r->precision));
         json_text(&j, "format", cmg_enum_name("format", r->format));
         json_text(&j, "values", cmg_enum_name("values", r->values));
+        json_text(&j, "numbering", cmg_enum_name("numbering", r->numbering));
         json_text(&j, "backend", cmg_enum_name("backend", r->backend));
         json_text(&j, "status", cmg_status_name(r->status));
         json_text(&j, "message", ran ? NULL : r->message);
@@ -238,11 +241,12 @@ static void csv_row(FILE *file, const compare_row *r)
     csv_text(file, r->file);
     fputc(',', file);
     csv_text(file, r->smoother);
-    fprintf(file, ",%d,%d,%.9g,%s,%s,%s,%s,%s,%s,%s,%d,%d", r->pre, r->post, r->omega,
+    fprintf(file, ",%d,%d,%.9g,%s,%s,%s,%s,%s,%s,%s,%s,%d,%d", r->pre, r->post, r->omega,
             cmg_enum_name("cycle", r->cycle), cmg_enum_name("krylov", r->krylov),
             cmg_enum_name("precision", r->precision), cmg_enum_name("format", r->format),
-            cmg_enum_name("values", r->values), cmg_enum_name("backend", r->backend),
-            cmg_status_name(r->status), compare_converged(r), r->iterations);
+            cmg_enum_name("values", r->values), cmg_enum_name("numbering", r->numbering),
+            cmg_enum_name("backend", r->backend), cmg_status_name(r->status), compare_converged(r),
+            r->iterations);
     const bool ran = r->status == CMG_OK;
     const double values[] = {r->factor,        r->setup_seconds, r->solve_seconds,
                              r->cycle_seconds, r->cycle_bytes,   r->outer_bytes,
@@ -259,7 +263,8 @@ int compare_write_csv(const char *path, const compare_row *rows, int count)
     if (file == NULL) {
         return file_error(path, "cannot be written: %s", strerror(errno));
     }
-    fputs("file,smoother,pre,post,omega,cycle,krylov,precision,format,values,backend,status,"
+    fputs("file,smoother,pre,post,omega,cycle,krylov,precision,format,values,numbering,backend,"
+          "status,"
           "converged,"
           "iterations,convergence_factor,setup_seconds,solve_seconds,cycle_seconds,cycle_bytes,"
           "outer_bytes,bytes_per_digit_and_unknown,memory_bytes,break_even_solves\n",

@@ -111,6 +111,16 @@ class Compare(cli.Case):
         text = self.good("compare", self.h, other, "--smoother", "jacobi")
         self.assertIn("other", text)
 
+    def test_numberings_change_the_order_alone(self):
+        rows = self.rows(self.h, "--smoother", "jacobi,spai", "--numbering", "generated,rcm,random")
+        self.assertEqual([row["numbering"] for row in rows],
+                         ["generated"] * 2 + ["rcm"] * 2 + ["random"] * 2)
+        for k in (0, 1):  # neither smoother depends on it, but for rounding
+            same = {row["iterations"] for row in rows[k::2]}
+            self.assertEqual(len(same), 1)
+        error = self.refused(1, "compare", self.h, "--numbering", "lexicographic")
+        self.assertIn("coordinates", error)
+
     def test_lists_are_checked(self):
         for option, text in (
             ("--smoother", "jacobi,,spai"),
