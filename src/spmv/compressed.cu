@@ -138,8 +138,10 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
     const bool shared = bytes <= SHARED_TABLE;
     /* A block loads the table once and takes neighbouring slices: few enough that the blocks keep the
      * device evenly busy (32 slices: 0.27 ms for 16.6 M rows in fp64, one wave of blocks: 0.33), more where
-     * the table is large beside them. */
-    const cmg_size chunk = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
+     * the table is large beside them, one a warp where the matrix is small. */
+    const cmg_size most = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
+    const cmg_size even = C->t_count / (2 * cmgi_device_of(A->ctx)->processors);
+    const cmg_size chunk = even < WARPS ? WARPS : even < most ? even : most;
     const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
     if (C->ref != NULL) {
         run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
