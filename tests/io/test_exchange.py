@@ -3,6 +3,7 @@ written they read, and damaged containers are refused with the right words.
 
 test_exchange.py EXCHANGE FOLDER: EXCHANGE reads one file and writes another.
 """
+import os
 import pathlib
 import shutil
 import subprocess
@@ -22,7 +23,8 @@ def run(source, target):
     """Status and output of one exchange."""
     if target.is_dir():
         shutil.rmtree(target)
-    done = subprocess.run([EXCHANGE, str(source), str(target)], capture_output=True, text=True, check=False)
+    done = subprocess.run([EXCHANGE, str(source), str(target)], capture_output=True, text=True, check=False,
+                          env=os.environ | {"OMP_NUM_THREADS": "1"})
     return done.returncode, done.stdout.strip()
 
 
