@@ -141,7 +141,8 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
      * the table is large beside them, one a warp where the matrix is small. */
     const cmg_size most = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
     const cmg_size even = C->t_count / (2 * cmgi_device_of(A->ctx)->processors);
-    const cmg_size chunk = even < WARPS ? WARPS : even < most ? even : most;
+    const cmg_size least = WARPS;
+    const cmg_size chunk = even < least ? least : even < most ? even : most;
     const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
     if (C->ref != NULL) {
         run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
