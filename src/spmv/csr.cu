@@ -13,12 +13,14 @@ extern "C" {
 enum { UNROLL = 4 };
 
 template <typename T, cmgi_wb_kind KIND, int V>
-__global__ void csr_kernel(cmg_size rows, const cmg_size *__restrict__ indptr,
-                           const cmg_index *__restrict__ columns, const T *__restrict__ values,
-                           const T *__restrict__ x, const typename cmgi_wb_of<T>::type f)
+__global__ void __launch_bounds__(1024)
+    csr_kernel(cmg_size rows, const cmg_size *__restrict__ indptr,
+               const cmg_index *__restrict__ columns, const T *__restrict__ values,
+               const T *__restrict__ x, const typename cmgi_wb_of<T>::type f)
 {
     const cmg_size row = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / V;
     const int lane = threadIdx.x % V;
+    const cmgi_target<T> to = cmgi_aim<KIND, T>(f, NULL, row, row < rows && lane == 0);
     T s = 0;
     if (row < rows) {
         const cmg_size begin = indptr[row] + lane;
@@ -26,10 +28,7 @@ __global__ void csr_kernel(cmg_size rows, const cmg_size *__restrict__ indptr,
         const int steps = left > 0 ? (left + V - 1) / V : 0;
         s = cmgi_lane_sum<UNROLL>(values + begin, columns + begin, steps, (cmg_size)V, x);
     }
-    s = cmgi_group_sum(s, V, V);
-    if (row < rows && lane == 0) {
-        cmgi_put<KIND>(f, row, s);
-    }
+    cmgi_hit<KIND>(f, to, cmgi_group_sum(s, V, V));
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -44,22 +43,37 @@ struct launch_csr {
         return CMGI_LAUNCHED(A->ctx);
     }
 
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    /* About four entries a lane; a matrix too small to fill the device takes more lanes, because
+     * then a row costs the time of its longest chain of loads and not its bytes. */
+    static int lanes_a_row(const cmg_matrix *A)
     {
         const cmg_size mean = A->nnz / A->rows;
-        if (mean <= 2) {
+        int lanes = 1;
+        while (lanes < 32 && mean > 6 * lanes - 4) {
+            lanes *= 2;
+        }
+        while (lanes < 32 && lanes < mean && A->rows * lanes < 65536) {
+            lanes *= 2;
+        }
+        return lanes;
+    }
+
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        switch (lanes_a_row(A)) {
+        case 1:
             return with<1>(A, f, x);
-        }
-        if (mean <= 6) {
+        case 2:
             return with<2>(A, f, x);
-        }
-        if (mean <= 14) {
+        case 4:
             return with<4>(A, f, x);
-        }
-        if (mean <= 40) {
+        case 8:
             return with<8>(A, f, x);
+        case 16:
+            return with<16>(A, f, x);
+        default:
+            return with<32>(A, f, x);
         }
-        return mean <= 80 ? with<16>(A, f, x) : with<32>(A, f, x);
     }
 };
 

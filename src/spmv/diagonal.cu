@@ -5,8 +5,9 @@
 #include "spmv/spmv.cuh"
 
 template <typename T, cmgi_wb_kind KIND>
-__global__ void diagonal_kernel(cmg_size rows, const T *__restrict__ d, const T *__restrict__ x,
-                                const typename cmgi_wb_of<T>::type f)
+__global__ void __launch_bounds__(1024)
+    diagonal_kernel(cmg_size rows, const T *__restrict__ d, const T *__restrict__ x,
+                    const typename cmgi_wb_of<T>::type f)
 {
     const cmg_size i = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < rows) {

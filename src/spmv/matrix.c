@@ -132,6 +132,9 @@ static cmg_size sliced_entries(const cmg_csr *A, int lanes)
     return stored;
 }
 
+/* A GPU that is not filled waits for the longest chain of loads: CSR gives a row many lanes there. */
+enum { FEW_ROWS = 8192 };
+
 /*
  * By bytes: slices unless their padding costs more than CSR's row pointers and, on a GPU, its
  * scattered reads; that is allowed a fifth more.
@@ -140,6 +143,9 @@ static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A, const 
 {
     if (is_diagonal(A)) {
         return CMG_FORMAT_DIAGONAL;
+    }
+    if (cmgi_on_cuda(ctx) && A->rows <= FEW_ROWS) {
+        return CMG_FORMAT_CSR;
     }
     const double entry = 4.0 + (double)cmgi_precision_bytes(o->precision);
     const double csr = entry * (double)A->indptr[A->rows] + 8.0 * (double)A->rows;

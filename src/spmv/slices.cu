@@ -3,6 +3,7 @@
  * neighbouring values and columns in every step; the t lanes of a row are summed by shuffles in a
  * fixed order.
  *
+ *   warp     SELL, K1 with 32 lanes a slice, a warp each
  *   packed   SELL, K1, K2 with 4 .. 32 lanes a slice; a warp holds 32 / lanes slices
  *   wide     64 lanes a slice: every thread takes lanes l and l + 32
  *   table    ELLPACK, ELLPACK-R, ELLPACK-T: one padded table
@@ -24,45 +25,55 @@ struct slice_args {
     int log_lanes;
 };
 
-/* Sums of the groups of t lanes, and the result of the first lane of each. */
+/* The first of the t lanes of a row writes it, when the row is before `end`. */
 template <cmgi_wb_kind KIND, typename T>
-__device__ __forceinline__ void finish(const slice_args<T> &a, T sum, int shift, int most,
-                                       cmg_size row, cmg_size end)
+__device__ __forceinline__ cmgi_target<T> aim(const slice_args<T> &a, int shift, cmg_size row,
+                                              cmg_size end)
 {
-    const int t = 1 << shift;
-    sum = cmgi_group_sum(sum, t, most);
-    if (row < end && (threadIdx.x & (t - 1)) == 0) {
-        cmgi_put<KIND>(a.f, a.S.rowmap != NULL ? a.S.rowmap[row] : row, sum);
-    }
+    const bool mine = row < end && (threadIdx.x & ((1 << shift) - 1)) == 0;
+    return cmgi_aim<KIND, T>(a.f, a.S.rowmap, row, mine);
 }
 
-/* LANES 0: any number of lanes up to 32, lanes a row by slice. LANES 32: that many, one a row. */
-template <typename T, cmgi_wb_kind KIND, int LANES>
-__global__ void packed_kernel(const slice_args<T> a)
+/* 32 lanes a slice, one lane a row. */
+template <typename T, cmgi_wb_kind KIND>
+__global__ void __launch_bounds__(1024) warp_kernel(const slice_args<T> a)
+{
+    const cmg_size row = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
+    const cmg_size s = row >> 5;
+    if (s >= a.S.nslices) { /* the same for the whole warp */
+        return;
+    }
+    const cmg_size start = a.S.start[s] + threadIdx.x % 32;
+    const int width = a.S.width[s];
+    const cmgi_target<T> to = aim<KIND>(a, 0, row, a.S.rows);
+    cmgi_hit<KIND>(
+        a.f, to,
+        cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)32, a.x));
+}
+
+/* Any number of lanes up to 32, lanes a row by slice. */
+template <typename T, cmgi_wb_kind KIND>
+__global__ void __launch_bounds__(1024) packed_kernel(const slice_args<T> a)
 {
     const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
-    const int log_lanes = LANES == 32 ? 5 : a.log_lanes;
-    const int lanes = 1 << log_lanes;
-    const cmg_size s = g >> log_lanes;
+    const int lanes = 1 << a.log_lanes;
+    const cmg_size s = g >> a.log_lanes;
     const int lane = (int)(g & (lanes - 1));
     const bool inside = s < a.S.nslices;
     const cmg_size start = (inside ? a.S.start[s] : 0) + lane;
     const int width = inside ? a.S.width[s] : 0;
+    const int shift = inside && a.S.shift != NULL ? a.S.shift[s] : a.S.uniform_shift;
+    const int most = a.S.shift != NULL ? lanes : 1 << a.S.uniform_shift;
+    const cmg_size row = inside ? a.S.first_row[s] + (lane >> shift) : 0;
+    const cmgi_target<T> to = aim<KIND>(a, shift, row, inside ? a.S.first_row[s + 1] : 0);
     const T sum =
         cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)lanes, a.x);
-    if (LANES == 32) {
-        finish<KIND>(a, sum, 0, 1, inside ? g : a.S.rows, a.S.rows);
-        return;
-    }
-    const int shift = inside && a.S.shift != NULL ? a.S.shift[s] : a.S.uniform_shift;
-    const cmg_size row = inside ? a.S.first_row[s] + (lane >> shift) : 0;
-    const cmg_size end = inside ? a.S.first_row[s + 1] : 0;
-    finish<KIND>(a, sum, shift, a.S.shift != NULL ? lanes : 1 << a.S.uniform_shift, row, end);
+    cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, most));
 }
 
 /* One warp a slice of 64 lanes. */
 template <typename T, cmgi_wb_kind KIND>
-__global__ void wide_kernel(const slice_args<T> a)
+__global__ void __launch_bounds__(1024) wide_kernel(const slice_args<T> a)
 {
     const cmg_size s = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
@@ -71,23 +82,25 @@ __global__ void wide_kernel(const slice_args<T> a)
     }
     const cmg_size start = a.S.start[s] + lane;
     const int width = a.S.width[s];
-    T low = cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)64, a.x);
-    T high = cmgi_lane_sum<UNROLL>(a.values + start + 32, a.S.columns + start + 32, width,
-                                   (cmg_size)64, a.x);
-    int shift = a.S.shift != NULL ? a.S.shift[s] : a.S.uniform_shift;
+    const int shift = a.S.shift != NULL ? a.S.shift[s] : a.S.uniform_shift;
     const cmg_size first = a.S.first_row[s];
     const cmg_size end = a.S.first_row[s + 1];
-    if (shift == 6) { /* one row on all 64 lanes */
-        finish<KIND>(a, low + high, 5, 32, first, end);
-        return;
-    }
-    finish<KIND>(a, low, shift, 1 << shift, first + (lane >> shift), end);
-    finish<KIND>(a, high, shift, 1 << shift, first + ((lane + 32) >> shift), end);
+    const bool whole = shift == 6; /* one row on all 64 lanes */
+    const int t = whole ? 32 : 1 << shift;
+    const cmgi_target<T> to = aim<KIND>(a, whole ? 5 : shift, first + (lane >> shift), end);
+    const cmgi_target<T> to_high =
+        aim<KIND>(a, whole ? 5 : shift, first + ((lane + 32) >> shift), whole ? 0 : end);
+    const T low =
+        cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)64, a.x);
+    const T high = cmgi_lane_sum<UNROLL>(a.values + start + 32, a.S.columns + start + 32, width,
+                                         (cmg_size)64, a.x);
+    cmgi_hit<KIND>(a.f, to, cmgi_group_sum(whole ? low + high : low, t, t));
+    cmgi_hit<KIND>(a.f, to_high, cmgi_group_sum(high, t, t));
 }
 
 /* Every step is `stride` entries from the next, and all lanes count through from 0. */
 template <typename T, cmgi_wb_kind KIND>
-__global__ void table_kernel(const slice_args<T> a)
+__global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
 {
     const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const int shift = a.S.uniform_shift;
@@ -96,8 +109,9 @@ __global__ void table_kernel(const slice_args<T> a)
     if (row < a.S.rows) {
         width = a.S.row_length != NULL ? a.S.row_length[row] : a.S.width[0];
     }
+    const cmgi_target<T> to = aim<KIND>(a, shift, row, a.S.rows);
     const T sum = cmgi_lane_sum<UNROLL>(a.values + g, a.S.columns + g, width, a.S.stride, a.x);
-    finish<KIND>(a, sum, shift, 1 << shift, row, a.S.rows);
+    cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, 1 << shift));
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -121,9 +135,9 @@ struct launch_slices {
         } else if (a.S.lanes == 64) {
             wide_kernel<T, KIND><<<cmgi_grid(a.S.nslices * 32, block), block, 0, stream>>>(a);
         } else if (a.S.lanes == 32 && a.S.shift == NULL) {
-            packed_kernel<T, KIND, 32><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
+            warp_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
         } else {
-            packed_kernel<T, KIND, 0><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
+            packed_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
         }
         return CMGI_LAUNCHED(A->ctx);
     }

@@ -44,6 +44,57 @@ __device__ __forceinline__ void cmgi_put(const cmgi_wb_f32 &f, cmg_size i, float
 }
 
 /*
+ * Where a row sum goes, and what the write-back reads there: loaded before the row is summed, so
+ * that it does not wait once more behind the sum. Small levels cost such waits and little else.
+ */
+template <typename T>
+struct cmgi_target {
+    cmg_size i;
+    bool mine;
+    T b;
+    T c;
+    T d;
+};
+
+/* Storage row `row`, if this lane is the one that writes it. */
+template <cmgi_wb_kind KIND, typename T, typename F>
+__device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *rowmap,
+                                                   cmg_size row, bool mine)
+{
+    cmgi_target<T> to = {row, mine, 0, 0, 0};
+    if (!mine) {
+        return to;
+    }
+    to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
+    if (KIND == CMGI_WB_RESIDUAL || KIND == CMGI_WB_JACOBI) {
+        to.b = f.b[to.i];
+    }
+    if (KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+        to.c = f.c[to.i];
+    }
+    if (KIND == CMGI_WB_JACOBI) {
+        to.d = f.d[to.i];
+    }
+    return to;
+}
+
+/* The functor of writeback.h on what was loaded. */
+template <cmgi_wb_kind KIND, typename T, typename F>
+__device__ __forceinline__ void cmgi_hit(const F &f, const cmgi_target<T> &to, T s)
+{
+    F loaded = f;
+    T result;
+    loaded.b = &to.b;
+    loaded.c = &to.c;
+    loaded.d = &to.d;
+    loaded.y = &result;
+    if (to.mine) {
+        cmgi_put<KIND>(loaded, 0, s);
+        f.y[to.i] = result;
+    }
+}
+
+/*
  * Sum over the aligned group of t lanes that a lane belongs to, in every lane of the group and in a
  * fixed order. t is a power of two and may differ between groups; `most` >= every t, equal for the
  * warp. All 32 lanes take part.
