@@ -106,7 +106,7 @@ cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
     bool symmetric = false;
     product->factors = 1;
     CMGI_TRY(block_size(source, &size));
-    CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     const cmg_status status =
         make(source, symmetric ? &decoupled : &source->A, symmetric, size, &product->factor[0]);

@@ -286,7 +286,7 @@ cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
     bool symmetric = false;
     cmg_status status = CMG_OK;
     product->factors = 2;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     if (!symmetric) {
         status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
                            "fsai: level %d: A is not symmetric; isai and ainv take such matrices",

@@ -139,7 +139,7 @@ cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
     int *colour = NULL;
     bool symmetric = false;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, source->A.rows, sizeof *colour, &colour));
     CMGI_TRY_GOTO(done, make(source, symmetric ? &decoupled : &source->A, colour, product));

@@ -107,7 +107,7 @@ cmg_status cmgi_isai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
     bool symmetric = false;
     cmg_status status = CMG_OK;
     product->factors = 1;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     if (symmetric) {
         CMGI_TRY_GOTO(done, make(source, &decoupled, &decoupled, M));

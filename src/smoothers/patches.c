@@ -152,7 +152,7 @@ cmg_status cmgi_patches_make(const cmgi_smoother_source *source, cmgi_smoother_p
     assembly a = {.ctx = ctx, .patches = &patches, .bad = -1};
     cmg_status status = CMG_OK;
     product->factors = 1;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &a.symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     a.A = a.symmetric ? &decoupled : &source->A;
     CMGI_TRY_GOTO(done, cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));

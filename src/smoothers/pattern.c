@@ -173,70 +173,94 @@ static bool is_coupled(const cmg_csr *A, cmg_size i, cmg_size k, const void *wit
     return A->indices[k] == i || !(identity[i] || identity[A->indices[k]]);
 }
 
-/* Largest |b_ij - b_ji| / sqrt(|b_ii b_jj|) of row i; both matrices have sorted rows. */
-static double row_asymmetry(const cmgi_csr *B, const cmgi_csr *T, const double *diagonal,
-                            cmg_size i)
+/* Value of entry (i,j) in sorted rows, 0 where there is none. */
+static double entry(const cmgi_csr *B, cmg_size i, cmg_index j)
+{
+    cmg_size low = B->indptr[i];
+    cmg_size high = B->indptr[i + 1];
+    while (low < high) {
+        const cmg_size middle = (low + high) / 2;
+        if (B->indices[middle] < j) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < B->indptr[i + 1] && B->indices[low] == j ? B->values[low] : 0;
+}
+
+/* Largest |b_ij - b_ji| / sqrt(|b_ii b_jj|) over the entries there are. */
+static double measure_asymmetry(cmg_context *ctx, const cmgi_csr *B, const double *diagonal)
 {
     double worst = 0;
-    cmg_size a = B->indptr[i];
-    cmg_size b = T->indptr[i];
-    while (a < B->indptr[i + 1] || b < T->indptr[i + 1]) {
-        const cmg_index ja = a < B->indptr[i + 1] ? B->indices[a] : INT32_MAX;
-        const cmg_index jb = b < T->indptr[i + 1] ? T->indices[b] : INT32_MAX;
-        const cmg_index j = ja < jb ? ja : jb;
-        const double va = ja == j ? B->values[a++] : 0;
-        const double vb = jb == j ? T->values[b++] : 0;
-        const double scale = sqrt(fabs(diagonal[i] * diagonal[j]));
-        if (va != vb) {
-            worst = fmax(worst, scale > 0 ? fabs(va - vb) / scale : INFINITY);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(max                                                                                  \
+              : worst) if (B->rows > SMALL)
+    for (cmg_size i = 0; i < B->rows; ++i) {
+        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+            const cmg_index j = B->indices[k];
+            const double difference = fabs(B->values[k] - entry(B, j, (cmg_index)i));
+            const double scale = sqrt(fabs(diagonal[i] * diagonal[j]));
+            if (difference != 0) {
+                worst = fmax(worst, scale > 0 ? difference / scale : INFINITY);
+            }
         }
     }
     return worst;
 }
 
-static cmg_status measure_asymmetry(cmg_context *ctx, const cmgi_csr *B, double *asymmetry)
+/* Rows whose columns ascend, and no identity row but those that nothing else meets. */
+static bool is_as_wanted(cmg_context *ctx, const cmg_csr *A, const bool *identity)
 {
-    const cmg_csr view = cmgi_csr_view(B);
-    double *diagonal = NULL;
-    cmgi_csr T = {0};
-    cmg_status status = CMG_OK;
-    double worst = 0;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B->rows, sizeof *diagonal, &diagonal));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
-    cmgi_csr_diagonal(ctx, &view, diagonal);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(max                                                                                  \
-              : worst) if (B->rows > SMALL)
-    for (cmg_size i = 0; i < B->rows; ++i) {
-        worst = fmax(worst, row_asymmetry(B, &T, diagonal, i));
+    cmg_size bad = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : bad)             \
+    if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            bad += !is_coupled(A, i, k, identity);
+            bad += k > A->indptr[i] && A->indices[k - 1] >= A->indices[k];
+        }
     }
-    *asymmetry = worst;
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_free(ctx, diagonal);
-    return status;
+    return bad == 0;
 }
 
-cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, cmgi_csr *B, bool *symmetric)
+/* B over A's arrays, which B does not own and nobody changes through it. */
+static cmgi_csr borrow(const cmg_csr *A)
+{
+    return (cmgi_csr){.rows = A->rows,
+                      .cols = A->cols,
+                      .indptr = (cmg_size *)(uintptr_t)A->indptr,
+                      .indices = (cmg_index *)(uintptr_t)A->indices,
+                      .values = (double *)(uintptr_t)A->values,
+                      .borrowed = true};
+}
+
+cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr *B, bool *symmetric)
 {
     bool *identity = NULL;
+    double *diagonal = NULL;
     cmgi_csr made = {0};
-    double asymmetry = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *identity, &identity));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
         identity[i] = is_identity_row(A, i);
     }
-    CMGI_TRY_GOTO(done, filter(ctx, A, is_coupled, identity, &made));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
-    CMGI_TRY_GOTO(done, measure_asymmetry(ctx, &made, &asymmetry));
-    *symmetric = asymmetry <= 1e-8;
+    if (!own && is_as_wanted(ctx, A, identity)) {
+        made = borrow(A);
+    } else {
+        CMGI_TRY_GOTO(done, filter(ctx, A, is_coupled, identity, &made));
+        CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+    }
+    cmgi_csr_diagonal(ctx, A, diagonal);
+    *symmetric = measure_asymmetry(ctx, &made, diagonal) <= 1e-8;
     *B = made;
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, identity);
+    cmgi_free(ctx, diagonal);
     return status;
 }
 

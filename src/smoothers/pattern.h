@@ -16,8 +16,11 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
  * B = A, rows sorted, without the entries in columns of identity rows (rows whose one nonzero is on
  * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: B is symmetric,
  * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|). A and B have the same spectrum.
+ *
+ * `own`: B is going to be changed. Otherwise, where B = A as it stands, its arrays are borrowed.
  */
-cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, cmgi_csr *B, bool *symmetric);
+cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr *B,
+                         bool *symmetric);
 
 /* M = (M + M^T) / 2 on the union of both patterns, rows sorted. */
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);

@@ -55,7 +55,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_pr
                    "bound=gershgorin needs a diagonal base, not %s", base);
         cmgi_csr B = {0};
         bool symmetric = false;
-        CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
+        CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
         const cmg_csr view = cmgi_csr_view(&B);
         *spectrum =
             (cmgi_spectrum){.largest = cmgi_gershgorin(ctx, symmetric ? &view : &source->A, M)};

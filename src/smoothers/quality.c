@@ -51,7 +51,7 @@ cmg_status cmgi_quality(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *fact
     uint64_t seed = 1990;
     const cmg_size n = A->rows;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, A, &decoupled, &symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, A, false, &decoupled, &symmetric));
     const cmg_csr B = cmgi_csr_view(&decoupled);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 3 * n, sizeof *work, &work));
     for (int s = 0; s < SAMPLES; ++s) {

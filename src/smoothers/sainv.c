@@ -30,7 +30,7 @@ static const char *const treatments[] = {"decouple", "keep", NULL};
 #define CMGI_AINV_KEYS                                                                             \
     [DROP] = {.key = "drop",                                                                       \
               .text = "size of entries that are dropped",                                          \
-              .standard = 0.05,                                                                     \
+              .standard = 0.05,                                                                    \
               .high = 1},                                                                          \
     [RULE] = {.key = "rule",                                                                       \
               .text = "drop times the column's norm, or drop itself",                              \
@@ -150,7 +150,7 @@ cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_pro
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
     bool symmetric = false;
-    CMGI_TRY(cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     cmg_status status = CMG_OK;
     if (!symmetric) {
         status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,

@@ -130,7 +130,7 @@ cmg_status cmgi_spai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
     cmg_status status = CMG_OK;
     memcpy(value, source->arguments->value, sizeof value);
     product->factors = 1;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, &B, &symmetric));
+    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     symmetric = symmetric && value[SYMMETRIC] != NO;
     value[SYMMETRIC] = resolve(value[SYMMETRIC], symmetric);
     value[SCALE] = resolve(value[SCALE], symmetric);

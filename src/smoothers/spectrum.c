@@ -269,7 +269,7 @@ cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi
     if (A->rows == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_decouple(ctx, A, &decoupled, &symmetric));
+    CMGI_TRY(cmgi_decouple(ctx, A, false, &decoupled, &symmetric));
     const cmg_csr B = cmgi_csr_view(&decoupled);
     problem P = {.ctx = ctx, .A = symmetric ? &B : A, .factor = factor, .factors = factors};
     cmg_status status = CMG_OK;
