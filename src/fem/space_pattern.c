@@ -13,7 +13,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n)
+/* The list of a long row, or of a block of nodes. */
+static cmg_size sort_long(cmg_index *list, cmg_size n)
 {
     qsort(list, (size_t)n, sizeof *list, ascending);
     cmg_size kept = 0;
@@ -21,6 +22,30 @@ cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n)
         if (kept == 0 || list[kept - 1] != list[i]) {
             list[kept++] = list[i];
         }
+    }
+    return kept;
+}
+
+cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n)
+{
+    enum { LONG = 512 };
+    if (n > LONG) {
+        return sort_long(list, n);
+    }
+    cmg_size kept = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_index value = list[i];
+        cmg_size at = kept;
+        if (kept > 0 && value <= list[kept - 1]) {
+            at = value < list[0] ? 0 : cmgi_find(list, kept, value);
+            if (list[at] == value) {
+                continue;
+            }
+            at += value < list[0] ? 0 : 1;
+            memmove(list + at + 1, list + at, (size_t)(kept - at) * sizeof *list);
+        }
+        list[at] = value;
+        ++kept;
     }
     return kept;
 }
