@@ -731,6 +731,11 @@ typedef struct cmg_generate_options {
     bool alternate; /**< HOLES: holes in every other tile only, as on a chess board; the middle one
                        has label centre */
     double distort; /**< random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5 */
+    bool smooth;    /**< bend the coarsest mesh by sines of slope 1.8 `distort` in place of random
+                       shifts; shapes only, default false */
+    double grading; /**< largest over smallest cell of the coarsest mesh along each axis, small at
+                       the low ends or at the re-entrant corner; SQUARE, CUBE, LSHAPE, BEAM,
+                       FICHERA; >= 1, default 1 */
     double aspect;  /**< stretches the domain along x, > 0, default 1 */
     cmg_problem problem;         /**< default POISSON */
     cmg_coefficient coefficient; /**< default CONSTANT */

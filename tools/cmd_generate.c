@@ -77,6 +77,10 @@ static void add_mesh(args *a, generate_job *job)
         {"alternate", ARG_FLAG, &o->alternate, "", 0, 0, "holes: in every other tile only"},
         {"distort", ARG_REAL, &o->distort, "X", 0, 0.5,
          "shift the coarsest mesh's inner nodes by up to X/2 cell widths"},
+        {"smooth", ARG_FLAG, &o->smooth, "", 0, 0,
+         "bend a shape's coarsest mesh by sines in place of random shifts"},
+        {"grading", ARG_REAL, &o->grading, "X", 1, ARG_ANY,
+         "largest over smallest cell along each axis of the coarsest mesh"},
         {"aspect", ARG_REAL, &o->aspect, "X", 0, ARG_ANY, "stretch the domain along x"},
     };
     args_add(a, "Mesh", rows, ARGS_COUNT(rows));

@@ -11,8 +11,9 @@
 /* R A P is formed unasked where A has at most this many entries. */
 static const cmg_size galerkin_limit = 3000000;
 
-static const char *const attributes[] = {"problem",   "element",   "dim",      "block_size",
-                                         "symmetric", "numbering", "generator"};
+static const char *const attributes[] = {"problem",    "element",      "dim",
+                                         "block_size", "symmetric",    "numbering",
+                                         "generator",  "mesh_quality", "mesh_note"};
 enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
 typedef struct info_job {

@@ -86,6 +86,8 @@ static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy 
                 {"rows", o->rows, standard.rows},
                 {"alternate", o->alternate, standard.alternate},
                 {"distort", o->distort, standard.distort},
+                {"smooth", o->smooth, standard.smooth},
+                {"grading", o->grading, standard.grading},
                 {"aspect", o->aspect, standard.aspect},
                 {"contrast", o->contrast, standard.contrast},
                 {"angle", o->angle, standard.angle},

@@ -9,6 +9,7 @@
 #include "mg/hierarchy.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Meshes from the coarsest, 0, to the finest, and how they were refined. */
 typedef struct mesh_chain {
@@ -47,8 +48,10 @@ static cmgi_shape_options shape_options(const cmgi_plan *plan)
     s.alternate = o->alternate;
     s.length[0] = o->length > 0 ? o->length : s.length[0];
     s.aspect = o->aspect;
-    s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
-    s.fraction = 0.5 * o->distort;
+    s.grading = o->grading;
+    s.distortion = o->smooth ? CMGI_DISTORT_SMOOTH : CMGI_DISTORT_RANDOM;
+    s.distortion = o->distort > 0 ? s.distortion : CMGI_DISTORT_NONE;
+    s.fraction = (o->smooth ? 1.8 : 0.5) * o->distort;
     s.seed = o->seed;
     return s;
 }
@@ -72,6 +75,17 @@ static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_ch
         chain->mesh[0]->x[k] *= o->aspect;
     }
     return CMG_OK;
+}
+
+/* What a reader left out, and the worst cell: few bad ones make iteration counts grow. */
+static cmg_status describe_mesh(const cmgi_mesh *mesh, cmg_hierarchy *h)
+{
+    cmgi_mesh_report report;
+    char text[40];
+    CMGI_TRY(cmgi_mesh_check(mesh, &report));
+    (void)snprintf(text, sizeof text, "%.4g", report.quality);
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "mesh_quality", text));
+    return mesh->note[0] != '\0' ? cmg_hierarchy_set_attribute(h, "mesh_note", mesh->note) : CMG_OK;
 }
 
 static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
@@ -314,6 +328,7 @@ cmg_status cmgi_generate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
     plan->options.dim = chain.mesh[0]->dim;
+    CMGI_TRY_GOTO(done, describe_mesh(chain.mesh[0], h));
     CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
     measure_box(&chain);
     CMGI_TRY_GOTO(done, refine(ctx, plan, &chain));

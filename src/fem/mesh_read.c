@@ -65,6 +65,9 @@ cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh)
     CMGI_TRY_GOTO(done, read_any(&t, part, &raw));
     t.binary = false;
     CMGI_TRY_GOTO(done, cmgi_raw_finish(&raw, &t, mesh));
+    if ((*mesh)->note[0] != '\0') {
+        cmgi_log(ctx, CMG_LOG_WARN, "%s: %s", path, (*mesh)->note);
+    }
 done:
     cmgi_raw_free(&raw);
     cmgi_text_close(&t);

@@ -12,6 +12,7 @@ void cmg_generate_options_default(cmg_generate_options *options)
         .columns = 2,
         .rows = 1,
         .aspect = 1,
+        .grading = 1,
         .contrast = 100,
         .time_step = 0.01,
         .young = 1,
@@ -57,6 +58,7 @@ static cmg_status check_numbers(cmg_context *ctx, const cmg_generate_options *o)
                 {"rows", o->rows, 1, 10000, false},
                 {"distort", o->distort, 0, 0.5, false},
                 {"aspect", o->aspect, 0, 1e12, true},
+                {"grading", o->grading, 1, 1e12, false},
                 {"contrast", o->contrast, 0, 1e12, true},
                 {"angle", o->angle, -360, 360, false},
                 {"time_step", o->time_step, 0, 1e12, true},
@@ -90,6 +92,18 @@ static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)
     CMGI_CHECK(ctx, !(needs_3d && o->dim == 2) && !(needs_2d && o->dim == 3), CMG_ERR_ARG,
                "shape %s does not exist in %d dimensions", cmg_enum_name("shape", (int)o->shape),
                o->dim);
+    return CMG_OK;
+}
+
+/* Only shapes made from lattices can be graded, and only shapes be bent. */
+static cmg_status check_lattice(cmg_context *ctx, const cmg_generate_options *o)
+{
+    const bool ring = o->shape == CMG_SHAPE_HOLES || o->shape == CMG_SHAPE_ANNULUS;
+    CMGI_CHECK(ctx, o->grading <= 1 || (o->mesh == NULL && !ring), CMG_ERR_ARG,
+               "grading %g: %s cannot be graded", o->grading,
+               o->mesh != NULL ? o->mesh : cmg_enum_name("shape", (int)o->shape));
+    CMGI_CHECK(ctx, !o->smooth || o->mesh == NULL, CMG_ERR_ARG,
+               "%s: smooth distortion is for built-in shapes", o->mesh);
     return CMG_OK;
 }
 
@@ -176,10 +190,11 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
                "order coarsening needs element q2 or p2");
     o->quadrature = o->quadrature == 0 ? order + 1 : o->quadrature;
     CMGI_TRY(choose_shape(ctx, o));
+    CMGI_TRY(check_lattice(ctx, o));
     CMGI_TRY(choose_levels(ctx, plan));
     CMGI_TRY(split_labels(ctx, plan));
-    plan->grid = o->mesh == NULL && !plan->simplex && !o->general &&
-                 o->assembly == CMG_ASSEMBLY_ROWS &&
+    plan->grid = o->mesh == NULL && !plan->simplex && !o->general && !o->smooth &&
+                 !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
                  (o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE);
     list_levels(plan);
     return CMG_OK;

@@ -91,6 +91,55 @@ static void nodes_carry_their_unknowns(void)
     }
 }
 
+/* Bent and graded shapes keep their volume; the attribute tells the worst cell of the coarsest
+ * mesh. */
+static void distortions_reach_the_mesh(void)
+{
+    static const cmg_shape shapes[] = {CMG_SHAPE_SQUARE, CMG_SHAPE_LSHAPE, CMG_SHAPE_BEAM,
+                                       CMG_SHAPE_HOLES, CMG_SHAPE_ANNULUS};
+    for (int c = 0; c < 10; ++c) {
+        cmg_generate_options o = options(c < 5 ? CMG_ELEMENT_Q1 : CMG_ELEMENT_P1, 2);
+        o.shape = shapes[c % 5];
+        o.cells = 8;
+        o.levels = 1;
+        cmg_hierarchy *plain = NULL;
+        cmg_hierarchy *bent = NULL;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &plain));
+        o.distort = 0.5;
+        o.smooth = true;
+        o.grading = c % 5 < 3 ? 4 : 1;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &bent));
+        if (plain == NULL || bent == NULL) {
+            continue;
+        }
+        const double volume = volume_of(plain->mesh);
+        CHECK_NEAR(volume_of(bent->mesh), volume, 1e-12 * volume);
+        CHECK(plain->mesh->nodes == bent->mesh->nodes);
+        double most = 0;
+        for (cmg_size k = 0; k < 2 * bent->mesh->nodes; ++k) {
+            most = fmax(most, fabs(plain->mesh->x[k] - bent->mesh->x[k]));
+        }
+        CHECK(most > 0.01);
+        const char *quality = cmg_hierarchy_attribute(bent, "mesh_quality");
+        CHECK(quality != NULL && atof(quality) > 0 && atof(quality) <= 1);
+        cmg_hierarchy_destroy(&plain);
+        cmg_hierarchy_destroy(&bent);
+    }
+    cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
+    cmg_hierarchy *h = NULL;
+    o.shape = CMG_SHAPE_ANNULUS;
+    o.grading = 2;
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
+    o.shape = CMG_SHAPE_SQUARE;
+    o.grading = 0.5;
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
+    o.grading = 1;
+    o.smooth = true;
+    o.mesh = "any.msh";
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
+    CHECK(h == NULL);
+}
+
 static void mesh_can_be_left_out(void)
 {
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
@@ -211,6 +260,7 @@ int main(int argc, char **argv)
         return 1;
     }
     RUN(nodes_carry_their_unknowns);
+    RUN(distortions_reach_the_mesh);
     RUN(mesh_can_be_left_out);
     RUN(container_keeps_the_mesh);
     RUN(wrong_meshes_are_refused);
