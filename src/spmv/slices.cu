@@ -14,7 +14,7 @@
 
 /* Entries in flight a lane: with 1024 lanes a multiprocessor about 100 kB, over what its latency
  * needs. */
-enum { UNROLL = 8 };
+enum { UNROLL = 8, TABLE_UNROLL = 6 };
 
 template <typename T>
 struct slice_args {
@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
         width = a.S.row_length != NULL ? a.S.row_length[row] : a.S.width[0];
     }
     const cmgi_target<T> to = aim<KIND>(a, shift, row, a.S.rows);
-    const T sum = cmgi_lane_sum<UNROLL>(a.values + g, a.S.columns + g, width, a.S.stride, a.x);
+    const T sum =
+        cmgi_lane_sum<TABLE_UNROLL>(a.values + g, a.S.columns + g, width, a.S.stride, a.x);
     cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, 1 << shift));
 }
 
