@@ -36,7 +36,7 @@ SMOOTHERS = [
     "spai",
     "sainv",
     "fsai",
-    "fsai:power=0:adaptive=8:add=1",
+    "fsai:power=0:adaptive=8",
     "patches",
 ]
 

@@ -48,14 +48,14 @@ typedef struct compare_job {
 } compare_job;
 
 static const char *const quick_smoothers =
-    "jacobi,jacobi:omega=auto,l1-jacobi,spai,spai:tau=0,fsai,fsai:power=0:adaptive=8:add=1,sainv,"
+    "jacobi,jacobi:omega=auto,l1-jacobi,spai,spai:tau=0,fsai,fsai:power=0:adaptive=8,sainv,"
     "sainv:drop=0.13,chebyshev4,chebyshev4-opt:degree=3,chebyshev4:base=spai";
 
 static void set_defaults(compare_job *job)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    job->given[SMOOTHER] = "jacobi,spai,sainv,chebyshev4";
+    job->given[SMOOTHER] = "jacobi,spai,fsai,chebyshev4";
     job->given[STEPS] = "1";
     job->given[OMEGA] = "0";
     job->given[CYCLE] = cmg_enum_name("cycle", (int)o.cycle);

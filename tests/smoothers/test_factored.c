@@ -185,7 +185,7 @@ static void indefinite_and_unsymmetric_are_named(void)
 /* diag(G A G^T) = 1, and (G A)_ij = 0 for j < i in the pattern of row i of G. */
 static void fsai_equations(void)
 {
-    static const char *const names[] = {"fsai", "fsai:tau=0", "fsai:tau=0.1:power=2",
+    static const char *const names[] = {"fsai", "fsai:tau=0:adaptive=0", "fsai:tau=0.1:power=2",
                                         "fsai:power=0:adaptive=3:epsilon=0"};
     enum { M = 4, N = M * M * M };
     double *dense = model_q1(M, 3, 3);
