@@ -1,0 +1,291 @@
+/*
+ * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products are
+ * those of plain loops; 16-bit values keep row sums, rounding is to the nearest.
+ */
+#include "core/vector.h"
+#include "spmv/compressed.h"
+#include "spmv/templates.h"
+#include "suite.h"
+
+/* 5-point Laplacian on m x m points; `vary` > 0 gives every entry a value of its own, symmetric. */
+static cmgi_csr grid(cmg_size m, double vary)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, m * m, m * m, 5 * m * m - 4 * m, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < m * m; ++i) {
+        const cmg_size neighbour[5] = {i - m, i - 1, i, i + 1, i + m};
+        const bool there[5] = {i >= m, i % m > 0, true, i % m < m - 1, i < m * (m - 1)};
+        A.indptr[i] = k;
+        for (int d = 0; d < 5; ++d) {
+            if (there[d]) {
+                const cmg_size j = neighbour[d];
+                uint64_t pair = (uint64_t)((i < j ? i : j) * 1000003 + (i < j ? j : i));
+                A.indices[k] = (cmg_index)j;
+                A.values[k++] = (d == 2 ? 4 : -1) * (1 + vary * cmgi_random(&pair));
+            }
+        }
+    }
+    A.indptr[m * m] = k;
+    return A;
+}
+
+/* Linear interpolation from n points to 2 n - 1. */
+static cmgi_csr interpolation(cmg_size n)
+{
+    cmgi_csr P = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, 2 * n - 1, n, 3 * n - 2, &P));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < 2 * n - 1; ++i) {
+        P.indptr[i] = k;
+        for (cmg_size c = i / 2; c <= (i + 1) / 2; ++c) {
+            P.indices[k] = (cmg_index)c;
+            P.values[k++] = i % 2 ? 0.5 : 1;
+        }
+    }
+    P.indptr[2 * n - 1] = k;
+    return P;
+}
+
+static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.precision = precision;
+    options.values = values;
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    return M;
+}
+
+static const cmgi_compressed *layout(const cmg_matrix *M)
+{
+    return M->data;
+}
+
+/* Largest error of M x against plain loops, over the largest sum of |a_ij x_j|; ones or random x. */
+static double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
+{
+    double *x = suite_vector(A->cols, 3);
+    for (cmg_size j = 0; ones && j < A->cols; ++j) {
+        x[j] = 1;
+    }
+    double *expected = calloc((size_t)A->rows + 1, sizeof(double));
+    double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
+    double *out = calloc((size_t)A->rows + 1, sizeof(double));
+    cmg_vector *vx = NULL;
+    cmg_vector *vy = NULL;
+    CHECK_OK(cmg_vector_create(ctx, A->cols, M->options.precision, &vx));
+    CHECK_OK(cmg_vector_create(ctx, A->rows, M->options.precision, &vy));
+    CHECK_OK(cmg_vector_set(vx, x));
+    CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
+    CHECK_OK(cmg_vector_get(vx, x));
+    suite_multiply(A, x, expected, magnitude);
+    CHECK_OK(cmg_matrix_apply(M, vx, vy));
+    CHECK_OK(cmg_vector_get(vy, out));
+    double worst = 0;
+    double largest = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double error = fabs(out[i] - expected[i]);
+        worst = error <= worst ? worst : error; /* NaN wins */
+        largest = fmax(largest, magnitude[i]);
+    }
+    cmg_vector_destroy(&vx);
+    cmg_vector_destroy(&vy);
+    free(x);
+    free(expected);
+    free(magnitude);
+    free(out);
+    return largest > 0 ? worst / largest : worst;
+}
+
+static void equal_rows_become_templates(void)
+{
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
+        cmgi_csr A = grid(200, 0);
+        cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+        /* an inner point, four sides and no corners: a corner is not there often enough */
+        CHECK(layout(M)->templates == 5);
+        CHECK(layout(M)->p_count <= 4 && layout(M)->t_count + layout(M)->p_count == 625);
+        CHECK(M->bytes < 200 * 200 * 3);
+        CHECK(product_error(&A, M, false) <= eps);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &A);
+        A = interpolation(3000);
+        M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+        CHECK(layout(M)->templates == 2 && layout(M)->p_count == 0);
+        CHECK(product_error(&A, M, false) <= eps);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+static void varying_values_leave_patterns(void)
+{
+    cmgi_csr A = grid(200, 0.5);
+    cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+    CHECK(layout(M)->t_count == 0 && layout(M)->p_count == 625);
+    /* nearly all slices have one pattern of five offsets and no codes */
+    CHECK(layout(M)->p_code == NULL || M->bytes < (size_t)(200 * 200) * 5 * 8 * 11 / 10);
+    CHECK(product_error(&A, M, false) <= 1e-15);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Two columns a row, the second `spread` further on in odd rows: codes of 1, 2 and 4 bytes. */
+static void codes_are_as_short_as_the_spread_allows(void)
+{
+    static const struct {
+        cmg_size spread;
+        size_t bytes; /* of a code */
+    } cases[] = {{200, 1}, {255, 1}, {256, 2}, {60000, 2}, {70000, 4}};
+    for (int c = 0; c < 5; ++c) {
+        const cmg_size n = 5000;
+        cmgi_csr A = {0};
+        CHECK_OK(cmgi_csr_alloc(ctx, n, n + 80000, 2 * n, &A));
+        uint64_t seed = 9;
+        for (cmg_size i = 0; i < n; ++i) {
+            /* offsets take many values, so that no pattern is found */
+            const cmg_size jump = 1 + (i % 2 ? cases[c].spread : (i * 37) % 150);
+            A.indptr[i] = 2 * i;
+            A.indices[2 * i] = (cmg_index)i;
+            A.indices[2 * i + 1] = (cmg_index)(i + jump);
+            A.values[2 * i] = cmgi_random(&seed);
+            A.values[2 * i + 1] = cmgi_random(&seed);
+        }
+        A.indptr[n] = 2 * n;
+        cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+        const size_t codes = M->bytes - (size_t)M->stored * 8;
+        const size_t around = (size_t)n * 4 + (size_t)(n / 64 + 1) * 32; /* references, bases, places */
+        CHECK(codes >= (size_t)M->stored * cases[c].bytes);
+        CHECK(codes <= (size_t)M->stored * cases[c].bytes + around);
+        CHECK(product_error(&A, M, false) <= 1e-15);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Regular rows in front, random ones behind: both kinds of slices in one matrix. */
+static void templates_and_codes_live_side_by_side(void)
+{
+    cmgi_csr A = grid(150, 0);
+    uint64_t seed = 4;
+    for (cmg_size k = A.indptr[15000]; k < A.indptr[A.rows]; ++k) {
+        A.values[k] += cmgi_random(&seed);
+    }
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_BF16 : CMG_VALUES_FULL); ++v) {
+            cmg_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
+            CHECK(layout(M)->t_count > 200 && layout(M)->p_count > 100);
+            CHECK(product_error(&A, M, false) <= (v == CMG_VALUES_BF16   ? 4e-3
+                                                  : v == CMG_VALUES_FP16 ? 5e-4
+                                                  : p == CMG_FP32        ? 1e-6
+                                                                         : 1e-15));
+            cmg_matrix_destroy(&M);
+        }
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+/* With the diagonal recomputed, A 1 is exact to fp32 whatever the entries were rounded to. */
+static void sixteen_bits_keep_row_sums(void)
+{
+    cmgi_csr A = grid(120, 0.9);
+    for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_BF16; ++v) {
+        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
+        CHECK(product_error(&A, M, true) <= 1e-6);
+        CHECK(product_error(&A, M, false) > 1e-6); /* and they were rounded */
+        cmg_matrix_destroy(&M);
+    }
+    for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+        A.values[k] *= 1e30; /* far outside the range of IEEE half: the scale of a slice takes it */
+    }
+    cmg_matrix *M = compress(&A, CMG_FP32, CMG_VALUES_FP16);
+    CHECK(product_error(&A, M, false) <= 5e-4);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
+static void sizes_around_the_slice(void)
+{
+    static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        const suite_row random = {"size", sizes[s], sizes[s], 0, 6};
+        const suite_row band = {"band", sizes[s], sizes[s], 1, 5};
+        const suite_row *kinds[] = {&random, &band};
+        for (int k = 0; k < 2; ++k) {
+            cmgi_csr A = suite_make(kinds[k]);
+            cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+            CHECK(product_error(&A, M, false) <= 1e-14);
+            cmg_matrix_destroy(&M);
+            M = compress(&A, CMG_FP32, CMG_VALUES_FP16);
+            CHECK(product_error(&A, M, false) <= 1e-3);
+            cmg_matrix_destroy(&M);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+}
+
+static void what_cannot_be_is_refused(void)
+{
+    cmgi_csr A = grid(20, 0);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.values = CMG_VALUES_FP16;
+    cmg_matrix *M = NULL;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_UNSUPPORTED);
+    options.precision = CMG_FP32;
+    options.keep_map = true;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_UNSUPPORTED);
+    options.values = (cmg_values)9;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_ARG);
+    CHECK(M == NULL);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Every half survives the way to float and back; a float becomes one of its two neighbours, the nearer. */
+static void half_rounds_to_nearest_even(void)
+{
+    int wrong = 0;
+    for (uint32_t h = 0; h < 65536; ++h) {
+        const float f = cmgi_half_to_float((uint16_t)h);
+        const bool nan = (h & 0x7c00U) == 0x7c00U && (h & 0x3ffU) != 0;
+        wrong += nan ? !isnan(f) : cmgi_float_to_half(f) != h;
+    }
+    CHECK(wrong == 0);
+    uint64_t seed = 1;
+    for (int k = 0; k < 100000; ++k) {
+        const float f = (float)ldexp(2 * cmgi_random(&seed) - 1, (int)(cmgi_random(&seed) * 40) - 26);
+        const uint16_t h = cmgi_float_to_half(f);
+        const float here = cmgi_half_to_float(h);
+        const float below = cmgi_half_to_float((uint16_t)(h - ((h & 0x7fffU) != 0)));
+        const float above = cmgi_half_to_float((uint16_t)(h + 1));
+        const float error = fabsf(here - f);
+        wrong += error > fabsf(below - f) || error > fabsf(above - f);
+        wrong += (h & 1U) != 0 && (error == fabsf(below - f) || error == fabsf(above - f)) && error != 0 &&
+                 here != below;
+    }
+    CHECK(wrong == 0);
+    CHECK(isinf(cmgi_half_to_float(cmgi_float_to_half(65520.0F))));
+    CHECK(cmgi_half_to_float(cmgi_float_to_half(65519.0F)) == 65504.0F);
+    CHECK(cmgi_bfloat_to_float(cmgi_float_to_bfloat(1.0F + 0x1p-8F)) == 1.0F); /* a tie goes to even */
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(half_rounds_to_nearest_even);
+    RUN(equal_rows_become_templates);
+    RUN(varying_values_leave_patterns);
+    RUN(codes_are_as_short_as_the_spread_allows);
+    RUN(templates_and_codes_live_side_by_side);
+    RUN(sixteen_bits_keep_row_sums);
+    RUN(sizes_around_the_slice);
+    RUN(what_cannot_be_is_refused);
+    return TEST_END();
+}
