@@ -12,7 +12,8 @@ void cmgi_mesh_make_positive(cmgi_mesh *mesh, cmg_size *turned)
 {
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
     cmg_size count = 0;
-#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) reduction(+ : count)
+#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) reduction(+ : count)               \
+    if (mesh->cells > 4096)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         bool negative = true;
         for (int k = 0; k < info->corners && negative; ++k) {
@@ -51,7 +52,7 @@ void cmgi_mesh_order_tets(cmgi_mesh *mesh)
     if (mesh->cell != CMGI_TET) {
         return;
     }
-#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (mesh->cells > 4096)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         cmg_index *node = mesh->cell_nodes + 4 * c;
         const cmg_index old[4] = {node[0], node[1], node[2], node[3]};

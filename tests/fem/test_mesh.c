@@ -305,100 +305,6 @@ static void tets_keep_three_shapes(void)
     cmgi_mesh_destroy(&mesh);
 }
 
-static void snapping_puts_nodes_on_circles(void)
-{
-    const cmgi_shape shapes[2] = {CMGI_SHAPE_ANNULUS, CMGI_SHAPE_PLATE};
-    for (int i = 0; i < 4; ++i) {
-        cmgi_shape_options o;
-        cmgi_shape_options_default(shapes[i / 2], &o);
-        o.cell = i % 2 == 0 ? CMGI_QUAD : CMGI_TRI;
-        o.n = 2;
-        o.columns = 3;
-        o.rows = 3;
-        o.alternate = true;
-        cmgi_mesh *mesh = make(&o);
-        cmgi_surface surface[9];
-        const int count = cmgi_shape_surfaces(&o, mesh, 9, surface);
-        CHECK(count == (i / 2 == 0 ? 2 : 5));
-        const cmgi_snap snap = {count, surface};
-        const double ring = pi * (o.outer * o.outer - o.radius * o.radius);
-        const double area = i / 2 == 0 ? ring : 9 - 5 * pi * o.radius * o.radius;
-        double gap[4];
-        for (int level = 0; level < 4; ++level) {
-            cmgi_mesh *fine = NULL;
-            cmgi_mesh_report report;
-            CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
-            CHECK_OK(cmgi_mesh_check(fine, &report));
-            gap[level] = fabs(report.volume - area);
-            cmgi_mesh_destroy(&mesh);
-            mesh = fine;
-        }
-        /* polygons approach the circle with the square of the cell size */
-        CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
-        cmgi_mesh_destroy(&mesh);
-    }
-}
-
-/* A hex tube: the ring times [0, 1]. */
-static cmgi_mesh *make_tube(cmgi_surface surface[2])
-{
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_ANNULUS, &o);
-    o.n = 3;
-    cmgi_mesh *ring = make(&o);
-    cmgi_mesh *tube = NULL;
-    CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));
-    for (cmg_size v = 0; v < tube->nodes; ++v) {
-        tube->x[3 * v] = ring->x[2 * (v % ring->nodes)];
-        tube->x[3 * v + 1] = ring->x[2 * (v % ring->nodes) + 1];
-        tube->x[3 * v + 2] = v < ring->nodes ? 0 : 1;
-    }
-    for (cmg_size k = 0; k < 8 * tube->cells; ++k) {
-        const cmg_index flat = ring->cell_nodes[k / 8 * 4 + k % 4];
-        tube->cell_nodes[k] = k % 8 < 4 ? flat : flat + (cmg_index)ring->nodes;
-    }
-    CHECK_OK(cmgi_mesh_find_facets(tube, NULL));
-    cmg_index label[2];
-    CHECK_OK(cmgi_mesh_add_label(tube, 5, "inner", &label[0]));
-    CHECK_OK(cmgi_mesh_add_label(tube, 7, NULL, &label[1]));
-    CHECK(cmgi_mesh_find_label(tube, "7") == label[1] && cmgi_mesh_find_label(tube, "9") == -1);
-    for (cmg_size f = 0; f < tube->facets; ++f) {
-        double least = 9;
-        double most = 0;
-        for (int k = 0; k < 4; ++k) {
-            const double *x = tube->x + 3 * tube->facet_nodes[4 * f + k];
-            least = fmin(least, hypot(x[0], x[1]));
-            most = fmax(most, hypot(x[0], x[1]));
-        }
-        tube->facet_label[f] = most < 0.51 ? label[0] : (least > 0.99 ? label[1] : 0);
-    }
-    for (int k = 0; k < 2; ++k) {
-        surface[k] = (cmgi_surface){
-            .label = label[k], .centre = {0, 0, 5}, .axis = {0, 0, -2}, .radius = k == 0 ? 0.5 : 1};
-    }
-    cmgi_mesh_destroy(&ring);
-    return tube;
-}
-
-static void snapping_follows_a_cylinder(void)
-{
-    cmgi_surface surface[2];
-    cmgi_mesh *mesh = make_tube(surface);
-    const cmgi_snap snap = {2, surface};
-    double gap[3];
-    for (int level = 0; level < 3; ++level) {
-        cmgi_mesh *fine = NULL;
-        cmgi_mesh_report report;
-        CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
-        CHECK_OK(cmgi_mesh_check(fine, &report));
-        gap[level] = fabs(report.volume - pi * 0.75);
-        cmgi_mesh_destroy(&mesh);
-        mesh = fine;
-    }
-    CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
-    cmgi_mesh_destroy(&mesh);
-}
-
 static void entities_are_found_again(void)
 {
     cmgi_shape_options o;
@@ -524,8 +430,6 @@ int main(int argc, char **argv)
     RUN(refinement_keeps_volume_and_topology);
     RUN(facets_point_outward);
     RUN(tets_keep_three_shapes);
-    RUN(snapping_puts_nodes_on_circles);
-    RUN(snapping_follows_a_cylinder);
     RUN(entities_are_found_again);
     RUN(threads_do_not_matter);
     RUN(options_are_checked);
