@@ -1,0 +1,69 @@
+#!/bin/sh
+# The figures on one GPU: solves at several sizes and storages, products with finite-element matrices of
+# many kinds, a distorted mesh, the host's cores beside the GPU. JSON lines on standard output.
+# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|host]...
+set -u
+build=${1:?build directory}
+shift
+[ $# -gt 0 ] || set -- solve spmv distorted host
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+solve() { "$build/benchmarks/bench_solve" --backend cuda --repeat 11 "$@"; }
+
+solve_part() {
+  solve --cells 256
+  for cells in 256 128 64 32; do
+    solve --cells $cells --format compressed
+    solve --cells $cells --format compressed --precision mixed
+  done
+  solve --cells 256 --format compressed --precision mixed --templates 0
+  solve --cells 256 --format compressed --precision mixed --templates 0 --values fp16
+  for cells in 4096 1024 100; do
+    solve --dim 2 --cells $cells
+    solve --dim 2 --cells $cells --format compressed --precision mixed
+  done
+}
+
+# name, then the options of cmg generate; one level: the matrix alone
+matrix() {
+  name=$1
+  shift
+  "$build/tools/cmg" generate "$scratch/$name.cmg" --levels 1 --no-coords "$@" >&2 &&
+    "$build/tools/cmg" bench spmv "$scratch/$name.cmg" --backend cuda --formats all --values fp64 \
+      --json "$scratch/$name.json" >&2 && cat "$scratch/$name.json"
+  rm -f "$scratch/$name.cmg"
+}
+
+spmv_part() {
+  matrix q1-3d-160-distorted --element q1 --dim 3 --cells 160 --distort 0.4
+  matrix q1-2d-2048 --element q1 --dim 2 --cells 2048 --distort 0.4
+  matrix q2-3d-64 --element q2 --dim 3 --cells 64 --distort 0.4
+  matrix q2-2d-1024 --element q2 --dim 2 --cells 1024 --distort 0.4
+  matrix p1-3d-128 --element p1 --dim 3 --cells 128 --distort 0.4
+  matrix p2-2d-1024 --element p2 --dim 2 --cells 1024 --distort 0.4
+  matrix elasticity-q1-3d-64 --problem elasticity --element q1 --dim 3 --cells 64 --distort 0.4
+  matrix elasticity-q2-2d-512 --problem elasticity --element q2 --dim 2 --cells 512 --distort 0.4
+}
+
+distorted_part() {
+  file=$scratch/distorted.cmg
+  "$build/tools/cmg" generate "$file" --dim 3 --cells 256 --levels 5 --distort 0.4 --coefficient smooth --no-coords >&2
+  for options in "" "--format compressed" "--format compressed --precision mixed" \
+    "--format compressed --precision mixed --values fp16"; do
+    "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 $options --json "$scratch/solve.json" >&2
+    tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
+    echo
+  done
+}
+
+host_part() {
+  for format in auto compressed; do
+    for precision in fp64 mixed; do
+      "$build/benchmarks/bench_solve" --backend cpu --cells 256 --format $format --precision $precision --repeat 3
+    done
+  done
+}
+
+for part in "$@"; do
+  ${part}_part
+done
