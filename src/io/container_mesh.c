@@ -39,6 +39,27 @@ static cmg_status make(cmgi_h5 *h5, const cmg_hierarchy *h, const cmgi_dataset d
     return cmgi_stored_mesh_create(h5->ctx, &sizes, mesh);
 }
 
+/* -1 is a value here, which column numbers cannot be. */
+static cmg_status read_unknowns(cmgi_dataset *d, cmgi_stored_mesh *mesh)
+{
+    cmgi_h5 *h5 = d->h5;
+    cmg_size *wide = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(h5->ctx, mesh->nodes, sizeof *wide, &wide));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(d, wide));
+    for (cmg_size i = 0; i < mesh->nodes; ++i) {
+        if (wide[i] < -1 || wide[i] > INT32_MAX) {
+            status = cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: element %lld: %lld is out of range",
+                               h5->path, d->name, (long long)i, (long long)wide[i]);
+            goto done;
+        }
+        mesh->unknown[i] = (cmg_index)wide[i];
+    }
+done:
+    cmgi_free(h5->ctx, wide);
+    return status;
+}
+
 cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h)
 {
     cmgi_dataset d[PARTS] = {{0}, {0}, {0}, {0}};
@@ -55,7 +76,7 @@ cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h)
     CMGI_TRY_GOTO(done, make(h5, h, d, &mesh));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[X], mesh->x));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[CELLS], mesh->cell_nodes));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[UNKNOWNS], mesh->unknown));
+    CMGI_TRY_GOTO(done, read_unknowns(&d[UNKNOWNS], mesh));
     if (mesh->boundary > 0) {
         CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[VALUES], mesh->boundary_values));
     }

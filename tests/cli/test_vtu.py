@@ -5,6 +5,7 @@ import sys
 import tempfile
 import unittest
 
+import h5py
 import meshio
 import numpy as np
 
@@ -74,6 +75,59 @@ class Vtu(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("carries no mesh", done.stderr)
         self.assertFalse(os.path.exists(self.out))
+
+    def test_other_programs_may_add_the_mesh(self):
+        # the documented layout, written with h5py for a square of 8 x 8 cells with eliminated boundary
+        n = 8
+        self.generate("--cells", n, "--load", "exponential")
+        own = self.solve()
+        self.generate("--cells", n, "--load", "exponential", "--no-output-mesh")
+        at = np.arange((n + 1) ** 2).reshape(n + 1, n + 1)
+        y, x = np.meshgrid(np.linspace(0, 1, n + 1), np.linspace(0, 1, n + 1), indexing="ij")
+        inner = np.full((n + 1, n + 1), -1)
+        inner[1:-1, 1:-1] = np.arange((n - 1) ** 2).reshape(n - 1, n - 1)
+        with h5py.File(self.file, "a") as file:
+            file["/mesh/x"] = np.c_[x.ravel(), y.ravel()]
+            file["/mesh/cells"] = np.stack([at[:-1, :-1], at[:-1, 1:], at[1:, :-1], at[1:, 1:]], axis=-1).reshape(-1, 4)
+            file["/mesh/unknowns"] = inner.ravel()
+            file["/mesh/boundary_values"] = (np.exp(x) * np.cos(y))[inner < 0][:, None]
+        mesh = self.solve()
+        self.assertTrue(np.array_equal(mesh.cells[0].data, own.cells[0].data))
+        self.assertTrue(np.allclose(mesh.points, own.points, atol=1e-14))
+        self.assertTrue(np.allclose(mesh.point_data["x"], own.point_data["x"], atol=1e-12))
+
+    def test_wrong_meshes_are_refused(self):
+        def replace(file, name, values):
+            del file[name]
+            file[name] = values
+
+        def at(file, name, place, value):
+            file[name][place] = value
+
+        faults = {"cells missing": lambda f: f.__delitem__("/mesh/cells"),
+                  "cell of a node that is not": lambda f: at(f, "/mesh/cells", (3, 1), 10 ** 6),
+                  "negative node": lambda f: at(f, "/mesh/cells", (3, 1), -1),
+                  "four coordinates": lambda f: replace(f, "/mesh/x", np.zeros((81, 4))),
+                  "one coordinate": lambda f: replace(f, "/mesh/x", np.zeros((81, 1))),
+                  "five corners": lambda f: replace(f, "/mesh/cells", np.zeros((64, 5), dtype=int)),
+                  "not a number": lambda f: at(f, "/mesh/x", (5, 0), np.nan),
+                  "too few unknowns": lambda f: replace(f, "/mesh/unknowns", np.zeros(80, dtype=int)),
+                  "unknown that is not": lambda f: at(f, "/mesh/unknowns", 40, 10 ** 6),
+                  "no boundary values": lambda f: f.__delitem__("/mesh/boundary_values"),
+                  "wide boundary values": lambda f: replace(f, "/mesh/boundary_values", np.zeros((32, 2)))}
+        self.generate("--cells", 8)
+        with open(self.file, "rb") as file:
+            good = file.read()
+        for name, fault in faults.items():
+            with self.subTest(fault=name):
+                with open(self.file, "wb") as file:
+                    file.write(good)
+                with h5py.File(self.file, "a") as file:
+                    fault(file)
+                done = run("solve", self.file, "--output", self.out)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("mesh", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
 
 
 if __name__ == "__main__":
