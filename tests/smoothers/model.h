@@ -105,3 +105,33 @@ static inline double *model_multiply(cmg_size n, const double *A, const double *
     }
     return C;
 }
+
+/* The five-point stencil on m x m nodes with coefficients that vary, for sizes that dense forms
+ * have not. */
+static inline cmgi_csr model_five_point(cmg_context *c, int m)
+{
+    cmgi_csr A = {0};
+    const cmg_size n = (cmg_size)m * m;
+    CHECK_OK(cmgi_csr_alloc(c, n, n, 5 * n - 4 * (cmg_size)m, &A));
+    cmg_size at = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size near[5] = {i - m, i - 1, i, i + 1, i + m};
+        const bool there[5] = {i >= m, i % m > 0, true, i % m < m - 1, i < n - m};
+        double diagonal = 0;
+        cmg_size middle = 0;
+        A.indptr[i] = at;
+        for (int k = 0; k < 5; ++k) {
+            /* symmetric: the coupling depends on the sum of both numbers */
+            const double coupling = 1 + 0.5 * sin((double)(i + near[k]));
+            diagonal += k != 2 ? coupling : 0;
+            if (there[k]) {
+                middle = k == 2 ? at : middle;
+                A.indices[at] = (cmg_index)near[k];
+                A.values[at++] = k == 2 ? 0 : -coupling;
+            }
+        }
+        A.values[middle] = diagonal;
+    }
+    A.indptr[n] = at;
+    return A;
+}

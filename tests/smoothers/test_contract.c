@@ -353,6 +353,42 @@ static void same_for_any_threads(void)
     free(dense);
 }
 
+/* The same above the size from which loops are shared by threads. */
+static void same_for_any_threads_on_large_matrices(void)
+{
+    static const char *const names[] = {"jacobi:omega=auto",
+                                        "spai",
+                                        "spai:adaptive=1:power=0",
+                                        "sainv:drop=0.2",
+                                        "fsai",
+                                        "isai",
+                                        "patches",
+                                        "gauss-seidel",
+                                        "chebyshev:base=spai",
+                                        "gls"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+        cmg_context *c[2] = {NULL, NULL};
+        cmgi_csr A[2] = {{0}, {0}};
+        cmgi_smoother_product *product[2];
+        for (int t = 0; t < 2; ++t) {
+            cmg_context_options options;
+            cmg_context_options_default(&options);
+            options.threads = t + 1;
+            CHECK_OK(cmg_context_create(&options, &c[t]));
+            A[t] = model_five_point(c[t], 80);
+            product[t] = new_product();
+            CHECK_OK(make(c[t], &A[t], names[k], product[t]));
+        }
+        CHECK(same_bits(product[0], product[1]));
+        for (int t = 0; t < 2; ++t) {
+            cmgi_smoother_product_clear(c[t], product[t]);
+            free(product[t]);
+            cmgi_csr_free(c[t], &A[t]);
+            cmg_context_destroy(&c[t]);
+        }
+    }
+}
+
 /* Every allocation fails in turn; what was allocated before is freed (test_end counts). */
 static void failed_allocations_leak_nothing(void)
 {
@@ -383,6 +419,7 @@ int main(int argc, char **argv)
     RUN(refuses_zero_diagonal_and_nan);
     RUN(survives_singular_and_arrow);
     RUN(same_for_any_threads);
+    RUN(same_for_any_threads_on_large_matrices);
     RUN(failed_allocations_leak_nothing);
     return TEST_END();
 }
