@@ -25,7 +25,7 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
                cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
     const bool encoded =
         cmgi_h5_attribute_text(h5, group, "encoding-type", encoding, sizeof encoding);
-    const bool shaped = cmgi_h5_attribute_ints(group, "shape", 2, shape);
+    const bool shaped = cmgi_h5_attribute_ints(h5, group, "shape", 2, shape);
     (void)H5Gclose(group);
     CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
                "%s: %s: the attribute encoding-type is \"%s\", not \"csr_matrix\"", h5->path, name,
@@ -224,7 +224,9 @@ static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const cmgi_expect expect = {n, n, false};
     const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
-    const bool single = object >= 0 && H5Aexists(object, "encoding-type") > 0;
+    char encoding[64];
+    const bool single = object >= 0 && cmgi_h5_attribute_text(h5, object, "encoding-type", encoding,
+                                                              sizeof encoding);
     if (object >= 0) {
         (void)H5Gclose(object);
     }
@@ -315,15 +317,19 @@ static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
     cmg_context *ctx = h5->ctx;
     char format[64] = "";
     int64_t version = 0;
-    (void)cmgi_h5_attribute_text(h5, h5->file, "format", format, sizeof format);
+    const bool found = cmgi_h5_attribute_text(h5, h5->file, "format", format, sizeof format);
+    CMGI_CHECK(ctx, found || !cmgi_h5_attributes_are_dense(h5, h5->file), CMG_ERR_FILE,
+               "%s: over eight attributes in HDF5's latest layout: their texts are read only when "
+               "of fixed length",
+               h5->path);
     CMGI_CHECK(ctx, strcmp(format, "cmg-hierarchy") == 0, CMG_ERR_FILE,
                "%s: the attribute format is \"%s\", not \"cmg-hierarchy\"", h5->path, format);
-    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5->file, "version", 1, &version), CMG_ERR_FILE,
+    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5, h5->file, "version", 1, &version), CMG_ERR_FILE,
                "%s: there is no integer attribute version", h5->path);
     CMGI_CHECK(ctx, version == 1, CMG_ERR_FILE,
                "%s: version %lld of the container is not known, version 1 is", h5->path,
                (long long)version);
-    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5->file, "levels", 1, levels), CMG_ERR_FILE,
+    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5, h5->file, "levels", 1, levels), CMG_ERR_FILE,
                "%s: there is no integer attribute levels", h5->path);
     CMGI_CHECK(ctx, *levels >= 1 && *levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
                "%s: %lld levels are not in 1 .. %d", h5->path, (long long)*levels,
@@ -334,17 +340,12 @@ static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
 /* The remaining attributes of the root, all optional, as text. */
 static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
 {
-    H5O_info_t info;
-    const bool known = H5Oget_info(h5->file, &info) >= 0;
-    for (hsize_t i = 0; known && i < info.num_attrs; ++i) {
-        char key[128] = "";
+    char key[128] = "";
+    for (int i = 0; cmgi_h5_attribute_name(h5, h5->file, i, key, sizeof key); ++i) {
         char text[4096] = "";
-        const ssize_t length = H5Aget_name_by_idx(h5->file, "/", H5_INDEX_NAME, H5_ITER_INC, i, key,
-                                                  sizeof key, H5P_DEFAULT);
         const bool used =
             strcmp(key, "format") == 0 || strcmp(key, "version") == 0 || strcmp(key, "levels") == 0;
-        if (length > 0 && (size_t)length < sizeof key && !used &&
-            cmgi_h5_attribute_text(h5, h5->file, key, text, sizeof text)) {
+        if (!used && cmgi_h5_attribute_text(h5, h5->file, key, text, sizeof text)) {
             CMGI_TRY(cmg_hierarchy_set_attribute(h, key, text));
         }
     }

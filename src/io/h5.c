@@ -2,6 +2,8 @@
 #define _DEFAULT_SOURCE
 #include "io/h5.h"
 
+#include "core/memory.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,21 +47,25 @@ bool cmgi_h5_close(cmgi_h5 *h5)
     if (h5->data_access >= 0) {
         (void)H5Pclose(h5->data_access);
     }
+    cmgi_free(h5->ctx, h5->buffer);
     (void)H5Eclear2(H5E_DEFAULT);
     (void)H5Eset_auto2(H5E_DEFAULT, h5->error_print, h5->error_user);
     (void)pthread_mutex_unlock(&library);
     return good;
 }
 
-/* The descriptor below an open file, -1 unless it is a plain one without a user block. */
+/* The descriptor below an open file, -1 unless it is a plain one: no user block, 64-bit addresses.
+ */
 static int descriptor_of(hid_t file)
 {
     hsize_t block = 1;
+    size_t sizes[2] = {0, 0};
     int fd = -1;
     const hid_t creation = H5Fget_create_plist(file);
     const hid_t access = H5Fget_access_plist(file);
     void *handle = NULL;
     if (creation >= 0 && access >= 0 && H5Pget_userblock(creation, &block) >= 0 && block == 0 &&
+        H5Pget_sizes(creation, &sizes[0], &sizes[1]) >= 0 && sizes[0] == 8 && sizes[1] == 8 &&
         H5Pget_driver(access) == H5FD_SEC2 && H5Fget_vfd_handle(file, access, &handle) >= 0 &&
         handle != NULL) {
         fd = *(int *)handle;
@@ -103,7 +109,16 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
     }
     h5->size = (cmg_size)facts.st_size;
     h5->fd = descriptor_of(h5->file);
-    return CMG_OK;
+    const cmg_status status = cmgi_alloc(ctx, CMGI_H5_BUFFER, 1, &h5->buffer);
+    if (status == CMG_OK && h5->fd >= 0) {
+        return CMG_OK;
+    }
+    (void)cmgi_h5_close(h5);
+    CMGI_TRY(status);
+    return cmgi_fail(
+        ctx, CMG_ERR_FILE,
+        "%s: HDF5 files with a user block or with addresses of other than 8 bytes are not read",
+        path);
 }
 
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
@@ -149,107 +164,4 @@ cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *
                "%s: %s: name %lld is unreadable or longer than %zu bytes", h5->path, group,
                (long long)i, room - 1);
     return CMG_OK;
-}
-
-/* ------------------------------------------------------------------ attributes */
-
-/* Number of elements, 0 when it is not a plain array. */
-static hssize_t attribute_count(hid_t attribute)
-{
-    const hid_t space = H5Aget_space(attribute);
-    if (space < 0) {
-        return 0;
-    }
-    const H5S_class_t class = H5Sget_simple_extent_type(space);
-    const hssize_t count =
-        class == H5S_SCALAR || class == H5S_SIMPLE ? H5Sget_simple_extent_npoints(space) : 0;
-    (void)H5Sclose(space);
-    return count;
-}
-
-static bool read_string(hid_t attribute, hid_t type, char *text, size_t room)
-{
-    const size_t size = H5Tget_size(type);
-    if (size == 0 || size >= room || H5Aread(attribute, type, text) < 0) {
-        return false;
-    }
-    text[size] = '\0';
-    for (size_t n = strlen(text);
-         H5Tget_strpad(type) == H5T_STR_SPACEPAD && n > 0 && text[n - 1] == ' '; --n) {
-        text[n - 1] = '\0';
-    }
-    return true;
-}
-
-static bool read_number(hid_t attribute, H5T_class_t class, size_t size, char *text, size_t room)
-{
-    long long integer = 0;
-    double real = 0;
-    signed char flag = 0;
-    if (class == H5T_INTEGER && H5Aread(attribute, H5T_NATIVE_LLONG, &integer) >= 0) {
-        (void)snprintf(text, room, "%lld", integer);
-        return true;
-    }
-    if (class == H5T_FLOAT && H5Aread(attribute, H5T_NATIVE_DOUBLE, &real) >= 0) {
-        (void)snprintf(text, room, "%.17g", real);
-        return true;
-    }
-    if (class != H5T_ENUM ||
-        size != 1) { /* an enumeration of one byte is how h5py stores a boolean */
-        return false;
-    }
-    const hid_t type = H5Aget_type(attribute);
-    const bool good = type >= 0 && H5Aread(attribute, type, &flag) >= 0;
-    if (type >= 0) {
-        (void)H5Tclose(type);
-    }
-    (void)snprintf(text, room, "%d", flag);
-    return good;
-}
-
-bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
-                            size_t room)
-{
-    if (H5Aexists(object, name) <= 0) {
-        return false;
-    }
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    const hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    bool good = false;
-    if (type >= 0 && attribute_count(attribute) == 1) {
-        const H5T_class_t class = H5Tget_class(type);
-        if (class != H5T_STRING) {
-            good = read_number(attribute, class, H5Tget_size(type), text, room);
-        } else if (H5Tis_variable_str(type) > 0) {
-            good = cmgi_h5_long_text(h5, object, name, text, room);
-        } else {
-            good = read_string(attribute, type, text, room);
-        }
-    }
-    if (type >= 0) {
-        (void)H5Tclose(type);
-    }
-    if (attribute >= 0) {
-        (void)H5Aclose(attribute);
-    }
-    return good;
-}
-
-bool cmgi_h5_attribute_ints(hid_t object, const char *name, int count, int64_t *values)
-{
-    if (H5Aexists(object, name) <= 0) {
-        return false;
-    }
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    const hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    const bool good = type >= 0 && H5Tget_class(type) == H5T_INTEGER &&
-                      attribute_count(attribute) == count &&
-                      H5Aread(attribute, H5T_NATIVE_INT64, values) >= 0;
-    if (type >= 0) {
-        (void)H5Tclose(type);
-    }
-    if (attribute >= 0) {
-        (void)H5Aclose(attribute);
-    }
-    return good;
 }

@@ -7,6 +7,8 @@
 #define H5_USE_110_API
 #include <hdf5.h>
 
+enum { CMGI_H5_BUFFER = 1 << 18 };
+
 /*
  * One file being read or written. The HDF5 library is not safe for several threads as most systems
  * build it, so a session holds a lock that all contexts of the process share.
@@ -19,7 +21,8 @@ typedef struct cmgi_h5 {
     hid_t data_access;
     cmg_size size; /* bytes of the file */
     cmg_size done; /* bytes of data read or written so far */
-    int fd;        /* for direct reads, -1 when they are not possible */
+    int fd;        /* for direct reads, -1 when the file is not a plain one of 64-bit addresses */
+    unsigned char *buffer; /* CMGI_H5_BUFFER bytes for object headers */
     H5E_auto2_t error_print;
     void *error_user;
 } cmgi_h5;
@@ -39,10 +42,13 @@ cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *
 /* The attribute as text (strings, integers, reals); false when it is missing or none of these. */
 bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
                             size_t room);
-/* The same for a string of variable length, without the library's reading of it. */
-bool cmgi_h5_long_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text, size_t room);
 /* `count` integers; false when it is anything else. */
-bool cmgi_h5_attribute_ints(hid_t object, const char *name, int count, int64_t *values);
+bool cmgi_h5_attribute_ints(const cmgi_h5 *h5, hid_t object, const char *name, int count,
+                            int64_t *values);
+/* Name of the i-th attribute, false past the last. */
+bool cmgi_h5_attribute_name(const cmgi_h5 *h5, hid_t object, int i, char *name, size_t room);
+/* Kept where texts of variable length are not read: more than eight in the latest layout. */
+bool cmgi_h5_attributes_are_dense(const cmgi_h5 *h5, hid_t object);
 
 /* ------------------------------------------------------------------ datasets */
 

@@ -57,9 +57,9 @@ def put_csr(parent, name, M, **how):
         group.create_dataset(key, data=values, **how)
 
 
-def write(path, A, P, **how):
+def write(path, A, P, libver=None, **how):
     """The container as a user's script writes it."""
-    with h5py.File(path, "w") as f:
+    with h5py.File(path, "w", libver=libver) as f:
         f.attrs.update({"format": "cmg-hierarchy", "version": 1, "levels": len(A)})
         for l, M in enumerate(A):
             put_csr(f, f"levels/{l}/A", M, **how)
@@ -139,6 +139,33 @@ def optional_parts_are_read():
         assert f.attrs["element"] == "Q1" and f.attrs["dim"] == 2 and f.attrs["symmetric"] == 1
         assert f.attrs["problem"] == "fixed" and float(f.attrs["factor"]) == 0.5 and "list" not in f.attrs
         assert "unknown" not in f
+
+
+def newer_layouts_are_read():
+    """HDF5's latest layout; beyond eight attributes only texts of fixed length are read there."""
+    A, P = levels_of(2, 15)
+    source, target = FOLDER / "latest.h5", FOLDER / "latest.cmg"
+    write(source, A, P, libver="latest", chunks=(7,))
+    with h5py.File(source, "a", libver="latest") as f:
+        f.attrs["problem"] = "na\u00efve"
+        f.attrs["long"] = "x" * 20000
+        f.attrs["after"] = "1.5"
+    status, text = run(source, target)
+    assert status == 0, text
+    check_copy(target, A, P)
+    with h5py.File(target) as f:
+        assert f.attrs["problem"] == "na\u00efve" and f.attrs["after"] == "1.5" and "long" not in f.attrs
+    with h5py.File(source, "a", libver="latest") as f:
+        for k in range(8):
+            f.attrs[f"more{k}"] = k
+    status, text = run(source, target)
+    assert status == 2 and "over eight attributes" in text, text
+    with h5py.File(source, "a", libver="latest") as f:
+        f.attrs["format"] = np.bytes_("cmg-hierarchy")
+    status, text = run(source, target)
+    assert status == 0, text
+    with h5py.File(target) as f:
+        assert f.attrs["more7"] == "7" and f.attrs["format"] == "cmg-hierarchy"
 
 
 def set_attribute(path, key, value):
@@ -277,7 +304,7 @@ def matrix_market_agrees_with_scipy():
 
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
-for test in (layouts_are_read, optional_parts_are_read, damaged_containers_are_refused, checksums_are_compared,
+for test in (layouts_are_read, optional_parts_are_read, newer_layouts_are_read, damaged_containers_are_refused, checksums_are_compared,
              same_bytes_twice, matrix_market_agrees_with_scipy):
     test()
     print(f"{test.__name__:40} ok")

@@ -1,0 +1,193 @@
+/*
+ * Attributes of HDF5 objects as text and numbers. They are looked up in the object's header by
+ * h5_header.c; only where the object keeps them in dense storage, whose structures carry checksums,
+ * the library reads them, texts of variable length excepted.
+ */
+#include "io/h5_header.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ values in the header */
+
+static uint64_t load(const cmgi_raw_attribute *a, uint64_t k)
+{
+    const unsigned char *p = a->value + k * a->size;
+    uint64_t v = 0;
+    for (size_t b = 0; b < a->size; ++b) {
+        v = v << 8 | p[a->big_endian ? b : a->size - 1 - b];
+    }
+    return v;
+}
+
+static int64_t load_integer(const cmgi_raw_attribute *a, uint64_t k)
+{
+    const uint64_t v = load(a, k);
+    const unsigned unused = 64 - 8 * (unsigned)a->size;
+    return a->is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
+}
+
+static double load_real(const cmgi_raw_attribute *a)
+{
+    const uint64_t bits = load(a, 0);
+    const uint32_t half = (uint32_t)bits;
+    float single = 0;
+    double value = 0;
+    memcpy(&single, &half, sizeof single);
+    memcpy(&value, &bits, sizeof value);
+    return a->size == 4 ? (double)single : value;
+}
+
+/* A text of fixed length, padded with NUL or blanks. */
+static bool copy_text(const unsigned char *value, size_t size, char *text, size_t room)
+{
+    size_t n = 0;
+    while (n < size && value[n] != '\0') {
+        ++n;
+    }
+    while (n == size && n > 0 && value[n - 1] == ' ') {
+        --n;
+        size = n;
+    }
+    if (n >= room) {
+        return false;
+    }
+    memcpy(text, value, n);
+    text[n] = '\0';
+    return true;
+}
+
+static bool text_from_header(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text,
+                             size_t room)
+{
+    if (a->count != 1) {
+        return false;
+    }
+    switch (a->class) {
+    case CMGI_RAW_INTEGER:
+        return snprintf(text, room, "%lld", (long long)load_integer(a, 0)) < (int)room;
+    case CMGI_RAW_REAL:
+        return snprintf(text, room, "%.17g", load_real(a)) < (int)room;
+    case CMGI_RAW_TEXT:
+        return copy_text(a->value, a->size, text, room);
+    case CMGI_RAW_LONG_TEXT:
+        return cmgi_h5_long_text(h5, a, text, room);
+    default:
+        return false;
+    }
+}
+
+/* ------------------------------------------------------------------ values in dense storage */
+
+/* An open attribute of the library, its type and number of elements. */
+typedef struct dense {
+    hid_t id;
+    hid_t type;
+    hssize_t count;
+} dense;
+
+static bool open_dense(hid_t object, const char *name, dense *d)
+{
+    *d = (dense){.id = -1, .type = -1};
+    d->id = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    d->type = d->id >= 0 ? H5Aget_type(d->id) : -1;
+    const hid_t space = d->id >= 0 ? H5Aget_space(d->id) : -1;
+    if (space >= 0) {
+        d->count = H5Sget_simple_extent_npoints(space);
+        (void)H5Sclose(space);
+    }
+    return d->type >= 0;
+}
+
+static void close_dense(const dense *d)
+{
+    if (d->type >= 0) {
+        (void)H5Tclose(d->type);
+    }
+    if (d->id >= 0) {
+        (void)H5Aclose(d->id);
+    }
+}
+
+static bool dense_text(const dense *d, char *text, size_t room)
+{
+    const H5T_class_t class = H5Tget_class(d->type);
+    const size_t size = H5Tget_size(d->type);
+    long long integer = 0;
+    double real = 0;
+    if (d->count != 1) {
+        return false;
+    }
+    if (class == H5T_INTEGER && H5Aread(d->id, H5T_NATIVE_LLONG, &integer) >= 0) {
+        return snprintf(text, room, "%lld", integer) < (int)room;
+    }
+    if (class == H5T_FLOAT && H5Aread(d->id, H5T_NATIVE_DOUBLE, &real) >= 0) {
+        return snprintf(text, room, "%.17g", real) < (int)room;
+    }
+    if (class != H5T_STRING || H5Tis_variable_str(d->type) != 0 || size >= room ||
+        H5Aread(d->id, d->type, text) < 0) {
+        return false;
+    }
+    return copy_text((const unsigned char *)text, size, text, room);
+}
+
+/* ------------------------------------------------------------------ both */
+
+bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
+                            size_t room)
+{
+    cmgi_raw_attribute a;
+    bool elsewhere = false;
+    if (cmgi_h5_find_raw(h5, object, name, 0, &a, &elsewhere)) {
+        return text_from_header(h5, &a, text, room);
+    }
+    dense d;
+    bool good = false;
+    if (elsewhere) {
+        good = open_dense(object, name, &d) && dense_text(&d, text, room);
+        close_dense(&d);
+    }
+    return good;
+}
+
+bool cmgi_h5_attribute_ints(const cmgi_h5 *h5, hid_t object, const char *name, int count,
+                            int64_t *values)
+{
+    cmgi_raw_attribute a;
+    bool elsewhere = false;
+    if (cmgi_h5_find_raw(h5, object, name, 0, &a, &elsewhere)) {
+        const bool fits = a.class == CMGI_RAW_INTEGER && a.count == (uint64_t)count;
+        for (int k = 0; fits && k < count; ++k) {
+            values[k] = load_integer(&a, (uint64_t)k);
+        }
+        return fits;
+    }
+    dense d;
+    bool good = false;
+    if (elsewhere) {
+        good = open_dense(object, name, &d) && H5Tget_class(d.type) == H5T_INTEGER &&
+               d.count == count && H5Aread(d.id, H5T_NATIVE_INT64, values) >= 0;
+        close_dense(&d);
+    }
+    return good;
+}
+
+bool cmgi_h5_attribute_name(const cmgi_h5 *h5, hid_t object, int i, char *name, size_t room)
+{
+    cmgi_raw_attribute a;
+    bool elsewhere = false;
+    if (cmgi_h5_find_raw(h5, object, NULL, i, &a, &elsewhere)) {
+        (void)snprintf(name, room, "%s", a.name);
+        return true;
+    }
+    return elsewhere && H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i,
+                                           name, room, H5P_DEFAULT) > 0;
+}
+
+bool cmgi_h5_attributes_are_dense(const cmgi_h5 *h5, hid_t object)
+{
+    cmgi_raw_attribute a;
+    bool elsewhere = false;
+    (void)cmgi_h5_find_raw(h5, object, "", 0, &a, &elsewhere);
+    return elsewhere;
+}

@@ -1,0 +1,257 @@
+/*
+ * Object headers and the global heap, read with every step inside bounds.
+ *
+ * The HDF5 library trusts what these structures say: versions of the 1.10 series read and write
+ * past their buffers when a damaged file contradicts itself (strings of variable length in
+ * H5HG_read, types and spaces of attributes). Everything that a container says about itself is an
+ * attribute, and Python writes texts with variable length, so they are looked up here:
+ *
+ *   object header -> attribute message -> value, or (length, heap address, index) -> heap object
+ *
+ * Source: HDF5 File Format Specification 3.0, sections III.E (global heap), IV.A.1 (headers),
+ * IV.A.2.b (dataspace), d (datatype), m (attribute), q (continuation), v (attribute info).
+ */
+#include "io/h5_header.h"
+
+#include "io/source.h"
+
+#include <string.h>
+
+enum { BLOCKS_MOST = 32, HEAP_MOST = 1 << 20 };
+enum { MESSAGE_ATTRIBUTE = 0x0c, MESSAGE_CONTINUATION = 0x10, MESSAGE_ATTRIBUTE_INFO = 0x15 };
+
+/* A part of an object header that is still to be looked at. */
+typedef struct block {
+    uint64_t address;
+    uint64_t length;
+} block;
+
+typedef struct search {
+    const cmgi_h5 *h5;
+    const char *name; /* wanted, or NULL */
+    int left;         /* attributes to pass before the wanted one */
+    block todo[BLOCKS_MOST];
+    int blocks;
+    int version;  /* of the object header */
+    bool ordered; /* messages carry a creation order */
+    bool found;
+    bool dense;
+    cmgi_raw_attribute attribute;
+} search;
+
+static uint64_t little(const unsigned char *p, int bytes)
+{
+    uint64_t v = 0;
+    for (int k = bytes - 1; k >= 0; --k) {
+        v = v << 8 | p[k];
+    }
+    return v;
+}
+
+static bool read_bytes(const cmgi_h5 *h5, uint64_t address, uint64_t bytes, void *to)
+{
+    return address <= (uint64_t)h5->size && bytes <= (uint64_t)h5->size - address &&
+           cmgi_read_at(h5->fd, (cmg_size)address, (size_t)bytes, to);
+}
+
+/* ------------------------------------------------------------------ attribute messages */
+
+/* Class, size and byte order from a datatype message. */
+static void parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a)
+{
+    a->class = CMGI_RAW_OTHER;
+    if (size < 8) {
+        return;
+    }
+    const unsigned class = p[0] & 0x0f;
+    a->size = (size_t)little(p + 4, 4);
+    a->big_endian = (p[1] & 1) != 0;
+    a->is_signed = (p[1] & 8) != 0;
+    const bool whole = size >= 12 && little(p + 8, 2) == 0 && little(p + 10, 2) == 8 * a->size;
+    if (class == 0 && whole && a->size >= 1 && a->size <= 8) {
+        a->class = CMGI_RAW_INTEGER;
+    } else if (class == 1 && whole && (a->size == 4 || a->size == 8)) {
+        a->class = CMGI_RAW_REAL;
+    } else if (class == 3 && a->size >= 1) {
+        a->class = CMGI_RAW_TEXT;
+    } else if (class == 8 &&
+               a->size == 1) { /* an enumeration of one byte is how h5py stores a boolean */
+        a->class = CMGI_RAW_INTEGER;
+    } else if (class == 9 && (p[1] & 0x0f) == 1 && a->size == 16) {
+        a->class = CMGI_RAW_LONG_TEXT;
+    }
+}
+
+/* Number of elements from a dataspace message, 0 for what is none. */
+static uint64_t parse_space(const unsigned char *p, size_t size)
+{
+    if (size < 4 || (p[0] != 1 && p[0] != 2) || (p[0] == 2 && p[3] == 2)) {
+        return 0;
+    }
+    const size_t start = p[0] == 1 ? 8 : 4;
+    uint64_t count = 1;
+    for (size_t d = 0; d < p[1]; ++d) {
+        const uint64_t n = start + 8 * d + 8 <= size ? little(p + start + 8 * d, 8) : 0;
+        if (n == 0 || count > UINT32_MAX / n) {
+            return 0;
+        }
+        count *= n;
+    }
+    return count;
+}
+
+/* Sizes of name, type and space, then the three, then the value; version 1 pads to eight bytes. */
+static void parse_attribute(search *s, const unsigned char *p, size_t size)
+{
+    if (size < 9 || p[0] < 1 || p[0] > 3) {
+        return;
+    }
+    const size_t mask = p[0] == 1 ? 7 : 0;
+    const size_t start = p[0] == 3 ? 9 : 8;
+    const size_t name = (size_t)little(p + 2, 2);
+    const size_t type_size = (size_t)little(p + 4, 2);
+    const size_t space_size = (size_t)little(p + 6, 2);
+    const size_t type = start + ((name + mask) & ~mask);
+    const size_t space = type + ((type_size + mask) & ~mask);
+    const size_t value = space + ((space_size + mask) & ~mask);
+    if (value > size || name == 0 || p[start + name - 1] != '\0') {
+        return;
+    }
+    cmgi_raw_attribute a = {.name = (const char *)p + start, .value = p + value};
+    const bool wanted = s->name != NULL ? strcmp(a.name, s->name) == 0 : s->left-- == 0;
+    if (!wanted) {
+        return;
+    }
+    parse_type(p + type, type_size, &a);
+    a.count = parse_space(p + space, space_size);
+    const bool shared = p[0] > 1 && (p[1] & 3) != 0; /* the type or space lies elsewhere */
+    if (shared || a.size == 0 || a.count > (size - value) / a.size) {
+        a.class = CMGI_RAW_OTHER;
+    }
+    s->attribute = a;
+    s->found = true;
+}
+
+/* ------------------------------------------------------------------ object headers */
+
+/* An attribute info message: with a heap's address, attributes lie there. */
+static bool is_dense(const unsigned char *p, size_t size)
+{
+    const size_t at = size >= 2 && (p[1] & 1) != 0 ? 4 : 2;
+    return at + 8 <= size && little(p + at, 8) != UINT64_MAX;
+}
+
+static void scan_messages(search *s, const unsigned char *p, size_t size)
+{
+    const size_t head = s->version == 1 ? 8 : (s->ordered ? 6 : 4);
+    while (size >= head && !s->found) {
+        const uint64_t type = s->version == 1 ? little(p, 2) : p[0];
+        const size_t length = (size_t)little(p + (s->version == 1 ? 2 : 1), 2);
+        if (length > size - head) {
+            return;
+        }
+        const unsigned char *data = p + head;
+        if (type == MESSAGE_ATTRIBUTE) {
+            parse_attribute(s, data, length);
+        } else if (type == MESSAGE_ATTRIBUTE_INFO) {
+            s->dense = s->dense || is_dense(data, length);
+        } else if (type == MESSAGE_CONTINUATION && length >= 16 && s->blocks < BLOCKS_MOST) {
+            s->todo[s->blocks++] = (block){little(data, 8), little(data + 8, 8)};
+        }
+        p += head + length;
+        size -= head + length;
+    }
+}
+
+/* The first block of the header: where its messages are. */
+static bool open_header(search *s, uint64_t address)
+{
+    unsigned char p[64] = {0};
+    const uint64_t size = (uint64_t)s->h5->size;
+    const uint64_t rest = address < size ? size - address : 0;
+    if (!read_bytes(s->h5, address, rest < 64 ? rest : 64, p)) {
+        return false;
+    }
+    if (memcmp(p, "OHDR", 4) != 0) {
+        s->version = 1;
+        s->todo[s->blocks++] = (block){address + 16, little(p + 8, 4)};
+        return p[0] == 1;
+    }
+    const unsigned flags = p[5];
+    const int width = 1 << (flags & 3);
+    const unsigned start = 6u + ((flags & 0x20) != 0 ? 16u : 0u) + ((flags & 0x10) != 0 ? 4u : 0u);
+    s->version = 2;
+    s->ordered = (flags & 0x04) != 0;
+    s->todo[s->blocks++] = (block){address + start + (unsigned)width, little(p + start, width)};
+    return p[4] == 2;
+}
+
+/* Address of an object's header; only what needs no further structure of the file is asked for. */
+static bool address_of(hid_t object, uint64_t *address)
+{
+    H5O_info_t info;
+#if H5_VERSION_GE(1, 10, 3)
+    const bool good = H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
+#else
+    const bool good = H5Oget_info(object, &info) >= 0;
+#endif
+    *address = good ? info.addr : 0;
+    return good;
+}
+
+bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
+                      cmgi_raw_attribute *a, bool *dense)
+{
+    search s = {.h5 = h5, .name = name, .left = i};
+    uint64_t address = 0;
+    *dense = false;
+    if (h5->fd < 0 || !address_of(object, &address) || !open_header(&s, address)) {
+        return false;
+    }
+    for (int k = 0; k < s.blocks && !s.found; ++k) {
+        const block b = s.todo[k];
+        /* a continuation of version 2 is "OCHK", messages, checksum */
+        const uint64_t around = s.version == 2 && k > 0 ? 4 : 0;
+        if (b.length > 2 * around && b.length <= CMGI_H5_BUFFER &&
+            read_bytes(h5, b.address, b.length, h5->buffer)) {
+            scan_messages(&s, h5->buffer + around, (size_t)(b.length - 2 * around));
+        }
+    }
+    *a = s.attribute;
+    *dense = s.dense;
+    return s.found;
+}
+
+/* ------------------------------------------------------------------ global heap */
+
+bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text, size_t room)
+{
+    const uint64_t wanted = little(a->value, 4);
+    const uint64_t heap = little(a->value + 4, 8);
+    const uint64_t index = little(a->value + 12, 4);
+    unsigned char p[16] = {0};
+    if (wanted >= room) {
+        return false;
+    }
+    text[wanted] = '\0';
+    if (wanted == 0) {
+        return true;
+    }
+    if (!read_bytes(h5, heap, 16, p) || memcmp(p, "GCOL", 4) != 0) {
+        return false;
+    }
+    const uint64_t size = little(p + 8, 8);
+    for (uint64_t at = 16;
+         size <= HEAP_MOST && at + 16 <= size && read_bytes(h5, heap + at, 16, p);) {
+        const uint64_t found = little(p, 2);
+        const uint64_t length = little(p + 8, 8);
+        if (found == 0 || length > size - at - 16) { /* free space, or damage */
+            break;
+        }
+        if (found == index) {
+            return wanted <= length && read_bytes(h5, heap + at + 16, wanted, text);
+        }
+        at += 16 + ((length + 7) & ~(uint64_t)7);
+    }
+    return false;
+}
