@@ -54,7 +54,8 @@ static cmg_status store_vectors(cmg_context *ctx, const cmgi_problem *problem,
     }
     double *u = NULL;
     CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *u, &u));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (rows / grid->components > 256)
     for (cmg_size n = 0; n < rows / grid->components; ++n) {
         cmg_size p[3];
         double x[3];

@@ -168,7 +168,7 @@ static cmg_status store_coords(const cmgi_space *space, int level, cmg_hierarchy
     const int dim = space->mesh->dim;
     double *x = NULL;
     CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * dim, sizeof *x, &x));
-#pragma omp parallel for num_threads(h->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         cmgi_space_position(space, space->node[u], x + u * dim);
     }
@@ -250,7 +250,7 @@ static cmg_status order_by_cells(const mesh_chain *chain, int refinement, const 
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, space->unknowns, sizeof **order, order));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->unknowns, sizeof *keys, &keys));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         const cmg_index node = space->node[u];
         cmg_size cell = space->cell[space->start[node]];

@@ -145,7 +145,7 @@ void cmgi_grid_corners(const cmgi_grid *grid, const cmg_size e[3], double *corne
 void cmgi_grid_coords(cmg_context *ctx, const cmgi_grid *grid, double *x)
 {
     const cmg_size nodes = cmgi_grid_nodes(grid);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nodes > 256)
     for (cmg_size n = 0; n < nodes; ++n) {
         cmg_size p[3];
         cmgi_grid_node(grid, n, p);

@@ -184,7 +184,7 @@ static cmg_status count_rows(const cmgi_grid_assembly *s)
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(s->ctx, lines + 1, sizeof *start, &start));
     for (int pass = 0; pass < 2; ++pass) {
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (lines * nx > 1024)
         for (cmg_size l = 0; l < lines; ++l) {
             const int across = columns[1][l % axis[1].unknowns] * columns[2][l / axis[1].unknowns];
             cmg_size k = pass == 0 ? 0 : start[l];
@@ -217,7 +217,9 @@ static cmg_status integrate(const cmgi_grid_assembly *s, cmg_size begin, cmg_siz
     const cmgi_grid_axis *axis = s->grid->axis;
     const cmg_size rows = s->form->rows;
     cmg_size bad = -1;
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) reduction(max : bad)
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static)                             \
+    reduction(max                                                                                  \
+              : bad) if ((end - begin) * s->layer_cells > 64)
     for (cmg_size n = begin * s->layer_cells; n < end * s->layer_cells; ++n) {
         const cmg_size in_layer = n % s->layer_cells;
         cmg_size e[3] = {in_layer % axis[0].cells, in_layer / axis[0].cells, 0};
@@ -248,7 +250,8 @@ static void assemble_planes(const cmgi_grid_assembly *s, cmg_size begin, cmg_siz
     cmg_size last = end - last_axis->first;
     first = first < 0 ? 0 : first;
     last = last > last_axis->unknowns ? last_axis->unknowns : last;
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(s->ctx->threads)                                              \
+    schedule(static) if ((last - first) * plane * nx > 256)
     for (cmg_size r = first * plane * runs; r < last * plane * runs; ++r) {
         const cmg_size line = r / runs;
         const cmg_size i = r % runs * RUN;

@@ -156,7 +156,9 @@ static void measure_visits(assembly *s)
 static void measure_cells(assembly *s, const workspace *all)
 {
     cmg_size most = 0;
-#pragma omp parallel for num_threads(s->space->ctx->threads) schedule(static) reduction(max : most)
+#pragma omp parallel for num_threads(s->space->ctx->threads) schedule(static)                      \
+    reduction(max                                                                                  \
+              : most) if (s->blocks > 1)
     for (cmg_size block = 0; block < s->blocks; ++block) {
         const cmg_size cells = cells_around(s, block, all->cells + s->most_visits * cmgi_thread());
         most = cells > most ? cells : most;
@@ -172,7 +174,9 @@ static cmg_status assemble_blocks(const assembly *s, const workspace *all)
     cmg_index bad = -1;
     for (cmg_size begin = 0; begin < s->blocks; begin += step) {
         const cmg_size end = begin + step < s->blocks ? begin + step : s->blocks;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic) reduction(max : bad)
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)                               \
+    reduction(max                                                                                  \
+              : bad) if (end > begin + 1)
         for (cmg_size block = begin; block < end; ++block) {
             const int t = cmgi_thread();
             const workspace w = {.cells = all->cells + s->most_visits * t,

@@ -90,7 +90,8 @@ static cmg_size columns_of(const cmgi_space *space, cmg_index node, cmg_index *c
 static void count_rows(const cmgi_space *space, cmg_index *scratch, cmg_size room, cmg_size *indptr)
 {
     const int nc = space->components;
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(space->ctx->threads)                                          \
+    schedule(static) if (space->unknowns > 256)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         const cmg_index node = space->node[u];
         const cmg_size length = columns_of(space, node, scratch + room * cmgi_thread());
@@ -106,7 +107,8 @@ static void count_rows(const cmgi_space *space, cmg_index *scratch, cmg_size roo
 static void fill_rows(const cmgi_space *space, cmg_index *scratch, cmg_size room, cmgi_csr *A)
 {
     const int nc = space->components;
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(space->ctx->threads)                                          \
+    schedule(static) if (space->unknowns > 256)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         cmg_index *columns = scratch + room * cmgi_thread();
         (void)columns_of(space, space->node[u], columns);

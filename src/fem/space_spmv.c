@@ -89,7 +89,7 @@ static cmg_status build(product *p, const cmgi_csr *A)
                (long long)(space->mesh->cells * p->entries));
     CMGI_TRY(cmgi_alloc_zero(ctx, p->rows + 2, sizeof *p->indptr, &p->indptr));
     for (int pass = 0; pass < 2; ++pass) {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (space->unknowns > 256)
         for (cmg_size u = 0; u < space->unknowns; ++u) {
             const cmg_index node = space->node[u];
             if (!space->fixed[node] && A != NULL) {
@@ -149,7 +149,9 @@ static cmg_status integrate(const product *K, const product *F)
 {
     const cmgi_space *space = K->space;
     cmg_index bad = -1;
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static) reduction(max : bad)
+#pragma omp parallel for num_threads(space->ctx->threads) schedule(static)                         \
+    reduction(max                                                                                  \
+              : bad) if (space->mesh->cells > 256)
     for (cmg_size cell = 0; cell < space->mesh->cells; ++cell) {
         double *load = F->e != NULL ? F->e + cell * F->entries : NULL;
         if (!cmgi_space_integrate(space, K->form, cell, K->e + cell * K->entries, load)) {

@@ -48,7 +48,8 @@ cmg_status cmgi_transfer_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, in
     cmg_status status = CMG_OK;
     cmg_size nnz = 0;
     CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *length, &length));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : nnz)
+#pragma omp parallel for num_threads(ctx->threads) \
+    schedule(static) reduction(+ : nnz) if (rows > 256)
     for (cmg_size n = 0; n < rows; ++n) {
         cmg_index column[CMGI_ROW_WIDTH];
         double weight[CMGI_ROW_WIDTH];
@@ -60,7 +61,7 @@ cmg_status cmgi_transfer_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, in
     for (cmg_size r = 0; r < rows * block; ++r) {
         P->indptr[r + 1] = P->indptr[r] + length[r / block];
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > 256)
     for (cmg_size n = 0; n < rows; ++n) {
         fill_rows(row, user, n, block, P);
     }

@@ -74,7 +74,7 @@ cmg_status cmgi_transfer_tensor(cmg_context *ctx, const cmgi_axis_map axis[3], i
             P->indptr[r * block + comp] = k;
         }
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nodes > 256)
     for (cmg_size r = 0; r < nodes; ++r) {
         const cmg_size at[3] = {r % nx, r / nx % ny, r / (nx * ny)};
         fill_rows(axis, at, block, P->indptr[r * block], P);

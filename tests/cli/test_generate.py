@@ -1,0 +1,122 @@
+"""cmg generate: sizes before the work, every option reaches the hierarchy, mistakes are named."""
+
+import os
+import re
+import unittest
+
+import cli
+
+SQUARE = """$MeshFormat
+2.2 0 8
+$EndMeshFormat
+$PhysicalNames
+2
+1 7 "wall"
+1 8 "open"
+$EndPhysicalNames
+$Nodes
+9
+1 0 0 0
+2 1 0 0
+3 2 0 0
+4 0 1 0
+5 1.2 0.9 0
+6 2 1 0
+7 0 2 0
+8 1 2 0
+9 2 2 0
+$EndNodes
+$Elements
+12
+1 1 2 7 1 1 2
+2 1 2 7 1 2 3
+3 1 2 8 1 3 6
+4 1 2 8 1 6 9
+5 1 2 8 1 9 8
+6 1 2 8 1 8 7
+7 1 2 7 1 7 4
+8 1 2 7 1 4 1
+9 3 2 1 1 1 2 5 4
+10 3 2 1 1 2 3 6 5
+11 3 2 1 1 4 5 8 7
+12 3 2 1 1 5 6 9 8
+$EndElements
+"""
+
+
+class Generate(cli.Case):
+    def matrix(self, name, *options):
+        """A0 of a hierarchy written as Matrix Market files: rows, cols, {(i, j): value}."""
+        out = self.path(name)
+        self.good("generate", *options, out, "--to", "mtx")
+        with open(os.path.join(out, "A0.mtx"), encoding="ascii") as file:
+            symmetric = "symmetric" in file.readline()
+            lines = [line.split() for line in file if not line.startswith("%")]
+        entries = {(int(i), int(j)): float(v) for i, j, v in lines[1:]}
+        if symmetric:
+            entries.update({(j, i): v for (i, j), v in list(entries.items())})
+        return int(lines[0][0]), entries
+
+    def test_sizes_come_first_and_a_dry_run_stops_there(self):
+        text = self.good("generate", "--dim", "3", "--cells", "256", "--dry-run")
+        self.assertIn("16581375 unknowns, 444194947 entries", text)
+        self.assertIn("memory", text)
+        self.assertNotIn("written", text)
+
+    def test_five_point_neighbours_and_nine_entries(self):
+        rows, A = self.matrix("q1", "--cells", "8")
+        self.assertEqual(rows, 49)
+        self.assertAlmostEqual(A[25, 25], 8 / 3, places=13)
+        for j in (17, 18, 19, 24, 26, 31, 32, 33):
+            self.assertAlmostEqual(A[25, j], -1 / 3, places=13)
+        self.assertEqual(sum(1 for i, _ in A if i == 25), 9)
+
+    def test_every_case_is_listed_and_can_be_sized(self):
+        names = [line.split()[0] for line in self.good("generate", "--list").splitlines()[1:]]
+        self.assertGreater(len(names), 20)
+        self.assertEqual(len(names), len(set(names)))
+        for name in names:
+            self.assertIn("unknowns", self.good("generate", "--case", name, "--dry-run"))
+
+    def test_options_go_on_top_of_a_case(self):
+        text = self.good("generate", "--case", "poisson-q1-2d-4096", "--cells=16", "--dry-run")
+        self.assertIn("225 unknowns", text)
+        self.assertIn("poisson-q1", self.refused(1, "generate", "--case", "poisson-q1", "x.cmg"))
+
+    def test_a_mesh_file_with_labels(self):
+        mesh = self.write("square.msh", SQUARE)
+        options = ("--mesh", mesh, "--levels", "3", "--load", "exponential")
+        every, _ = self.matrix("all", *options)
+        wall, _ = self.matrix("wall", *options, "--dirichlet-labels", "wall")
+        self.assertEqual(every, 7 * 7)
+        self.assertEqual(wall, 8 * 8)
+        error = self.refused(1, "generate", *options, "--dirichlet-labels", "door", "x.cmg")
+        self.assertIn("door", error)
+        self.assertIn("triangles", self.refused(1, "generate", *options, "--element", "p1", "x.cmg"))
+
+    def test_bad_files_and_options_are_named(self):
+        mesh = self.write("bad.msh", SQUARE.replace("9 3 2 1 1 1 2 5 4", "9 3 2 1 1 1 2 5 77"))
+        self.assertIn("bad.msh", self.refused(2, "generate", "--mesh", mesh, "x.cmg"))
+        self.refused(2, "generate", "--mesh", self.path("nowhere.msh"), "x.cmg")
+        self.assertIn("halved", self.refused(1, "generate", "--cells", "6", "--levels", "3", "x.cmg"))
+        self.refused(1, "generate", "--shape", "fichera", "x.cmg")
+        self.refused(1, "generate", "--element", "q3", "x.cmg")
+        self.assertIn("missing", self.refused(1, "generate"))
+        self.assertIn("too many", self.refused(1, "generate", "a.cmg", "b.cmg"))
+
+    def test_the_numbering_is_written_and_the_solver_does_not_mind(self):
+        iterations = set()
+        for numbering in ("generated", "random", "rcm", "cells", "hierarchical", "lexicographic"):
+            out = self.path(numbering + ".cmg")
+            done = cli.run("generate", "--cells", "32", "--numbering", numbering, out)
+            if done.returncode == 1 and "HDF5" in done.stderr:
+                self.skipTest("no HDF5")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(self.good("info", out), r"numbering\W+" + numbering)
+            solved = self.good("solve", out)
+            iterations.add(re.search(r"(\d+) iterations", solved).group(1))
+        self.assertEqual(len(iterations), 1, iterations)
+
+
+if __name__ == "__main__":
+    cli.main()

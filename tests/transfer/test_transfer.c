@@ -1,0 +1,242 @@
+/*
+ * Prolongations and Galerkin products against plain loops: Kronecker products of axis maps, rows
+ * from a function, P^T A P of random matrices.
+ */
+#include "core/memory.h"
+#include "core/random.h"
+#include "test.h"
+#include "transfer/galerkin.h"
+#include "transfer/rows.h"
+#include "transfer/tensor.h"
+
+/* Dense copy of a CSR matrix, row by row. */
+static double *dense_of(const cmgi_csr *A)
+{
+    double *D = calloc((size_t)(A->rows * A->cols) + 1, sizeof *D);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            D[i * A->cols + A->indices[k]] += A->values[k];
+        }
+    }
+    return D;
+}
+
+/* A random axis map: some rows are empty, the others have up to 3 ascending columns. */
+static double *random_axis(cmg_size rows, cmg_size cols, uint64_t *seed, cmgi_axis_map *map)
+{
+    double *D = calloc((size_t)(rows * cols) + 1, sizeof *D);
+    CHECK_OK(cmgi_axis_map_alloc(ctx, rows, cols, map));
+    for (cmg_size i = 0; i < rows; ++i) {
+        const int wanted = (int)(cmgi_random_bits(seed) % 4);
+        int count = 0;
+        for (cmg_size j = 0; j < cols && count < wanted; ++j) {
+            if (cmgi_random(seed) < 0.5) {
+                D[i * cols + j] = 2 * cmgi_random(seed) - 1;
+                map->column[i * CMGI_AXIS_WIDTH + count] = (cmg_index)j;
+                map->weight[i * CMGI_AXIS_WIDTH + count] = D[i * cols + j];
+                ++count;
+            }
+        }
+        map->count[i] = (unsigned char)count;
+    }
+    return D;
+}
+
+static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int block, uint64_t seed)
+{
+    cmgi_axis_map map[3];
+    double *axis[3];
+    cmgi_csr P = {0};
+    for (int d = 0; d < 3; ++d) {
+        axis[d] = random_axis(rows[d], cols[d], &seed, &map[d]);
+    }
+    CHECK_OK(cmgi_transfer_tensor(ctx, map, block, &P));
+    CHECK(P.rows == rows[0] * rows[1] * rows[2] * block);
+    CHECK(P.cols == cols[0] * cols[1] * cols[2] * block);
+    const cmg_csr view = cmgi_csr_view(&P);
+    CHECK_OK(cmgi_csr_check(ctx, "P", &view));
+    double *D = dense_of(&P);
+    double worst = 0;
+    for (cmg_size k = 0; k < P.rows * P.cols; ++k) {
+        const cmg_size r = k / P.cols / block;
+        const cmg_size c = k % P.cols / block;
+        const cmg_size i[3] = {r % rows[0], r / rows[0] % rows[1], r / (rows[0] * rows[1])};
+        const cmg_size j[3] = {c % cols[0], c / cols[0] % cols[1], c / (cols[0] * cols[1])};
+        double expected = k / P.cols % block == k % P.cols % block;
+        for (int d = 0; d < 3; ++d) {
+            expected *= axis[d][i[d] * cols[d] + j[d]];
+        }
+        worst = fmax(worst, fabs(D[k] - expected));
+    }
+    CHECK_NEAR(worst, 0, 1e-15);
+    free(D);
+    cmgi_csr_free(ctx, &P);
+    for (int d = 0; d < 3; ++d) {
+        cmgi_axis_map_free(ctx, &map[d]);
+        free(axis[d]);
+    }
+}
+
+static void tensor_is_a_kronecker_product(void)
+{
+    const cmg_size rows[][3] = {{5, 4, 3}, {7, 1, 1}, {3, 9, 1}, {1, 1, 1}, {0, 2, 2}, {11, 2, 5}};
+    const cmg_size cols[][3] = {{3, 2, 2}, {4, 1, 1}, {2, 5, 1}, {1, 1, 1}, {1, 1, 1}, {6, 1, 3}};
+    for (int k = 0; k < 6; ++k) {
+        check_tensor(rows[k], cols[k], 1, 17 + (uint64_t)k);
+        check_tensor(rows[k], cols[k], 1 + k % 3, 91 + (uint64_t)k);
+    }
+}
+
+/* Columns in falling order, one of them with weight 0. */
+static int falling_row(const void *user, cmg_size node, cmg_index *column, double *weight)
+{
+    const cmg_size cols = *(const cmg_size *)user;
+    const int count = node % 4 == 3 ? 0 : (int)(node % 4) + 2;
+    for (int k = 0; k < count; ++k) {
+        column[k] = (cmg_index)((cols - 1 - k + node) % cols);
+        weight[k] = k == 1 ? 0 : 1.0 / (k + 1) + (double)node;
+    }
+    return count;
+}
+
+static void rows_are_sorted_and_clean(void)
+{
+    for (int block = 1; block <= 3; ++block) {
+        for (cmg_size rows = 0; rows <= 33; rows += 11) {
+            const cmg_size cols = 9;
+            cmgi_csr P = {0};
+            CHECK_OK(cmgi_transfer_rows(ctx, rows, cols, block, falling_row, &cols, &P));
+            CHECK(P.rows == rows * block && P.cols == cols * block);
+            double *D = dense_of(&P);
+            double worst = 0;
+            for (cmg_size i = 0; i < P.rows; ++i) {
+                cmg_index column[CMGI_ROW_WIDTH];
+                double weight[CMGI_ROW_WIDTH];
+                const int count = falling_row(&cols, i / block, column, weight);
+                CHECK(P.indptr[i + 1] - P.indptr[i] == (count > 0 ? count - 1 : 0));
+                for (cmg_size k = P.indptr[i] + 1; k < P.indptr[i + 1]; ++k) {
+                    CHECK(P.indices[k - 1] < P.indices[k]);
+                }
+                for (int k = 0; k < count; ++k) {
+                    const cmg_size j = (cmg_size)column[k] * block + i % block;
+                    worst = fmax(worst, fabs(D[i * P.cols + j] - weight[k]));
+                }
+            }
+            CHECK_NEAR(worst, 0, 0);
+            free(D);
+            cmgi_csr_free(ctx, &P);
+        }
+    }
+}
+
+/* About three entries a row; column `skip` stays empty. */
+static void random_csr(cmg_size rows, cmg_size cols, cmg_size skip, uint64_t *seed, cmgi_csr *A)
+{
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, rows * 3, A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < rows; ++i) {
+        A->indptr[i] = k;
+        const cmg_size first = (cmg_size)(cmgi_random_bits(seed) % (uint64_t)cols);
+        for (cmg_size e = 0; e < (cols < 3 ? cols : 3); ++e) {
+            const cmg_size j = (first + e) % cols;
+            if (j != skip) {
+                A->indices[k] = (cmg_index)j;
+                A->values[k++] = 2 * cmgi_random(seed) - 1;
+            }
+        }
+    }
+    A->indptr[rows] = k;
+}
+
+static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64_t seed)
+{
+    const cmg_size skip = unit ? m / 2 : -1;
+    cmgi_csr A = {0};
+    cmgi_csr P = {0};
+    cmgi_csr R = {0};
+    cmgi_csr Ac = {0};
+    random_csr(n, n, -1, &seed, &A);
+    random_csr(n, m, skip, &seed, &P);
+    random_csr(m, n, -1, &seed, &R);
+    const cmg_csr a = cmgi_csr_view(&A);
+    const cmg_csr p = cmgi_csr_view(&P);
+    const cmg_csr r = cmgi_csr_view(&R);
+    CHECK_OK(cmgi_galerkin(ctx, own_r ? &r : NULL, &a, &p, unit, &Ac));
+    CHECK(Ac.rows == m && Ac.cols == m);
+    double *dA = dense_of(&A);
+    double *dP = dense_of(&P);
+    double *dR = dense_of(&R);
+    double *dC = dense_of(&Ac);
+    double worst = 0;
+    for (cmg_size i = 0; i < m; ++i) {
+        for (cmg_size j = 0; j < m; ++j) {
+            double sum = unit && !own_r && i == skip && j == skip;
+            for (cmg_size k = 0; k < n; ++k) {
+                for (cmg_size l = 0; l < n; ++l) {
+                    sum += (own_r ? dR[i * n + k] : dP[k * m + i]) * dA[k * n + l] * dP[l * m + j];
+                }
+            }
+            worst = fmax(worst, fabs(dC[i * m + j] - sum));
+        }
+    }
+    CHECK_NEAR(worst, 0, 1e-14 * (double)n);
+    free(dA);
+    free(dP);
+    free(dR);
+    free(dC);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &P);
+    cmgi_csr_free(ctx, &R);
+    cmgi_csr_free(ctx, &Ac);
+}
+
+static void galerkin_is_the_triple_product(void)
+{
+    const cmg_size n[] = {1, 2, 7, 31, 33};
+    for (int k = 0; k < 5; ++k) {
+        const cmg_size m = n[k] / 2 + 1;
+        check_galerkin(n[k], m, false, false, 5 + (uint64_t)k);
+        check_galerkin(n[k], m, true, false, 25 + (uint64_t)k);
+        check_galerkin(n[k], m, false, true, 45 + (uint64_t)k);
+    }
+}
+
+static void faults_leave_nothing(void)
+{
+    uint64_t seed = 3;
+    cmgi_csr A = {0};
+    cmgi_csr P = {0};
+    random_csr(12, 12, -1, &seed, &A);
+    random_csr(12, 5, 2, &seed, &P);
+    const cmg_csr a = cmgi_csr_view(&A);
+    const cmg_csr p = cmgi_csr_view(&P);
+    size_t before[2];
+    cmg_context_memory(ctx, before, NULL);
+    for (long n = 0;; ++n) {
+        cmgi_csr Ac = {0};
+        size_t now[2];
+        cmgi_context_fail_after(ctx, n);
+        const cmg_status status = cmgi_galerkin(ctx, NULL, &a, &p, true, &Ac);
+        cmgi_context_fail_after(ctx, -1);
+        cmgi_csr_free(ctx, &Ac);
+        cmg_context_memory(ctx, now, NULL);
+        CHECK(now[0] == before[0]);
+        if (status == CMG_OK) {
+            CHECK(n > 5);
+            break;
+        }
+        CHECK(status == CMG_ERR_MEMORY);
+    }
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &P);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(tensor_is_a_kronecker_product);
+    RUN(rows_are_sorted_and_clean);
+    RUN(galerkin_is_the_triple_product);
+    RUN(faults_leave_nothing);
+    return TEST_END();
+}
