@@ -9,9 +9,10 @@
 #include <string.h>
 
 /* Entries, padding included, of slices of `lanes` rows in the given order. */
-static double sliced_entries(const cmg_csr *A, int lanes)
+static double sliced_entries(int threads, const cmg_csr *A, int lanes)
 {
-    double stored = 0;
+    double stored = 0; /* whole numbers: the order of the sum does not matter */
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : stored)
     for (cmg_size r = 0; r < A->rows; r += lanes) {
         cmg_size longest = 0;
         for (cmg_size i = r; i < A->rows && i < r + lanes; ++i) {
@@ -23,7 +24,7 @@ static double sliced_entries(const cmg_csr *A, int lanes)
     return stored;
 }
 
-static double matrix_bytes(const cmg_csr *A, const cmg_matrix_options *o)
+static double matrix_bytes(int threads, const cmg_csr *A, const cmg_matrix_options *o)
 {
     const double nnz = (double)A->indptr[A->rows];
     const double rows = (double)A->rows;
@@ -36,11 +37,11 @@ static double matrix_bytes(const cmg_csr *A, const cmg_matrix_options *o)
     case CMG_FORMAT_ELLPACK:
     case CMG_FORMAT_ELLR:
     case CMG_FORMAT_ELLT:
-        return map + sliced_entries(A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
+        return map + sliced_entries(threads, A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
                          (4 + value);
     case CMG_FORMAT_SELL:
     case CMG_FORMAT_CUSPARSE_SELL:
-        return map + sliced_entries(A, o->warp > 0 ? o->warp : 32) * (4 + value);
+        return map + sliced_entries(threads, A, o->warp > 0 ? o->warp : 32) * (4 + value);
     case CMG_FORMAT_COMPRESSED:
         return map + 2 * rows;
     case CMG_FORMAT_DIAGONAL:
@@ -61,12 +62,12 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A
         return (double)A->rows * (double)cmgi_precision_bytes(format->precision);
     }
     if (strncmp(o->smoother, "file:", 5) != 0) {
-        return 0.5 * matrix_bytes(A, format);
+        return 0.5 * matrix_bytes(h->ctx->threads, A, format);
     }
     const char *name = o->smoother + 5;
     for (int f = 0; f < cmg_hierarchy_factors(h, level, name); ++f) {
         if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, name, f, &M) == CMG_OK) {
-            bytes += matrix_bytes(&M, format);
+            bytes += matrix_bytes(h->ctx->threads, &M, format);
         }
     }
     return bytes;
@@ -84,9 +85,9 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     }
     const double rows = (double)A.rows;
     const double value = (double)cmgi_precision_bytes(o->precision);
-    double bytes = matrix_bytes(&A, &format) + 3 * rows * value;
+    double bytes = matrix_bytes(h->ctx->threads, &A, &format) + 3 * rows * value;
     if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
-        return bytes + 2 * matrix_bytes(&P, &format) + smoother_bytes(h, level, &A, o, &format);
+        return bytes + 2 * matrix_bytes(h->ctx->threads, &P, &format) + smoother_bytes(h, level, &A, o, &format);
     }
     const bool inverse = o->coarse == CMG_COARSE_INVERSE ||
                          (o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit);
@@ -112,7 +113,7 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     }
     if (o->precision != CMG_FP64 &&
         cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
-        sum += matrix_bytes(&A, &o->matrix); /* the outer iteration's, in fp64 */
+        sum += matrix_bytes(h->ctx->threads, &A, &o->matrix); /* the outer iteration's, in fp64 */
     }
     *bytes = (size_t)sum;
     return CMG_OK;

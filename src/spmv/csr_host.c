@@ -55,11 +55,16 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr 
                (long long)A->cols);
     CMGI_CHECK(ctx, A->indptr != NULL, CMG_ERR_ARG, "%s: indptr is NULL", name);
     CMGI_CHECK(ctx, A->indptr[0] == 0, CMG_ERR_SHAPE, "%s: indptr[0] is %lld, not 0", name, (long long)A->indptr[0]);
+    cmg_size bad = A->rows; /* first row of an impossible length */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        CMGI_CHECK(ctx, A->indptr[i + 1] >= A->indptr[i] && A->indptr[i + 1] - A->indptr[i] <= A->cols, CMG_ERR_SHAPE,
-                   "%s: row %lld: indptr goes from %lld to %lld, but a row has 0 .. %lld entries", name, (long long)i,
-                   (long long)A->indptr[i], (long long)A->indptr[i + 1], (long long)A->cols);
+        if ((A->indptr[i + 1] < A->indptr[i] || A->indptr[i + 1] - A->indptr[i] > A->cols) && i < bad) {
+            bad = i;
+        }
     }
+    CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SHAPE,
+               "%s: row %lld: indptr goes from %lld to %lld, but a row has 0 .. %lld entries", name, (long long)bad,
+               (long long)A->indptr[bad], (long long)A->indptr[bad + 1], (long long)A->cols);
     CMGI_CHECK(ctx, A->indptr[A->rows] == 0 || (A->indices != NULL && A->values != NULL), CMG_ERR_ARG,
                "%s: indices or values are NULL", name);
     return CMG_OK;

@@ -117,10 +117,14 @@ static bool is_diagonal(const cmg_csr *A)
     return true;
 }
 
+/* Statistics of fewer rows are counted on one thread. */
+enum { MANY_ROWS = 65536 };
+
 /* Entries, padding included, of slices of `lanes` rows in the given order. */
-static cmg_size sliced_entries(const cmg_csr *A, int lanes)
+static cmg_size sliced_entries(const cmg_context *ctx, const cmg_csr *A, int lanes)
 {
     cmg_size stored = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : stored) if (A->rows > MANY_ROWS)
     for (cmg_size r = 0; r < A->rows; r += lanes) {
         cmg_size longest = 0;
         for (cmg_size i = r; i < A->rows && i < r + lanes; ++i) {
@@ -149,14 +153,15 @@ static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A, const 
     }
     const double entry = 4.0 + (double)cmgi_precision_bytes(o->precision);
     const double csr = entry * (double)A->indptr[A->rows] + 8.0 * (double)A->rows;
-    const double sliced = entry * (double)sliced_entries(A, o->warp);
+    const double sliced = entry * (double)sliced_entries(ctx, A, o->warp);
     return sliced <= csr * (cmgi_on_cuda(ctx) ? 1.2 : 1.0) ? CMG_FORMAT_SELL : CMG_FORMAT_CSR;
 }
 
 /* Mean length of the rows that have entries, at least 1. */
-static cmg_size mean_length(const cmg_csr *A)
+static cmg_size mean_length(const cmg_context *ctx, const cmg_csr *A)
 {
     cmg_size filled = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : filled) if (A->rows > MANY_ROWS)
     for (cmg_size i = 0; i < A->rows; ++i) {
         filled += A->indptr[i + 1] > A->indptr[i];
     }
@@ -170,12 +175,12 @@ static void resolve_options(const cmg_context *ctx, const cmg_csr *A, cmg_matrix
     if (o->format == CMG_FORMAT_AUTO) {
         o->format = choose_format(ctx, A, o);
     }
+    const cmg_size mean = o->threshold == 0 || o->t == 0 ? mean_length(ctx, A) : 0;
     if (o->threshold == 0) {
         /* rows much longer than the mean are the ones that leave lanes idle */
-        o->threshold = (int)(2 * mean_length(A) < INT32_MAX ? 2 * mean_length(A) : INT32_MAX);
+        o->threshold = (int)(2 * mean < INT32_MAX ? 2 * mean : INT32_MAX);
     }
     if (o->t == 0) {
-        const cmg_size mean = mean_length(A);
         o->t = mean >= 64 ? 8 : mean >= 32 ? 2 : 1;
     }
 }

@@ -97,6 +97,32 @@ static cmg_size length_of(const cmg_csr *A, const cmg_index *order, cmg_size r)
     return A->indptr[i + 1] - A->indptr[i];
 }
 
+/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others are. */
+static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, const cmg_csr *A, const cmg_index *order,
+                           cmgi_slices *S)
+{
+    const int shift = lanes_shift(plan, 0);
+    const cmg_size room = (cmg_size)plan->lanes >> shift;
+    const cmg_size count = (A->rows + room - 1) / room;
+    if (S->first_row == NULL) {
+        return count;
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size s = 0; s < count; ++s) {
+        const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
+        cmg_size longest = 0;
+        for (cmg_size q = s * room; q < end; ++q) {
+            const cmg_size length = length_of(A, order, q);
+            longest = length > longest ? length : longest;
+        }
+        S->first_row[s] = (cmg_index)(s * room);
+        S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
+    }
+    S->first_row[count] = (cmg_index)A->rows;
+    (void)ctx;
+    return count;
+}
+
 /* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number. */
 static cmg_size cut_slices(const layout_plan *plan, const cmg_csr *A, const cmg_index *order,
                            cmgi_slices *S)
@@ -135,14 +161,14 @@ static cmg_status make_slices(cmg_context *ctx, const layout_plan *plan, const c
     S->table = plan->uniform;
     S->lanes = plan->lanes;
     S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
-    S->nslices = cut_slices(plan, A, order, S);
+    S->nslices = plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S);
     CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->width, &S->width));
     if (plan->split) {
         CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
     }
     CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
-    (void)cut_slices(plan, A, order, S);
+    (void)(plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S));
     if (plan->uniform) {
         cmg_index longest = 0;
         for (cmg_size s = 0; s < S->nslices; ++s) {

@@ -6,7 +6,7 @@
 
 enum { SAMPLES = 5, MOST_REPEATS = 1000 };
 /* Seconds a sample lasts at least. */
-static const double LEAST = 5e-4;
+static const double LEAST = 2e-4;
 
 /* What is tried, and where. Renumbered formats are not: they would change the caller's numbering.
  */
