@@ -253,29 +253,55 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X, cmg
     return invert(ctx, A, X, kind);
 }
 
+/* X = T^T in tiles, which keeps both in cache. */
+static void transpose(cmg_context *ctx, cmg_size n, const double *T, double *X)
+{
+    enum { TILE = 64 };
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4 * TILE)
+    for (cmg_size i0 = 0; i0 < n; i0 += TILE) {
+        const cmg_size i1 = i0 + TILE < n ? i0 + TILE : n;
+        for (cmg_size j = 0; j < n; ++j) {
+            for (cmg_size i = i0; i < i1; ++i) {
+                X[i * n + j] = T[j * n + i];
+            }
+        }
+    }
+    (void)ctx;
+}
+
+/*
+ * Column j is the image of the unit vector e_j, which is a window on one array of zeros with a one in
+ * the middle: nothing waits for the device before all columns are there.
+ */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
+    const cmgi_backend *backend = ctx->backend;
+    double *units = NULL;
     double *unit = NULL;
     double *image = NULL;
-    double *column = NULL;
+    double *images = NULL;
+    double *host = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *column, &column));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n, sizeof *units, &units));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *unit, &unit));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *image, &image));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *images, &images));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, backend->fill(ctx, CMG_FP64, 2 * n, 0.0, units));
+    CMGI_TRY_GOTO(done, backend->fill(ctx, CMG_FP64, n > 0 ? 1 : 0, 1.0, units + n));
     for (cmg_size j = 0; j < n; ++j) {
-        column[j] = 1;
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, unit, column, (size_t)n * sizeof *unit));
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, image));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, column, image, (size_t)n * sizeof *image));
-        for (cmg_size i = 0; i < n; ++i) {
-            X[i * n + j] = column[i];
-        }
-        memset(column, 0, (size_t)n * sizeof *column);
+        CMGI_TRY_GOTO(done, backend->convert(ctx, n, CMG_FP64, units + n - j, CMG_FP64, unit));
+        CMGI_TRY_GOTO(done, cmgi_cycle_launch(cycle, unit, image));
+        CMGI_TRY_GOTO(done, backend->convert(ctx, n, CMG_FP64, image, CMG_FP64, images + j * n));
     }
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(n * n) * sizeof *host));
+    transpose(ctx, n, host, X);
 done:
-    cmgi_free(ctx, column);
+    cmgi_free_device(ctx, units);
     cmgi_free_device(ctx, unit);
     cmgi_free_device(ctx, image);
+    cmgi_free_device(ctx, images);
+    cmgi_free(ctx, host);
     return status;
 }
 
@@ -284,6 +310,7 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
 {
     cmgi_csr full = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n * n, &full));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size row = perm != NULL ? perm[i] : i;
         full.indptr[i] = i * n;

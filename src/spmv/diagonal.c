@@ -49,6 +49,7 @@ cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr)
                "dense format: %lld x %lld values overflow", (long long)csr->rows, (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
     CMGI_TRY(cmgi_matrix_alloc_values(A));
+#pragma omp parallel for num_threads(A->ctx->threads) schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             cmgi_matrix_put(A, k, i * csr->cols + csr->indices[k], csr->values[k]);
