@@ -14,9 +14,10 @@ cmg_status cmgi_spai_cache_create(cmg_context *ctx, cmg_size entries, cmg_size r
     *cache = (cmgi_spai_cache){0};
     const cmg_size room = entries + rows < LARGEST ? entries + rows : LARGEST;
     CMGI_TRY(cmgi_alloc_zero(ctx, SLOTS, sizeof *cache->slot, &cache->slot));
-    for (int s = 0; s < SLOTS; ++s) {
-        CMGI_TRY(cmgi_alloc(ctx, room, sizeof(double), &cache->slot[s].key));
-        CMGI_TRY(cmgi_alloc(ctx, columns, sizeof(double), &cache->slot[s].solution));
+    CMGI_TRY(cmgi_alloc(ctx, SLOTS * (room + columns), sizeof(double), &cache->values));
+    for (int k = 0; k < SLOTS; ++k) {
+        cache->slot[k].key = cache->values + k * (room + columns);
+        cache->slot[k].solution = cache->slot[k].key + room;
     }
     cache->room = room;
     return CMG_OK;
@@ -24,10 +25,7 @@ cmg_status cmgi_spai_cache_create(cmg_context *ctx, cmg_size entries, cmg_size r
 
 void cmgi_spai_cache_destroy(cmg_context *ctx, cmgi_spai_cache *cache)
 {
-    for (int s = 0; cache->slot != NULL && s < SLOTS; ++s) {
-        cmgi_free(ctx, cache->slot[s].key);
-        cmgi_free(ctx, cache->slot[s].solution);
-    }
+    cmgi_free(ctx, cache->values);
     cmgi_free(ctx, cache->slot);
     *cache = (cmgi_spai_cache){0};
 }

@@ -18,6 +18,7 @@ typedef struct cmgi_spai_slot {
 typedef struct cmgi_spai_cache {
     cmg_size room; /* values in a key, 0 = switched off */
     cmgi_spai_slot *slot;
+    double *values; /* of all slots */
     long lookups;
     long hits;
 } cmgi_spai_cache;

@@ -375,7 +375,7 @@ static void same_for_any_threads_on_large_matrices(void)
             cmg_context_options_default(&options);
             options.threads = t + 1;
             CHECK_OK(cmg_context_create(&options, &c[t]));
-            A[t] = model_five_point(c[t], 80);
+            A[t] = model_five_point(c[t], 66);
             product[t] = new_product();
             CHECK_OK(make(c[t], &A[t], names[k], product[t]));
         }
