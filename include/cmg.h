@@ -565,7 +565,11 @@ CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vect
 CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z);
 /** The cycle as an operator; the solver is borrowed. */
 CMG_API cmg_operator cmg_solver_operator(cmg_solver *s);
-/** Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay. */
+/**
+ * Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay, except
+ * where a smoother's pattern or dampings follow the values. After a failure the solver answers
+ * CMG_ERR_STATE until a refresh succeeds.
+ */
 CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 
 /** One step of the compiled cycle. */

@@ -7,7 +7,7 @@
 
 int cmg_solver_steps(const cmg_solver *s)
 {
-    return s != NULL ? s->cycle->nsteps : 0;
+    return s != NULL && s->cycle != NULL ? s->cycle->nsteps : 0;
 }
 
 cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
@@ -16,7 +16,8 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         return CMG_ERR_ARG;
     }
     const cmgi_cycle *cycle = s->cycle;
-    CMGI_CHECK(s->ctx, i >= 0 && i < cycle->nsteps, CMG_ERR_ARG, "step %d is out of range [0, %d)", i, cycle->nsteps);
+    CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG, "step %d is out of range [0, %d)", i,
+               cmg_solver_steps(s));
     const cmgi_step *step = &cycle->steps[i];
     const cmgi_value *out = &cycle->values[step->out];
     const bool product = step->kind == CMGI_STEP_PRODUCT;
@@ -91,6 +92,7 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     }
     cmg_context *ctx = s->ctx;
     CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG, "repeats %d has to be in 1 .. 10000", repeats);
+    CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->cycle;
     const cmg_size n = s->level[0].rows;
     double *host = NULL;

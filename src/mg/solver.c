@@ -169,6 +169,7 @@ void cmg_solver_destroy(cmg_solver **s)
 
 static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const char *name)
 {
+    CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     CMGI_CHECK(s->ctx, v != NULL, CMG_ERR_ARG, "solve: %s is NULL", name);
     CMGI_CHECK(s->ctx, v->n == s->level[0].rows, CMG_ERR_SHAPE, "solve: %s has %lld entries, A has %lld rows", name,
                (long long)v->n, (long long)s->level[0].rows);
@@ -281,7 +282,7 @@ cmg_operator cmg_solver_operator(cmg_solver *s)
 /* Smoothers whose dampings or patterns follow the values leave the step list behind: a new one. */
 static cmg_status recompile(cmg_solver *s)
 {
-    bool changed = false;
+    bool changed = s->cycle == NULL;
     for (int l = 0; l < s->nlevels; ++l) {
         changed = changed || s->level[l].smoother.changed;
     }
@@ -304,10 +305,16 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
     cmgi_krylov_forget(s->krylov);
     cmgi_cycle_forget(s->cycle);
-    CMGI_TRY(cmgi_solver_setup(s));
-    CMGI_TRY(recompile(s));
+    cmg_status status = cmgi_solver_setup(s);
+    if (status == CMG_OK) {
+        status = recompile(s);
+    }
+    if (status != CMG_OK) {
+        cmgi_cycle_destroy(&s->cycle);
+        cmgi_cycle_destroy(&s->fmg);
+    }
     s->report.setup_seconds = cmgi_seconds() - begin;
-    return CMG_OK;
+    return status;
 }
 
 const char *cmg_solver_note(const cmg_solver *s, int i)

@@ -30,6 +30,9 @@ struct cmg_solver {
     char step_text[CMGI_STEP_TEXT];
 };
 
+/* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced matrices. */
+#define CMGI_NOT_READY "the last refresh failed: refresh again, or create the solver anew"
+
 /* Adds a line to what cmg_solver_note tells. */
 void cmgi_solver_note(cmg_solver *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*

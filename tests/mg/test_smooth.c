@@ -201,6 +201,50 @@ static void new_values_are_followed(void)
     }
 }
 
+/* Values that no smoother can be made from: the solver says so until better ones come. */
+static void failed_refresh_is_remembered(void)
+{
+    cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver_options o = options_for("sainv");
+    cmg_solver *s = NULL;
+    cmg_csr A;
+    cmg_report report;
+    cmg_step_info step;
+    o.matrix.keep_map = true;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_size nnz = A.indptr[n];
+    double *good = malloc((size_t)nnz * sizeof *good);
+    double *bad = malloc((size_t)nnz * sizeof *bad);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        good[k] = 2 * A.values[k];
+        bad[k] = -A.values[k];
+    }
+    cmg_vector *b = random_vector(n);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad));
+    CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_SINGULAR);
+    CHECK_STATUS(cmg_solver_solve(s, b, x, &report), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_solver_precondition(s, b, x), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_solver_measure(s, 1), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_solver_step(s, 0, &step), CMG_ERR_ARG);
+    CHECK(cmg_solver_steps(s) == 0);
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, good));
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    const cmg_report fresh = run(h, &o, NULL);
+    CHECK(cmg_outcome_converged(report.outcome));
+    CHECK(report.iterations == fresh.iterations && report.residual == fresh.residual);
+    free(good);
+    free(bad);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Generated problems that are harder on a smoother than Poisson on squares. */
 static cmg_hierarchy *generated(cmg_problem problem, int dim, double aspect)
 {
@@ -293,6 +337,7 @@ int main(int argc, char **argv)
     RUN(smooth_refuses);
     RUN(replacing_leaves_no_factor_behind);
     RUN(new_values_are_followed);
+    RUN(failed_refresh_is_remembered);
     RUN(elasticity_is_solved);
     RUN(convection_is_solved_or_refused);
     RUN(adaptive_factors_follow_stretched_cells);
