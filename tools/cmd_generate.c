@@ -1,7 +1,9 @@
 /* `cmg generate`: a geometric hierarchy from a mesh and a problem, or a named case. */
 #include "device.h"
+#include "fingerprint.h"
 #include "status.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct generate_job {
@@ -24,6 +26,9 @@ typedef struct generate_job {
     bool list;
     bool dry_run;
     const char *named; /* --case */
+    const char *json;
+    double generate_seconds;
+    double write_seconds;
 } generate_job;
 
 static void unpack(generate_job *job)
@@ -138,6 +143,8 @@ static void add_run(args *a, generate_job *job)
          "start from the options of a named case; others on the line go on top"},
         {"list", ARG_FLAG, &job->list, "", 0, 0, "list the named cases"},
         {"dry-run", ARG_FLAG, &job->dry_run, "", 0, 0, "print the sizes and stop"},
+        {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
+         "write sizes, times and fingerprints as JSON, - = standard output; OUT may be left out"},
         {"to", ARG_ENUM, &job->to, "file", 0, 0, "form of OUT; auto takes it from the name"},
         {"threads", ARG_INT, &job->device.threads, "N", 0, 65536,
          "OpenMP threads, 0 = as OpenMP decides"},
@@ -182,7 +189,7 @@ static int parse(generate_job *job, int argc, char **argv)
     }
     pack(job);
     job->path = a.plains > 0 ? a.plain[0] : NULL;
-    if (job->path == NULL && !job->list && !job->dry_run) {
+    if (job->path == NULL && !job->list && !job->dry_run && job->json == NULL) {
         return usage_error("generate: the name of the file to write is missing");
     }
     return ARGS_GO;
@@ -202,21 +209,21 @@ static int list_cases(void)
     return EXIT_DONE;
 }
 
-static void print_size(const cmg_generate_size *size)
+static void print_size(const cmg_generate_size *size, FILE *out)
 {
     char memory[AMOUNT_LENGTH];
     char peak[AMOUNT_LENGTH];
     char file[AMOUNT_LENGTH];
     const char *about = size->exact ? "" : "about ";
-    printf("%d levels in %dD, finest: %s%lld unknowns, %s%lld entries\n", size->levels, size->dim,
-           about, (long long)size->rows, about, (long long)size->nnz);
-    printf("memory %s%s, at the peak %s; file up to %s%s\n", about,
-           format_bytes((double)size->bytes, memory), format_bytes((double)size->peak, peak), about,
-           format_bytes((double)size->file_size, file));
-    (void)fflush(stdout);
+    fprintf(out, "%d levels in %dD, finest: %s%lld unknowns, %s%lld entries\n", size->levels,
+            size->dim, about, (long long)size->rows, about, (long long)size->nnz);
+    fprintf(out, "memory %s%s, at the peak %s; file up to %s%s\n", about,
+            format_bytes((double)size->bytes, memory), format_bytes((double)size->peak, peak),
+            about, format_bytes((double)size->file_size, file));
+    (void)fflush(out);
 }
 
-static void print_levels(const cmg_hierarchy *h, double seconds)
+static void print_levels(const generate_job *job, const cmg_hierarchy *h, FILE *out)
 {
     static const char *const headings[] = {"level", "unknowns", "entries", "a row"};
     char text[AMOUNT_LENGTH];
@@ -230,42 +237,99 @@ static void print_levels(const cmg_hierarchy *h, double seconds)
             table_cell(t, "%.2f", (double)A.indptr[A.rows] / (double)A.rows);
         }
     }
-    table_print(t, stdout, "");
+    table_print(t, out, "");
     table_destroy(&t);
-    printf("generated in %s\n", format_seconds(seconds, text));
-    (void)fflush(stdout);
+    fprintf(out, "generated in %s\n", format_seconds(job->generate_seconds, text));
+    (void)fflush(out);
+}
+
+static void json_matrix(json *j, const cmg_hierarchy *h, int level, cmg_role role, const char *key)
+{
+    char text[FINGERPRINT_LENGTH];
+    cmg_csr A;
+    if (cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A) != CMG_OK) {
+        return;
+    }
+    json_object(j, key);
+    json_integer(j, "rows", A.rows);
+    json_integer(j, "cols", A.cols);
+    json_integer(j, "entries", A.indptr[A.rows]);
+    json_text(j, "structure", fingerprint_structure(&A, text));
+    json_real(j, "norm", fingerprint_norm(A.values, A.indptr[A.rows]));
+    json_end(j);
+}
+
+static int write_json(const generate_job *job, const cmg_hierarchy *h,
+                      const cmg_generate_size *size)
+{
+    json j;
+    cmg_size n = 0;
+    const double *b = NULL;
+    if (!json_open(&j, job->json)) {
+        return EXIT_FILE;
+    }
+    json_text(&j, "case", job->named);
+    json_text(&j, "file", job->path);
+    json_integer(&j, "estimated_bytes", (cmg_size)size->bytes);
+    json_integer(&j, "estimated_peak_bytes", (cmg_size)size->peak);
+    json_real(&j, "generate_seconds", job->generate_seconds);
+    json_real(&j, "write_seconds", job->path != NULL ? job->write_seconds : NAN);
+    json_array(&j, "levels");
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        json_object(&j, NULL);
+        json_matrix(&j, h, l, CMG_ROLE_A, "A");
+        json_matrix(&j, h, l, CMG_ROLE_P, "P");
+        json_end(&j);
+    }
+    json_end(&j);
+    if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b) == CMG_OK) {
+        json_real(&j, "rhs_norm", fingerprint_norm(b, n));
+    }
+    return json_close(&j) ? EXIT_DONE : EXIT_FILE;
+}
+
+/* Writes what was made and says so. */
+static int finish(generate_job *job, cmg_context *ctx, const cmg_hierarchy *h,
+                  const cmg_generate_size *size, FILE *out)
+{
+    char text[AMOUNT_LENGTH];
+    if (job->path != NULL) {
+        const double begin = tool_seconds();
+        const cmg_status status = cmg_hierarchy_write(h, job->path, (cmg_file_kind)job->to);
+        progress_end(&job->device.line);
+        if (status != CMG_OK) {
+            return library_error(ctx, status, job->path);
+        }
+        job->write_seconds = tool_seconds() - begin;
+        fprintf(out, "written to %s in %s\n", job->path, format_seconds(job->write_seconds, text));
+    }
+    return job->json != NULL ? write_json(job, h, size) : EXIT_DONE;
 }
 
 static int generate(generate_job *job, cmg_context *ctx)
 {
+    FILE *out = report_stream(job->json);
     cmg_generate_size size;
     cmg_hierarchy *h = NULL;
-    char text[AMOUNT_LENGTH];
-    const char *named = job->options.mesh;
     cmg_status status = cmg_generate_estimate(ctx, &job->options, &size);
     if (status != CMG_OK) {
-        return library_error(ctx, status, named);
+        return library_error(ctx, status, job->options.mesh);
     }
-    print_size(&size);
+    print_size(&size, out);
     if (job->dry_run) {
         return EXIT_DONE;
     }
-    double begin = tool_seconds();
+    const double begin = tool_seconds();
     status = cmg_hierarchy_generate(ctx, &job->options, &h);
     progress_end(&job->device.line);
     if (status != CMG_OK) {
-        return library_error(ctx, status, named);
+        return library_error(ctx, status, job->options.mesh);
     }
-    print_levels(h, tool_seconds() - begin);
-    begin = tool_seconds();
-    status = cmg_hierarchy_write(h, job->path, (cmg_file_kind)job->to);
-    progress_end(&job->device.line);
+    job->generate_seconds = tool_seconds() - begin;
+    print_levels(job, h, out);
+    const int done = finish(job, ctx, h, &size, out);
     cmg_hierarchy_destroy(&h);
-    if (status != CMG_OK) {
-        return library_error(ctx, status, job->path);
-    }
-    printf("written to %s in %s\n", job->path, format_seconds(tool_seconds() - begin, text));
-    return EXIT_DONE;
+    return done;
 }
 
 int cmd_generate(int argc, char **argv)

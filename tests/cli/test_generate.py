@@ -71,6 +71,18 @@ class Generate(cli.Case):
             self.assertAlmostEqual(A[25, j], -1 / 3, places=13)
         self.assertEqual(sum(1 for i, _ in A if i == 25), 9)
 
+    def test_json_has_the_levels_and_fingerprints(self):
+        made = self.json("generate", "--cells", "8", "--levels", "3")
+        self.assertEqual([level["A"]["rows"] for level in made["levels"]], [49, 9, 1])
+        self.assertEqual(made["levels"][0]["P"]["cols"], 9)
+        self.assertNotIn("P", made["levels"][2])
+        self.assertAlmostEqual(made["rhs_norm"], 7 / 64, places=14)
+        self.assertAlmostEqual(made["levels"][2]["A"]["norm"], 8 / 3, places=13)
+        again = self.json("generate", "--cells", "8", "--levels", "3", "--numbering", "random")
+        self.assertNotEqual(
+            made["levels"][0]["A"]["structure"], again["levels"][0]["A"]["structure"]
+        )
+
     def test_every_case_is_listed_and_can_be_sized(self):
         names = [line.split()[0] for line in self.good("generate", "--list").splitlines()[1:]]
         self.assertGreater(len(names), 20)
