@@ -37,8 +37,9 @@ static double matrix_bytes(int threads, const cmg_csr *A, const cmg_matrix_optio
     case CMG_FORMAT_ELLPACK:
     case CMG_FORMAT_ELLR:
     case CMG_FORMAT_ELLT:
-        return map + sliced_entries(threads, A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
-                         (4 + value);
+        return map +
+               sliced_entries(threads, A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
+                   (4 + value);
     case CMG_FORMAT_SELL:
     case CMG_FORMAT_CUSPARSE_SELL:
         return map + sliced_entries(threads, A, o->warp > 0 ? o->warp : 32) * (4 + value);
@@ -87,7 +88,8 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     const double value = (double)cmgi_precision_bytes(o->precision);
     double bytes = matrix_bytes(h->ctx->threads, &A, &format) + 3 * rows * value;
     if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
-        return bytes + 2 * matrix_bytes(h->ctx->threads, &P, &format) + smoother_bytes(h, level, &A, o, &format);
+        return bytes + 2 * matrix_bytes(h->ctx->threads, &P, &format) +
+               smoother_bytes(h, level, &A, o, &format);
     }
     const bool inverse = o->coarse == CMG_COARSE_INVERSE ||
                          (o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit);

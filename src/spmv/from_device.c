@@ -1,12 +1,14 @@
 /*
- * Matrices from a CSR whose arrays are on the device. The row pointers come to the host, where they
- * are checked and the layout is planned from them; columns and values stay and are put in their
- * places by the device. A format that has no such kernel is made on the host.
+ * Matrices from a CSR whose arrays are on the device, or are brought there first. The row pointers
+ * come to the host, where they are checked and the layout is planned from them; columns and values
+ * stay and are put in their places by the device. A format that has no such kernel is made on the
+ * host.
  */
 #include "spmv/formats.h"
 #include "spmv/tune.h"
 
-#include <string.h>
+/* Entries from which the host's conversion takes longer than to copy the CSR. */
+enum { UPLOAD_FROM = 1 << 18 };
 
 /* The arrays on the host; `values` false leaves columns and values out. */
 static cmg_status fetch(cmg_context *ctx, const cmg_csr *csr, bool entries, cmgi_csr *host)
@@ -66,6 +68,42 @@ static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr,
     return status;
 }
 
+/* Formats that the device fills itself. */
+static bool fills_itself(const cmgi_format *format)
+{
+    return format != NULL && format->fill_cuda != NULL && !format->renumbers;
+}
+
+cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
+                                 const cmg_matrix_options *options, cmg_matrix **A, bool *made)
+{
+    const cmg_size rows = csr->rows + 1;
+    const cmg_size nnz = csr->indptr[csr->rows];
+    cmg_size *indptr = NULL;
+    cmg_index *indices = NULL;
+    double *values = NULL;
+    cmg_status status = CMG_OK;
+    *made = false;
+    if (nnz < UPLOAD_FROM || !fills_itself(cmgi_format_by_rows(ctx, csr, options))) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *indices, &indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *values, &values));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, indptr, csr->indptr, (size_t)rows * sizeof *indptr));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, indices, csr->indices, (size_t)nnz * sizeof *indices));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, values, csr->values, (size_t)nnz * sizeof *values));
+    const cmg_csr there = {csr->rows, csr->cols, indptr, indices, values};
+    CMGI_TRY_GOTO(done, cmgi_matrix_make(ctx, csr, &there, options, A));
+    *made = true;
+done:
+    cmgi_free_device(ctx, indptr);
+    cmgi_free_device(ctx, indices);
+    cmgi_free_device(ctx, values);
+    /* no room for both forms: the host converts, which needs the memory of one */
+    return status == CMG_ERR_MEMORY ? CMG_OK : status;
+}
+
 cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
                                    const cmg_matrix_options *options, cmg_matrix **A)
 {
@@ -88,7 +126,7 @@ cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
     }
     CMGI_TRY_GOTO(done, in_range(ctx, nnz, csr->cols, csr->indices, &good));
     const cmgi_format *format = cmgi_format_by_rows(ctx, &view, options);
-    if (good && format != NULL && format->fill_cuda != NULL && !format->renumbers) {
+    if (good && fills_itself(format)) {
         status = cmgi_matrix_make(ctx, &view, csr, options, A);
     } else {
         status = make_on_host(ctx, csr, options, A);

@@ -278,6 +278,13 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
         return cmgi_matrix_from_device(ctx, csr, &resolved, A);
     }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+    if (cmgi_on_cuda(ctx)) {
+        bool made = false;
+        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, &resolved, A, &made));
+        if (made) {
+            return CMG_OK;
+        }
+    }
     return resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, &resolved, A)
                                               : cmgi_matrix_make(ctx, csr, NULL, &resolved, A);
 }

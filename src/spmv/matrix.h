@@ -58,6 +58,12 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
 /* cmg_matrix_create_csr of a CSR whose arrays are on the device, options checked. */
 cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
                                    cmg_matrix **A);
+/*
+ * The same of a checked CSR on the host: large ones are copied to the device as they are and converted
+ * there, where that can be done and both fit; sets *made when it has been.
+ */
+cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
+                                 cmg_matrix **A, bool *made);
 /* The format that options mean for a matrix of these row pointers; NULL when its entries have to be seen. */
 const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options);
 /* y = writeback(A x) without checks. */
