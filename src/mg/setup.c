@@ -43,12 +43,34 @@ static cmg_status build_levels(cmg_solver *s, int total)
     return CMG_OK;
 }
 
+/* What the smoother of the finest level came out as: its size, and dampings that were estimated. */
+static void note_smoother(cmg_solver *s)
+{
+    const cmgi_smoother *smoother = &s->level[0].smoother;
+    char dampings[CMGI_NOTE / 2] = "";
+    size_t used = 0;
+    cmg_size nnz = 0;
+    for (int f = 0; f < smoother->factors; ++f) {
+        nnz += smoother->factor[f]->nnz;
+    }
+    for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
+        const int n = snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    cmgi_solver_note(s, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s", s->smoother,
+                     smoother->factors, smoother->factors == 1 ? "" : "s",
+                     (double)nnz / (double)s->level[0].A->nnz, smoother->stages == 1 ? "" : "s", dampings);
+}
+
 /* Smoothers of levels first .. last. */
 static cmg_status build_smoothers(cmg_solver *s, int first, int last)
 {
     const cmgi_level_options options = level_options(s);
     for (int l = first; l <= last; ++l) {
         CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->level[l]));
+    }
+    if (first == 0 && last >= 0) {
+        note_smoother(s);
     }
     return CMG_OK;
 }

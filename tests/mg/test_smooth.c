@@ -245,6 +245,31 @@ static void failed_refresh_is_remembered(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Dampings that were estimated can be read. */
+static void notes_tell_size_and_dampings(void)
+{
+    static const char *const names[][2] = {
+        {"jacobi", "smoother jacobi: 1 factor, "},
+        {"sainv", "smoother sainv: 2 factors, "},
+        {"chebyshev4:degree=3", "smoother chebyshev4:degree=3: 1 factor, "},
+    };
+    cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+        cmg_solver *s = NULL;
+        const cmg_solver_options o = options_for(names[k][0]);
+        bool found = false;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+            const char *note = cmg_solver_note(s, i);
+            found = found || (strncmp(note, names[k][1], strlen(names[k][1])) == 0 &&
+                              strstr(note, "damping") != NULL);
+        }
+        CHECK(found);
+        cmg_solver_destroy(&s);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Generated problems that are harder on a smoother than Poisson on squares. */
 static cmg_hierarchy *generated(cmg_problem problem, int dim, double aspect)
 {
@@ -338,6 +363,7 @@ int main(int argc, char **argv)
     RUN(replacing_leaves_no_factor_behind);
     RUN(new_values_are_followed);
     RUN(failed_refresh_is_remembered);
+    RUN(notes_tell_size_and_dampings);
     RUN(elasticity_is_solved);
     RUN(convection_is_solved_or_refused);
     RUN(adaptive_factors_follow_stretched_cells);
