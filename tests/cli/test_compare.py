@@ -2,7 +2,11 @@
 
 import csv
 import itertools
+import json
 import math
+import os
+import subprocess
+import sys
 import xml.dom.minidom
 
 import cli
@@ -120,6 +124,25 @@ class Compare(cli.Case):
             self.assertEqual(len(same), 1)
         error = self.refused(1, "compare", self.h, "--numbering", "lexicographic")
         self.assertIn("coordinates", error)
+
+    def test_the_table_of_smoothers_is_made(self):
+        lines = self.path("lines.jsonl")
+        done = subprocess.run(
+            [sys.executable, os.path.join(cli.SOURCE, "benchmarks", "smoothers.py"), "--tool", cli.TOOL,
+             "--size", "tiny", "--element", "q1", "--dim", "2", "--quality", "smooth,stretched",
+             "--numbering", "cells", "--smoother", "jacobi,fsai", "--repeat", "1", "--output", lines],
+            capture_output=True, text=True)
+        if "HDF5" in done.stderr:
+            self.skipTest("no HDF5 in this build")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(lines) as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual([(row["quality"], row["smoother"]) for row in rows],
+                         [(q, s) for q in ("smooth", "stretched") for s in ("jacobi", "fsai")])
+        table = done.stdout.splitlines()
+        self.assertEqual(len(table), 4)
+        for row in rows:
+            self.assertTrue(any(f"| {row['iterations']} / " in line for line in table))
 
     def test_lists_are_checked(self):
         for option, text in (
