@@ -28,7 +28,7 @@ static herr_t refuse_other_file(const char *parent, const char *group, const cha
 static bool begin(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     (void)pthread_mutex_lock(&library);
-    *h5 = (cmgi_h5){.ctx = ctx, .path = path, .file = -1, .fd = -1};
+    *h5 = (cmgi_h5){.ctx = ctx, .path = path, .file = -1, .driver = -1, .fd = -1};
     (void)H5Eget_auto2(H5E_DEFAULT, &h5->error_print, &h5->error_user);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     h5->group_access = H5Pcreate(H5P_GROUP_ACCESS);
@@ -41,6 +41,9 @@ static bool begin(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 bool cmgi_h5_close(cmgi_h5 *h5)
 {
     const bool good = h5->file < 0 || H5Fclose(h5->file) >= 0;
+    if (h5->driver >= 0) {
+        (void)H5FDunregister(h5->driver);
+    }
     if (h5->group_access >= 0) {
         (void)H5Pclose(h5->group_access);
     }
@@ -66,8 +69,7 @@ static int descriptor_of(hid_t file)
     void *handle = NULL;
     if (creation >= 0 && access >= 0 && H5Pget_userblock(creation, &block) >= 0 && block == 0 &&
         H5Pget_sizes(creation, &sizes[0], &sizes[1]) >= 0 && sizes[0] == 8 && sizes[1] == 8 &&
-        H5Pget_driver(access) == H5FD_SEC2 && H5Fget_vfd_handle(file, access, &handle) >= 0 &&
-        handle != NULL) {
+        H5Fget_vfd_handle(file, access, &handle) >= 0 && handle != NULL) {
         fd = *(int *)handle;
     }
     if (creation >= 0) {
@@ -79,16 +81,19 @@ static int descriptor_of(hid_t file)
     return fd;
 }
 
-static hid_t file_access(void)
+/* Access by the driver for reading, or, when it is negative, by the library's plain one. */
+static hid_t file_access(hid_t driver)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 &&
-        (H5Pset_fapl_sec2(access) < 0 || H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) < 0)) {
-        (void)H5Pclose(access);
-        return -1;
+    bool good = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+                H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0;
+    if (good) {
+        good = (driver >= 0 ? H5Pset_driver(access, driver, NULL) : H5Pset_fapl_sec2(access)) >= 0;
     }
-    return access;
+    if (access >= 0 && !good) {
+        (void)H5Pclose(access);
+    }
+    return good ? access : -1;
 }
 
 cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
@@ -96,7 +101,8 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
     struct stat facts;
     CMGI_CHECK(ctx, stat(path, &facts) == 0, CMG_ERR_IO, "%s: cannot be opened", path);
     const bool begun = begin(ctx, path, h5);
-    const hid_t access = begun ? file_access() : -1;
+    h5->driver = begun ? cmgi_h5_register_reader() : -1;
+    const hid_t access = h5->driver >= 0 ? file_access(h5->driver) : -1;
     if (access >= 0) {
         h5->file = H5Fopen(path, H5F_ACC_RDONLY, access);
         (void)H5Pclose(access);
@@ -124,7 +130,7 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     const bool begun = begin(ctx, path, h5);
-    const hid_t access = begun ? file_access() : -1;
+    const hid_t access = begun ? file_access(-1) : -1;
     const hid_t creation = begun ? H5Pcreate(H5P_FILE_CREATE) : -1;
     /* no times, and all attributes in the header, where cmgi_h5_long_text finds them */
     if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
@@ -152,16 +158,20 @@ bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name)
 cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *name, size_t room)
 {
     name[0] = '\0';
-    H5G_info_t info;
-    CMGI_CHECK(h5->ctx, H5Gget_info_by_name(h5->file, group, &info, h5->group_access) >= 0,
-               CMG_ERR_FILE, "%s: %s is not a group", h5->path, group);
-    if ((hsize_t)i >= info.nlinks) {
-        return CMG_OK;
+    H5G_info_t info = {.nlinks = 0};
+    const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
+    const bool known = object >= 0 && H5Gget_info(object, &info) >= 0;
+    ssize_t length = 0;
+    if (known && (hsize_t)i < info.nlinks) {
+        length = H5Lget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, room,
+                                    h5->group_access);
     }
-    const ssize_t length = H5Lget_name_by_idx(h5->file, group, H5_INDEX_NAME, H5_ITER_INC,
-                                              (hsize_t)i, name, room, h5->group_access);
-    CMGI_CHECK(h5->ctx, length > 0 && (size_t)length < room, CMG_ERR_FILE,
-               "%s: %s: name %lld is unreadable or longer than %zu bytes", h5->path, group,
-               (long long)i, room - 1);
+    if (object >= 0) {
+        (void)H5Gclose(object);
+    }
+    CMGI_CHECK(h5->ctx, known, CMG_ERR_FILE, "%s: %s is not a readable group", h5->path, group);
+    CMGI_CHECK(h5->ctx, (hsize_t)i >= info.nlinks || (length > 0 && (size_t)length < room),
+               CMG_ERR_FILE, "%s: %s: name %lld is unreadable or longer than %zu bytes", h5->path,
+               group, (long long)i, room - 1);
     return CMG_OK;
 }

@@ -19,6 +19,7 @@ typedef struct cmgi_h5 {
     hid_t file;
     hid_t group_access; /* property lists that refuse links into other files */
     hid_t data_access;
+    hid_t driver;  /* of files that are read, -1 when writing */
     cmg_size size; /* bytes of the file */
     cmg_size done; /* bytes of data read or written so far */
     int fd;        /* for direct reads, -1 when the file is not a plain one of 64-bit addresses */
@@ -27,12 +28,15 @@ typedef struct cmgi_h5 {
     void *error_user;
 } cmgi_h5;
 
+/* A driver for reading, to be unregistered after the file is closed. */
+hid_t cmgi_h5_register_reader(void);
+
 cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5);
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5);
 /* False when closing failed, which for a written file means that data are lost. */
 bool cmgi_h5_close(cmgi_h5 *h5);
 
-/* True when the object (full name, e.g. "/levels/0/R") is there; its parent must be. */
+/* True when the object (full name, e.g. "/levels/0/R") is there, and so are all groups above it. */
 bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name);
 /* Name of the i-th link of a group, "" past the last; longer names are CMG_ERR_FILE. */
 cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *name, size_t room);

@@ -205,7 +205,7 @@ bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
     search s = {.h5 = h5, .name = name, .left = i};
     uint64_t address = 0;
     *dense = false;
-    if (h5->fd < 0 || !address_of(object, &address) || !open_header(&s, address)) {
+    if (!address_of(object, &address) || !open_header(&s, address)) {
         return false;
     }
     for (int k = 0; k < s.blocks && !s.found; ++k) {
