@@ -134,56 +134,73 @@ static cmg_status parse_banner(cmgi_mtx *m)
     return CMG_OK;
 }
 
-/* The numbers of the size line: rows cols entries, without those that the object or layout lacks.
+/*
+ * The numbers of the size line: rows, columns (not of a vector), entries (not of an array). Returns
+ * what is wrong with it or NULL.
  */
-static cmg_status parse_sizes(cmgi_mtx *m)
+static const char *parse_sizes(const cmgi_mtx *m, const char *p, cmg_size number[3])
 {
-    const char *line = m->end;
-    const char *after = m->body;
-    cmg_size number[3] = {0, 1, 0};
-    const int needed[3] = {0, m->vector ? 3 : 1, m->array ? 3 : 2};
-    if (!next_line(&after, m->end, &line)) {
-        return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
-                         m->path, (long long)cmgi_mtx_line(m, m->end));
-    }
-    const char *p = line;
+    const bool present[3] = {true, !m->vector, !m->array};
     for (int k = 0; k < 3; ++k) {
-        if (needed[k] == 3) {
+        if (!present[k]) {
             continue;
         }
         p = cmgi_parse_size(cmgi_skip_blanks(p), &number[k]);
         if (p == NULL || (!cmgi_is_blank(*p) && *p != '\n' && p != m->end)) {
-            return fail_at(m, line,
-                           m->array ? "the size line needs rows and columns"
-                                    : "the size line needs rows, columns and entries");
+            return m->array ? "the size line needs rows and columns"
+                            : "the size line needs rows, columns and entries";
         }
         if (number[k] < 0) {
-            return fail_at(m, line, "a size is negative");
+            return "a size is negative";
         }
     }
     p = cmgi_skip_blanks(p);
     if (*p != '\n' && p != m->end) {
-        return fail_at(m, line, "the size line has too many numbers");
+        return "the size line has too many numbers";
     }
     if (number[0] > INT32_MAX || number[1] > INT32_MAX) {
-        return fail_at(m, line, "more than 2147483647 rows or columns");
+        return "more than 2147483647 rows or columns";
     }
     if (m->symmetry != CMGI_MTX_GENERAL && number[0] != number[1]) {
-        return fail_at(m, line, "a symmetric matrix is square");
+        return "a symmetric matrix is square";
+    }
+    return NULL;
+}
+
+/* Lines of an array: all entries, or those on and below, or below, the diagonal. */
+static cmg_size array_entries(const cmgi_mtx *m)
+{
+    const cmg_size n = m->rows;
+    switch (m->symmetry) {
+    case CMGI_MTX_SYMMETRIC:
+        return n * (n + 1) / 2;
+    case CMGI_MTX_SKEW:
+        return n * (n - 1) / 2;
+    default:
+        return n * m->cols;
+    }
+}
+
+static cmg_status parse_size_line(cmgi_mtx *m)
+{
+    const char *line = m->end;
+    const char *after = m->body;
+    cmg_size number[3] = {0, 1, 0};
+    if (!next_line(&after, m->end, &line)) {
+        return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
+                         m->path, (long long)cmgi_mtx_line(m, m->end));
+    }
+    const char *wrong = parse_sizes(m, line, number);
+    if (wrong != NULL) {
+        return fail_at(m, line, wrong);
     }
     m->rows = number[0];
     m->cols = number[1];
-    m->entries = number[2];
     m->body = after;
-    if (m->array) {
-        const cmg_size n = m->rows;
-        m->entries = m->symmetry == CMGI_MTX_GENERAL
-                         ? n * m->cols
-                         : (m->symmetry == CMGI_MTX_SYMMETRIC ? n * (n + 1) : n * (n - 1)) / 2;
-    }
-    /* the shortest lines: "1 1\n", "1\n" (the last newline may be missing) */
-    const cmg_size shortest = m->array ? 2 : 4;
-    if (m->entries > (m->end - m->body + 1) / (m->vector && !m->array ? 2 : shortest)) {
+    m->entries = m->array ? array_entries(m) : number[2];
+    /* the shortest lines: "1 1\n", or "1\n"; the last newline may be missing */
+    const cmg_size shortest = m->array || m->vector ? 2 : 4;
+    if (m->entries > (m->end - m->body + 1) / shortest) {
         char what[96];
         (void)snprintf(what, sizeof what, "%lld entries do not fit into the %lld bytes that follow",
                        (long long)m->entries, (long long)(m->end - m->body));
@@ -201,7 +218,7 @@ cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
     made.body = made.text;
     cmg_status status = parse_banner(&made);
     if (status == CMG_OK) {
-        status = parse_sizes(&made);
+        status = parse_size_line(&made);
     }
     if (status != CMG_OK) {
         cmgi_mtx_close(&made);
