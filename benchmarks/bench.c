@@ -51,7 +51,8 @@ bool bench_run(bench_fn fn, void *user, int samples, double least, bench_times *
         sample[s] = (bench_seconds() - begin) / (double)repeats;
     }
     qsort(sample, (size_t)samples, sizeof *sample, ascending);
-    *times = (bench_times){samples, sample[0], sample[samples / 4], sample[samples / 2], sample[3 * samples / 4]};
+    *times = (bench_times){samples, sample[0], sample[samples / 4], sample[samples / 2],
+                           sample[3 * samples / 4]};
     return true;
 }
 
@@ -76,7 +77,9 @@ void bench_machine(FILE *out, int threads)
 {
     char name[128];
     processor(name, sizeof name);
-    (void)fprintf(out, "\"commit\": \"%s\", \"compiler\": \"%s\", \"flags\": \"%s\", \"processor\": \"%s\", \"threads\": %d",
+    (void)fprintf(out,
+                  "\"commit\": \"%s\", \"compiler\": \"%s\", \"flags\": \"%s\", \"processor\": "
+                  "\"%s\", \"threads\": %d",
                   CMG_BENCH_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
 }
 

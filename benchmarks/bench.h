@@ -1,4 +1,5 @@
-/* Timing and output shared by the benchmark programs: samples of at least 0.2 s, one JSON line each. */
+/* Timing and output shared by the benchmark programs: samples of at least 0.2 s, one JSON line
+ * each. */
 #pragma once
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * The same problem with PETSc and hypre: 3D Q1 Poisson, the same matrices, b = 1, CG to the same true
- * relative residual. Started with one MPI process a thread: mpirun -n 2 bench_peers --cells 128.
+ * The same problem with PETSc and hypre: 3D Q1 Poisson, the same matrices, b = 1, CG to the same
+ * true relative residual. Started with one MPI process a thread: mpirun -n 2 bench_peers --cells
+ * 128.
  *
  *   petsc-mg    CG + PCMG over the given levels, Chebyshev/Jacobi smoothing
  *   petsc-gamg  CG + GAMG
@@ -20,15 +21,18 @@ typedef struct peer {
 } peer;
 
 static const peer peers[] = {
-    {"petsc-mg-cheby1", "-pc_type mg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -mg_levels_ksp_max_it 1",
+    {"petsc-mg-cheby1",
+     "-pc_type mg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -mg_levels_ksp_max_it 1",
      true},
-    {"petsc-mg-cheby2", "-pc_type mg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -mg_levels_ksp_max_it 2",
+    {"petsc-mg-cheby2",
+     "-pc_type mg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -mg_levels_ksp_max_it 2",
      true},
     {"petsc-gamg", "-pc_type gamg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi", false},
     {"hypre-boomeramg", "-pc_type hypre -pc_hypre_type boomeramg", false},
     {"hypre-boomeramg-tuned",
      "-pc_type hypre -pc_hypre_type boomeramg -pc_hypre_boomeramg_strong_threshold 0.5 "
-     "-pc_hypre_boomeramg_agg_nl 1 -pc_hypre_boomeramg_coarsen_type HMIS -pc_hypre_boomeramg_interp_type ext+i "
+     "-pc_hypre_boomeramg_agg_nl 1 -pc_hypre_boomeramg_coarsen_type HMIS "
+     "-pc_hypre_boomeramg_interp_type ext+i "
      "-pc_hypre_boomeramg_P_max 4",
      false},
 };
@@ -49,9 +53,9 @@ static PetscErrorCode distribute(const q1_csr *A, Mat *M)
         indptr[i - first] = (PetscInt)(A->indptr[i] - A->indptr[first]);
     }
     PetscFunctionBegin;
-    PetscCall(MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, (PetscInt)(last - first), (PetscInt)cols, (PetscInt)A->rows,
-                                        (PetscInt)A->cols, indptr, A->indices + A->indptr[first],
-                                        A->values + A->indptr[first], M));
+    PetscCall(MatCreateMPIAIJWithArrays(
+        PETSC_COMM_WORLD, (PetscInt)(last - first), (PetscInt)cols, (PetscInt)A->rows,
+        (PetscInt)A->cols, indptr, A->indices + A->indptr[first], A->values + A->indptr[first], M));
     free(indptr);
     PetscFunctionReturn(0);
 }
@@ -74,7 +78,8 @@ static PetscErrorCode set_levels(KSP ksp, int levels, Mat *A, Mat *P)
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, double rtol, int repeat)
+static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, double rtol,
+                          int repeat)
 {
     KSP ksp = NULL;
     Vec b = NULL;
@@ -121,10 +126,13 @@ static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, 
     if (rank == 0) {
         int size = 1;
         MPI_Comm_size(PETSC_COMM_WORLD, &size);
-        printf("{\"benchmark\": \"solve\", \"solver\": \"%s\", \"problem\": \"q1-3d-%d\", \"iterations\": %d, "
-               "\"relative_residual\": %.3g, \"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"best_of\": %d, "
+        printf("{\"benchmark\": \"solve\", \"solver\": \"%s\", \"problem\": \"q1-3d-%d\", "
+               "\"iterations\": %d, "
+               "\"relative_residual\": %.3g, \"setup_seconds\": %.4g, \"solve_seconds\": %.5g, "
+               "\"best_of\": %d, "
                "\"processes\": %d, \"resident_bytes_a_process\": %.0f}\n",
-               p->name, cells, (int)iterations, residual / norm, setup, best, repeat, size, bench_peak_memory());
+               p->name, cells, (int)iterations, residual / norm, setup, best, repeat, size,
+               bench_peak_memory());
         fflush(stdout);
     }
     PetscCall(KSPDestroy(&ksp));

@@ -1,10 +1,12 @@
 /*
- * How long does a solve take? Q1 Poisson made in memory, b = 1, to a true relative residual of rtol.
- * One JSON line: iterations, set-up and solve seconds (median), memory.
+ * How long does a solve take? Q1 Poisson made in memory, b = 1, to a true relative residual of
+ * rtol. One JSON line: iterations, set-up and solve seconds (median), memory.
  *
  *   solve [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--precision fp64|mixed]
- *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov cg|none]
- *         [--rtol T] [--values full|fp16|bf16] [--templates 0|1] [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
+ *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
+ * cg|none]
+ *         [--rtol T] [--values full|fp16|bf16] [--templates 0|1] [--collapse N] [--fuse-restriction
+ * 0|1] [--repeat N] [--plan 1]
  */
 #include "bench.h"
 #include "q1.h"
@@ -92,7 +94,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Solves `repeat` times from zero; the median goes to *seconds. */
-static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int repeat, cmg_report *report, double *seconds)
+static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int repeat,
+                        cmg_report *report, double *seconds)
 {
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
@@ -135,28 +138,37 @@ static void print_plan(cmg_context *ctx, cmg_solver *solver)
     for (int i = 0; i < cmg_solver_steps(solver); ++i) {
         cmg_step_info info;
         if (cmg_solver_step(solver, i, &info) == CMG_OK) {
-            (void)fprintf(stderr, "%3d %-40s %-10s %9lld rows %11lld nnz %11zu bytes %9.2f us, at copy %9.2f us\n", i,
-                          info.text, info.format, (long long)info.rows, (long long)info.nnz, info.bytes,
-                          1e6 * info.seconds, 1e-3 * (double)info.bytes / copy);
+            (void)fprintf(
+                stderr,
+                "%3d %-40s %-10s %9lld rows %11lld nnz %11zu bytes %9.2f us, at copy %9.2f us\n", i,
+                info.text, info.format, (long long)info.rows, (long long)info.nnz, info.bytes,
+                1e6 * info.seconds, 1e-3 * (double)info.bytes / copy);
         }
     }
 }
 
-static void print_line(const settings *s, cmg_context *ctx, const cmg_report *report, double seconds, double made)
+static void print_line(const settings *s, cmg_context *ctx, const cmg_report *report,
+                       double seconds, double made)
 {
     size_t peak[2];
     cmg_context_memory(ctx, NULL, peak);
     const double n = (double)pow(s->cells - 1, s->dim);
-    printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", \"unknowns\": %.0f, "
-           "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": \"%s\", \"precision\": "
-           "\"%s\", \"format\": \"%s\", \"outcome\": \"%s\", \"iterations\": %d, \"relative_residual\": %.3g, "
-           "\"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"repeats\": %d, \"hierarchy_seconds\": %.3g, "
+    printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
+           "\"unknowns\": %.0f, "
+           "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": "
+           "\"%s\", \"precision\": "
+           "\"%s\", \"format\": \"%s\", \"outcome\": \"%s\", \"iterations\": %d, "
+           "\"relative_residual\": %.3g, "
+           "\"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"repeats\": %d, "
+           "\"hierarchy_seconds\": %.3g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
            s->dim, s->cells, n, cmg_enum_name("backend", (int)s->context.backend),
-           cmg_enum_name("krylov", (int)s->solver.krylov), cmg_enum_name("cycle", (int)s->solver.cycle), s->solver.pre,
-           s->solver.post, s->solver.smoother, cmg_enum_name("precision", (int)s->solver.precision),
-           cmg_enum_name("format", (int)s->solver.matrix.format), cmg_enum_name("outcome", (int)report->outcome),
-           report->iterations, report->relative_residual, report->setup_seconds, seconds, s->repeat, made, peak[0],
+           cmg_enum_name("krylov", (int)s->solver.krylov),
+           cmg_enum_name("cycle", (int)s->solver.cycle), s->solver.pre, s->solver.post,
+           s->solver.smoother, cmg_enum_name("precision", (int)s->solver.precision),
+           cmg_enum_name("format", (int)s->solver.matrix.format),
+           cmg_enum_name("outcome", (int)report->outcome), report->iterations,
+           report->relative_residual, report->setup_seconds, seconds, s->repeat, made, peak[0],
            peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
@@ -178,7 +190,8 @@ int main(int argc, char **argv)
     cmg_solver *solver = NULL;
     cmg_report report = {.outcome = CMG_BREAKDOWN};
     double seconds = 0;
-    if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) || cmg_context_create(&s.context, &ctx) != CMG_OK) {
+    if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) ||
+        cmg_context_create(&s.context, &ctx) != CMG_OK) {
         (void)fprintf(stderr, "solve: no context, or an option is out of range\n");
         return 4;
     }

@@ -4,8 +4,8 @@
  *
  *   spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--perturb 0|1]
  *
- * --perturb 1 multiplies entry (i, j) by 1 + 0.2 r(i, j), r symmetric and random in [-1, 1]: the pattern
- * of a lexicographic grid with values that do not repeat, as on a distorted mesh.
+ * --perturb 1 multiplies entry (i, j) by 1 + 0.2 r(i, j), r symmetric and random in [-1, 1]: the
+ * pattern of a lexicographic grid with values that do not repeat, as on a distorted mesh.
  */
 #include "bench.h"
 #include "q1.h"
@@ -24,7 +24,8 @@ typedef struct product {
 static bool multiply(void *user)
 {
     const product *p = user;
-    return cmg_matrix_apply(p->A, p->x, p->y) == CMG_OK && cmg_context_synchronize(p->ctx) == CMG_OK;
+    return cmg_matrix_apply(p->A, p->x, p->y) == CMG_OK &&
+           cmg_context_synchronize(p->ctx) == CMG_OK;
 }
 
 /* Largest error of y against a plain loop, over the largest entry. */
@@ -61,8 +62,8 @@ static double tolerance(const cmg_matrix_options *o)
     return o->precision == CMG_FP64 ? 1e-12 : 1e-5;
 }
 
-static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options options, const double *x,
-                      double *work, double copy)
+static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options options,
+                      const double *x, double *work, double copy)
 {
     const cmg_format format = options.format;
     const cmg_precision precision = options.precision;
@@ -77,10 +78,12 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options o
     cmg_matrix_info info;
     bench_times t = {0};
     int failed = 1;
-    if (cmg_matrix_get_info(p.A, &info) == CMG_OK && cmg_vector_create(ctx, csr->cols, precision, &p.x) == CMG_OK &&
+    if (cmg_matrix_get_info(p.A, &info) == CMG_OK &&
+        cmg_vector_create(ctx, csr->cols, precision, &p.x) == CMG_OK &&
         cmg_vector_create(ctx, csr->rows, precision, &p.y) == CMG_OK) {
         permute(cmg_matrix_permutation(p.A), csr->rows, x, work, false);
-        failed = cmg_vector_set(p.x, work) != CMG_OK || !multiply(&p) || cmg_vector_get(p.y, work) != CMG_OK;
+        failed = cmg_vector_set(p.x, work) != CMG_OK || !multiply(&p) ||
+                 cmg_vector_get(p.y, work) != CMG_OK;
     }
     double *y = work + csr->rows;
     permute(cmg_matrix_permutation(p.A), csr->rows, work, y, true);
@@ -91,16 +94,19 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options o
                cmg_enum_name("format", (int)format), error);
     } else {
         const double rate = 1e-9 * (double)info.traffic / t.median;
-        printf("{\"benchmark\": \"spmv\", \"format\": \"%s\", \"values\": \"%s\", \"rows\": %lld, \"nnz\": %lld, "
-               "\"stored\": %lld, \"bytes\": %zu, \"median\": %.6g, \"minimum\": %.6g, \"lower\": %.6g, "
-               "\"upper\": %.6g, \"gb_per_s\": %.4g, \"share_of_copy\": %.3f, \"build_seconds\": %.4g, "
+        printf("{\"benchmark\": \"spmv\", \"format\": \"%s\", \"values\": \"%s\", \"rows\": %lld, "
+               "\"nnz\": %lld, "
+               "\"stored\": %lld, \"bytes\": %zu, \"median\": %.6g, \"minimum\": %.6g, \"lower\": "
+               "%.6g, "
+               "\"upper\": %.6g, \"gb_per_s\": %.4g, \"share_of_copy\": %.3f, \"build_seconds\": "
+               "%.4g, "
                "\"relative_error\": %.2g}\n",
                cmg_enum_name("format", (int)info.format),
                options.values != CMG_VALUES_FULL ? cmg_enum_name("values", (int)options.values)
                : precision == CMG_FP64           ? "fp64"
                                                  : "fp32",
-               (long long)info.rows, (long long)info.nnz, (long long)info.stored, info.traffic, t.median, t.minimum,
-               t.lower, t.upper, rate, rate / copy, built, error);
+               (long long)info.rows, (long long)info.nnz, (long long)info.stored, info.traffic,
+               t.median, t.minimum, t.lower, t.upper, rate, rate / copy, built, error);
         fflush(stdout);
     }
     cmg_vector_destroy(&p.x);
@@ -136,7 +142,8 @@ static void perturb(const q1_csr *A)
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             const cmg_size j = A->indices[k];
-            const uint64_t pair = (uint64_t)(i < j ? i : j) * 2654435761U + (uint64_t)(i < j ? j : i) * 40503U;
+            const uint64_t pair =
+                (uint64_t)(i < j ? i : j) * 2654435761U + (uint64_t)(i < j ? j : i) * 40503U;
             const double r = (double)((pair * UINT64_C(0x9e3779b97f4a7c15)) >> 40) * 0x1p-23 - 1;
             A->values[k] *= 1 + 0.2 * r;
         }
@@ -160,8 +167,10 @@ int main(int argc, char **argv)
             perturbed = atoi(argv[a + 1]) != 0;
         } else if (strcmp(argv[a], "--threads") == 0) {
             options.threads = atoi(argv[a + 1]);
-        } else if (strcmp(argv[a], "--backend") != 0 || cmg_enum_parse("backend", argv[a + 1], &backend) != CMG_OK) {
-            (void)fprintf(stderr, "usage: spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--perturb 0|1]\n");
+        } else if (strcmp(argv[a], "--backend") != 0 ||
+                   cmg_enum_parse("backend", argv[a + 1], &backend) != CMG_OK) {
+            (void)fprintf(stderr, "usage: spmv [--dim 2|3] [--cells N] [--backend cpu|cuda] "
+                                  "[--threads N] [--perturb 0|1]\n");
             return 1;
         }
     }
@@ -183,8 +192,9 @@ int main(int argc, char **argv)
     for (cmg_size i = 0; i < A.rows; ++i) {
         x[i] = sin(0.37 * (double)i);
     }
-    printf("{\"benchmark\": \"spmv\", \"problem\": \"q1-%dd-%d%s\", \"backend\": \"%s\", \"copy_gb_per_s\": %.4g, ", dim,
-           cells, perturbed ? "-perturbed" : "", cmg_enum_name("backend", backend), copy);
+    printf("{\"benchmark\": \"spmv\", \"problem\": \"q1-%dd-%d%s\", \"backend\": \"%s\", "
+           "\"copy_gb_per_s\": %.4g, ",
+           dim, cells, perturbed ? "-perturbed" : "", cmg_enum_name("backend", backend), copy);
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
     const int failed = run_all(ctx, &view, x, work, copy);

@@ -186,36 +186,39 @@ typedef struct cmg_csr {
 } cmg_csr;
 
 typedef enum cmg_format {
-    CMG_FORMAT_AUTO = 0, /**< the library chooses from row statistics */
-    CMG_FORMAT_CSR,      /**< compressed sparse rows */
-    CMG_FORMAT_ELLPACK,  /**< every row padded to the longest */
-    CMG_FORMAT_ELLR,     /**< ELLPACK-R: with row lengths */
-    CMG_FORMAT_ELLT,     /**< ELLPACK-T: t entries of a row side by side */
-    CMG_FORMAT_SELL,     /**< slices of rows padded to their own longest, in given order */
-    CMG_FORMAT_K1,       /**< ELL-WARP: slices of rows sorted by length, result scattered back */
-    CMG_FORMAT_K1R,      /**< K1, rows and columns renumbered by that sorting */
-    CMG_FORMAT_K1RS,     /**< K1r, columns sorted within each row again */
-    CMG_FORMAT_K2,       /**< ELL-WARP v2: rows over the threshold shared by several lanes */
-    CMG_FORMAT_K2R,      /**< K2, renumbered */
-    CMG_FORMAT_K2RS,     /**< K2r, columns sorted within each row again */
-    CMG_FORMAT_DIAGONAL, /**< diagonal matrix, one value a row */
-    CMG_FORMAT_DENSE,    /**< all values, row by row */
+    CMG_FORMAT_AUTO = 0,   /**< the library chooses from row statistics */
+    CMG_FORMAT_CSR,        /**< compressed sparse rows */
+    CMG_FORMAT_ELLPACK,    /**< every row padded to the longest */
+    CMG_FORMAT_ELLR,       /**< ELLPACK-R: with row lengths */
+    CMG_FORMAT_ELLT,       /**< ELLPACK-T: t entries of a row side by side */
+    CMG_FORMAT_SELL,       /**< slices of rows padded to their own longest, in given order */
+    CMG_FORMAT_K1,         /**< ELL-WARP: slices of rows sorted by length, result scattered back */
+    CMG_FORMAT_K1R,        /**< K1, rows and columns renumbered by that sorting */
+    CMG_FORMAT_K1RS,       /**< K1r, columns sorted within each row again */
+    CMG_FORMAT_K2,         /**< ELL-WARP v2: rows over the threshold shared by several lanes */
+    CMG_FORMAT_K2R,        /**< K2, renumbered */
+    CMG_FORMAT_K2RS,       /**< K2r, columns sorted within each row again */
+    CMG_FORMAT_DIAGONAL,   /**< diagonal matrix, one value a row */
+    CMG_FORMAT_DENSE,      /**< all values, row by row */
     CMG_FORMAT_COMPRESSED, /**< slices with row templates, offset patterns or short column codes */
-    CMG_FORMAT_CUSPARSE_CSR, /**< cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA */
+    CMG_FORMAT_CUSPARSE_CSR, /**< cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA
+                              */
     CMG_FORMAT_CUSPARSE_SELL, /**< cuSPARSE's sliced ELL, slices of 32 rows; CUDA */
-    CMG_FORMAT_TUNE /**< every format that suits is built and timed when a pattern is first seen in a context */
+    CMG_FORMAT_TUNE /**< every format that suits is built and timed when a pattern is first seen in
+                       a context */
 } cmg_format;
 
 /** How the COMPRESSED format keeps the values of an fp32 matrix; sums are fp32 always. */
 typedef enum cmg_values {
     CMG_VALUES_FULL = 0, /**< in the precision of the matrix */
-    CMG_VALUES_FP16,     /**< IEEE half with a scale a slice; the diagonal in fp32, row sums exact */
-    CMG_VALUES_BF16      /**< bfloat16, likewise */
+    CMG_VALUES_FP16, /**< IEEE half with a scale a slice; the diagonal in fp32, row sums exact */
+    CMG_VALUES_BF16  /**< bfloat16, likewise */
 } cmg_values;
 
 typedef struct cmg_matrix_options {
     cmg_format format;       /**< default CMG_FORMAT_AUTO */
-    cmg_precision precision; /**< of vectors, sums and, unless `values` says otherwise, values; default CMG_FP64 */
+    cmg_precision precision; /**< of vectors, sums and, unless `values` says otherwise, values;
+                                default CMG_FP64 */
     cmg_values values;       /**< COMPRESSED in fp32: storage of the values, default FULL */
     bool no_templates;       /**< COMPRESSED: do not look for rows that repeat, default false */
     int t;                   /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
@@ -248,7 +251,8 @@ CMG_API void cmg_matrix_options_default(cmg_matrix_options *options);
  * Builds a matrix in the wanted format from CSR on the host. The CSR is checked (monotone
  * indptr, indices in range, no duplicates; values are not looked at) and copied. On the CUDA
  * backend the three arrays may be on the device instead: CSR and the slice formats in the given or
- * sorted order are then made there, without a look for duplicates; the others pass through the host.
+ * sorted order are then made there, without a look for duplicates; the others pass through the
+ * host.
  *
  * The renumbered formats K1r, K1rs, K2r, K2rs need a square matrix; their products take and give
  * vectors in the sorted numbering, position k of which is row cmg_matrix_permutation(A)[k].
@@ -423,7 +427,8 @@ typedef struct cmg_smoother_key {
 /**
  * The table of smoothers, for help texts: name of the i-th method, NULL past the last. Every method
  * also has the key omega: a damping, or "auto" for 4 / (3 lambda) with an estimate of the largest
- * eigenvalue lambda of M A (less, down to 1 / lambda, where no eigenvalue is small). It wins over cmg_solver_options.omega.
+ * eigenvalue lambda of M A (less, down to 1 / lambda, where no eigenvalue is small). It wins over
+ * cmg_solver_options.omega.
  */
 CMG_API const char *cmg_smoother_name(int i);
 /** One line on the i-th method, NULL past the last. */
@@ -566,9 +571,9 @@ CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, c
 /** The cycle as an operator; the solver is borrowed. */
 CMG_API cmg_operator cmg_solver_operator(cmg_solver *s);
 /**
- * Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay, except
- * where a smoother's pattern or dampings follow the values. After a failure the solver answers
- * CMG_ERR_STATE until a refresh succeeds.
+ * Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay,
+ * except where a smoother's pattern or dampings follow the values. After a failure the solver
+ * answers CMG_ERR_STATE until a refresh succeeds.
  */
 CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 
@@ -763,7 +768,7 @@ typedef struct cmg_generate_options {
     int quadrature;        /**< points an axis, 0 = order + 1 (default), up to 6 */
     bool
         general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
-    bool snap;       /**< refined boundaries of holes and rings go on their circles, default true */
+    bool snap;   /**< refined boundaries of holes and rings go on their circles, default true */
     bool coords; /**< store coordinates on every level, default true */
     bool output_mesh; /**< store the finest mesh, for cmg_hierarchy_write_vtu, default true */
 } cmg_generate_options;

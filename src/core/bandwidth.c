@@ -15,8 +15,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x, double *y, int copies,
-                              double *seconds)
+static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x, double *y,
+                              int copies, double *seconds)
 {
     CMGI_TRY(cmg_context_synchronize(ctx));
     const double start = cmgi_seconds();

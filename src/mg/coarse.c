@@ -3,8 +3,9 @@
  * collapsed into the matrix of their cycle. Either is then applied as one product.
  *
  * Inversion: Cholesky (LAPACK dpotrf, dpotri) for a symmetric A; if that meets a pivot that is zero
- * to rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
- * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
+ * to rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann
+ * problem needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row
+ * pivoting.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
@@ -51,12 +52,14 @@ static bool is_symmetric(const double *dense, cmg_size n)
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
-extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, double *work, const int *lwork,
+extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, double *work,
+                    const int *lwork, int *info);
+extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
+                    double *w, double *work, const int *lwork, int *iwork, const int *liwork,
                     int *info);
-extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
-                    double *work, const int *lwork, int *iwork, const int *liwork, int *info);
 
-/* True on success; X holds A on entry and is spoilt on failure. A pivot zero to rounding is a failure. */
+/* True on success; X holds A on entry and is spoilt on failure. A pivot zero to rounding is a
+ * failure. */
 static bool invert_cholesky(int n, double *X)
 {
     int info = 0;
@@ -100,7 +103,8 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
         dgetri_(&n, X, &n, pivots, work, &lwork, &info);
     }
     if (info != 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                           "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
     }
 done:
     cmgi_free(ctx, pivots);
@@ -137,8 +141,8 @@ static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, doubl
     int *iwork = NULL;
     int info = 0;
     cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, n <= 20000, CMG_ERR_SINGULAR, "coarse matrix of %d rows is singular and too large for a pseudo-inverse",
-               n);
+    CMGI_CHECK(ctx, n <= 20000, CMG_ERR_SINGULAR,
+               "coarse matrix of %d rows is singular and too large for a pseudo-inverse", n);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)n * n, sizeof *V, &V));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *lambda, &lambda));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
@@ -146,7 +150,8 @@ static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, doubl
     expand(A, V);
     dsyevd_("V", "L", &n, V, &n, lambda, work, &lwork, iwork, &liwork, &info);
     if (info != 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR, "eigenvalues of the coarse matrix of %d rows were not found", n);
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                           "eigenvalues of the coarse matrix of %d rows were not found", n);
         goto done;
     }
     sum_eigenvectors(n, V, lambda, X);
@@ -222,7 +227,8 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inv
         const double pivot = W[best * n + p];
         if (fabs(pivot) <= 16.0 * (double)n * DBL_EPSILON * norm) {
             status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                               "coarse matrix of %lld rows is singular at column %lld; a pseudo-inverse needs a build "
+                               "coarse matrix of %lld rows is singular at column %lld; a "
+                               "pseudo-inverse needs a build "
                                "with LAPACK",
                                (long long)n, (long long)p);
             break;
@@ -240,11 +246,13 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inv
 }
 #endif
 
-cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
+                              cmgi_inverse_kind *kind)
 {
-    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld", (long long)A->rows,
-               (long long)A->cols);
-    CMGI_CHECK(ctx, A->rows <= 30000, CMG_ERR_ARG, "coarse matrix has %lld rows, at most 30000 are inverted densely",
+    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld",
+               (long long)A->rows, (long long)A->cols);
+    CMGI_CHECK(ctx, A->rows <= 30000, CMG_ERR_ARG,
+               "coarse matrix has %lld rows, at most 30000 are inverted densely",
                (long long)A->rows);
     if (A->rows == 0) {
         *kind = CMGI_INVERSE_CHOLESKY;
@@ -270,8 +278,8 @@ static void transpose(cmg_context *ctx, cmg_size n, const double *T, double *X)
 }
 
 /*
- * Column j is the image of the unit vector e_j, which is a window on one array of zeros with a one in
- * the middle: nothing waits for the device before all columns are there.
+ * Column j is the image of the unit vector e_j, which is a window on one array of zeros with a one
+ * in the middle: nothing waits for the device before all columns are there.
  */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
@@ -325,8 +333,8 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
     options.format = CMG_FORMAT_DENSE;
     options.precision = precision;
     options.keep_map = keep_map;
-    const cmg_status status =
-        *M == NULL ? cmg_matrix_create_csr(ctx, &view, &options, M) : cmg_matrix_update(*M, view.values);
+    const cmg_status status = *M == NULL ? cmg_matrix_create_csr(ctx, &view, &options, M)
+                                         : cmg_matrix_update(*M, view.values);
     cmgi_csr_free(ctx, &full);
     return status;
 }

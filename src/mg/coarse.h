@@ -16,7 +16,8 @@ typedef enum cmgi_inverse_kind {
  * @return CMG_OK, CMG_ERR_SINGULAR (unsymmetric and singular, or singular in a build without
  *         LAPACK), CMG_ERR_MEMORY
  */
-cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind);
+cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
+                              cmgi_inverse_kind *kind);
 /* The dense matrix of a cycle from its images of the unit vectors, n x n by rows. */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X);
 /*

@@ -25,7 +25,8 @@ static cmg_status grow(cmg_context *ctx, void *array, int count, int *capacity, 
 
 cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
 {
-    CMGI_TRY(grow(cycle->ctx, &cycle->values, cycle->nvalues, &cycle->values_capacity, sizeof value));
+    CMGI_TRY(
+        grow(cycle->ctx, &cycle->values, cycle->nvalues, &cycle->values_capacity, sizeof value));
     value.buffer = CMGI_NONE;
     cycle->values[cycle->nvalues] = value;
     *id = cycle->nvalues++;
@@ -121,7 +122,8 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int index, const double *r, double
         return ctx->backend->fill(ctx, out->precision, out->n, 0.0, y);
     }
     if (step->kind == CMGI_STEP_CONVERT) {
-        return ctx->backend->convert(ctx, out->n, cycle->values[step->in].precision, in, out->precision, y);
+        return ctx->backend->convert(ctx, out->n, cycle->values[step->in].precision, in,
+                                     out->precision, y);
     }
     const cmgi_writeback w = {.kind = step->writeback,
                               .alpha = step->alpha,
@@ -154,7 +156,8 @@ static cmg_status record(cmgi_cycle *cycle, const double *r, double *z)
     cmg_context *ctx = cycle->ctx;
     CMGI_TRY(ctx->backend->graph_begin(ctx, false));
     const cmg_status status = cmgi_cycle_run(cycle, r, z);
-    const cmg_status ended = ctx->backend->graph_end(ctx, NULL, status == CMG_OK ? &cycle->graph : NULL);
+    const cmg_status ended =
+        ctx->backend->graph_end(ctx, NULL, status == CMG_OK ? &cycle->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 
@@ -173,7 +176,8 @@ cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z)
             return status;
         }
     }
-    return cycle->graph != NULL ? backend->graph_launch(cycle->ctx, cycle->graph) : cmgi_cycle_run(cycle, r, z);
+    return cycle->graph != NULL ? backend->graph_launch(cycle->ctx, cycle->graph)
+                                : cmgi_cycle_run(cycle, r, z);
 }
 
 static void name_of(const cmgi_cycle *cycle, int value, char *text, size_t size)
@@ -214,8 +218,8 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
         break;
     case CMGI_WB_JACOBI:
-        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha, step->level, b,
-                       matrix, in);
+        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha,
+                       step->level, b, matrix, in);
         break;
     case CMGI_WB_AXPBY:
         if (step->beta == 0) {
@@ -243,7 +247,8 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
         return written + (size_t)out->n * cmgi_precision_bytes(cycle->values[step->in].precision);
     }
     size_t bytes = cmgi_matrix_traffic(step->A, step->writeback);
-    /* the vector that is multiplied is read once, also where it is b or c, and beta = 0 reads no c */
+    /* the vector that is multiplied is read once, also where it is b or c, and beta = 0 reads no c
+     */
     const bool one_less = step->c == step->in || step->b == step->in ||
                           (step->writeback == CMGI_WB_AXPBY && step->beta == 0);
     return one_less ? bytes - written : bytes;

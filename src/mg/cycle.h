@@ -41,9 +41,9 @@ typedef struct cmgi_step {
 typedef struct cmgi_value {
     cmg_size n;
     int level;
-    char letter;             /* x, b, r or t, for people */
+    char letter; /* x, b, r or t, for people */
     cmg_precision precision;
-    int buffer;              /* CMGI_NONE before pass_buffers and for the external input and output */
+    int buffer; /* CMGI_NONE before pass_buffers and for the external input and output */
 } cmgi_value;
 
 typedef struct cmgi_cycle {
@@ -59,16 +59,16 @@ typedef struct cmgi_cycle {
     void **buffers; /* backend memory, shared by values whose lives do not overlap */
     size_t *buffer_bytes;
     int nbuffers;
-    void *graph;           /* the list as a graph from seen_r to seen_z, NULL = not recorded */
-    const double *seen_r;  /* arrays of the last launch */
+    void *graph;          /* the list as a graph from seen_r to seen_z, NULL = not recorded */
+    const double *seen_r; /* arrays of the last launch */
     double *seen_z;
 } cmgi_cycle;
 
 /* What a cycle is built from. */
 typedef struct cmgi_cycle_plan {
     const cmgi_level *levels;
-    int first;               /* level whose cycle this is */
-    int nlevels;             /* the last one, nlevels - 1, is solved by `coarse` or smoothed */
+    int first;   /* level whose cycle this is */
+    int nlevels; /* the last one, nlevels - 1, is solved by `coarse` or smoothed */
     const cmg_matrix *coarse;
     const char *coarse_name; /* "inverse" or "collapsed" */
     bool coarse_exact;       /* a second visit changes nothing */
@@ -81,14 +81,16 @@ typedef struct cmgi_cycle_plan {
     bool fuse;               /* run the passes */
 } cmgi_cycle_plan;
 
-/* Builds the list from an fp64 input on level `first` to an fp64 output, and allocates its buffers. */
+/* Builds the list from an fp64 input on level `first` to an fp64 output, and allocates its buffers.
+ */
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle);
 void cmgi_cycle_destroy(cmgi_cycle **cycle);
-/* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r. */
+/* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r.
+ */
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z);
 /*
- * The same in one launch where the backend has graphs: the second call with the same arrays records the
- * list, further ones replay it. Not while something else is recorded.
+ * The same in one launch where the backend has graphs: the second call with the same arrays records
+ * the list, further ones replay it. Not while something else is recorded.
  */
 cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z);
 /* Drops the recorded graph. */

@@ -1,6 +1,6 @@
 /*
- * Compiles a cycle into a list of steps. Nothing is clever here: every smoothing step is a defect and a
- * product with M, every guess is a vector, zero or not. The passes make the list cheaper.
+ * Compiles a cycle into a list of steps. Nothing is clever here: every smoothing step is a defect
+ * and a product with M, every guess is a vector, zero or not. The passes make the list cheaper.
  *
  * Source  Trottenberg, Oosterlee and Schueller, Multigrid, 2001, sections 2.4 and 2.6.
  */
@@ -57,8 +57,8 @@ static cmg_status residual(builder *B, int l, int b, int x, int *r)
 }
 
 /* y = A x with any matrix; y lives on `level`. */
-static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int matrix_level, int x, int level,
-                        char letter, int *y)
+static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int matrix_level, int x,
+                        int level, char letter, int *y)
 {
     const cmgi_step step = {.writeback = CMGI_WB_APPLY,
                             .A = A,
@@ -71,7 +71,8 @@ static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int m
 }
 
 /* *x = x + alpha A r */
-static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, double alpha, int r, int *x)
+static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, double alpha, int r,
+                      int *x)
 {
     const cmgi_step step = {.writeback = CMGI_WB_AXPBY,
                             .A = A,
@@ -130,13 +131,15 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
     CMGI_TRY(visit(B, l + 1, coarse_b, shape, &coarse_x));
     const bool again = l + 1 < plan->nlevels - 1 || !plan->coarse_exact;
     if (shape != CMG_CYCLE_V && again) {
-        CMGI_TRY(visit(B, l + 1, coarse_b, shape == CMG_CYCLE_W ? CMG_CYCLE_W : CMG_CYCLE_V, &coarse_x));
+        CMGI_TRY(
+            visit(B, l + 1, coarse_b, shape == CMG_CYCLE_W ? CMG_CYCLE_W : CMG_CYCLE_V, &coarse_x));
     }
     CMGI_TRY(add(B, level->P, "P", l, 1.0, coarse_x, x));
     return smooth(B, l, b, plan->post, x);
 }
 
-/* Nested iteration: solve on the coarsest level, prolong, improve by one cycle, up to the finest. */
+/* Nested iteration: solve on the coarsest level, prolong, improve by one cycle, up to the finest.
+ */
 static cmg_status nested(builder *B, int l, int b, int *x)
 {
     const cmgi_cycle_plan *plan = B->plan;

@@ -176,23 +176,25 @@ static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, 
                               int factor)
 {
     cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level,
-               h->levels - 1);
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
     CMGI_CHECK(ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG, "unknown role %d",
                (int)role);
-    CMGI_CHECK(ctx, (role != CMG_ROLE_P && role != CMG_ROLE_R) || level + 1 < h->levels, CMG_ERR_ARG,
-               "level %d is the coarsest and has no %s", level, role_name(role));
+    CMGI_CHECK(ctx, (role != CMG_ROLE_P && role != CMG_ROLE_R) || level + 1 < h->levels,
+               CMG_ERR_ARG, "level %d is the coarsest and has no %s", level, role_name(role));
     CMGI_CHECK(ctx, role != CMG_ROLE_INVERSE || level + 1 == h->levels, CMG_ERR_ARG,
                "level %d is not the coarsest and has no inverse", level);
     if (role == CMG_ROLE_SMOOTHER) {
         CMGI_CHECK(ctx, name != NULL && name[0] != '\0', CMG_ERR_ARG, "a smoother needs a name");
         const cmgi_stored_smoother *s = find_smoother(&h->level[level], name);
-        CMGI_CHECK(ctx, factor >= 0 && factor < CMGI_HIERARCHY_FACTORS && factor <= (s != NULL ? s->factors : 0),
-                   CMG_ERR_ARG, "level %d: smoother \"%s\": factor %d follows %d factors", level, name,
-                   factor, s != NULL ? s->factors : 0);
+        CMGI_CHECK(ctx,
+                   factor >= 0 && factor < CMGI_HIERARCHY_FACTORS &&
+                       factor <= (s != NULL ? s->factors : 0),
+                   CMG_ERR_ARG, "level %d: smoother \"%s\": factor %d follows %d factors", level,
+                   name, factor, s != NULL ? s->factors : 0);
     } else {
-        CMGI_CHECK(ctx, name == NULL && factor == 0, CMG_ERR_ARG, "%s takes neither name nor factor",
-                   role_name(role));
+        CMGI_CHECK(ctx, name == NULL && factor == 0, CMG_ERR_ARG,
+                   "%s takes neither name nor factor", role_name(role));
     }
     return CMG_OK;
 }
@@ -224,12 +226,12 @@ static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, co
 {
     char what[128];
     CMGI_TRY(check_place(h, level, role, name, factor));
-    (void)snprintf(what, sizeof what, "level %d: %s%s%s", level, role_name(role), name != NULL ? " " : "",
-                   name != NULL ? name : "");
+    (void)snprintf(what, sizeof what, "level %d: %s%s%s", level, role_name(role),
+                   name != NULL ? " " : "", name != NULL ? name : "");
     CMGI_TRY(cmgi_csr_check(h->ctx, what, csr));
     const bool square = role != CMG_ROLE_P && role != CMG_ROLE_R;
-    CMGI_CHECK(h->ctx, !square || csr->rows == csr->cols, CMG_ERR_SHAPE, "%s is %lld x %lld, not square",
-               what, (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(h->ctx, !square || csr->rows == csr->cols, CMG_ERR_SHAPE,
+               "%s is %lld x %lld, not square", what, (long long)csr->rows, (long long)csr->cols);
     return CMG_OK;
 }
 
@@ -281,8 +283,8 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
-    CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG, "unknown role %d",
-               (int)role);
+    CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG,
+               "unknown role %d", (int)role);
     const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
     if (found == NULL) {
         return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
@@ -340,11 +342,13 @@ int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name)
 
 /* ------------------------------------------------------------------ vectors and attributes */
 
-static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind, const char *name)
+static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                       const char *name)
 {
     for (int i = 0; i < h->vectors; ++i) {
         cmgi_stored_vector *v = &h->vector[i];
-        if (v->level == level && strcmp(v->kind, kind) == 0 && strcmp(v->name, name != NULL ? name : "") == 0) {
+        if (v->level == level && strcmp(v->kind, kind) == 0 &&
+            strcmp(v->name, name != NULL ? name : "") == 0) {
             return v;
         }
     }
@@ -355,10 +359,12 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
                                       const char *name, cmg_size n, double *values)
 {
     cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level,
-               h->levels - 1);
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
     const bool coords = kind != NULL && strcmp(kind, "coords") == 0;
-    CMGI_CHECK(ctx, coords || (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
+    CMGI_CHECK(ctx,
+               coords ||
+                   (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
                CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
                coords ? "coords take no name" : "a vector of kind \"%s\" needs a name", kind);
@@ -519,7 +525,8 @@ cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
     }
     memmove(h->level, h->level + first, (size_t)(last - first + 1) * sizeof h->level[0]);
     h->levels = last - first + 1;
-    memset(h->level + h->levels, 0, (size_t)(CMGI_HIERARCHY_LEVELS - h->levels) * sizeof h->level[0]);
+    memset(h->level + h->levels, 0,
+           (size_t)(CMGI_HIERARCHY_LEVELS - h->levels) * sizeof h->level[0]);
     h->checked = false;
     return CMG_OK;
 }

@@ -14,7 +14,9 @@ static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size
 {
     const cmg_size chunk = 1 << 16;
     cmg_size bad = n;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad) if (n > chunk)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (n > chunk)
     for (cmg_size first = 0; first < n; first += chunk) {
         const cmg_size last = first + chunk < n ? first + chunk : n;
         double sum = 0; /* v * 0 is 0 for finite v and NaN otherwise */
@@ -50,11 +52,12 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
                      (long long)row_of(M, k), (long long)M->indices[k], M->values[k]);
 }
 
-static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows, cmg_size cols)
+static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
+                              cmg_size cols)
 {
     CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_FILE,
-               "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name, (long long)M->rows,
-               (long long)M->cols, (long long)rows, (long long)cols);
+               "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name,
+               (long long)M->rows, (long long)M->cols, (long long)rows, (long long)cols);
     return CMG_OK;
 }
 
@@ -81,9 +84,10 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     if (bad == A->rows) {
         return CMG_OK;
     }
-    CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_FILE, "%s: row %lld is empty", name,
-               (long long)bad);
-    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld: the diagonal is zero or missing", name, (long long)bad);
+    CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_FILE, "%s: row %lld is empty",
+               name, (long long)bad);
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld: the diagonal is zero or missing", name,
+                     (long long)bad);
 }
 
 static cmg_status check_transfer(const cmg_hierarchy *h, int l)
@@ -121,7 +125,8 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
     }
     for (int s = 0; s < level->smoothers; ++s) {
         for (int k = 0; k < level->smoother[s]->factors; ++k) {
-            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", l, level->smoother[s]->name, k);
+            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", l,
+                           level->smoother[s]->name, k);
             CMGI_TRY(check_shape(ctx, name, &level->smoother[s]->factor[k], n, n));
             CMGI_TRY(check_values(ctx, name, &level->smoother[s]->factor[k]));
         }
@@ -138,11 +143,13 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
 {
     const cmg_size n = h->level[v->level].A.rows;
     const bool coords = strcmp(v->kind, "coords") == 0;
-    CMGI_CHECK(h->ctx, coords || v->n == n, CMG_ERR_FILE, "level %d: vector %s %s has %lld entries, A has %lld rows",
-               v->level, v->kind, v->name, (long long)v->n, (long long)n);
+    CMGI_CHECK(h->ctx, coords || v->n == n, CMG_ERR_FILE,
+               "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
+               v->name, (long long)v->n, (long long)n);
     const cmg_size k = first_bad_value(h->ctx, v->values, v->n);
-    CMGI_CHECK(h->ctx, k < 0, CMG_ERR_FILE, "level %d: vector %s %s: entry %lld: value %g is not finite", v->level,
-               v->kind, v->name, (long long)k, v->values[k]);
+    CMGI_CHECK(h->ctx, k < 0, CMG_ERR_FILE,
+               "level %d: vector %s %s: entry %lld: value %g is not finite", v->level, v->kind,
+               v->name, (long long)k, v->values[k]);
     return CMG_OK;
 }
 
@@ -201,7 +208,8 @@ static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
 }
 
 /* |a_ij - a_ji| of one row, merged from the sorted rows of A and A^T; interior entries apart. */
-static void compare_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, const bool *dirichlet, double worst[2])
+static void compare_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, const bool *dirichlet,
+                        double worst[2])
 {
     cmg_size p = A->indptr[i];
     cmg_size q = T->indptr[i];
@@ -219,7 +227,8 @@ static void compare_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, const 
     }
 }
 
-static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet, cmg_level_info *info)
+static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet,
+                                    cmg_level_info *info)
 {
     cmgi_csr T = {0};
     cmgi_csr sorted = {0};
@@ -230,7 +239,9 @@ static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bo
     double all = 0;
     double interior = 0;
     double largest = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : all, interior, largest)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(max                                                                                  \
+              : all, interior, largest)
     for (cmg_size i = 0; i < A->rows; ++i) {
         double worst[2] = {0, 0};
         compare_row(&sorted, &T, i, dirichlet, worst);
@@ -313,14 +324,16 @@ static size_t csr_bytes(const cmgi_csr *M)
            (size_t)M->indptr[M->rows] * (sizeof *M->indices + sizeof *M->values);
 }
 
-cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin, cmg_level_info *info)
+cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin,
+                                    cmg_level_info *info)
 {
     if (h == NULL) {
         return CMG_ERR_ARG;
     }
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d", level, h->levels - 1);
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
     const cmg_csr A = cmgi_csr_view(&stored->A);
@@ -331,7 +344,8 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     count_rows(&A, dirichlet, &made);
     CMGI_TRY_GOTO(done, measure_asymmetry(ctx, &A, dirichlet, &made));
     made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;
-    made.bytes = csr_bytes(&stored->A) + csr_bytes(&stored->P) + csr_bytes(&stored->R) + csr_bytes(&stored->inverse);
+    made.bytes = csr_bytes(&stored->A) + csr_bytes(&stored->P) + csr_bytes(&stored->R) +
+                 csr_bytes(&stored->inverse);
     for (int s = 0; s < stored->smoothers; ++s) {
         for (int k = 0; k < stored->smoother[s]->factors; ++k) {
             made.bytes += csr_bytes(&stored->smoother[s]->factor[k]);

@@ -3,12 +3,14 @@
  *
  * Dirichlet conditions kept as identity rows: the defect in such rows is restricted by a plain P^T
  * into coarse rows where it means nothing. With CMG_DIRICHLET_ZERO the rows of P at fine and the
- * columns of P at coarse identity rows are zeroed (and R alike), so that boundary and interior decouple.
+ * columns of P at coarse identity rows are zeroed (and R alike), so that boundary and interior
+ * decouple.
  */
 #include "mg/level.h"
 
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
-static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options, cmg_matrix **M)
+static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
+                        cmg_matrix **M)
 {
     if (*M == NULL) {
         return cmg_matrix_create_csr(ctx, csr, options, M);
@@ -30,7 +32,8 @@ static bool is_identity_row(const cmg_csr *A, cmg_size i)
     return diagonal != 0;
 }
 
-/* A column of an identity row that no other row reads is an unknown of its own: nothing to decouple. */
+/* A column of an identity row that no other row reads is an unknown of its own: nothing to
+ * decouple. */
 static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_level *level)
 {
     bool *identity = NULL;
@@ -42,7 +45,8 @@ static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_le
         count += identity[i];
     }
     level->dirichlet = count;
-    /* In a diagonal matrix every row looks like one; cmgi_level_transfer tells by the finer level. */
+    /* In a diagonal matrix every row looks like one; cmgi_level_transfer tells by the finer level.
+     */
     if (count == 0 || count == A->rows) {
         cmgi_free(ctx, identity);
         identity = NULL;
@@ -52,8 +56,8 @@ static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_le
     return CMG_OK;
 }
 
-cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                             cmgi_level *level)
+cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
+                             const cmgi_level_options *options, cmgi_level *level)
 {
     cmg_csr A;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
@@ -94,13 +98,15 @@ static cmg_matrix_options plain_format(const cmg_matrix_options *options, bool o
         plain.format = CMG_FORMAT_K2;
     }
     if (plain.format == CMG_FORMAT_COMPRESSED && !on_cuda) {
-        plain.format = CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
+        plain.format =
+            CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
     }
     return plain;
 }
 
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
-                                   const cmg_index *col_perm, const cmg_matrix_options *options, cmg_matrix **out)
+                                   const cmg_index *col_perm, const cmg_matrix_options *options,
+                                   cmg_matrix **out)
 {
     const cmg_csr view = cmgi_csr_view(M);
     if (row_perm == NULL && col_perm == NULL) {
@@ -115,11 +121,12 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
 }
 
 /*
- * R A for rc = R b - (R A) x instead of rc = R (b - A x). It replaces the entries of A by those of R A
- * and saves a vector written and read, so it is kept only when it has fewer entries than A.
+ * R A for rc = R b - (R A) x instead of rc = R (b - A x). It replaces the entries of A by those of
+ * R A and saves a vector written and read, so it is kept only when it has fewer entries than A.
  */
-static cmg_status place_product(cmg_context *ctx, const cmgi_csr *R, const cmg_csr *A, const cmgi_level *fine,
-                                const cmgi_level *coarse, const cmg_matrix_options *options, cmg_matrix **out)
+static cmg_status place_product(cmg_context *ctx, const cmgi_csr *R, const cmg_csr *A,
+                                const cmgi_level *fine, const cmgi_level *coarse,
+                                const cmg_matrix_options *options, cmg_matrix **out)
 {
     const cmg_csr view = cmgi_csr_view(R);
     cmgi_csr RA = {0};
@@ -136,7 +143,8 @@ static cmg_status place_product(cmg_context *ctx, const cmgi_csr *R, const cmg_c
  * Identity rows of a coarse matrix that is diagonal, say with one inner node: those whose unknown a
  * fine identity row takes over, that is, where P has a row with the one entry (i, j).
  */
-static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const cmgi_level *fine, cmgi_level *coarse)
+static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const cmgi_level *fine,
+                                      cmgi_level *coarse)
 {
     if (fine->identity == NULL || coarse->identity != NULL || coarse->dirichlet != coarse->rows) {
         return CMG_OK;
@@ -153,8 +161,9 @@ static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const 
     return CMG_OK;
 }
 
-cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *fine, cmgi_level *coarse)
+cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmgi_level_options *options, cmgi_level *fine,
+                               cmgi_level *coarse)
 {
     const cmg_matrix_options format = plain_format(&options->matrix, cmgi_on_cuda(ctx));
     cmg_csr view;
@@ -185,14 +194,15 @@ done:
     return status;
 }
 
-cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *level)
+cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmgi_level_options *options, cmgi_level *level)
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l};
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
     const cmgi_smoother_options smoother = {.name = options->smoother,
                                             .omega = options->omega,
-                                            .matrix = plain_format(&options->matrix, cmgi_on_cuda(ctx)),
+                                            .matrix =
+                                                plain_format(&options->matrix, cmgi_on_cuda(ctx)),
                                             .perm = level->perm};
     return cmgi_smoother_build(&source, &smoother, &level->smoother);
 }

@@ -8,9 +8,9 @@
 typedef struct cmgi_level {
     cmg_size rows;
     cmg_matrix *A;
-    cmg_matrix *P;         /* from level l+1, NULL on the last level in use */
-    cmg_matrix *R;         /* to level l+1 */
-    cmg_matrix *RA;        /* product R A for the fused defect and restriction, NULL = not formed */
+    cmg_matrix *P;  /* from level l+1, NULL on the last level in use */
+    cmg_matrix *R;  /* to level l+1 */
+    cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
     cmgi_smoother smoother;
     const cmg_index *perm; /* sorted numbering on the host, NULL = the hierarchy's */
     cmg_size dirichlet;    /* identity rows found */
@@ -29,11 +29,12 @@ typedef struct cmgi_level_options {
  * Builds A of level l and finds its identity rows; called for all levels before the rest. A level
  * that has an A already gets its new values.
  */
-cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                             cmgi_level *level);
+cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
+                             const cmgi_level_options *options, cmgi_level *level);
 /* P and R between a level and the next coarser one, and R A when asked for. */
-cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *fine, cmgi_level *coarse);
-cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level_options *options,
-                               cmgi_level *level);
+cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmgi_level_options *options, cmgi_level *fine,
+                               cmgi_level *coarse);
+cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmgi_level_options *options, cmgi_level *level);
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level);

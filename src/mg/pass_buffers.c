@@ -1,7 +1,8 @@
 /*
- * Buffers by liveness: a value lives from the step that writes it to the last one that reads it. Values
- * whose lives do not overlap share a buffer; a result may also take over the buffer of a vector that
- * its step reads entry by entry (b and c, not the one that is multiplied). First fit by bytes.
+ * Buffers by liveness: a value lives from the step that writes it to the last one that reads it.
+ * Values whose lives do not overlap share a buffer; a result may also take over the buffer of a
+ * vector that its step reads entry by entry (b and c, not the one that is multiplied). First fit by
+ * bytes.
  */
 #include "mg/cycle.h"
 
@@ -25,8 +26,10 @@ static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_
         }
         const size_t size = cycle->buffer_bytes[k];
         const size_t best_size = best == CMGI_NONE ? 0 : cycle->buffer_bytes[best];
-        const bool fits_tighter = size >= bytes && (best == CMGI_NONE || best_size < bytes || size < best_size);
-        const bool larger_misfit = size < bytes && best_size < bytes && (best == CMGI_NONE || size > best_size);
+        const bool fits_tighter =
+            size >= bytes && (best == CMGI_NONE || best_size < bytes || size < best_size);
+        const bool larger_misfit =
+            size < bytes && best_size < bytes && (best == CMGI_NONE || size > best_size);
         if (fits_tighter || larger_misfit) {
             best = k;
         }
@@ -91,15 +94,17 @@ cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes,
+                                        &cycle->buffer_bytes));
     CMGI_TRY_GOTO(done,
-                  cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
+                  cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
     for (int v = 0; v < cycle->nvalues; ++v) {
         last[v] = last_reader(cycle, v);
     }
     assign(cycle, last, taken, share);
     for (int k = 0; k < cycle->nbuffers; ++k) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
+        CMGI_TRY_GOTO(
+            done, cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
     }
 done:
     cmgi_free(ctx, last);

@@ -10,9 +10,9 @@
 static bool fuses(const cmgi_cycle *cycle, const cmgi_step *defect, const cmgi_step *update)
 {
     return defect->kind == CMGI_STEP_PRODUCT && defect->writeback == CMGI_WB_RESIDUAL &&
-           update->kind == CMGI_STEP_PRODUCT && update->writeback == CMGI_WB_AXPBY && update->beta == 1 &&
-           update->A->options.format == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
-           cmgi_cycle_readers(cycle, defect->out) == 1;
+           update->kind == CMGI_STEP_PRODUCT && update->writeback == CMGI_WB_AXPBY &&
+           update->beta == 1 && update->A->options.format == CMG_FORMAT_DIAGONAL &&
+           update->in == defect->out && cmgi_cycle_readers(cycle, defect->out) == 1;
 }
 
 void cmgi_pass_jacobi(cmgi_cycle *cycle)

@@ -49,7 +49,8 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
         step->c = resolve(alias, step->c);
         if (step->kind == CMGI_STEP_ZERO) {
             zero[step->out] = true;
-        } else if (step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_RESIDUAL && zero[step->in]) {
+        } else if (step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_RESIDUAL &&
+                   zero[step->in]) {
             alias[step->out] = step->b;
         } else if (step->writeback == CMGI_WB_AXPBY && step->c != CMGI_NONE && zero[step->c]) {
             step->beta = 0;

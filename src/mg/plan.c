@@ -16,21 +16,22 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         return CMG_ERR_ARG;
     }
     const cmgi_cycle *cycle = s->cycle;
-    CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG, "step %d is out of range [0, %d)", i,
-               cmg_solver_steps(s));
+    CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG,
+               "step %d is out of range [0, %d)", i, cmg_solver_steps(s));
     const cmgi_step *step = &cycle->steps[i];
     const cmgi_value *out = &cycle->values[step->out];
     const bool product = step->kind == CMGI_STEP_PRODUCT;
     cmgi_cycle_text(cycle, step, s->step_text);
-    *info = (cmg_step_info){.text = s->step_text,
-                            .matrix = product ? step->name : "",
-                            .level = out->level,
-                            .rows = out->n,
-                            .nnz = product ? step->A->nnz : 0,
-                            .format = product ? cmg_enum_name("format", (int)step->A->options.format) : "",
-                            .precision = out->precision,
-                            .bytes = cmgi_cycle_step_bytes(cycle, step),
-                            .seconds = step->seconds};
+    *info = (cmg_step_info){
+        .text = s->step_text,
+        .matrix = product ? step->name : "",
+        .level = out->level,
+        .rows = out->n,
+        .nnz = product ? step->A->nnz : 0,
+        .format = product ? cmg_enum_name("format", (int)step->A->options.format) : "",
+        .precision = out->precision,
+        .bytes = cmgi_cycle_step_bytes(cycle, step),
+        .seconds = step->seconds};
     return CMG_OK;
 }
 
@@ -41,8 +42,10 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each step. */
-static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, double *samples, int stride)
+/* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each
+ * step. */
+static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, double *samples,
+                             int stride)
 {
     for (int i = 0; i < cycle->nsteps; ++i) {
         const double begin = cmgi_seconds();
@@ -54,8 +57,8 @@ static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, doub
 }
 
 /*
- * The same by the device's clock, the cycle as one graph: a host clock would count the launch of every
- * step, which a solve does not pay.
+ * The same by the device's clock, the cycle as one graph: a host clock would count the launch of
+ * every step, which a solve does not pay.
  */
 static cmg_status record_cycle(cmgi_cycle *cycle, const double *r, double *z, void **graph)
 {
@@ -91,7 +94,8 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
         return CMG_ERR_ARG;
     }
     cmg_context *ctx = s->ctx;
-    CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG, "repeats %d has to be in 1 .. 10000", repeats);
+    CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG,
+               "repeats %d has to be in 1 .. 10000", repeats);
     CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->cycle;
     const cmg_size n = s->level[0].rows;
@@ -103,7 +107,8 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     cmg_status status = CMG_OK;
     uint64_t seed = 1;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
     for (cmg_size i = 0; i < n; ++i) {
         host[i] = 2 * cmgi_random(&seed) - 1;
     }

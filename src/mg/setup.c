@@ -54,12 +54,14 @@ static void note_smoother(cmg_solver *s)
         nnz += smoother->factor[f]->nnz;
     }
     for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
-        const int n = snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
+        const int n =
+            snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
         used += n > 0 ? (size_t)n : 0;
     }
-    cmgi_solver_note(s, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s", s->smoother,
-                     smoother->factors, smoother->factors == 1 ? "" : "s",
-                     (double)nnz / (double)s->level[0].A->nnz, smoother->stages == 1 ? "" : "s", dampings);
+    cmgi_solver_note(s, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s",
+                     s->smoother, smoother->factors, smoother->factors == 1 ? "" : "s",
+                     (double)nnz / (double)s->level[0].A->nnz, smoother->stages == 1 ? "" : "s",
+                     dampings);
 }
 
 /* Smoothers of levels first .. last. */
@@ -116,8 +118,9 @@ static cmg_status build_lift(cmg_solver *s)
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_DIAGONAL;
     options.keep_map = s->options.matrix.keep_map;
-    const cmg_status status = s->lift == NULL ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->lift)
-                                              : cmg_matrix_update(s->lift, view.values);
+    const cmg_status status = s->lift == NULL
+                                  ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->lift)
+                                  : cmg_matrix_update(s->lift, view.values);
     cmgi_csr_free(s->ctx, &D);
     return status;
 }
@@ -140,7 +143,8 @@ static cmg_status build_inverse(cmg_solver *s, int last)
         }
         cmgi_solver_note(s, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
     } else {
-        static const char *const how[] = {"dense inverse", "dense inverse by LU", "pseudo-inverse of a singular matrix"};
+        static const char *const how[] = {"dense inverse", "dense inverse by LU",
+                                          "pseudo-inverse of a singular matrix"};
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &csr));
         CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
@@ -171,15 +175,16 @@ static cmgi_cycle_plan cycle_plan(const cmg_solver *s)
 /* Level from which on everything becomes one dense operator, or the last one when nothing does. */
 static int collapse_from(const cmg_solver *s, int total)
 {
-    /* A dense product moves n^2 values, the cycle it replaces about 60 n and a launch a step. On the CPU
-     * starting a step costs little; on a GPU every step of a small level costs about 5 us whatever its
-     * size, as much as a dense product with 1000 rows (measured: 512 .. 4096 differ by 10 %, but the set-up
-     * of 3375 rows takes 0.6 s). */
+    /* A dense product moves n^2 values, the cycle it replaces about 60 n and a launch a step. On
+     * the CPU starting a step costs little; on a GPU every step of a small level costs about 5 us
+     * whatever its size, as much as a dense product with 1000 rows (measured: 512 .. 4096 differ by
+     * 10 %, but the set-up of 3375 rows takes 0.6 s). */
     const cmg_size chosen = cmgi_on_cuda(s->ctx) ? 1024 : 128;
     const cmg_size limit = s->options.collapse >= 0 ? s->options.collapse : chosen;
     int first = total - 1;
     if (s->options.cycle == CMG_CYCLE_F) {
-        return first; /* its levels are visited by an F- and by a V-cycle: no single operator is both */
+        return first; /* its levels are visited by an F- and by a V-cycle: no single operator is
+                         both */
     }
     while (first > 1 && s->level[first - 1].rows <= limit) {
         --first;
@@ -211,8 +216,8 @@ static cmg_status collapse(cmg_solver *s, int first, cmg_matrix *dense)
     dense = NULL;
     s->collapsed = true;
     s->nlevels = first + 1;
-    cmgi_solver_note(s, "levels %d to %d collapsed into one dense operator of %lld rows", first, total - 1,
-                     (long long)n);
+    cmgi_solver_note(s, "levels %d to %d collapsed into one dense operator of %lld rows", first,
+                     total - 1, (long long)n);
 done:
     cmg_matrix_destroy(&dense);
     cmgi_cycle_destroy(&cycle);
@@ -239,8 +244,9 @@ static void note_dirichlet(cmg_solver *s, int total)
         rows += s->level[l].identity != NULL ? s->level[l].dirichlet : 0;
     }
     if (rows > 0) {
-        cmgi_solver_note(s, "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
-                         (long long)s->level[0].dirichlet, (long long)rows);
+        cmgi_solver_note(
+            s, "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
+            (long long)s->level[0].dirichlet, (long long)rows);
     }
 }
 
@@ -270,8 +276,9 @@ cmg_status cmgi_solver_setup(cmg_solver *s)
         }
         return CMG_OK;
     }
-    cmgi_solver_note(s, total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
-                     s->options.coarse_steps);
+    cmgi_solver_note(
+        s, total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
+        s->options.coarse_steps);
     return CMG_OK;
 }
 

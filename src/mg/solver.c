@@ -39,30 +39,33 @@ enum { MAX_STEPS = 1000, MAX_ITERATIONS = 100000000 };
 
 static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
 {
-    CMGI_CHECK(ctx, cmg_enum_name("krylov", (int)o->krylov) != NULL, CMG_ERR_ARG, "unknown krylov method %d",
-               (int)o->krylov);
-    CMGI_CHECK(ctx, cmg_enum_name("cycle", (int)o->cycle) != NULL, CMG_ERR_ARG, "unknown cycle %d", (int)o->cycle);
-    CMGI_CHECK(ctx, cmg_enum_name("coarse", (int)o->coarse) != NULL, CMG_ERR_ARG, "unknown coarse solve %d",
-               (int)o->coarse);
-    CMGI_CHECK(ctx, cmg_enum_name("precision", (int)o->precision) != NULL, CMG_ERR_ARG, "unknown precision %d",
-               (int)o->precision);
+    CMGI_CHECK(ctx, cmg_enum_name("krylov", (int)o->krylov) != NULL, CMG_ERR_ARG,
+               "unknown krylov method %d", (int)o->krylov);
+    CMGI_CHECK(ctx, cmg_enum_name("cycle", (int)o->cycle) != NULL, CMG_ERR_ARG, "unknown cycle %d",
+               (int)o->cycle);
+    CMGI_CHECK(ctx, cmg_enum_name("coarse", (int)o->coarse) != NULL, CMG_ERR_ARG,
+               "unknown coarse solve %d", (int)o->coarse);
+    CMGI_CHECK(ctx, cmg_enum_name("precision", (int)o->precision) != NULL, CMG_ERR_ARG,
+               "unknown precision %d", (int)o->precision);
     CMGI_CHECK(ctx, cmg_enum_name("dirichlet", (int)o->dirichlet) != NULL, CMG_ERR_ARG,
                "unknown treatment of Dirichlet rows %d", (int)o->dirichlet);
-    CMGI_CHECK(ctx, o->pre >= 0 && o->post >= 0 && o->pre <= MAX_STEPS && o->post <= MAX_STEPS, CMG_ERR_ARG,
-               "smoothing steps %d and %d have to be in 0 .. %d", o->pre, o->post, (int)MAX_STEPS);
+    CMGI_CHECK(ctx, o->pre >= 0 && o->post >= 0 && o->pre <= MAX_STEPS && o->post <= MAX_STEPS,
+               CMG_ERR_ARG, "smoothing steps %d and %d have to be in 0 .. %d", o->pre, o->post,
+               (int)MAX_STEPS);
     CMGI_CHECK(ctx, o->coarse_steps >= 0 && o->coarse_steps <= MAX_STEPS, CMG_ERR_ARG,
                "coarse_steps %d has to be in 0 .. %d", o->coarse_steps, (int)MAX_STEPS);
-    CMGI_CHECK(ctx, isfinite(o->omega) && o->omega >= 0, CMG_ERR_ARG, "omega %g has to be finite and >= 0", o->omega);
+    CMGI_CHECK(ctx, isfinite(o->omega) && o->omega >= 0, CMG_ERR_ARG,
+               "omega %g has to be finite and >= 0", o->omega);
     CMGI_CHECK(ctx, o->rtol >= 0 && o->rtol < 1 && o->atol >= 0, CMG_ERR_ARG,
                "rtol %g has to be in [0, 1) and atol %g >= 0", o->rtol, o->atol);
     CMGI_CHECK(ctx, o->dtol > 1, CMG_ERR_ARG, "dtol %g has to be over 1", o->dtol);
-    CMGI_CHECK(ctx, o->max_it >= 0 && o->max_it <= MAX_ITERATIONS, CMG_ERR_ARG, "max_it %d has to be in 0 .. %d",
-               o->max_it, (int)MAX_ITERATIONS);
+    CMGI_CHECK(ctx, o->max_it >= 0 && o->max_it <= MAX_ITERATIONS, CMG_ERR_ARG,
+               "max_it %d has to be in 0 .. %d", o->max_it, (int)MAX_ITERATIONS);
     CMGI_CHECK(ctx, o->coarse_limit >= 0 && o->collapse >= -1, CMG_ERR_ARG,
-               "coarse_limit %lld has to be >= 0 and collapse %lld >= -1", (long long)o->coarse_limit,
-               (long long)o->collapse);
-    CMGI_CHECK(ctx, o->smoother != NULL && strlen(o->smoother) < sizeof((cmg_solver *)0)->smoother, CMG_ERR_ARG,
-               "the smoother's name is missing or too long");
+               "coarse_limit %lld has to be >= 0 and collapse %lld >= -1",
+               (long long)o->coarse_limit, (long long)o->collapse);
+    CMGI_CHECK(ctx, o->smoother != NULL && strlen(o->smoother) < sizeof((cmg_solver *)0)->smoother,
+               CMG_ERR_ARG, "the smoother's name is missing or too long");
     return CMG_OK;
 }
 
@@ -171,8 +174,9 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
 {
     CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     CMGI_CHECK(s->ctx, v != NULL, CMG_ERR_ARG, "solve: %s is NULL", name);
-    CMGI_CHECK(s->ctx, v->n == s->level[0].rows, CMG_ERR_SHAPE, "solve: %s has %lld entries, A has %lld rows", name,
-               (long long)v->n, (long long)s->level[0].rows);
+    CMGI_CHECK(s->ctx, v->n == s->level[0].rows, CMG_ERR_SHAPE,
+               "solve: %s has %lld entries, A has %lld rows", name, (long long)v->n,
+               (long long)s->level[0].rows);
     CMGI_CHECK(s->ctx, v->precision == CMG_FP64, CMG_ERR_ARG, "solve: %s has to be fp64", name);
     CMGI_CHECK(s->ctx, v->ctx == s->ctx, CMG_ERR_ARG, "solve: %s belongs to another context", name);
     return CMG_OK;

@@ -13,15 +13,17 @@ struct cmg_solver {
     cmg_solver_options options;
     char smoother[128];
     cmgi_level level[CMGI_MAX_LEVELS];
-    int nlevels;         /* levels in use; the last one is solved by `coarse` or smoothed */
-    cmg_matrix *A;       /* finest matrix in fp64: level[0].A, or a copy of its own under mixed precision */
-    cmg_matrix *coarse;  /* dense operator of the last level, NULL = smoothing */
-    bool collapsed;      /* `coarse` is the cycle of several levels */
-    cmg_matrix *lift;    /* diagonal, 1/a_ii in identity rows of level 0: solves them exactly; NULL = none */
+    int nlevels; /* levels in use; the last one is solved by `coarse` or smoothed */
+    cmg_matrix
+        *A; /* finest matrix in fp64: level[0].A, or a copy of its own under mixed precision */
+    cmg_matrix *coarse; /* dense operator of the last level, NULL = smoothing */
+    bool collapsed;     /* `coarse` is the cycle of several levels */
+    cmg_matrix
+        *lift; /* diagonal, 1/a_ii in identity rows of level 0: solves them exactly; NULL = none */
     cmgi_cycle *cycle;
-    cmgi_cycle *fmg;     /* NULL unless asked for */
-    cmg_index *perm;     /* sorted numbering of level 0 in the backend's memory, NULL = none */
-    double *b;           /* work vectors of level 0, allocated where a renumbering or lift needs them */
+    cmgi_cycle *fmg; /* NULL unless asked for */
+    cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */
+    double *b;       /* work vectors of level 0, allocated where a renumbering or lift needs them */
     double *x;
     cmgi_krylov *krylov;
     cmg_report report;
@@ -30,14 +32,15 @@ struct cmg_solver {
     char step_text[CMGI_STEP_TEXT];
 };
 
-/* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced matrices. */
+/* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced
+ * matrices. */
 #define CMGI_NOT_READY "the last refresh failed: refresh again, or create the solver anew"
 
 /* Adds a line to what cmg_solver_note tells. */
 void cmgi_solver_note(cmg_solver *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * Builds everything that depends on the matrices; on a solver that is built, takes over new values on
- * the same pattern.
+ * Builds everything that depends on the matrices; on a solver that is built, takes over new values
+ * on the same pattern.
  */
 cmg_status cmgi_solver_setup(cmg_solver *s);
 /* CMG_ERR_MEMORY when the device has less memory free than the solver is sure to need. */

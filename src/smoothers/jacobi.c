@@ -27,8 +27,8 @@ cmg_status cmgi_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother_pr
     product->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
         const double d = diagonal_entry(A, i);
-        CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal", source->level,
-                   (long long)i);
+        CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal",
+                   source->level, (long long)i);
         D->values[i] = 1 / d;
     }
     return CMG_OK;

@@ -26,8 +26,9 @@ cmg_status cmgi_l1_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother
                 rest += fabs(A->values[k]);
             }
         }
-        CMGI_CHECK(ctx, diagonal != 0, CMG_ERR_SINGULAR, "l1-jacobi: level %d: row %lld has a zero diagonal",
-                   source->level, (long long)i);
+        CMGI_CHECK(ctx, diagonal != 0, CMG_ERR_SINGULAR,
+                   "l1-jacobi: level %d: row %lld has a zero diagonal", source->level,
+                   (long long)i);
         D->values[i] = 1 / (diagonal + copysign(rest, diagonal));
     }
     return CMG_OK;

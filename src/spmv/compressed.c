@@ -1,6 +1,6 @@
 /*
- * Builds compressed slices from CSR: templates where rows repeat, offset patterns where the rows of a
- * slice look alike, short codes elsewhere. The layout is in compressed.h.
+ * Builds compressed slices from CSR: templates where rows repeat, offset patterns where the rows of
+ * a slice look alike, short codes elsewhere. The layout is in compressed.h.
  */
 #include "spmv/compressed.h"
 
@@ -59,7 +59,8 @@ static bool insert(slice_plan *plan, cmg_index offset)
     if (plan->width == PATTERN) {
         return false;
     }
-    memmove(plan->offset + at + 1, plan->offset + at, (size_t)(plan->width - at) * sizeof *plan->offset);
+    memmove(plan->offset + at + 1, plan->offset + at,
+            (size_t)(plan->width - at) * sizeof *plan->offset);
     plan->offset[at] = offset;
     ++plan->width;
     return true;
@@ -119,7 +120,8 @@ static bool plan_pattern(const builder *B, cmg_size slice, int longest, slice_pl
 }
 
 /* Columns in the given order with a base a slice column; the code takes what the spread needs. */
-static void plan_codes(const builder *B, cmg_size slice, int longest, slice_plan *plan, cmg_index *base)
+static void plan_codes(const builder *B, cmg_size slice, int longest, slice_plan *plan,
+                       cmg_index *base)
 {
     const cmg_csr *csr = B->csr;
     cmg_size spread = 0;
@@ -226,7 +228,8 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
     }
 }
 
-/* One row of a packed slice; returns through *apart what the rounded entries lost, plus the diagonal. */
+/* One row of a packed slice; returns through *apart what the rounded entries lost, plus the
+ * diagonal. */
 static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_size i, int lane)
 {
     cmgi_compressed *C = B->C;
@@ -251,7 +254,8 @@ static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_s
             cmgi_matrix_put(B->A, k, at, value);
         } else {
             double stands_for = 0;
-            ((uint16_t *)B->A->values)[at] = round_value(C->kind, value, C->p_scale[p], &stands_for);
+            ((uint16_t *)B->A->values)[at] =
+                round_value(C->kind, value, C->p_scale[p], &stands_for);
             apart += value - stands_for;
         }
         ++e;
@@ -269,8 +273,10 @@ static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_s
 
 /* ------------------------------------------------------------------ padding of coded slices */
 
-/* A base may point behind the last column for a row that lacks the entry: such slices take 4 bytes. */
-static bool padding_fits(const builder *B, cmg_size slice, const slice_plan *plan, const cmg_index *base)
+/* A base may point behind the last column for a row that lacks the entry: such slices take 4 bytes.
+ */
+static bool padding_fits(const builder *B, cmg_size slice, const slice_plan *plan,
+                         const cmg_index *base)
 {
     const cmg_size largest = plan->bytes == 1 ? 255 : plan->bytes == 2 ? 65535 : INT32_MAX;
     for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
@@ -294,7 +300,8 @@ static cmg_status store_templates(const builder *B, const cmgi_templates *t)
     CMGI_TRY(cmgi_alloc(ctx, t->count + 1, sizeof *C->t_begin, &C->t_begin));
     C->t_begin[0] = 0;
     for (int j = 0; j < t->count; ++j) {
-        C->t_begin[j + 1] = C->t_begin[j] + (cmg_index)(B->csr->indptr[t->row[j] + 1] - B->csr->indptr[t->row[j]]);
+        C->t_begin[j + 1] =
+            C->t_begin[j] + (cmg_index)(B->csr->indptr[t->row[j] + 1] - B->csr->indptr[t->row[j]]);
     }
     const cmg_size entries = C->t_begin[t->count];
     C->t_entries = (cmg_index)entries;
@@ -345,8 +352,8 @@ static cmg_status find_templates(builder *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL);
     }
-    CMGI_TRY(cmgi_templates_find(B->A->ctx, B->csr, B->C->ref, o->precision == CMG_FP32, CMGI_TEMPLATES,
-                                 CMGI_TEMPLATE_ENTRIES, &t));
+    CMGI_TRY(cmgi_templates_find(B->A->ctx, B->csr, B->C->ref, o->precision == CMG_FP32,
+                                 CMGI_TEMPLATES, CMGI_TEMPLATE_ENTRIES, &t));
     cmg_status status = split_slices(B, t.id);
     if (status == CMG_OK && B->C->t_count > 0) {
         status = store_templates(B, &t);
@@ -464,14 +471,19 @@ static cmg_status make_reference(const builder *B)
 static size_t storage_bytes(const cmg_matrix *A, cmg_size code_bytes)
 {
     const cmgi_compressed *C = A->data;
-    const size_t value = C->kind == CMG_VALUES_FULL ? cmgi_precision_bytes(A->options.precision) : sizeof(uint16_t);
+    const size_t value =
+        C->kind == CMG_VALUES_FULL ? cmgi_precision_bytes(A->options.precision) : sizeof(uint16_t);
     const size_t rows = (size_t)A->rows;
-    const size_t t_rows = (size_t)(C->t_count * CMGI_SLICE < A->rows ? C->t_count * CMGI_SLICE : A->rows);
-    size_t bytes = (size_t)A->stored * value + (size_t)code_bytes + (size_t)C->p_step[C->p_count] * sizeof *C->p_base +
+    const size_t t_rows =
+        (size_t)(C->t_count * CMGI_SLICE < A->rows ? C->t_count * CMGI_SLICE : A->rows);
+    size_t bytes = (size_t)A->stored * value + (size_t)code_bytes +
+                   (size_t)C->p_step[C->p_count] * sizeof *C->p_base +
                    (size_t)C->p_count * (2 * sizeof(cmg_size) + 1);
     bytes += C->ref != NULL ? rows * sizeof *C->ref : 0;
-    bytes += t_rows * sizeof *C->t_id + (C->t_slice != NULL ? (size_t)C->t_count * sizeof *C->t_slice : 0);
-    bytes += (size_t)C->t_entries * (sizeof *C->t_offset + cmgi_precision_bytes(A->options.precision));
+    bytes += t_rows * sizeof *C->t_id +
+             (C->t_slice != NULL ? (size_t)C->t_count * sizeof *C->t_slice : 0);
+    bytes +=
+        (size_t)C->t_entries * (sizeof *C->t_offset + cmgi_precision_bytes(A->options.precision));
     bytes += C->p_scale != NULL ? (size_t)C->p_count * sizeof *C->p_scale : 0;
     bytes += C->diagonal != NULL ? rows * sizeof *C->diagonal : 0;
     return bytes + (C->p_slice != NULL ? (size_t)C->p_count * sizeof *C->p_slice : 0);
@@ -489,7 +501,8 @@ static cmg_status move(const cmg_matrix *A)
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_id, C->rows, sizeof *C->t_id));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_begin, C->templates + 1, sizeof *C->t_begin));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_offset, entries, sizeof *C->t_offset));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t_value, entries, cmgi_precision_bytes(A->options.precision)));
+    CMGI_TRY(
+        cmgi_move_to_device(ctx, &C->t_value, entries, cmgi_precision_bytes(A->options.precision)));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_slice, C->p_count, sizeof *C->p_slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_step, C->p_count + 1, sizeof *C->p_step));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_code, C->p_count + 1, sizeof *C->p_code));
@@ -504,8 +517,8 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
 {
     cmg_context *ctx = A->ctx;
     const cmg_values kind = A->options.values;
-    CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || A->options.precision == CMG_FP32, CMG_ERR_UNSUPPORTED,
-               "16-bit values are for matrices in fp32");
+    CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || A->options.precision == CMG_FP32,
+               CMG_ERR_UNSUPPORTED, "16-bit values are for matrices in fp32");
     CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || !A->options.keep_map, CMG_ERR_UNSUPPORTED,
                "16-bit values cannot be updated one by one: keep_map needs full values");
     cmgi_compressed *C = NULL;
@@ -514,11 +527,15 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     C->rows = csr->rows;
     C->cols = csr->cols;
     C->kind = kind;
-    builder B = {.A = A, .csr = csr, .C = C, .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols};
+    builder B = {.A = A,
+                 .csr = csr,
+                 .C = C,
+                 .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     CMGI_TRY(pack_slices(&B));
-    if (C->p_count == 0 || C->t_count == 0) { /* one list is all slices in order: no need to store it */
+    if (C->p_count == 0 ||
+        C->t_count == 0) { /* one list is all slices in order: no need to store it */
         cmgi_free(ctx, C->t_slice);
         cmgi_free(ctx, C->p_slice);
         C->t_slice = NULL;
@@ -535,8 +552,9 @@ void cmgi_compressed_destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
-    void *const arrays[] = {C->ref,    C->t_slice, C->t_id,    C->t_begin, C->t_offset, C->t_value, C->p_slice,
-                            C->p_step, C->p_code,  C->p_bytes, C->p_base,  C->codes,    C->p_scale, C->diagonal};
+    void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin, C->t_offset,
+                            C->t_value, C->p_slice, C->p_step,  C->p_code,  C->p_bytes,
+                            C->p_base,  C->codes,   C->p_scale, C->diagonal};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }

@@ -1,10 +1,10 @@
 /*
- * Products with compressed slices. A warp takes a slice of 64 rows, a thread the rows of lanes l and
- * l + 32, so that every load of values and codes brings two entries and x is read in order.
+ * Products with compressed slices. A warp takes a slice of 64 rows, a thread the rows of lanes l
+ * and l + 32, so that every load of values and codes brings two entries and x is read in order.
  *
- *   templates  the lists of offsets and values lie in shared memory when they fit; every block takes
- *              a long run of slices, so that the lines of x that its rows share stay in the cache
- *   packed     one kernel a precision and kind of values; the size of a code is uniform in a warp
+ *   templates  the lists of offsets and values lie in shared memory when they fit; every block
+ * takes a long run of slices, so that the lines of x that its rows share stay in the cache packed
+ * one kernel a precision and kind of values; the size of a code is uniform in a warp
  */
 #include "spmv/spmv.cuh"
 
@@ -38,10 +38,12 @@ struct template_entry {
     int offset;
 };
 
-/* Sums of two rows of one template, whose entries of x lie `apart` from each other; 0 = anywhere. */
+/* Sums of two rows of one template, whose entries of x lie `apart` from each other; 0 = anywhere.
+ */
 template <typename T, bool SHARED, int APART>
-__device__ __forceinline__ void template_pair(const compressed_args<T> &a, const template_entry<T> *table, int id,
-                                              const T *x0, const T *x1, T &s0, T &s1)
+__device__ __forceinline__ void template_pair(const compressed_args<T> &a,
+                                              const template_entry<T> *table, int id, const T *x0,
+                                              const T *x1, T &s0, T &s1)
 {
     const int end = __ldg(a.C.t_begin + id + 1);
 #pragma unroll 9
@@ -60,8 +62,8 @@ __device__ __forceinline__ void template_pair(const compressed_args<T> &a, const
 }
 
 template <typename T, bool SHARED>
-__device__ __forceinline__ T template_single(const compressed_args<T> &a, const template_entry<T> *table, int id,
-                                             const T *x)
+__device__ __forceinline__ T template_single(const compressed_args<T> &a,
+                                             const template_entry<T> *table, int id, const T *x)
 {
     T s = 0;
     const int end = __ldg(a.C.t_begin + id + 1);
@@ -75,7 +77,8 @@ __device__ __forceinline__ T template_single(const compressed_args<T> &a, const 
 }
 
 template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
-__global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T> a, cmg_size chunk, int entries)
+__global__ void __launch_bounds__(BLOCK)
+    template_kernel(const compressed_args<T> a, cmg_size chunk, int entries)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     template_entry<T> *table = (template_entry<T> *)memory;
@@ -115,8 +118,8 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
 }
 
 template <typename T, cmgi_wb_kind KIND, bool REF>
-static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk, int entries,
-                          cudaStream_t stream)
+static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk,
+                          int entries, cudaStream_t stream)
 {
     if (shared > 0) {
         template_kernel<T, KIND, true, REF><<<grid, BLOCK, shared, stream>>>(a, chunk, entries);
@@ -136,9 +139,9 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
     const int entries = (int)C->t_entries;
     const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
     const bool shared = bytes <= SHARED_TABLE;
-    /* A block loads the table once and takes neighbouring slices: few enough that the blocks keep the
-     * device evenly busy (32 slices: 0.27 ms for 16.6 M rows in fp64, one wave of blocks: 0.33), more where
-     * the table is large beside them, one a warp where the matrix is small. */
+    /* A block loads the table once and takes neighbouring slices: few enough that the blocks keep
+     * the device evenly busy (32 slices: 0.27 ms for 16.6 M rows in fp64, one wave of blocks:
+     * 0.33), more where the table is large beside them, one a warp where the matrix is small. */
     const cmg_size most = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
     const cmg_size even = C->t_count / (2 * cmgi_device_of(A->ctx)->processors);
     const cmg_size least = WARPS;
@@ -196,7 +199,8 @@ struct pair_of<float, CMG_VALUES_BF16> {
 
 /* Two neighbouring codes of BYTES bytes. */
 template <int BYTES>
-__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size pair, int &c0, int &c1)
+__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size pair, int &c0,
+                                           int &c1)
 {
     if (BYTES == 1) {
         const uchar2 c = __ldcs((const uchar2 *)codes + pair);
@@ -217,9 +221,9 @@ __device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size 
 }
 
 template <typename T, cmg_values VALUES, int BYTES>
-__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::type *values, const int *base,
-                                            const unsigned char *codes, int width, int lane, const T *x0, const T *x1,
-                                            T &s0, T &s1)
+__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::type *values,
+                                            const int *base, const unsigned char *codes, int width,
+                                            int lane, const T *x0, const T *x1, T &s0, T &s1)
 {
     typedef typename pair_of<T, VALUES>::type pair_type;
     for (int k = 0; k < width; k += AHEAD) {
@@ -231,7 +235,9 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
         T y1[AHEAD];
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
-            const int e = k + u < width ? k + u : k; /* a repeated load costs nothing, its product is dropped */
+            const int e = k + u < width
+                              ? k + u
+                              : k; /* a repeated load costs nothing, its product is dropped */
             v[u] = __ldcs(values + (cmg_size)e * 32 + lane);
             b[u] = __ldg(base + e);
             load_codes<BYTES>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
@@ -349,7 +355,8 @@ struct launch_compressed {
     }
 };
 
-extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                                const void *x)
 {
     return cmgi_select<launch_compressed>(A, w, x);
 }

@@ -5,19 +5,19 @@
  *
  *     column of entry k of row i = ref(i) + base[k] + code(k, i)
  *
- * where ref(i) = i in a square matrix and the first column of the row in a rectangular one. A slice is
- * stored in one of these ways, the first that fits:
+ * where ref(i) = i in a square matrix and the first column of the row in a rectangular one. A slice
+ * is stored in one of these ways, the first that fits:
  *
- *   template   every row is one of a few row templates, each a list of offsets and values: a number a
- *              row, no entries at all
- *   pattern    the slice has one list of offsets for all its rows: values, 4 bytes a slice column, no
- *              codes; a row that lacks an offset stores a zero there
- *   8, 16 bit  a base a slice column and a code of that size an entry
- *   32 bit     the same with codes of 4 bytes: nothing was gained
+ *   template   every row is one of a few row templates, each a list of offsets and values: a number
+ * a row, no entries at all pattern    the slice has one list of offsets for all its rows: values, 4
+ * bytes a slice column, no codes; a row that lacks an offset stores a zero there 8, 16 bit  a base
+ * a slice column and a code of that size an entry 32 bit     the same with codes of 4 bytes:
+ * nothing was gained
  *
- * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 bits with a power-of-two
- * scale a slice. Then a square matrix keeps its diagonal apart in fp32, recomputed so that every row
- * sum is that of the given row: constants are seen as they were. Templates are never rounded.
+ * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 bits with a
+ * power-of-two scale a slice. Then a square matrix keeps its diagonal apart in fp32, recomputed so
+ * that every row sum is that of the given row: constants are seen as they were. Templates are never
+ * rounded.
  *
  * Entry k of the row in lane l of packed slice p lies at (step[p] + k) 64 + place(l). On the CPU
  * place(l) = l; on a GPU lanes l and l + 32 are neighbours, 2 (l mod 32) + l / 32, so that a thread
@@ -34,8 +34,8 @@
 #include "spmv/matrix.h"
 
 enum {
-    CMGI_SLICE = 64,           /* rows a slice */
-    CMGI_TEMPLATES = 4096,     /* most templates */
+    CMGI_SLICE = 64,              /* rows a slice */
+    CMGI_TEMPLATES = 4096,        /* most templates */
     CMGI_TEMPLATE_ENTRIES = 32768 /* most entries of all templates */
 };
 
@@ -60,12 +60,13 @@ typedef struct cmgi_compressed {
     uint8_t *p_bytes;   /* p_count: bytes of a code: 0, 1, 2, 4 */
     cmg_index *p_base;  /* p_step[p_count] */
     uint8_t *codes;
-    float *p_scale;     /* p_count: scale of 16-bit values, NULL in full precision */
-    float *diagonal;    /* rows: kept apart next to 16-bit values of a square matrix, else NULL */
-    cmg_values kind;    /* how packed values are kept */
+    float *p_scale;  /* p_count: scale of 16-bit values, NULL in full precision */
+    float *diagonal; /* rows: kept apart next to 16-bit values of a square matrix, else NULL */
+    cmg_values kind; /* how packed values are kept */
 } cmgi_compressed;
 
-/* IEEE half and bfloat16 to and from float, rounding to nearest even; for hosts without the types. */
+/* IEEE half and bfloat16 to and from float, rounding to nearest even; for hosts without the types.
+ */
 static inline float cmgi_half_to_float(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000U) << 16;
@@ -94,7 +95,8 @@ static inline uint16_t cmgi_float_to_half(float f)
     if (v.u >= 0x47800000U) { /* 65536 and over, infinite, NaN */
         return (uint16_t)(sign | (v.u > 0x7f800000U ? 0x7e00U : 0x7c00U));
     }
-    if (v.u < 0x38800000U) { /* below the normal range: units of 2^-24; adding 0.5 does the rounding */
+    if (v.u <
+        0x38800000U) { /* below the normal range: units of 2^-24; adding 0.5 does the rounding */
         v.f += 0.5F;
         return (uint16_t)(sign | (v.u - 0x3f000000U));
     }

@@ -1,6 +1,7 @@
 /*
  * CPU kernels, compiled once per instruction set from cpu_kernels.inc. A table is chosen when a
- * product runs; every entry works on a range of rows or slices, so that the caller shares out the work.
+ * product runs; every entry works on a range of rows or slices, so that the caller shares out the
+ * work.
  */
 #pragma once
 #include "spmv/compressed.h"
@@ -25,14 +26,14 @@ typedef struct cmgi_cpu_kernels {
     void (*slices_f32)(const cmgi_slices *S, const float *values, const cmgi_writeback *w,
                        const float *x, cmg_size first, cmg_size last);
     /* compressed slices: those of templates and the packed ones */
-    void (*templates_f64)(const cmgi_compressed *C, const cmgi_writeback *w, const double *x, cmg_size first,
-                          cmg_size last);
-    void (*templates_f32)(const cmgi_compressed *C, const cmgi_writeback *w, const float *x, cmg_size first,
-                          cmg_size last);
-    void (*packed_f64)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w, const double *x,
-                       cmg_size first, cmg_size last);
-    void (*packed_f32)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w, const float *x,
-                       cmg_size first, cmg_size last);
+    void (*templates_f64)(const cmgi_compressed *C, const cmgi_writeback *w, const double *x,
+                          cmg_size first, cmg_size last);
+    void (*templates_f32)(const cmgi_compressed *C, const cmgi_writeback *w, const float *x,
+                          cmg_size first, cmg_size last);
+    void (*packed_f64)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
+                       const double *x, cmg_size first, cmg_size last);
+    void (*packed_f32)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
+                       const float *x, cmg_size first, cmg_size last);
 } cmgi_cpu_kernels;
 
 extern const cmgi_cpu_kernels cmgi_cpu_portable;

@@ -25,11 +25,11 @@
 #include "spmv/compressed_cpu.inc"
 
 const cmgi_cpu_kernels cmgi_cpu_portable = {.name = "portable",
-                                        .csr_f64 = csr_f64,
-                                        .csr_f32 = csr_f32,
-                                        .slices_f64 = slices_f64,
-                                        .slices_f32 = slices_f32,
-                                        .templates_f64 = templates_f64,
-                                        .templates_f32 = templates_f32,
-                                        .packed_f64 = packed_slices_f64,
-                                        .packed_f32 = packed_slices_f32};
+                                            .csr_f64 = csr_f64,
+                                            .csr_f32 = csr_f32,
+                                            .slices_f64 = slices_f64,
+                                            .slices_f32 = slices_f32,
+                                            .templates_f64 = templates_f64,
+                                            .templates_f32 = templates_f32,
+                                            .packed_f64 = packed_slices_f64,
+                                            .packed_f32 = packed_slices_f32};

@@ -18,7 +18,8 @@ static cmg_status build_from_device(cmg_matrix *A, const cmg_csr *csr)
     CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A));
     CMGI_TRY(cmgi_to_device(ctx, S->indptr, A->source->indptr, rows * sizeof *S->indptr));
-    CMGI_TRY(cmgi_to_device(ctx, S->columns, A->source->indices, (size_t)A->nnz * sizeof *S->columns));
+    CMGI_TRY(
+        cmgi_to_device(ctx, S->columns, A->source->indices, (size_t)A->nnz * sizeof *S->columns));
     return A->format->fill_cuda(A);
 }
 

@@ -10,8 +10,9 @@ cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_si
 {
     cmgi_csr made = {.rows = rows, .cols = cols};
     cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, rows >= 0 && cols >= 0 && nnz >= 0, CMG_ERR_ARG, "matrix of %lld x %lld with %lld entries",
-               (long long)rows, (long long)cols, (long long)nnz);
+    CMGI_CHECK(ctx, rows >= 0 && cols >= 0 && nnz >= 0, CMG_ERR_ARG,
+               "matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
+               (long long)nnz);
     CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
     CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
     CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
@@ -50,29 +51,34 @@ cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)
 
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
 {
-    CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX, CMG_ERR_SHAPE,
-               "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns", name, (long long)A->rows,
-               (long long)A->cols);
+    CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
+               CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
+               name, (long long)A->rows, (long long)A->cols);
     CMGI_CHECK(ctx, A->indptr != NULL, CMG_ERR_ARG, "%s: indptr is NULL", name);
-    CMGI_CHECK(ctx, A->indptr[0] == 0, CMG_ERR_SHAPE, "%s: indptr[0] is %lld, not 0", name, (long long)A->indptr[0]);
+    CMGI_CHECK(ctx, A->indptr[0] == 0, CMG_ERR_SHAPE, "%s: indptr[0] is %lld, not 0", name,
+               (long long)A->indptr[0]);
     cmg_size bad = A->rows; /* first row of an impossible length */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad) if (A->rows > 4096)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        if ((A->indptr[i + 1] < A->indptr[i] || A->indptr[i + 1] - A->indptr[i] > A->cols) && i < bad) {
+        if ((A->indptr[i + 1] < A->indptr[i] || A->indptr[i + 1] - A->indptr[i] > A->cols) &&
+            i < bad) {
             bad = i;
         }
     }
     CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SHAPE,
-               "%s: row %lld: indptr goes from %lld to %lld, but a row has 0 .. %lld entries", name, (long long)bad,
-               (long long)A->indptr[bad], (long long)A->indptr[bad + 1], (long long)A->cols);
-    CMGI_CHECK(ctx, A->indptr[A->rows] == 0 || (A->indices != NULL && A->values != NULL), CMG_ERR_ARG,
-               "%s: indices or values are NULL", name);
+               "%s: row %lld: indptr goes from %lld to %lld, but a row has 0 .. %lld entries", name,
+               (long long)bad, (long long)A->indptr[bad], (long long)A->indptr[bad + 1],
+               (long long)A->cols);
+    CMGI_CHECK(ctx, A->indptr[A->rows] == 0 || (A->indices != NULL && A->values != NULL),
+               CMG_ERR_ARG, "%s: indices or values are NULL", name);
     return CMG_OK;
 }
 
 /*
- * First entry of the row that is out of range or there twice, -1 if none. `seen[j]` holds the last row
- * plus one that had column j; it is only needed where the columns do not ascend.
+ * First entry of the row that is out of range or there twice, -1 if none. `seen[j]` holds the last
+ * row plus one that had column j; it is only needed where the columns do not ascend.
  */
 static cmg_size bad_entry(const cmg_csr *A, cmg_size i, cmg_index **seen)
 {
@@ -127,10 +133,11 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
         return CMG_OK;
     }
     const cmg_index j = A->indices[bad];
-    CMGI_CHECK(ctx, j >= 0 && j < A->cols, CMG_ERR_SHAPE, "%s: row %lld: column %lld is out of range [0, %lld)", name,
-               (long long)bad_row, (long long)j, (long long)A->cols);
-    return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: column %lld is there twice", name, (long long)bad_row,
-                     (long long)j);
+    CMGI_CHECK(ctx, j >= 0 && j < A->cols, CMG_ERR_SHAPE,
+               "%s: row %lld: column %lld is out of range [0, %lld)", name, (long long)bad_row,
+               (long long)j, (long long)A->cols);
+    return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: column %lld is there twice", name,
+                     (long long)bad_row, (long long)j);
 }
 
 /* ------------------------------------------------------------------ order within rows */
@@ -151,7 +158,8 @@ static void insertion_sort(cmg_index *indices, double *values, cmg_size length)
 }
 
 /* Merge sort of long rows; `ti` and `tv` have room for the row. */
-static void merge_sort(cmg_index *indices, double *values, cmg_size length, cmg_index *ti, double *tv)
+static void merge_sort(cmg_index *indices, double *values, cmg_size length, cmg_index *ti,
+                       double *tv)
 {
     if (length <= 32) {
         insertion_sort(indices, values, length);
@@ -223,7 +231,8 @@ done:
 
 /*
  * Every thread owns a contiguous part of the rows of A. count[t cols + j] becomes the place where
- * thread t puts its first entry of column j, so that the entries of a column come in the order of rows.
+ * thread t puts its first entry of column j, so that the entries of a column come in the order of
+ * rows.
  */
 static void count_columns(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *count)
 {
@@ -280,7 +289,8 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
 /* ------------------------------------------------------------------ renumbering */
 
 /* position[perm[k]] = k */
-static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n, cmg_index **position)
+static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n,
+                                     cmg_index **position)
 {
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof **position, position));
     for (cmg_size k = 0; k < n; ++k) {
@@ -289,8 +299,8 @@ static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cm
     return CMG_OK;
 }
 
-cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm, const cmg_index *col_perm,
-                            bool sort_columns, cmgi_csr *B)
+cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
+                            const cmg_index *col_perm, bool sort_columns, cmgi_csr *B)
 {
     cmg_index *position = NULL;
     cmgi_csr made = {0};
@@ -327,8 +337,10 @@ done:
 
 /* ------------------------------------------------------------------ product */
 
-/* Columns of row i of A B, unsorted; mark[j] == i + 1 says that j is there. Returns their number. */
-static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark, cmg_index *columns)
+/* Columns of row i of A B, unsorted; mark[j] == i + 1 says that j is there. Returns their number.
+ */
+static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
+                              cmg_index *columns)
 {
     cmg_size length = 0;
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -354,7 +366,8 @@ static int ascending_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark, double *sum, cmgi_csr *C)
+static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
+                         double *sum, cmgi_csr *C)
 {
     cmg_index *columns = C->indices + C->indptr[i];
     const cmg_size length = merge_pattern(A, B, i, mark, columns);
@@ -375,8 +388,9 @@ static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_ind
 
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
 {
-    CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE, "product: A has %lld columns, B has %lld rows",
-               (long long)A->cols, (long long)B->rows);
+    CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE,
+               "product: A has %lld columns, B has %lld rows", (long long)A->cols,
+               (long long)B->rows);
     cmg_index *mark = NULL;
     double *sum = NULL;
     cmg_size *indptr = NULL;

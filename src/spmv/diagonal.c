@@ -17,8 +17,9 @@ static size_t value_bytes(const cmg_matrix *A)
 
 cmg_status cmgi_diagonal_build(cmg_matrix *A, const cmg_csr *csr)
 {
-    CMGI_CHECK(A->ctx, csr->rows == csr->cols, CMG_ERR_SHAPE, "diagonal format: the matrix is %lld x %lld",
-               (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(A->ctx, csr->rows == csr->cols, CMG_ERR_SHAPE,
+               "diagonal format: the matrix is %lld x %lld", (long long)csr->rows,
+               (long long)csr->cols);
     A->stored = csr->rows;
     CMGI_TRY(cmgi_matrix_alloc_values(A));
     for (cmg_size i = 0; i < csr->rows; ++i) {
@@ -46,10 +47,12 @@ cmg_status cmgi_diagonal_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, 
 cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr)
 {
     CMGI_CHECK(A->ctx, csr->cols == 0 || csr->rows <= INT64_MAX / 16 / csr->cols, CMG_ERR_MEMORY,
-               "dense format: %lld x %lld values overflow", (long long)csr->rows, (long long)csr->cols);
+               "dense format: %lld x %lld values overflow", (long long)csr->rows,
+               (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
     CMGI_TRY(cmgi_matrix_alloc_values(A));
-#pragma omp parallel for num_threads(A->ctx->threads) schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
+#pragma omp parallel for num_threads(A->ctx->threads)                                              \
+    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             cmgi_matrix_put(A, k, i * csr->cols + csr->indices[k], csr->values[k]);

@@ -35,8 +35,8 @@ void cmgi_slices_destroy(cmg_matrix *A);
 cmg_status cmgi_csr_fill_cuda(cmg_matrix *A);
 cmg_status cmgi_slices_fill_cuda(cmg_matrix *A);
 /* *good = every one of the columns on the device is in [0, cols). */
-cmg_status cmgi_columns_in_range_cuda(cmg_context *ctx, cmg_size nnz, cmg_size cols, const cmg_index *columns,
-                                      bool *good);
+cmg_status cmgi_columns_in_range_cuda(cmg_context *ctx, cmg_size nnz, cmg_size cols,
+                                      const cmg_index *columns, bool *good);
 
 /* cuSPARSE (vendor.cu): only in builds that have it. */
 #ifdef CMGI_HAVE_CUSPARSE

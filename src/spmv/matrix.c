@@ -8,9 +8,8 @@ static const cmgi_format formats[] = {
 #define SLICES(ID, NAME, RENUMBERS)                                                                \
     {                                                                                              \
         .id = ID, .name = NAME, .renumbers = RENUMBERS, .build = cmgi_slices_build,                \
-        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda),                                          \
-        .spmv_cpu = cmgi_slices_spmv_cpu, .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),        \
-        .destroy = cmgi_slices_destroy                                                             \
+        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda), .spmv_cpu = cmgi_slices_spmv_cpu,        \
+        .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda), .destroy = cmgi_slices_destroy           \
     }
     {.id = CMG_FORMAT_CSR,
      .name = "csr",
@@ -97,7 +96,8 @@ static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
                "matrix: t = %d is none of 1, 2, 4, 8, 16, 32", o->t);
     CMGI_CHECK(ctx, o->warp == 0 || is_power_of_two(o->warp, 4, 64), CMG_ERR_ARG,
                "matrix: warp = %d is none of 4, 8, 16, 32, 64", o->warp);
-    CMGI_CHECK(ctx, o->threshold >= 0, CMG_ERR_ARG, "matrix: threshold = %d is negative", o->threshold);
+    CMGI_CHECK(ctx, o->threshold >= 0, CMG_ERR_ARG, "matrix: threshold = %d is negative",
+               o->threshold);
     CMGI_CHECK(ctx, o->block == 0 || (o->block % 32 == 0 && o->block > 0 && o->block <= 1024),
                CMG_ERR_ARG, "matrix: block = %d is no multiple of 32 up to 1024", o->block);
     return CMG_OK;
@@ -136,14 +136,16 @@ static cmg_size sliced_entries(const cmg_context *ctx, const cmg_csr *A, int lan
     return stored;
 }
 
-/* A GPU that is not filled waits for the longest chain of loads: CSR gives a row many lanes there. */
+/* A GPU that is not filled waits for the longest chain of loads: CSR gives a row many lanes there.
+ */
 enum { FEW_ROWS = 8192 };
 
 /*
  * By bytes: slices unless their padding costs more than CSR's row pointers and, on a GPU, its
  * scattered reads; that is allowed a fifth more.
  */
-static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o)
+static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A,
+                                const cmg_matrix_options *o)
 {
     if (is_diagonal(A)) {
         return CMG_FORMAT_DIAGONAL;
@@ -190,10 +192,14 @@ static void resolve_options(const cmg_context *ctx, const cmg_csr *A, cmg_matrix
 cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
 {
     if (A->source != NULL) { /* the device fills them, padding included */
-        CMGI_TRY(cmgi_alloc_device(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
-        return A->options.keep_map ? cmgi_alloc_device(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map) : CMG_OK;
+        CMGI_TRY(cmgi_alloc_device(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision),
+                                   &A->values));
+        return A->options.keep_map
+                   ? cmgi_alloc_device(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map)
+                   : CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
+    CMGI_TRY(
+        cmgi_alloc_zero(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
     if (A->options.keep_map) {
         return cmgi_alloc(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map);
     }
@@ -203,7 +209,8 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
 /* Bytes of an element of A->values. */
 static size_t value_bytes(const cmg_matrix *A)
 {
-    const bool halves = A->options.format == CMG_FORMAT_COMPRESSED && A->options.values != CMG_VALUES_FULL;
+    const bool halves =
+        A->options.format == CMG_FORMAT_COMPRESSED && A->options.values != CMG_VALUES_FULL;
     return halves ? sizeof(uint16_t) : cmgi_precision_bytes(A->options.precision);
 }
 
@@ -212,7 +219,8 @@ static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
 }
 
-const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options)
+const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr,
+                                       const cmg_matrix_options *options)
 {
     cmg_matrix_options resolved = *options;
     /* as many entries as a diagonal matrix has: the columns tell whether it is one */
@@ -231,10 +239,10 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
     resolve_options(ctx, csr, &resolved);
     const cmgi_format *format = cmgi_format_find(resolved.format);
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
-               "format %s renumbers and needs a square matrix, this one is %lld x %lld", format->name,
-               (long long)csr->rows, (long long)csr->cols);
-    CMGI_CHECK(ctx, spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED, "format %s has no kernel on backend %s",
-               format->name, ctx->backend->name);
+               "format %s renumbers and needs a square matrix, this one is %lld x %lld",
+               format->name, (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(ctx, spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
+               "format %s has no kernel on backend %s", format->name, ctx->backend->name);
     cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
@@ -247,8 +255,10 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, csr));
     if (source == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
-        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
+        CMGI_TRY_GOTO(done,
+                      cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
+        CMGI_TRY_GOTO(
+            done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     }
     made->source = NULL;
     if (format->finish != NULL) {
@@ -267,14 +277,16 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
     if (ctx == NULL) {
         return CMG_ERR_ARG;
     }
-    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG, "matrix: the CSR or the out-pointer is NULL");
+    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
+               "matrix: the CSR or the out-pointer is NULL");
     cmg_matrix_options resolved;
     cmg_matrix_options_default(&resolved);
     if (options != NULL) {
         resolved = *options;
     }
     CMGI_TRY(check_options(ctx, &resolved));
-    if (ctx->backend->is_device != NULL && csr->indptr != NULL && ctx->backend->is_device(ctx, csr->indptr)) {
+    if (ctx->backend->is_device != NULL && csr->indptr != NULL &&
+        ctx->backend->is_device(ctx, csr->indptr)) {
         return cmgi_matrix_from_device(ctx, csr, &resolved, A);
     }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
@@ -339,17 +351,19 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     CMGI_CHECK(ctx, A->value_map != NULL, CMG_ERR_STATE,
                "matrix update: the matrix was created without keep_map");
     if (!cmgi_on_cuda(ctx)) {
-        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
+        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
+                                     A->values);
     }
     if (ctx->backend->is_device != NULL && ctx->backend->is_device(ctx, values)) {
-        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
+        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
+                                     A->values);
     }
     double *staged = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *staged, &staged));
     cmg_status status = cmgi_to_device(ctx, staged, values, (size_t)A->nnz * sizeof *staged);
     if (status == CMG_OK) {
-        status =
-            ctx->backend->scatter(ctx, A->options.precision, A->nnz, staged, A->value_map, A->values);
+        status = ctx->backend->scatter(ctx, A->options.precision, A->nnz, staged, A->value_map,
+                                       A->values);
     }
     cmgi_free_device(ctx, staged);
     return status;
@@ -370,10 +384,12 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
     return A->rows > 0 ? spmv_of(A->ctx, A->format)(A, w, x) : CMG_OK;
 }
 
-static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n, const char *name)
+static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n,
+                               const char *name)
 {
     CMGI_CHECK(A->ctx, v != NULL, CMG_ERR_ARG, "product: %s is NULL", name);
-    CMGI_CHECK(A->ctx, v->ctx == A->ctx, CMG_ERR_ARG, "product: %s belongs to another context", name);
+    CMGI_CHECK(A->ctx, v->ctx == A->ctx, CMG_ERR_ARG, "product: %s belongs to another context",
+               name);
     CMGI_CHECK(A->ctx, v->precision == A->options.precision, CMG_ERR_ARG,
                "product: %s and A differ in precision", name);
     CMGI_CHECK(A->ctx, v->n == n, CMG_ERR_SHAPE, "%s has %lld entries, A is %lld x %lld", name,
@@ -400,14 +416,17 @@ cmg_status cmg_matrix_apply(const cmg_matrix *A, const cmg_vector *x, cmg_vector
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 
-cmg_status cmg_matrix_axpby(const cmg_matrix *A, double a, const cmg_vector *x, double b, cmg_vector *y)
+cmg_status cmg_matrix_axpby(const cmg_matrix *A, double a, const cmg_vector *x, double b,
+                            cmg_vector *y)
 {
     CMGI_TRY(check_product(A, x, y));
-    const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = a, .beta = b, .c = y->data, .y = y->data};
+    const cmgi_writeback w = {
+        .kind = CMGI_WB_AXPBY, .alpha = a, .beta = b, .c = y->data, .y = y->data};
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 
-cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *b, cmg_vector *r)
+cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *b,
+                               cmg_vector *r)
 {
     CMGI_TRY(check_product(A, x, r));
     CMGI_TRY(check_vector(A, b, A->rows, "b"));

@@ -22,7 +22,8 @@ typedef struct cmgi_format {
     cmg_status (*build)(cmg_matrix *A, const cmg_csr *csr);
     /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
     cmg_status (*finish)(cmg_matrix *A);
-    /* Fills columns, values and value_map on the device from A->source; NULL = built on the host. */
+    /* Fills columns, values and value_map on the device from A->source; NULL = built on the host.
+     */
     cmg_status (*fill_cuda)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
@@ -50,22 +51,24 @@ struct cmg_matrix {
 /* Row of the table, NULL when the id is unknown. */
 const cmgi_format *cmgi_format_find(cmg_format id);
 /*
- * A matrix from a checked CSR and checked options of any format but TUNE. `source` NULL, or the same
- * CSR on the device; then only the row pointers of `csr` are looked at.
+ * A matrix from a checked CSR and checked options of any format but TUNE. `source` NULL, or the
+ * same CSR on the device; then only the row pointers of `csr` are looked at.
  */
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
                             const cmg_matrix_options *options, cmg_matrix **A);
 /* cmg_matrix_create_csr of a CSR whose arrays are on the device, options checked. */
-cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
-                                   cmg_matrix **A);
+cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
+                                   const cmg_matrix_options *options, cmg_matrix **A);
 /*
- * The same of a checked CSR on the host: large ones are copied to the device as they are and converted
- * there, where that can be done and both fit; sets *made when it has been.
+ * The same of a checked CSR on the host: large ones are copied to the device as they are and
+ * converted there, where that can be done and both fit; sets *made when it has been.
  */
-cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
-                                 cmg_matrix **A, bool *made);
-/* The format that options mean for a matrix of these row pointers; NULL when its entries have to be seen. */
-const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options);
+cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
+                                 const cmg_matrix_options *options, cmg_matrix **A, bool *made);
+/* The format that options mean for a matrix of these row pointers; NULL when its entries have to be
+ * seen. */
+const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr,
+                                       const cmg_matrix_options *options);
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */

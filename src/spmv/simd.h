@@ -25,11 +25,13 @@ static inline cmgi_v32 cmgi_zero_f32(void)
 static inline cmgi_v32 cmgi_madd_f32(cmgi_v32 s, const float *v, const int32_t *c, const float *x)
 {
     const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
-    const __m256i run = _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i run =
+        _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
         return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x + c[0]), s);
     }
-    const __m256 gathered = _mm256_setr_ps(x[c[0]], x[c[1]], x[c[2]], x[c[3]], x[c[4]], x[c[5]], x[c[6]], x[c[7]]);
+    const __m256 gathered =
+        _mm256_setr_ps(x[c[0]], x[c[1]], x[c[2]], x[c[3]], x[c[4]], x[c[5]], x[c[6]], x[c[7]]);
     return _mm256_fmadd_ps(_mm256_loadu_ps(v), gathered, s);
 }
 static inline void cmgi_store_f32(float *to, cmgi_v32 s)
@@ -59,7 +61,8 @@ static inline cmgi_v64 cmgi_zero_f64(void)
 static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
 {
     const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
-    const __m256i run = _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i run =
+        _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
         return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x + c[0]), s);
     }
@@ -98,7 +101,8 @@ static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t 
     if (_mm_movemask_epi8(_mm_cmpeq_epi32(columns, run)) == 0xffff) {
         return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_loadu_pd(x + c[0]), s);
     }
-    return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_setr_pd(x[c[0]], x[c[1]], x[c[2]], x[c[3]]), s);
+    return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_setr_pd(x[c[0]], x[c[1]], x[c[2]], x[c[3]]),
+                           s);
 }
 static inline void cmgi_store_f64(double *to, cmgi_v64 s)
 {

@@ -97,9 +97,10 @@ static cmg_size length_of(const cmg_csr *A, const cmg_index *order, cmg_size r)
     return A->indptr[i + 1] - A->indptr[i];
 }
 
-/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others are. */
-static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, const cmg_csr *A, const cmg_index *order,
-                           cmgi_slices *S)
+/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others
+ * are. */
+static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, const cmg_csr *A,
+                           const cmg_index *order, cmgi_slices *S)
 {
     const int shift = lanes_shift(plan, 0);
     const cmg_size room = (cmg_size)plan->lanes >> shift;
@@ -107,7 +108,8 @@ static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, cons
     if (S->first_row == NULL) {
         return count;
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < count; ++s) {
         const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
         cmg_size longest = 0;
@@ -123,7 +125,8 @@ static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, cons
     return count;
 }
 
-/* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number. */
+/* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number.
+ */
 static cmg_size cut_slices(const layout_plan *plan, const cmg_csr *A, const cmg_index *order,
                            cmgi_slices *S)
 {
@@ -190,7 +193,8 @@ static cmg_status make_slices(cmg_context *ctx, const layout_plan *plan, const c
     return CMG_OK;
 }
 
-/* Entries of one slice; `order` is the row map, NULL = the same. `ids` NULL or the CSR entry of each. */
+/* Entries of one slice; `order` is the row map, NULL = the same. `ids` NULL or the CSR entry of
+ * each. */
 static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order, const double *ids,
                        cmg_size s)
 {
@@ -207,7 +211,8 @@ static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
         const cmg_size length = real ? csr->indptr[i + 1] - begin : 0;
         const cmg_index pad = marked ? -1 : length > 0 ? csr->indices[begin + length - 1] : 0;
         for (cmg_size e = 0; e < S->width[s] * t; ++e) {
-            const cmg_size at = S->start[s] + (e >> shift) * S->stride + (r - first) * t + (e & (t - 1));
+            const cmg_size at =
+                S->start[s] + (e >> shift) * S->stride + (r - first) * t + (e & (t - 1));
             const cmg_size k = begin + e;
             S->columns[at] = e < length ? csr->indices[k] : pad;
             if (e < length) {
@@ -227,7 +232,8 @@ static cmg_status fill(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
     }
     CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < S->nslices; ++s) {
         fill_slice(A, csr, order, ids, s);
     }
@@ -266,7 +272,8 @@ static size_t storage_bytes(const cmg_matrix *A)
     const size_t rows = (size_t)S->rows;
     return (size_t)A->stored * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision)) +
            slices * (sizeof *S->start + sizeof *S->width + sizeof *S->first_row) +
-           (S->shift != NULL ? slices : 0) + (S->row_length != NULL ? rows * sizeof *S->row_length : 0) +
+           (S->shift != NULL ? slices : 0) +
+           (S->row_length != NULL ? rows * sizeof *S->row_length : 0) +
            (S->rowmap != NULL ? rows * sizeof *S->rowmap : 0);
 }
 

@@ -121,7 +121,8 @@ static int by_frequency(const void *a, const void *b)
 }
 
 /* Numbers the most frequent kinds. */
-static void number(const search *s, slot *table, slot **order, int most, cmg_size entries, cmgi_templates *t)
+static void number(const search *s, slot *table, slot **order, int most, cmg_size entries,
+                   cmgi_templates *t)
 {
     int used = 0;
     cmg_size total = 0;
@@ -157,8 +158,8 @@ static void merge(const search *s, slot *tables)
     }
 }
 
-cmg_status cmgi_templates_find(cmg_context *ctx, const cmg_csr *A, const cmg_index *ref, bool single, int most,
-                               cmg_size entries, cmgi_templates *found)
+cmg_status cmgi_templates_find(cmg_context *ctx, const cmg_csr *A, const cmg_index *ref,
+                               bool single, int most, cmg_size entries, cmgi_templates *found)
 {
     const search s = {.A = A, .ref = ref, .single = single};
     slot *tables = NULL;

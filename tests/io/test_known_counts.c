@@ -1,7 +1,7 @@
 /*
- * Hierarchies made by others, read from their files: stand-alone V-cycles need as many iterations as an
- * independent program counted (the table of the data's README), within one; algebraic hierarchies
- * converge as preconditioners of CG. Reads the shared data, skipped visibly without it.
+ * Hierarchies made by others, read from their files: stand-alone V-cycles need as many iterations
+ * as an independent program counted (the table of the data's README), within one; algebraic
+ * hierarchies converge as preconditioners of CG. Reads the shared data, skipped visibly without it.
  */
 #include "io/io.h"
 #include "test.h"
@@ -23,22 +23,22 @@ typedef struct known {
 #define ZERO CMG_DIRICHLET_ZERO
 
 static const known table[] = {
-    {Q1, 0, 0, KEEP, "jacobi", 0.7, 4, 12},       {Q1, 0, 0, KEEP, "jacobi", 0.7, 2, 47},
-    {Q1, 0, 0, KEEP, "jacobi", 0.7, 1, -1},       {Q1, 0, 0, ZERO, "jacobi", 0.7, 4, 10},
-    {Q1, 0, 0, ZERO, "jacobi", 0.7, 2, 15},       {Q1, 0, 0, ZERO, "jacobi", 0.7, 1, 24},
-    {PA2, 0, 0, KEEP, "jacobi", 0.7, 4, 18},      {PA2, 0, 0, KEEP, "jacobi", 0.7, 2, 39},
-    {PA2, 0, 0, KEEP, "jacobi", 0.7, 1, -1},      {PA2, 0, 0, KEEP, "file:spai", 1, 4, 6},
-    {PA2, 0, 0, KEEP, "file:spai", 1, 2, 9},      {PA2, 0, 0, KEEP, "file:spai", 1, 1, 16},
-    {PA2, 0, 0, KEEP, "file:sainv", 1, 4, 8},     {PA2, 0, 0, KEEP, "file:sainv", 1, 2, 14},
-    {PA2, 0, 1, ZERO, "jacobi", 0.7, 4, 20},      {PA2, 0, 1, ZERO, "jacobi", 0.7, 2, 39},
-    {PA2, 0, 1, ZERO, "jacobi", 0.7, 1, 78},      {PA2, 0, 1, ZERO, "file:spai", 1, 4, 7},
-    {PA2, 0, 1, ZERO, "file:spai", 1, 2, 10},     {PA2, 0, 1, ZERO, "file:spai", 1, 1, 19},
-    {PA2, 0, 1, ZERO, "file:sainv", 1, 4, 8},     {PA2, 0, 1, ZERO, "file:sainv", 1, 2, 15},
-    {PA2, 0, 1, ZERO, "file:sainv", 1, 1, 29},    {PA2, 2, 1, ZERO, "jacobi", 0.7, 4, 17},
-    {PA2, 2, 1, ZERO, "jacobi", 0.7, 2, 32},      {PA2, 2, 1, ZERO, "jacobi", 0.7, 1, 64},
-    {PA2, 2, 1, ZERO, "file:spai", 1, 4, 6},      {PA2, 2, 1, ZERO, "file:spai", 1, 2, 8},
-    {PA2, 2, 1, ZERO, "file:spai", 1, 1, 15},     {PA2, 2, 1, ZERO, "file:sainv", 1, 4, 6},
-    {PA2, 2, 1, ZERO, "file:sainv", 1, 2, 11},    {PA2, 2, 1, ZERO, "file:sainv", 1, 1, 20},
+    {Q1, 0, 0, KEEP, "jacobi", 0.7, 4, 12},    {Q1, 0, 0, KEEP, "jacobi", 0.7, 2, 47},
+    {Q1, 0, 0, KEEP, "jacobi", 0.7, 1, -1},    {Q1, 0, 0, ZERO, "jacobi", 0.7, 4, 10},
+    {Q1, 0, 0, ZERO, "jacobi", 0.7, 2, 15},    {Q1, 0, 0, ZERO, "jacobi", 0.7, 1, 24},
+    {PA2, 0, 0, KEEP, "jacobi", 0.7, 4, 18},   {PA2, 0, 0, KEEP, "jacobi", 0.7, 2, 39},
+    {PA2, 0, 0, KEEP, "jacobi", 0.7, 1, -1},   {PA2, 0, 0, KEEP, "file:spai", 1, 4, 6},
+    {PA2, 0, 0, KEEP, "file:spai", 1, 2, 9},   {PA2, 0, 0, KEEP, "file:spai", 1, 1, 16},
+    {PA2, 0, 0, KEEP, "file:sainv", 1, 4, 8},  {PA2, 0, 0, KEEP, "file:sainv", 1, 2, 14},
+    {PA2, 0, 1, ZERO, "jacobi", 0.7, 4, 20},   {PA2, 0, 1, ZERO, "jacobi", 0.7, 2, 39},
+    {PA2, 0, 1, ZERO, "jacobi", 0.7, 1, 78},   {PA2, 0, 1, ZERO, "file:spai", 1, 4, 7},
+    {PA2, 0, 1, ZERO, "file:spai", 1, 2, 10},  {PA2, 0, 1, ZERO, "file:spai", 1, 1, 19},
+    {PA2, 0, 1, ZERO, "file:sainv", 1, 4, 8},  {PA2, 0, 1, ZERO, "file:sainv", 1, 2, 15},
+    {PA2, 0, 1, ZERO, "file:sainv", 1, 1, 29}, {PA2, 2, 1, ZERO, "jacobi", 0.7, 4, 17},
+    {PA2, 2, 1, ZERO, "jacobi", 0.7, 2, 32},   {PA2, 2, 1, ZERO, "jacobi", 0.7, 1, 64},
+    {PA2, 2, 1, ZERO, "file:spai", 1, 4, 6},   {PA2, 2, 1, ZERO, "file:spai", 1, 2, 8},
+    {PA2, 2, 1, ZERO, "file:spai", 1, 1, 15},  {PA2, 2, 1, ZERO, "file:sainv", 1, 4, 6},
+    {PA2, 2, 1, ZERO, "file:sainv", 1, 2, 11}, {PA2, 2, 1, ZERO, "file:sainv", 1, 1, 20},
 };
 enum { TABLE = sizeof table / sizeof table[0] };
 
@@ -79,7 +79,8 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
     return report;
 }
 
-static void check_count(const known *k, cmg_hierarchy *h, cmg_format format, cmg_precision precision)
+static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
+                        cmg_precision precision)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
@@ -98,8 +99,8 @@ static void check_count(const known *k, cmg_hierarchy *h, cmg_format format, cmg
                                                   abs(report.iterations - k->iterations) <= 1;
     CHECK(expected);
     if (!expected) {
-        printf("   %s, %s, %d steps, %s: %d iterations (%s), known %d\n", k->folder, k->smoother, k->steps,
-               cmg_enum_name("format", (int)format), report.iterations,
+        printf("   %s, %s, %d steps, %s: %d iterations (%s), known %d\n", k->folder, k->smoother,
+               k->steps, cmg_enum_name("format", (int)format), report.iterations,
                cmg_enum_name("outcome", (int)report.outcome), k->iterations);
     }
 }
@@ -109,7 +110,8 @@ static void known_counts_are_met(void)
     cmg_hierarchy *h = NULL;
     for (int i = 0; i < TABLE; ++i) {
         const bool same = i > 0 && strcmp(table[i].folder, table[i - 1].folder) == 0 &&
-                          table[i].level == table[i - 1].level && table[i].drop == table[i - 1].drop;
+                          table[i].level == table[i - 1].level &&
+                          table[i].drop == table[i - 1].drop;
         if (!same) {
             cmg_hierarchy_destroy(&h);
             h = read_hierarchy(table[i].folder);
@@ -118,7 +120,8 @@ static void known_counts_are_met(void)
         if (h != NULL) {
             check_count(&table[i], h, CMG_FORMAT_AUTO, CMG_FP64);
             if (table[i].steps == 4) { /* the few cycles of these leave time for a second look */
-                check_count(&table[i], h, i % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_COMPRESSED, CMG_FP32);
+                check_count(&table[i], h, i % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_COMPRESSED,
+                            CMG_FP32);
             }
         }
     }
@@ -133,7 +136,8 @@ static void check_cg(const char *what, cmg_hierarchy *h)
         o.precision = (cmg_precision)p;
         const cmg_report report = solve(h, &o);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 25);
-        printf("   %s: %d levels, %d iterations\n", what, cmg_hierarchy_levels(h), report.iterations);
+        printf("   %s: %d levels, %d iterations\n", what, cmg_hierarchy_levels(h),
+               report.iterations);
     }
 }
 

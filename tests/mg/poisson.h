@@ -56,7 +56,8 @@ static inline bool on_boundary(int n, int i, int j)
 /* Stiffness matrix of n x n cells, all (n+1)^2 nodes, by its 9-point stencil per element. */
 static inline cmgi_csr poisson_matrix(int n, int flags)
 {
-    static const double K[4][4] = {{4, -1, -1, -2}, {-1, 4, -2, -1}, {-1, -2, 4, -1}, {-2, -1, -1, 4}};
+    static const double K[4][4] = {
+        {4, -1, -1, -2}, {-1, 4, -2, -1}, {-1, -2, 4, -1}, {-2, -1, -1, 4}};
     const int m = n + 1;
     triplet_list t = triplets((cmg_size)m * m, (cmg_size)m * m);
     for (int e = 0; e < n * n; ++e) {

@@ -209,7 +209,8 @@ static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
 
 /* ------------------------------------------------------------------ comparison */
 
-static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *factor, double tolerance, const char *what)
+static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *factor,
+                    double tolerance, const char *what)
 {
     plain p = plain_make(h, o);
     p.factor = factor;
@@ -375,7 +376,8 @@ static void the_list_is_what_it_says(void)
     }
     CHECK(steps[1] < steps[0]);
     CHECK(bytes[1] < bytes[0]);
-    /* V(1,1) on 5 levels: smooth, residual, restrict and prolong-add, smooth on 4, one coarse solve */
+    /* V(1,1) on 5 levels: smooth, residual, restrict and prolong-add, smooth on 4, one coarse solve
+     */
     CHECK(steps[1] == 4 * 5 + 1);
     cmg_hierarchy_destroy(&h);
 }

@@ -8,7 +8,8 @@ static void matrices_and_vectors_come_back(void)
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmg_csr A;
     CHECK(cmg_hierarchy_levels(h) == 3);
-    CHECK(cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25 && cmg_hierarchy_rows(h, 2) == 9);
+    CHECK(cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25 &&
+          cmg_hierarchy_rows(h, 2) == 9);
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &A));
     CHECK(A.rows == 81 && A.cols == 25);
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_R, NULL, 0, &A), CMG_ERR_STATE);
@@ -62,7 +63,8 @@ static void select_keeps_the_named_levels(void)
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 289, ones));
     CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", 81, ones));
     CHECK_OK(cmg_hierarchy_select(h, 1, 1));
-    CHECK(cmg_hierarchy_levels(h) == 2 && cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25);
+    CHECK(cmg_hierarchy_levels(h) == 2 && cmg_hierarchy_rows(h, 0) == 81 &&
+          cmg_hierarchy_rows(h, 1) == 25);
     cmg_size n = 0;
     const double *values = NULL;
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
@@ -113,7 +115,8 @@ static void check_finds_what_is_wrong(void)
     CHECK_STATUS(cmg_hierarchy_create(ctx, 0, &h), CMG_ERR_ARG);
 }
 
-/* Bilinear embedding: R A P is the coarse matrix; Dirichlet columns make A unsymmetric outside only. */
+/* Bilinear embedding: R A P is the coarse matrix; Dirichlet columns make A unsymmetric outside
+ * only. */
 static void facts_about_a_level(void)
 {
     cmg_hierarchy *h = poisson(16, 2, POISSON_COLUMNS);

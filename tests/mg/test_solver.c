@@ -1,4 +1,5 @@
-/* Solves: outcomes, true residuals, grid-independent convergence, new values, determinism, faults. */
+/* Solves: outcomes, true residuals, grid-independent convergence, new values, determinism, faults.
+ */
 #include "core/memory.h"
 #include "core/random.h"
 #include "mg/solver.h"
@@ -122,7 +123,8 @@ static void all_ways_lead_to_the_same_solution(void)
         for (cmg_size i = 0; values != NULL && i < n; ++i) {
             worst = fmax(worst, fabs(values[i] - reference[i]));
         }
-        CHECK_NEAR(worst, 0, 1e-6); /* residual 1e-10 times the condition number of about 4e2, with room */
+        CHECK_NEAR(worst, 0,
+                   1e-6); /* residual 1e-10 times the condition number of about 4e2, with room */
         free(values);
         cmg_vector_destroy(&x);
     }
@@ -141,7 +143,8 @@ static void zero_and_exact_starts_return_at_once(void)
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     cmg_solver_options o = defaults();
     cmg_report report = solve(h, &o, b, x);
-    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0 && report.relative_residual == 0);
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0 &&
+          report.relative_residual == 0);
     CHECK_OK(cmg_vector_norm(x, &first));
     CHECK(first == 0);
     cmg_vector_destroy(&x);
@@ -347,10 +350,12 @@ static void cycle_preconditions_an_outside_cg(void)
     cmg_hierarchy_destroy(&h);
 }
 
-/* What is told beforehand is held at least, and close to what is held where nothing else is counted. */
+/* What is told beforehand is held at least, and close to what is held where nothing else is
+ * counted. */
 static void memory_is_told_beforehand(void)
 {
-    static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_ELLPACK, CMG_FORMAT_COMPRESSED};
+    static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_ELLPACK,
+                                         CMG_FORMAT_COMPRESSED};
     const int space = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
     cmg_hierarchy *h = poisson(64, 5, 0);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
@@ -442,7 +447,8 @@ static void allocation_failures_leave_nothing(void)
         CHECK(done || status == CMG_ERR_MEMORY);
         cmg_solver_destroy(&s);
         cmg_context_memory(ctx, after, NULL);
-        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] && before[1] <= after[1] + after[0]);
+        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] &&
+              before[1] <= after[1] + after[0]);
     }
     CHECK(done);
     CHECK_OK(cmg_vector_get(b, after_b));

@@ -9,20 +9,30 @@ typedef struct suite_row {
     const char *name;
     cmg_size rows;
     cmg_size cols;
-    int kind;  /* 0 random, 1 banded, 2 power law, 3 every third row empty, 4 one full row, 5 diagonal */
+    int kind;  /* 0 random, 1 banded, 2 power law, 3 every third row empty, 4 one full row, 5
+                  diagonal */
     int width; /* entries a row, about */
 } suite_row;
 
 static const suite_row suite[] = {
-    {"zero rows", 0, 0, 0, 0},        {"zero rows, 5 columns", 0, 5, 0, 0},
-    {"5 rows, no columns", 5, 0, 0, 0}, {"one entry", 1, 1, 5, 1},
-    {"one full row", 1, 70, 0, 70},   {"one column", 70, 1, 0, 1},
-    {"empty", 40, 40, 0, 0},          {"31", 31, 31, 0, 5},
-    {"32", 32, 32, 0, 5},             {"33", 33, 33, 0, 5},
-    {"banded", 1000, 1000, 1, 9},     {"power law", 700, 700, 2, 300},
-    {"empty rows", 257, 257, 3, 7},   {"full row", 129, 129, 4, 3},
-    {"wide", 65, 700, 0, 40},         {"tall", 700, 65, 0, 3},
-    {"diagonal", 100, 100, 5, 1},     {"big", 30011, 30011, 1, 27},
+    {"zero rows", 0, 0, 0, 0},
+    {"zero rows, 5 columns", 0, 5, 0, 0},
+    {"5 rows, no columns", 5, 0, 0, 0},
+    {"one entry", 1, 1, 5, 1},
+    {"one full row", 1, 70, 0, 70},
+    {"one column", 70, 1, 0, 1},
+    {"empty", 40, 40, 0, 0},
+    {"31", 31, 31, 0, 5},
+    {"32", 32, 32, 0, 5},
+    {"33", 33, 33, 0, 5},
+    {"banded", 1000, 1000, 1, 9},
+    {"power law", 700, 700, 2, 300},
+    {"empty rows", 257, 257, 3, 7},
+    {"full row", 129, 129, 4, 3},
+    {"wide", 65, 700, 0, 40},
+    {"tall", 700, 65, 0, 3},
+    {"diagonal", 100, 100, 5, 1},
+    {"big", 30011, 30011, 1, 27},
 };
 enum { SUITE = sizeof suite / sizeof suite[0] };
 
@@ -48,7 +58,8 @@ static inline cmg_size suite_length(const suite_row *s, cmg_size i, uint64_t *se
     return length < s->cols ? length : s->cols;
 }
 
-/* Columns of a row: a random start, then a stride coprime to nothing in particular, all different. */
+/* Columns of a row: a random start, then a stride coprime to nothing in particular, all different.
+ */
 static inline cmgi_csr suite_make(const suite_row *s)
 {
     uint64_t seed = 17;

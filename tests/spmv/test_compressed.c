@@ -1,6 +1,6 @@
 /*
- * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products are
- * those of plain loops; 16-bit values keep row sums, rounding is to the nearest.
+ * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products
+ * are those of plain loops; 16-bit values keep row sums, rounding is to the nearest.
  */
 #include "core/vector.h"
 #include "spmv/compressed.h"
@@ -65,7 +65,8 @@ static const cmgi_compressed *layout(const cmg_matrix *M)
     return M->data;
 }
 
-/* Largest error of M x against plain loops, over the largest sum of |a_ij x_j|; ones or random x. */
+/* Largest error of M x against plain loops, over the largest sum of |a_ij x_j|; ones or random x.
+ */
 static double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
 {
     double *x = suite_vector(A->cols, 3);
@@ -159,7 +160,8 @@ static void codes_are_as_short_as_the_spread_allows(void)
         A.indptr[n] = 2 * n;
         cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         const size_t codes = M->bytes - (size_t)M->stored * 8;
-        const size_t around = (size_t)n * 4 + (size_t)(n / 64 + 1) * 32; /* references, bases, places */
+        const size_t around =
+            (size_t)n * 4 + (size_t)(n / 64 + 1) * 32; /* references, bases, places */
         CHECK(codes >= (size_t)M->stored * cases[c].bytes);
         CHECK(codes <= (size_t)M->stored * cases[c].bytes + around);
         CHECK(product_error(&A, M, false) <= 1e-15);
@@ -177,7 +179,8 @@ static void templates_and_codes_live_side_by_side(void)
         A.values[k] += cmgi_random(&seed);
     }
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_BF16 : CMG_VALUES_FULL); ++v) {
+        for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_BF16 : CMG_VALUES_FULL);
+             ++v) {
             cmg_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
             CHECK(layout(M)->t_count > 200 && layout(M)->p_count > 100);
             CHECK(product_error(&A, M, false) <= (v == CMG_VALUES_BF16   ? 4e-3
@@ -248,7 +251,8 @@ static void what_cannot_be_is_refused(void)
     cmgi_csr_free(ctx, &A);
 }
 
-/* Every half survives the way to float and back; a float becomes one of its two neighbours, the nearer. */
+/* Every half survives the way to float and back; a float becomes one of its two neighbours, the
+ * nearer. */
 static void half_rounds_to_nearest_even(void)
 {
     int wrong = 0;
@@ -260,20 +264,22 @@ static void half_rounds_to_nearest_even(void)
     CHECK(wrong == 0);
     uint64_t seed = 1;
     for (int k = 0; k < 100000; ++k) {
-        const float f = (float)ldexp(2 * cmgi_random(&seed) - 1, (int)(cmgi_random(&seed) * 40) - 26);
+        const float f =
+            (float)ldexp(2 * cmgi_random(&seed) - 1, (int)(cmgi_random(&seed) * 40) - 26);
         const uint16_t h = cmgi_float_to_half(f);
         const float here = cmgi_half_to_float(h);
         const float below = cmgi_half_to_float((uint16_t)(h - ((h & 0x7fffU) != 0)));
         const float above = cmgi_half_to_float((uint16_t)(h + 1));
         const float error = fabsf(here - f);
         wrong += error > fabsf(below - f) || error > fabsf(above - f);
-        wrong += (h & 1U) != 0 && (error == fabsf(below - f) || error == fabsf(above - f)) && error != 0 &&
-                 here != below;
+        wrong += (h & 1U) != 0 && (error == fabsf(below - f) || error == fabsf(above - f)) &&
+                 error != 0 && here != below;
     }
     CHECK(wrong == 0);
     CHECK(isinf(cmgi_half_to_float(cmgi_float_to_half(65520.0F))));
     CHECK(cmgi_half_to_float(cmgi_float_to_half(65519.0F)) == 65504.0F);
-    CHECK(cmgi_bfloat_to_float(cmgi_float_to_bfloat(1.0F + 0x1p-8F)) == 1.0F); /* a tie goes to even */
+    CHECK(cmgi_bfloat_to_float(cmgi_float_to_bfloat(1.0F + 0x1p-8F)) ==
+          1.0F); /* a tie goes to even */
 }
 
 int main(int argc, char **argv)
