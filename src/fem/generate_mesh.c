@@ -443,6 +443,11 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
                            finest->cells * (8 + local) * 4 + finest->cells * local * 8 +
                            finest->cells * 18 * 4) *
                   9 / 8;
+    if (plan->options.assembly == CMG_ASSEMBLY_SPMV) {
+        /* an entry of a cell matrix: itself, in the vector, in S as CSR and in S's format */
+        const cmg_size rows = local * size->block_size;
+        size->peak += (size_t)(finest->cells * rows * rows) * 48;
+    }
 done:
     cmgi_entities_destroy(&e);
     free_chain(ctx, &chain);

@@ -96,8 +96,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
 
 static void numberings_permute_alike(void)
 {
-    for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_RANDOM;
-         n += n + 1 == CMG_NUMBERING_CELLS ? 2 : 1) {
+    for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_RANDOM; ++n) {
         for (int dim = 2; dim <= 3; ++dim) {
             for (int p = CMG_PROBLEM_POISSON; p <= CMG_PROBLEM_ELASTICITY; p += 2) {
                 cmg_hierarchy *h = generate(dim, (cmg_problem)p, CMG_NUMBERING_GENERATED);
@@ -111,6 +110,62 @@ static void numberings_permute_alike(void)
                 cmg_hierarchy_destroy(&g);
             }
         }
+    }
+}
+
+static void metis_permutes_alike(void)
+{
+    cmg_generate_options o;
+    cmg_hierarchy *g = NULL;
+    cmg_generate_options_default(&o);
+    o.cells = 16;
+    o.load = CMG_LOAD_EXPONENTIAL;
+    o.numbering = CMG_NUMBERING_METIS;
+    if (cmg_hierarchy_generate(ctx, &o, &g) == CMG_ERR_UNSUPPORTED) {
+        SKIP("no METIS in this build");
+        return;
+    }
+    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    check_same(h, g, 2, 1);
+    cmg_hierarchy_destroy(&h);
+    cmg_hierarchy_destroy(&g);
+}
+
+/*
+ * By coarse cell: going through the nodes, one leaves a coarse cell at most once for every such
+ * cell, and inside it the steps are no longer than its diagonal. Two levels: coarse cells are 2 x 2
+ * fine ones.
+ */
+static void check_cells(cmg_element element, bool general)
+{
+    cmg_generate_options o;
+    cmg_hierarchy *h = NULL;
+    cmg_size n = 0;
+    cmg_generate_options_default(&o);
+    o.element = element;
+    o.cells = 16;
+    o.levels = 2;
+    o.general = general;
+    o.boundary = CMG_BOUNDARY_NEUMANN;
+    o.numbering = CMG_NUMBERING_CELLS;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    const double *x = vector_of(h, 0, "coords", NULL, &n);
+    const bool triangles = element == CMG_ELEMENT_P1 || element == CMG_ELEMENT_P2;
+    const int cells = triangles ? 128 : 64;
+    const double diagonal = sqrt(2.0) / 8;
+    int jumps = 0;
+    for (cmg_size i = 1; i < n / 2; ++i) {
+        jumps += hypot(x[2 * i] - x[2 * i - 2], x[2 * i + 1] - x[2 * i - 1]) > diagonal + 1e-12;
+    }
+    CHECK(jumps < cells);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void cells_stay_together(void)
+{
+    for (int e = CMG_ELEMENT_Q1; e <= CMG_ELEMENT_P2; ++e) {
+        check_cells((cmg_element)e, true);
+        check_cells((cmg_element)e, false);
     }
 }
 
@@ -190,6 +245,8 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(numberings_permute_alike);
+    RUN(metis_permutes_alike);
+    RUN(cells_stay_together);
     RUN(numberings_keep_their_promise);
     RUN(smoothers_follow);
     return TEST_END();
