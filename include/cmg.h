@@ -693,7 +693,8 @@ typedef enum cmg_boundary {
     CMG_BOUNDARY_ELIMINATE = 0, /**< Dirichlet unknowns are taken out, rows and columns */
     CMG_BOUNDARY_IDENTITY,      /**< identity rows, columns taken out: symmetric */
     CMG_BOUNDARY_IDENTITY_KEEP, /**< identity rows, columns kept: not symmetric */
-    CMG_BOUNDARY_NEUMANN        /**< natural conditions everywhere: A may be singular */
+    CMG_BOUNDARY_NEUMANN        /**< natural conditions everywhere: A is singular in POISSON and ELASTICITY,
+                                  where a source is balanced */
 } cmg_boundary;
 
 typedef enum cmg_coarsening {

@@ -157,6 +157,7 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_TRY_GOTO(done, plan.grid ? cmgi_generate_grid(ctx, &plan, made, order)
                                   : cmgi_generate_mesh(ctx, &plan, made, order));
     CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan.levels));
+    CMGI_TRY_GOTO(done, cmgi_make_compatible(&plan, made));
     CMGI_TRY_GOTO(done, describe(&plan, made));
     CMGI_TRY_GOTO(done, number(&plan, order, made));
     *h = made;

@@ -39,6 +39,8 @@ typedef struct cmgi_level_size {
 } cmgi_level_size;
 void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *level_size,
                        cmg_generate_size *size);
+/* Takes what makes a pure Neumann problem unsolvable out of the right-hand side of a source. */
+cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h);
 /* Level l > 0 as P^T A P of level l - 1. */
 cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
                                   int level);

@@ -1,0 +1,98 @@
+/*
+ * Right-hand sides of pure Neumann problems. A is singular: its kernel is the constants (Poisson)
+ * or the rigid motions (elasticity), and A x = b has a solution only for b orthogonal to them. A
+ * given source is not; its part in the kernel, spanned by q_1, q_2, ... orthonormal, is taken out:
+ *
+ *   b <- b - sum_k (q_k . b) q_k
+ */
+#include "core/memory.h"
+#include "fem/generate.h"
+#include "mg/hierarchy.h"
+
+#include <math.h>
+
+enum { MOST_MODES = 6 };
+
+/* Mode m at a node: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
+static void fill_mode(int m, int components, cmg_size nodes, const double *x, double *q)
+{
+    for (cmg_size n = 0; n < nodes; ++n) {
+        for (int c = 0; c < components; ++c) {
+            q[n * components + c] = m == c ? 1 : 0;
+        }
+        if (m >= components) {
+            const int a = (m - components) % 3;
+            const int b = (a + 1) % components;
+            q[n * components + a] = -x[n * components + b];
+            q[n * components + b] = x[n * components + a];
+        }
+    }
+}
+
+static double product(cmg_size n, const double *x, const double *y)
+{
+    double sum = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* Takes the part along q, which has length 1, out of b. */
+static void project(cmg_size n, const double *q, double *b)
+{
+    const double part = product(n, q, b);
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] -= part * q[i];
+    }
+}
+
+cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
+{
+    const cmg_generate_options *o = &plan->options;
+    const bool elastic = o->problem == CMG_PROBLEM_ELASTICITY;
+    if (o->boundary != CMG_BOUNDARY_NEUMANN || o->load != CMG_LOAD_SOURCE ||
+        (!elastic && o->problem != CMG_PROBLEM_POISSON)) {
+        return CMG_OK;
+    }
+    const int components = elastic ? o->dim : 1;
+    const int modes = !elastic ? 1 : o->dim == 2 ? 3 : MOST_MODES;
+    const double *x = NULL;
+    const double *b = NULL;
+    double *made = NULL;
+    double *q[MOST_MODES] = {NULL};
+    cmg_size coordinates = 0;
+    cmg_size n = 0;
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(h->ctx,
+               !elastic ||
+                   cmg_hierarchy_get_vector(h, 0, "coords", NULL, &coordinates, &x) == CMG_OK,
+               CMG_ERR_ARG,
+               "elasticity without Dirichlet conditions needs coordinates to balance the "
+               "load");
+    CMGI_TRY(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, n, sizeof *made, &made));
+    for (cmg_size i = 0; i < n; ++i) {
+        made[i] = b[i];
+    }
+    for (int m = 0; m < modes; ++m) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, n, sizeof *q[m], &q[m]));
+        fill_mode(m, components, n / components, x, q[m]);
+        for (int k = 0; k < m; ++k) {
+            project(n, q[k], q[m]);
+        }
+        const double length = sqrt(product(n, q[m], q[m]));
+        for (cmg_size i = 0; i < n; ++i) {
+            q[m][i] /= length;
+        }
+        project(n, q[m], made);
+    }
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made));
+    made = NULL;
+done:
+    for (int m = 0; m < modes; ++m) {
+        cmgi_free(h->ctx, q[m]);
+    }
+    cmgi_free(h->ctx, made);
+    return status;
+}
