@@ -61,19 +61,45 @@ __device__ __forceinline__ void template_pair(const compressed_args<T> &a,
     }
 }
 
+/* Entry k of a template that begins at `begin`; behind its end a zero on its last offset. */
 template <typename T, bool SHARED>
-__device__ __forceinline__ T template_single(const compressed_args<T> &a,
-                                             const template_entry<T> *table, int id, const T *x)
+__device__ __forceinline__ template_entry<T>
+entry_of(const compressed_args<T> &a, const template_entry<T> *table, int begin, int length, int k)
 {
-    T s = 0;
-    const int end = __ldg(a.C.t_begin + id + 1);
-#pragma unroll 9
-    for (int e = __ldg(a.C.t_begin + id); e < end; ++e) {
-        const T value = SHARED ? table[e].value : __ldg((const T *)a.C.t_value + e);
-        const int offset = SHARED ? table[e].offset : __ldg(a.C.t_offset + e);
-        s += value * __ldg(x + offset);
+    const int e = begin + (k < length ? k : length - 1);
+    template_entry<T> t;
+    if (SHARED) {
+        t = table[e];
+    } else {
+        t.value = __ldg((const T *)a.C.t_value + e);
+        t.offset = __ldg(a.C.t_offset + e);
     }
-    return s;
+    t.value = k < length ? t.value : T(0);
+    return t;
+}
+
+/* Sums of two rows of any templates: the lanes of a warp step together, however they differ. */
+template <typename T, bool SHARED>
+__device__ __forceinline__ void template_mixed(const compressed_args<T> &a,
+                                               const template_entry<T> *table, int id0, int id1,
+                                               const T *x0, const T *x1, T &s0, T &s1)
+{
+    const int b0 = __ldg(a.C.t_begin + id0);
+    const int b1 = __ldg(a.C.t_begin + id1);
+    const int n0 = __ldg(a.C.t_begin + id0 + 1) - b0;
+    const int n1 = __ldg(a.C.t_begin + id1 + 1) - b1;
+    const int longest = __reduce_max_sync(0xffffffffU, (unsigned)(n0 > n1 ? n0 : n1));
+#pragma unroll 4
+    for (int k = 0; k < longest; ++k) {
+        if (n0 > 0) {
+            const template_entry<T> t = entry_of<T, SHARED>(a, table, b0, n0, k);
+            s0 += t.value * __ldg(x0 + t.offset);
+        }
+        if (n1 > 0) {
+            const template_entry<T> t = entry_of<T, SHARED>(a, table, b1, n1, k);
+            s1 += t.value * __ldg(x1 + t.offset);
+        }
+    }
 }
 
 template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
@@ -83,8 +109,8 @@ __global__ void __launch_bounds__(BLOCK)
     extern __shared__ __align__(16) unsigned char memory[];
     template_entry<T> *table = (template_entry<T> *)memory;
     for (int e = threadIdx.x; SHARED && e < entries; e += BLOCK) {
-        table[e].value = ((const T *)a.C.t_value)[e];
-        table[e].offset = a.C.t_offset[e];
+        table[e].value = __ldg((const T *)a.C.t_value + e);
+        table[e].offset = __ldg(a.C.t_offset + e);
     }
     __syncthreads();
     const int lane = threadIdx.x % 32;
@@ -94,24 +120,24 @@ __global__ void __launch_bounds__(BLOCK)
         const cmg_size slice = a.C.t_slice != NULL ? a.C.t_slice[k] : k;
         const cmg_size i0 = slice * CMGI_SLICE + lane;
         const cmg_size i1 = i0 + 32;
-        if (i0 >= a.C.rows) {
-            continue;
-        }
-        const bool second = i1 < a.C.rows;
-        const int id0 = cmgi_load_once(a.C.t_id + i0);
-        const int id1 = second ? cmgi_load_once(a.C.t_id + i1) : -1;
-        const T *x0 = a.x + (REF ? cmgi_load_once(a.C.ref + i0) : i0);
-        const T *x1 = a.x + (REF && second ? cmgi_load_once(a.C.ref + i1) : i1);
+        /* lanes without a row work on the last row and keep the result for themselves */
+        const cmg_size r0 = i0 < a.C.rows ? i0 : a.C.rows - 1;
+        const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
+        const int id0 = cmgi_load_once(a.C.t_id + r0);
+        const int id1 = cmgi_load_once(a.C.t_id + r1);
+        const T *x0 = a.x + (REF ? cmgi_load_once(a.C.ref + r0) : r0);
+        const T *x1 = a.x + (REF ? cmgi_load_once(a.C.ref + r1) : r1);
         T s0 = 0;
         T s1 = 0;
-        if (id0 == id1) {
+        if (__all_sync(0xffffffffU, id0 == id1 && r1 == i1)) {
             template_pair<T, SHARED, REF ? 0 : 32>(a, table, id0, x0, x1, s0, s1);
         } else {
-            s0 = template_single<T, SHARED>(a, table, id0, x0);
-            s1 = second ? template_single<T, SHARED>(a, table, id1, x1) : T(0);
+            template_mixed<T, SHARED>(a, table, id0, id1, x0, x1, s0, s1);
         }
-        cmgi_put<KIND>(a.f, i0, s0);
-        if (second) {
+        if (i0 < a.C.rows) {
+            cmgi_put<KIND>(a.f, i0, s0);
+        }
+        if (i1 < a.C.rows) {
             cmgi_put<KIND>(a.f, i1, s1);
         }
     }
