@@ -1,7 +1,7 @@
 #!/bin/sh
 # The figures on one GPU: solves at several sizes and storages, products with finite-element matrices of
 # many kinds, a distorted mesh, the host's cores beside the GPU. JSON lines on standard output.
-# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|host]...
+# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|host]...
 set -u
 build=${1:?build directory}
 shift
@@ -12,6 +12,10 @@ solve() { "$build/benchmarks/bench_solve" --backend cuda --repeat 11 "$@"; }
 
 solve_part() {
   solve --cells 256
+  "$build/tools/cmg" bench spmv --generate q1-3d:256,noisy-3d:256 --backend cuda --formats all \
+    --values fp64,fp32,fp16,bf16 --json "$scratch/spmv.json" >&2
+  tr -d '\n' <"$scratch/spmv.json"
+  echo
   for cells in 256 128 64 32; do
     solve --cells $cells --format compressed
     solve --cells $cells --format compressed --precision mixed
@@ -30,7 +34,7 @@ matrix() {
   shift
   "$build/tools/cmg" generate "$scratch/$name.cmg" --levels 1 --no-coords "$@" >&2 &&
     "$build/tools/cmg" bench spmv "$scratch/$name.cmg" --backend cuda --formats all --values fp64 \
-      --json "$scratch/$name.json" >&2 && cat "$scratch/$name.json"
+      --json "$scratch/$name.json" >&2 && tr -d '\n' <"$scratch/$name.json" && echo
   rm -f "$scratch/$name.cmg"
 }
 
@@ -51,6 +55,21 @@ distorted_part() {
   for options in "" "--format compressed" "--format compressed --precision mixed" \
     "--format compressed --precision mixed --values fp16"; do
     "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 $options --json "$scratch/solve.json" >&2
+    tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
+    echo
+  done
+}
+
+# a smoother that is computed once and kept: SPAI of the finest levels
+smoother_part() {
+  file=$scratch/distorted.cmg
+  "$build/tools/cmg" generate "$file" --dim 3 --cells 256 --levels 5 --distort 0.4 --coefficient smooth --no-coords >&2
+  "$build/tools/cmg" smooth "$file" --smoother spai --save-as spai --finest --json "$scratch/smooth.json" >&2
+  tr -d '\n' <"$scratch/smooth.json"
+  echo
+  for values in full fp16; do
+    "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 --format compressed --precision mixed --values $values \
+      --smoother file:spai --json "$scratch/solve.json" >&2
     tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
     echo
   done

@@ -631,19 +631,20 @@ typedef enum cmg_file_kind {
 CMG_API cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
                                       cmg_hierarchy **h);
 /**
- * Writes a hierarchy; a failed write leaves no file behind under the final name. CMG_FILE_AUTO goes by the
- * suffix (.cmg .h5 .hdf5, .mtx, .petsc, .ell; none: a directory of Matrix Market files). What the kind has
- * no place for is named in the log and left out; a restriction other than P^T is not.
+ * Writes a hierarchy; a failed write leaves no file behind under the final name. CMG_FILE_AUTO goes
+ * by the suffix (.cmg .h5 .hdf5, .mtx, .petsc, .ell; none: a directory of Matrix Market files).
+ * What the kind has no place for is named in the log and left out; a restriction other than P^T is
+ * not.
  *
  * @return CMG_OK, CMG_ERR_ARG (suffix unknown; several levels into one .mtx), CMG_ERR_FILE
- *         (cmg_hierarchy_check finds something), CMG_ERR_IO, CMG_ERR_UNSUPPORTED (container in a build
- *         without HDF5; R or a name that the kind cannot hold), CMG_ERR_MEMORY
+ *         (cmg_hierarchy_check finds something), CMG_ERR_IO, CMG_ERR_UNSUPPORTED (container in a
+ * build without HDF5; R or a name that the kind cannot hold), CMG_ERR_MEMORY
  */
 CMG_API cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path,
                                        cmg_file_kind kind);
 /**
- * Reads a vector (Matrix Market array or coordinate, PETSc binary, plain text with one number a line) into
- * malloc'ed memory; free it with cmg_free.
+ * Reads a vector (Matrix Market array or coordinate, PETSc binary, plain text with one number a
+ * line) into malloc'ed memory; free it with cmg_free.
  *
  * @return CMG_OK, CMG_ERR_IO, CMG_ERR_FILE (the message names file and line), CMG_ERR_MEMORY
  */
@@ -709,8 +710,8 @@ typedef enum cmg_boundary {
     CMG_BOUNDARY_ELIMINATE = 0, /**< Dirichlet unknowns are taken out, rows and columns */
     CMG_BOUNDARY_IDENTITY,      /**< identity rows, columns taken out: symmetric */
     CMG_BOUNDARY_IDENTITY_KEEP, /**< identity rows, columns kept: not symmetric */
-    CMG_BOUNDARY_NEUMANN        /**< natural conditions everywhere: A is singular in POISSON and ELASTICITY,
-                                  where a source is balanced */
+    CMG_BOUNDARY_NEUMANN        /**< natural conditions everywhere: A is singular in POISSON and
+                                  ELASTICITY,        where a source is balanced */
 } cmg_boundary;
 
 typedef enum cmg_coarsening {
