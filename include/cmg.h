@@ -774,10 +774,15 @@ typedef struct cmg_generate_options {
     double velocity;             /**< CONVECTION: |v|, direction (1, 1/2, 1/4), default 1 */
     double reaction;             /**< CONVECTION: c >= 0, default 0 */
     cmg_boundary boundary;       /**< default ELIMINATE */
-    const char *dirichlet; /**< boundary labels with Dirichlet conditions, "left,top"; NULL = all,
-                                on a beam left */
-    cmg_load load;         /**< default SOURCE */
-    cmg_source_fn source;  /**< default NULL: 1 */
+    const char *dirichlet;   /**< boundary labels with Dirichlet conditions, "left,top"; NULL = all,
+                                  on a beam left */
+    const char *flux_labels; /**< boundary labels with a given flux, "right"; NULL = none (default).
+                                Only with load SOURCE */
+    double flux[3];  /**< there: flux[0] = k du/dn; ELASTICITY: the traction vector; default 0 */
+    double strength; /**< load SOURCE without a function: f = strength, ELASTICITY: a load of
+                        -strength along the last axis; default 1 */
+    cmg_load load;   /**< default SOURCE */
+    cmg_source_fn source; /**< default NULL: 1 */
     void *source_user;
     cmg_coarsening coarsening; /**< default REDISCRETISED */
     cmg_numbering numbering;   /**< default GENERATED */

@@ -27,6 +27,7 @@ typedef struct generate_job {
     bool dry_run;
     const char *named; /* --case */
     const char *json;
+    const char *flux; /* "0,-1" */
     double generate_seconds;
     double write_seconds;
 } generate_job;
@@ -110,6 +111,12 @@ static void add_problem(args *a, generate_job *job)
          "form of the Dirichlet conditions"},
         {"dirichlet-labels", ARG_TEXT, &o->dirichlet, "LIST", 0, 0,
          "boundaries that have them, as in left,top; all if not given, on a beam left"},
+        {"flux-labels", ARG_TEXT, &o->flux_labels, "LIST", 0, 0,
+         "boundaries with a given flux or traction, with load source"},
+        {"flux", ARG_TEXT, &job->flux, "LIST", 0, 0,
+         "the flux, one number, or the traction vector, as in 0,-1"},
+        {"strength", ARG_REAL, &o->strength, "X", -ARG_ANY, ARG_ANY,
+         "load source: f = X, elasticity: a load of -X along the last axis"},
         {"load", ARG_ENUM, &job->load, "load", 0, 0, "right-hand side, or the solution behind it"},
     };
     args_add(a, "Problem", rows, ARGS_COUNT(rows));
@@ -166,6 +173,25 @@ static const char *find_case_name(int argc, char **argv)
     return name;
 }
 
+/* Up to three numbers with commas between. */
+static int read_flux(generate_job *job)
+{
+    const char *text = job->flux;
+    for (int d = 0; text != NULL; ++d) {
+        char number[64];
+        const size_t length = strcspn(text, ",");
+        const bool fits = d < 3 && length < sizeof number;
+        memcpy(number, text, fits ? length : 0);
+        number[fits ? length : 0] = '\0';
+        if (!fits || !args_read_real(number, &job->options.flux[d])) {
+            return usage_error("generate: --flux %s is no list of at most three numbers",
+                               job->flux);
+        }
+        text = text[length] == ',' ? text + length + 1 : NULL;
+    }
+    return ARGS_GO;
+}
+
 static int parse(generate_job *job, int argc, char **argv)
 {
     device_args_default(&job->device);
@@ -192,7 +218,7 @@ static int parse(generate_job *job, int argc, char **argv)
     if (job->path == NULL && !job->list && !job->dry_run && job->json == NULL) {
         return usage_error("generate: the name of the file to write is missing");
     }
-    return ARGS_GO;
+    return read_flux(job);
 }
 
 static int list_cases(void)

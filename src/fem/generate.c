@@ -80,7 +80,7 @@ static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy 
         const char *key;
         double value;
         double standard;
-    } rows[] = {{"cells", (double)o->cells, -1},
+    } rows[] = {{"cells", o->mesh != NULL ? -1 : (double)o->cells, -1},
                 {"length", o->length, standard.length},
                 {"columns", o->columns, standard.columns},
                 {"rows", o->rows, standard.rows},
@@ -96,6 +96,10 @@ static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy 
                 {"poisson_ratio", o->poisson_ratio, standard.poisson_ratio},
                 {"velocity", o->velocity, standard.velocity},
                 {"reaction", o->reaction, standard.reaction},
+                {"strength", o->strength, standard.strength},
+                {"flux", o->flux[0], standard.flux[0]},
+                {"flux_y", o->flux[1], standard.flux[1]},
+                {"flux_z", o->flux[2], standard.flux[2]},
                 {"seed", (double)o->seed, (double)standard.seed}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         if (rows[i].value < rows[i].standard || rows[i].value > rows[i].standard) {

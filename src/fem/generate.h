@@ -4,6 +4,12 @@
 
 enum { CMGI_MAX_LEVELS = 32, CMGI_MAX_NAMES = 32, CMGI_NAME_LENGTH = 64 };
 
+/* Boundary labels by name. */
+typedef struct cmgi_names {
+    int count;
+    char name[CMGI_MAX_NAMES][CMGI_NAME_LENGTH];
+} cmgi_names;
+
 typedef struct cmgi_plan {
     cmg_generate_options options; /* nothing left to choose */
     bool simplex;
@@ -11,8 +17,8 @@ typedef struct cmgi_plan {
     int levels;                      /* of the hierarchy */
     int order[CMGI_MAX_LEVELS];      /* of the space of each level */
     int refinement[CMGI_MAX_LEVELS]; /* refinements of the coarsest mesh it lives on */
-    int names;                       /* Dirichlet labels, 0 = all */
-    char name[CMGI_MAX_NAMES][CMGI_NAME_LENGTH];
+    cmgi_names fixed;                /* Dirichlet labels, none = all */
+    cmgi_names flux;                 /* labels with a given flux */
     cmg_size coarsest_cells; /* cells along a unit edge on the coarsest mesh; not for files */
 } cmgi_plan;
 

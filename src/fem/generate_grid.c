@@ -26,12 +26,12 @@ static cmgi_domain domain_of(const cmgi_plan *plan)
 static cmg_status check_labels(cmg_context *ctx, const cmgi_plan *plan)
 {
     static const char *const label[6] = {"left", "right", "bottom", "top", "back", "front"};
-    for (int i = 0; i < plan->names; ++i) {
+    for (int i = 0; i < plan->fixed.count; ++i) {
         bool known = false;
         for (int k = 0; k < 2 * plan->options.dim; ++k) {
-            known = known || strcmp(plan->name[i], label[k]) == 0;
+            known = known || strcmp(plan->fixed.name[i], label[k]) == 0;
         }
-        CMGI_CHECK(ctx, known, CMG_ERR_ARG, "the boundary has no label '%s'", plan->name[i]);
+        CMGI_CHECK(ctx, known, CMG_ERR_ARG, "the boundary has no label '%s'", plan->fixed.name[i]);
     }
     return CMG_OK;
 }

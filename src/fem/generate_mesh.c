@@ -16,6 +16,7 @@ typedef struct mesh_chain {
     cmgi_mesh *mesh[CMGI_MAX_LEVELS];
     cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
     bool *fixes;                                /* Dirichlet conditions by boundary label */
+    bool *flux;                                 /* a given flux, likewise */
     double origin[3];                           /* bounding box of the coarsest mesh */
     double extent[3];
 } mesh_chain;
@@ -27,6 +28,7 @@ static void free_chain(cmg_context *ctx, mesh_chain *chain)
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
     cmgi_free(ctx, chain->fixes);
+    cmgi_free(ctx, chain->flux);
 }
 
 static cmgi_shape_options shape_options(const cmgi_plan *plan)
@@ -88,18 +90,28 @@ static cmg_status describe_mesh(const cmgi_mesh *mesh, cmg_hierarchy *h)
     return mesh->note[0] != '\0' ? cmg_hierarchy_set_attribute(h, "mesh_note", mesh->note) : CMG_OK;
 }
 
+/* Sets the flags of the labels in a list. */
+static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bool *marks)
+{
+    for (int i = 0; i < names->count; ++i) {
+        const cmg_index label = cmgi_mesh_find_label(mesh, names->name[i]);
+        CMGI_CHECK(mesh->ctx, label >= 0, CMG_ERR_ARG, "the boundary has no label '%s'",
+                   names->name[i]);
+        marks[label] = true;
+    }
+    return CMG_OK;
+}
+
 static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
 {
     const cmgi_mesh *mesh = chain->mesh[0];
-    const bool all = plan->names == 0 && plan->options.boundary != CMG_BOUNDARY_NEUMANN;
-    CMGI_TRY(cmgi_alloc(ctx, mesh->labels, sizeof *chain->fixes, &chain->fixes));
+    const bool neumann = plan->options.boundary == CMG_BOUNDARY_NEUMANN;
+    CMGI_TRY(cmgi_alloc_zero(ctx, mesh->labels, sizeof *chain->fixes, &chain->fixes));
+    CMGI_TRY(cmgi_alloc_zero(ctx, mesh->labels, sizeof *chain->flux, &chain->flux));
+    CMGI_TRY(mark_labels(mesh, &plan->fixed, chain->fixes));
+    CMGI_TRY(mark_labels(mesh, &plan->flux, chain->flux));
     for (cmg_index l = 0; l < mesh->labels; ++l) {
-        chain->fixes[l] = all;
-    }
-    for (int i = 0; i < plan->names; ++i) {
-        const cmg_index label = cmgi_mesh_find_label(mesh, plan->name[i]);
-        CMGI_CHECK(ctx, label >= 0, CMG_ERR_ARG, "the boundary has no label '%s'", plan->name[i]);
-        chain->fixes[label] = plan->options.boundary != CMG_BOUNDARY_NEUMANN;
+        chain->fixes[l] = !neumann && (plan->fixed.count == 0 || chain->fixes[l]);
     }
     return CMG_OK;
 }
@@ -189,8 +201,9 @@ static cmg_status store_exact(const cmgi_space *space, const cmgi_problem *probl
     return store(h, 0, "solutions", "exact", space->unknowns * nc, u);
 }
 
-static cmg_status assemble_level(const cmgi_plan *plan, const cmgi_problem *problem,
-                                 const cmgi_space *space, int level, cmg_hierarchy *h)
+static cmg_status assemble_level(const cmgi_plan *plan, const mesh_chain *chain,
+                                 const cmgi_problem *problem, const cmgi_space *space, int level,
+                                 cmg_hierarchy *h)
 {
     cmg_context *ctx = h->ctx;
     const cmg_size rows = space->unknowns * space->components;
@@ -208,6 +221,7 @@ static cmg_status assemble_level(const cmgi_plan *plan, const cmgi_problem *prob
                             : cmgi_space_assemble(space, &form, &A, b));
     CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     if (level == 0) {
+        cmgi_space_add_flux(space, chain->flux, plan->options.flux, plan->options.quadrature, b);
         double *taken = b;
         b = NULL;
         CMGI_TRY_GOTO(done, store(h, 0, "rhs", "b", rows, taken));
@@ -302,7 +316,7 @@ static cmg_status generate_levels(cmg_context *ctx, cmgi_plan *plan, const mesh_
         if (l > 0 && plan->options.coarsening == CMG_COARSENING_GALERKIN) {
             CMGI_TRY_GOTO(done, cmgi_generate_galerkin(ctx, plan, h, l));
         } else {
-            CMGI_TRY_GOTO(done, assemble_level(plan, &problem, space, l, h));
+            CMGI_TRY_GOTO(done, assemble_level(plan, chain, &problem, space, l, h));
         }
         CMGI_TRY_GOTO(done, store_level(plan, chain, l, space, coarse, h));
         if (l == 0 && plan->options.output_mesh) {

@@ -18,6 +18,7 @@ void cmg_generate_options_default(cmg_generate_options *options)
         .young = 1,
         .poisson_ratio = 0.3,
         .velocity = 1,
+        .strength = 1,
         .seed = 1,
         .snap = true,
         .coords = true,
@@ -66,6 +67,10 @@ static cmg_status check_numbers(cmg_context *ctx, const cmg_generate_options *o)
                 {"poisson_ratio", o->poisson_ratio, -1, 0.499999, true},
                 {"velocity", o->velocity, -1e12, 1e12, false},
                 {"reaction", o->reaction, 0, 1e12, false},
+                {"strength", o->strength, -1e15, 1e15, false},
+                {"flux", o->flux[0], -1e15, 1e15, false},
+                {"flux", o->flux[1], -1e15, 1e15, false},
+                {"flux", o->flux[2], -1e15, 1e15, false},
                 {"quadrature", o->quadrature, 0, 6, false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const bool inside =
@@ -147,22 +152,32 @@ static void list_levels(cmgi_plan *plan)
     }
 }
 
-static cmg_status split_labels(cmg_context *ctx, cmgi_plan *plan)
+/* Splits a list of labels at its commas. */
+static cmg_status split_labels(cmg_context *ctx, const char *list, cmgi_names *names)
 {
-    const char *text = plan->options.dirichlet;
-    if (text == NULL) {
-        text = plan->options.mesh == NULL && plan->options.shape == CMG_SHAPE_BEAM ? "left" : "";
-    }
+    const char *text = list;
     while (*text != '\0') {
         const size_t length = strcspn(text, ",");
-        CMGI_CHECK(ctx, length > 0 && length < CMGI_NAME_LENGTH && plan->names < CMGI_MAX_NAMES,
-                   CMG_ERR_ARG, "'%s' is no list of at most %d boundary labels",
-                   plan->options.dirichlet, CMGI_MAX_NAMES);
-        memcpy(plan->name[plan->names], text, length);
-        plan->name[plan->names++][length] = '\0';
+        CMGI_CHECK(ctx, length > 0 && length < CMGI_NAME_LENGTH && names->count < CMGI_MAX_NAMES,
+                   CMG_ERR_ARG, "'%s' is no list of at most %d boundary labels", list,
+                   CMGI_MAX_NAMES);
+        memcpy(names->name[names->count], text, length);
+        names->name[names->count++][length] = '\0';
         text += length + (text[length] == ',' ? 1 : 0);
     }
     return CMG_OK;
+}
+
+static cmg_status choose_labels(cmg_context *ctx, cmgi_plan *plan)
+{
+    const cmg_generate_options *o = &plan->options;
+    const bool beam = o->mesh == NULL && o->shape == CMG_SHAPE_BEAM;
+    const char *fixed = o->dirichlet != NULL ? o->dirichlet : beam ? "left" : "";
+    CMGI_TRY(split_labels(ctx, fixed, &plan->fixed));
+    CMGI_CHECK(ctx, o->flux_labels == NULL || o->load == CMG_LOAD_SOURCE, CMG_ERR_ARG,
+               "a flux goes with load source only: load %s has its own",
+               cmg_enum_name("load", (int)o->load));
+    return o->flux_labels != NULL ? split_labels(ctx, o->flux_labels, &plan->flux) : CMG_OK;
 }
 
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
@@ -170,12 +185,12 @@ bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
     if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
         return false;
     }
-    for (int i = 0; i < plan->names; ++i) {
-        if (strcmp(plan->name[i], label) == 0) {
+    for (int i = 0; i < plan->fixed.count; ++i) {
+        if (strcmp(plan->fixed.name[i], label) == 0) {
             return true;
         }
     }
-    return plan->names == 0;
+    return plan->fixed.count == 0;
 }
 
 cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options, cmgi_plan *plan)
@@ -192,9 +207,9 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
     CMGI_TRY(choose_shape(ctx, o));
     CMGI_TRY(check_lattice(ctx, o));
     CMGI_TRY(choose_levels(ctx, plan));
-    CMGI_TRY(split_labels(ctx, plan));
-    plan->grid = o->mesh == NULL && !plan->simplex && !o->general && !o->smooth &&
-                 !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
+    CMGI_TRY(choose_labels(ctx, plan));
+    plan->grid = o->mesh == NULL && o->flux_labels == NULL && !plan->simplex && !o->general &&
+                 !o->smooth && !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
                  (o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE);
     list_levels(plan);
     return CMG_OK;

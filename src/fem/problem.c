@@ -27,6 +27,7 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
         .seed = options->seed,
         .load = options->load,
         .degree = options->element == CMG_ELEMENT_Q2 || options->element == CMG_ELEMENT_P2 ? 2 : 1,
+        .strength = options->strength,
         .source = options->source,
         .source_user = options->source_user};
     if (options->problem == CMG_PROBLEM_HEAT) {
@@ -202,6 +203,6 @@ void cmgi_problem_source(const cmgi_problem *p, const double *x, double *f)
         return;
     }
     for (int c = 0; c < p->components; ++c) {
-        f[c] = p->elastic ? (c == p->components - 1 ? -1 : 0) : 1;
+        f[c] = !p->elastic ? p->strength : c == p->components - 1 ? -p->strength : 0;
     }
 }

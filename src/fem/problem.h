@@ -27,7 +27,8 @@ typedef struct cmgi_problem {
     double origin[3]; /* bounding box */
     double extent[3];
     cmg_load load;
-    int degree; /* of the polynomial solution: the space's order */
+    int degree;      /* of the polynomial solution: the space's order */
+    double strength; /* of the source where there is no function */
     cmg_source_fn source;
     void *source_user;
 } cmgi_problem;

@@ -83,6 +83,15 @@ class Generate(cli.Case):
             made["levels"][0]["A"]["structure"], again["levels"][0]["A"]["structure"]
         )
 
+    def test_a_traction_replaces_the_source(self):
+        options = ("--cells", "4", "--levels", "1", "--problem", "elasticity", "--strength", "0")
+        still = self.json("generate", *options, "--dirichlet-labels", "left")
+        self.assertEqual(still["rhs_norm"], 0)
+        pulled = self.json("generate", *options, "--dirichlet-labels", "left",
+                           "--flux-labels", "right", "--flux", "0,-2")  # fmt: skip
+        # nodal loads of 2 on four edges of length 1/4: 1/4, 1/2, 1/2, 1/2, 1/4
+        self.assertAlmostEqual(pulled["rhs_norm"], (2 / 16 + 3 / 4) ** 0.5, places=13)
+
     def test_every_case_is_listed_and_can_be_sized(self):
         names = [line.split()[0] for line in self.good("generate", "--list").splitlines()[1:]]
         self.assertGreater(len(names), 20)
@@ -113,6 +122,9 @@ class Generate(cli.Case):
         self.assertIn("halved", self.refused(1, "generate", "--cells", "6", "--levels", "3", "x.cmg"))
         self.refused(1, "generate", "--shape", "fichera", "x.cmg")
         self.refused(1, "generate", "--element", "q3", "x.cmg")
+        for flux in ("1,2,3,4", "1,x", "", "1,"):
+            error = self.refused(1, "generate", "--flux", flux, "--flux-labels", "top", "x.cmg")
+            self.assertIn("--flux", error)
         self.assertIn("missing", self.refused(1, "generate"))
         self.assertIn("too many", self.refused(1, "generate", "a.cmg", "b.cmg"))
 

@@ -1,0 +1,96 @@
+/* Sources and boundary fluxes: balance without Dirichlet conditions, exact solutions, total forces.
+ */
+#include "hierarchy_checks.h"
+
+static cmg_generate_options small(int dim, cmg_element element)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.element = element;
+    o.cells = dim == 3 ? 4 : 8;
+    o.levels = 2;
+    return o;
+}
+
+/* b of a source without Dirichlet conditions is orthogonal to constants, or to rigid motions. */
+static void neumann_sources_are_balanced(void)
+{
+    for (int c = 0; c < 8; ++c) {
+        cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 4));
+        cmg_hierarchy *h = NULL;
+        cmg_size n = 0;
+        cmg_size m = 0;
+        o.boundary = CMG_BOUNDARY_NEUMANN;
+        o.distort = 0.3;
+        o.problem = c / 4 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        const int nc = c / 4 ? o.dim : 1;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        const double *x = vector_of(h, 0, "coords", NULL, &m);
+        CHECK(largest(b, n) > 1e-4);
+        for (int i = 0; i < nc; ++i) {
+            double force = 0;
+            double moment = 0;
+            for (cmg_size k = 0; k < n; k += nc) {
+                const int j = (i + 1) % nc;
+                force += b[k + i];
+                moment += x[k / nc * o.dim + i] * b[k + j] - x[k / nc * o.dim + j] * b[k + i];
+            }
+            CHECK_NEAR(force, 0, 1e-13);
+            CHECK_NEAR(moment, 0, 1e-13);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/*
+ * A flux alone: with u = 0 on the left, u = 3 x solves the problem of flux 3 on the right, and the
+ * sum of a traction's loads is the traction times the area, on every element.
+ */
+static void fluxes_are_loads(void)
+{
+    for (int c = 0; c < 16; ++c) {
+        cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 4));
+        cmg_hierarchy *h = NULL;
+        cmg_size n = 0;
+        o.strength = 0;
+        o.flux_labels = "right";
+        o.flux[0] = 3;
+        o.flux[1] = -2;
+        o.dirichlet = "left";
+        o.distort = 0.3;
+        o.quadrature = 3;
+        o.problem = c / 8 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        const int nc = c / 8 ? o.dim : 1;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        double sum[3] = {0, 0, 0};
+        for (cmg_size i = 0; i < n; ++i) {
+            sum[i % nc] += b[i];
+        }
+        CHECK_NEAR(sum[0], 3, 1e-12);
+        CHECK_NEAR(sum[1], nc > 1 ? -2 : 0, 1e-12);
+        if (nc == 1) {
+            const double *x = vector_of(h, 0, "coords", NULL, &n);
+            double *u = malloc((size_t)A.rows * sizeof *u);
+            for (cmg_size i = 0; i < A.rows; ++i) {
+                u[i] = 3 * x[i * o.dim];
+            }
+            double *Au = multiply(&A, u);
+            CHECK_NEAR(largest_difference(Au, b, A.rows), 0, 1e-12);
+            free(Au);
+            free(u);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(neumann_sources_are_balanced);
+    RUN(fluxes_are_loads);
+    return TEST_END();
+}
