@@ -15,6 +15,20 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 
+/* True when the n columns from c on run on without a gap; n is a multiple of 8. */
+static inline int cmgi_columns_run(const int32_t *c, int n)
+{
+    const __m256i step = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i run = _mm256_add_epi32(_mm256_set1_epi32(c[0]), step);
+    __m256i same = _mm256_set1_epi32(-1);
+    for (int l = 0; l < n; l += 8) {
+        const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)(c + l));
+        same = _mm256_and_si256(same, _mm256_cmpeq_epi32(columns, run));
+        run = _mm256_add_epi32(run, _mm256_set1_epi32(8));
+    }
+    return _mm256_movemask_epi8(same) == -1;
+}
+
 /* Eight floats also under AVX-512: shorter vectors meet fewer gaps in the columns. */
 enum { CMGI_V32 = 8 };
 typedef __m256 cmgi_v32;
@@ -123,6 +137,12 @@ static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x
 #endif
 
 #else
+static inline int cmgi_columns_run(const int32_t *c, int n)
+{
+    (void)c;
+    (void)n;
+    return 0; /* looking costs more than it saves without vectors */
+}
 enum { CMGI_V64 = 4, CMGI_V32 = 4 };
 #define CMGI_PORTABLE_SIMD(T, BITS)                                                                \
     typedef struct cmgi_v##BITS {                                                                  \
