@@ -228,6 +228,19 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
     }
 }
 
+/* Codes behind the end of a row, from entry e on: column 0 if the base lies before it. */
+static void pad_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_size i, int lane,
+                    int e)
+{
+    cmgi_compressed *C = B->C;
+    const bool paired = cmgi_on_cuda(B->A->ctx);
+    const cmg_index *base = C->p_base + C->p_step[p];
+    for (; plan->bytes > 0 && e < plan->width; ++e) {
+        const cmg_size low = (cmg_size)reference(C, i) + base[e];
+        store_code(C, p, position(C, paired, p, e, lane), low < 0 ? -low : 0);
+    }
+}
+
 /* One row of a packed slice; returns through *apart what the rounded entries lost, plus the
  * diagonal. */
 static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_size i, int lane)
@@ -263,12 +276,7 @@ static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_s
     if (C->diagonal != NULL) {
         C->diagonal[i] = (float)apart;
     }
-    /* the rest of the row repeats a column it has, or its reference, with value 0 */
-    for (; plan->bytes > 0 && e < plan->width; ++e) {
-        const cmg_size low = (cmg_size)reference(C, i) + base[e];
-        const cmg_size code = low < 0 ? -low : 0; /* column 0 if the base lies before it */
-        store_code(C, p, position(C, paired, p, e, lane), low + code < csr->cols ? code : 0);
-    }
+    pad_row(B, plan, p, i, lane, e);
 }
 
 /* ------------------------------------------------------------------ padding of coded slices */
@@ -447,6 +455,10 @@ static cmg_status pack_slices(const builder *B)
         }
         for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
             fill_row(B, &plan, p, i, (int)(i - slice * CMGI_SLICE));
+        }
+        /* lanes without a row read as the last row does */
+        for (cmg_size i = slice_end(B, slice); i < (slice + 1) * CMGI_SLICE; ++i) {
+            pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
         }
     }
     return CMG_OK;

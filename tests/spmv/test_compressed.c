@@ -232,6 +232,52 @@ static void sizes_around_the_slice(void)
     }
 }
 
+static cmg_size code_of(const cmgi_compressed *C, cmg_size p, cmg_size local)
+{
+    const uint8_t *codes = C->codes + C->p_code[p];
+    switch (C->p_bytes[p]) {
+    case 0:
+        return 0;
+    case 1:
+        return codes[local];
+    case 2:
+        return ((const uint16_t *)(const void *)codes)[local];
+    default:
+        return ((const int32_t *)(const void *)codes)[local];
+    }
+}
+
+/* Every lane, those behind the last row too, reads x inside its range: a GPU runs all of them. */
+static void every_lane_reads_inside(void)
+{
+    if (ctx->options.backend != CMG_BACKEND_CPU) {
+        SKIP("the storage is looked at on the host");
+        return;
+    }
+    for (int s = 0; s < SUITE; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+        const cmgi_compressed *C = layout(M);
+        bool inside = true;
+        for (cmg_size p = 0; p < C->p_count; ++p) {
+            const cmg_size slice = C->p_slice != NULL ? C->p_slice[p] : p;
+            for (cmg_size e = 0; e < (C->p_step[p + 1] - C->p_step[p]) * CMGI_SLICE; ++e) {
+                const cmg_size row = slice * CMGI_SLICE + e % CMGI_SLICE;
+                const cmg_size real = row < A.rows ? row : A.rows - 1;
+                const cmg_size column = (C->ref != NULL ? C->ref[real] : real) +
+                                        C->p_base[C->p_step[p] + e / CMGI_SLICE] + code_of(C, p, e);
+                inside = inside && column >= 0 && column < A.cols;
+            }
+        }
+        CHECK(inside);
+        if (!inside) {
+            printf("   %s\n", suite[s].name);
+        }
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void what_cannot_be_is_refused(void)
 {
     cmgi_csr A = grid(20, 0);
@@ -292,6 +338,7 @@ int main(int argc, char **argv)
     RUN(templates_and_codes_live_side_by_side);
     RUN(sixteen_bits_keep_row_sums);
     RUN(sizes_around_the_slice);
+    RUN(every_lane_reads_inside);
     RUN(what_cannot_be_is_refused);
     return TEST_END();
 }
