@@ -38,26 +38,10 @@ static int format_size(char *text, cmg_size value)
     return n;
 }
 
-/* The last row i with indptr[i] <= k. */
-static cmg_size row_of(const cmg_csr *A, cmg_size k)
-{
-    cmg_size low = 0;
-    cmg_size high = A->rows;
-    while (high - low > 1) {
-        const cmg_size middle = low + (high - low) / 2;
-        if (A->indptr[middle] <= k) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static void format_piece(const source *s, cmg_size first, cmg_size last, piece *to)
 {
     char *p = to->text;
-    cmg_size i = s->A != NULL && first < last ? row_of(s->A, first) : 0;
+    cmg_size i = s->A != NULL && first < last ? cmgi_csr_row_of(s->A, first) : 0;
     for (cmg_size k = first; k < last; ++k) {
         if (s->A != NULL) {
             while (s->A->indptr[i + 1] <= k) {

@@ -33,23 +33,15 @@ static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size
     return bad < n ? bad : -1;
 }
 
-static cmg_size row_of(const cmgi_csr *M, cmg_size k)
-{
-    cmg_size i = 0;
-    while (M->indptr[i + 1] <= k) {
-        ++i;
-    }
-    return i;
-}
-
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
     const cmg_size k = first_bad_value(ctx, M->values, M->indptr[M->rows]);
     if (k < 0) {
         return CMG_OK;
     }
+    const cmg_csr view = cmgi_csr_view(M);
     return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld, column %lld: value %g is not finite", name,
-                     (long long)row_of(M, k), (long long)M->indices[k], M->values[k]);
+                     (long long)cmgi_csr_row_of(&view, k), (long long)M->indices[k], M->values[k]);
 }
 
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
@@ -178,19 +170,6 @@ cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
 
 /* ------------------------------------------------------------------ facts */
 
-/* The only nonzero of the row is on the diagonal. */
-static bool is_dirichlet_row(const cmg_csr *A, cmg_size i)
-{
-    bool found = false;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->values[k] != 0 && A->indices[k] != i) {
-            return false;
-        }
-        found = found || (A->indices[k] == i && A->values[k] != 0);
-    }
-    return found;
-}
-
 static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
 {
     info->row_min = A->rows > 0 ? A->cols : 0;
@@ -198,7 +177,7 @@ static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
         const cmg_size length = A->indptr[i + 1] - A->indptr[i];
         info->row_min = length < info->row_min ? length : info->row_min;
         info->row_max = length > info->row_max ? length : info->row_max;
-        dirichlet[i] = is_dirichlet_row(A, i);
+        dirichlet[i] = cmgi_csr_identity_row(A, i);
         info->dirichlet_rows += dirichlet[i];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             info->explicit_zeros += A->values[k] == 0;
@@ -301,7 +280,7 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
     for (cmg_size i = 0; i < B.rows; ++i) {
-        skip[i] = is_dirichlet_row(&B, i);
+        skip[i] = cmgi_csr_identity_row(&B, i);
     }
     double sums[2] = {0, 0};
     compare_squares(&C, &sorted, skip, sums);

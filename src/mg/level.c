@@ -18,20 +18,6 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_o
     return cmg_matrix_update(*M, csr->values);
 }
 
-/* A row is an identity row when its only nonzero is on the diagonal. */
-static bool is_identity_row(const cmg_csr *A, cmg_size i)
-{
-    double diagonal = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            diagonal += A->values[k];
-        } else if (A->values[k] != 0) {
-            return false;
-        }
-    }
-    return diagonal != 0;
-}
-
 /* A column of an identity row that no other row reads is an unknown of its own: nothing to
  * decouple. */
 static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_level *level)
@@ -41,7 +27,7 @@ static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_le
     cmg_size count = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : count)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        identity[i] = is_identity_row(A, i);
+        identity[i] = cmgi_csr_identity_row(A, i);
         count += identity[i];
     }
     level->dirichlet = count;

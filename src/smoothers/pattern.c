@@ -154,19 +154,6 @@ done:
 
 /* ------------------------------------------------------------------ symmetry */
 
-static bool is_identity_row(const cmg_csr *A, cmg_size i)
-{
-    bool diagonal = false;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            diagonal = A->values[k] != 0;
-        } else if (A->values[k] != 0) {
-            return false;
-        }
-    }
-    return diagonal;
-}
-
 static bool is_coupled(const cmg_csr *A, cmg_size i, cmg_size k, const void *with)
 {
     const bool *identity = with;
@@ -245,7 +232,7 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        identity[i] = is_identity_row(A, i);
+        identity[i] = cmgi_csr_identity_row(A, i);
     }
     if (!own && is_as_wanted(ctx, A, identity)) {
         made = borrow(A);

@@ -248,19 +248,6 @@ void cmgi_smoother_product_clear(cmg_context *ctx, cmgi_smoother_product *produc
 
 /* ------------------------------------------------------------------ placing */
 
-static bool is_diagonal(const cmg_csr *A)
-{
-    if (A->rows != A->cols || A->indptr[A->rows] != A->rows) {
-        return false;
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        if (A->indptr[i] != i || A->indices[i] != i) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* FNV-1a over offsets and columns (Fowler, Noll and Vo; RFC 9923). */
 static uint64_t pattern_hash(const cmg_csr *A)
 {
@@ -287,7 +274,7 @@ static cmg_status place_factor(cmg_context *ctx, const cmgi_csr *factor,
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
         view = cmgi_csr_view(&renumbered);
     }
-    if (is_diagonal(&view)) {
+    if (cmgi_csr_is_diagonal(&view)) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
     const uint64_t pattern = matrix.keep_map ? pattern_hash(&view) : 0;

@@ -118,16 +118,6 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
 
 /* ------------------------------------------------------------------ all rows */
 
-static cmg_size longest_row(const cmg_csr *A)
-{
-    cmg_size longest = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 static cmg_size smaller(cmg_size a, cmg_size b)
 {
     return a < b ? a : b;
@@ -214,11 +204,12 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     double *norm2 = NULL;
     candidates *c = NULL;
     cmgi_spai_work *work = NULL;
-    slab rows = {.room = smaller(longest_row(&pattern) + (cmg_size)growth->steps * growth->add, n)};
+    slab rows = {
+        .room = smaller(cmgi_csr_longest_row(&pattern) + (cmg_size)growth->steps * growth->add, n)};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &transposed));
     const cmg_csr T = cmgi_csr_view(&transposed);
-    const cmg_size local = smaller(rows.room * longest_row(A), A->cols);
+    const cmg_size local = smaller(rows.room * cmgi_csr_longest_row(A), A->cols);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
     squared_norms(ctx, A, norm2);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * rows.room, sizeof *rows.columns, &rows.columns));
@@ -226,7 +217,7 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n + 1, sizeof *rows.indptr, &rows.indptr));
     CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, rows.room, local, local * rows.room, &work));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *c, &c));
-    CMGI_TRY_GOTO(done, create_candidates(ctx, smaller(local * longest_row(&T), n), c));
+    CMGI_TRY_GOTO(done, create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&T), n), c));
     const grower g = {A, &T, norm2, growth, counted};
     CMGI_TRY_GOTO(done, grow_rows(ctx, &g, S, work, c, &rows));
     CMGI_TRY_GOTO(done, compact(ctx, &rows, S));

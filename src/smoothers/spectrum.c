@@ -228,16 +228,6 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     return bound;
 }
 
-static bool is_diagonal(const cmgi_csr *M)
-{
-    for (cmg_size i = 0; i < M->rows; ++i) {
-        if (M->indptr[i + 1] - M->indptr[i] != 1 || M->indices[M->indptr[i]] != i) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static cmg_status allocate(problem *P)
 {
     const cmg_size n = P->A->rows;
@@ -281,7 +271,8 @@ cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi
         P.A = A;
         spectrum->largest = power_method(&P);
     }
-    if (factors == 1 && is_diagonal(&factor[0])) {
+    const cmg_csr first = cmgi_csr_view(&factor[0]);
+    if (factors == 1 && cmgi_csr_is_diagonal(&first)) {
         spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, P.A, &factor[0]));
     }
     if (!(spectrum->largest > 0) || !isfinite(spectrum->largest)) {

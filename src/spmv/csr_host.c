@@ -140,6 +140,60 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
                      (long long)bad_row, (long long)j);
 }
 
+/* ------------------------------------------------------------------ facts */
+
+cmg_size cmgi_csr_longest_row(const cmg_csr *A)
+{
+    cmg_size longest = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* The last row i with indptr[i] <= k. */
+cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k)
+{
+    cmg_size low = 0;
+    cmg_size high = A->rows;
+    while (high - low > 1) {
+        const cmg_size middle = low + (high - low) / 2;
+        if (A->indptr[middle] <= k) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
+{
+    bool diagonal = false;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            diagonal = A->values[k] != 0;
+        } else if (A->values[k] != 0) {
+            return false;
+        }
+    }
+    return diagonal;
+}
+
+bool cmgi_csr_is_diagonal(const cmg_csr *A)
+{
+    if (A->rows != A->cols || A->indptr[A->rows] != A->rows) {
+        return false;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        if (A->indptr[i] != i || A->indices[i] != i) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ order within rows */
 
 static void insertion_sort(cmg_index *indices, double *values, cmg_size length)
@@ -190,19 +244,10 @@ static bool is_sorted(const cmg_index *indices, cmg_size length)
     return true;
 }
 
-static cmg_size longest_row(const cmgi_csr *A)
-{
-    cmg_size longest = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
 {
-    const cmg_size longest = longest_row(A);
+    const cmg_csr view = cmgi_csr_view(A);
+    const cmg_size longest = cmgi_csr_longest_row(&view);
     const cmg_size room = longest > 32 ? longest : 0;
     cmg_index *ti = NULL;
     double *tv = NULL;

@@ -37,6 +37,14 @@ static inline cmg_csr cmgi_csr_view(const cmgi_csr *A)
  * sorted.
  */
 cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
+/* Entries of the longest row, 0 without rows. */
+cmg_size cmgi_csr_longest_row(const cmg_csr *A);
+/* The row that entry k belongs to, 0 <= k < indptr[rows]; cost log(rows). */
+cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
+/* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */
+bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
+/* True when A is square and every row holds its diagonal entry and nothing else. */
+bool cmgi_csr_is_diagonal(const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);
 /* T = A^T, rows sorted; parallel, the same result for any number of threads. */

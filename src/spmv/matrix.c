@@ -136,16 +136,6 @@ static cmg_size sliced_entries(const cmg_context *ctx, const cmg_csr *A, int lan
     return stored;
 }
 
-static cmg_size longest_row(const cmg_csr *A)
-{
-    cmg_size longest = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 /* A GPU that is not filled waits for the longest chain of loads: CSR gives a row many lanes there.
  */
 enum { FEW_ROWS = 8192 };
@@ -172,7 +162,8 @@ static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A,
     /* On a GPU a few rows much longer than the rest hold up CSR's lanes; K2 shares them out. H200,
      * look-alikes of circuits and web links: K2 1.5 and 0.8 times cuSPARSE CSR, CSR 0.5 and 0.04.
      */
-    const bool uneven = cmgi_on_cuda(ctx) && longest_row(A) * A->rows > 6 * A->indptr[A->rows];
+    const bool uneven =
+        cmgi_on_cuda(ctx) && cmgi_csr_longest_row(A) * A->rows > 6 * A->indptr[A->rows];
     return uneven ? CMG_FORMAT_K2 : CMG_FORMAT_CSR;
 }
 

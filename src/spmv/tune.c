@@ -165,20 +165,10 @@ static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
     return CMG_OK;
 }
 
-static cmg_size longest_row(const cmg_csr *csr)
-{
-    cmg_size longest = 0;
-    for (cmg_size i = 0; i < csr->rows; ++i) {
-        const cmg_size length = csr->indptr[i + 1] - csr->indptr[i];
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 static cmg_status try_all(trial *t, const cmg_matrix_options *options)
 {
     const double nnz = (double)t->csr->indptr[t->csr->rows];
-    const bool even = (double)t->csr->rows * (double)longest_row(t->csr) <= 1.5 * nnz;
+    const bool even = (double)t->csr->rows * (double)cmgi_csr_longest_row(t->csr) <= 1.5 * nnz;
     for (int c = 0; c < CANDIDATES; ++c) {
         const bool half = options->values != CMG_VALUES_FULL;
         if ((candidates[c].padded && !even) ||
