@@ -2,180 +2,13 @@
  * Builds compressed slices from CSR: templates where rows repeat, offset patterns where the rows of
  * a slice look alike, short codes elsewhere. The layout is in compressed.h.
  */
-#include "spmv/compressed.h"
-
+#include "spmv/compressed_plan.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
 #include "spmv/templates.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { PATTERN = 160 }; /* most offsets of a slice's pattern */
-
-/* How one packed slice will be stored. */
-typedef struct slice_plan {
-    int width;
-    int bytes; /* of a code; 0 = pattern */
-    cmg_index offset[PATTERN];
-} slice_plan;
-
-typedef struct builder {
-    cmg_matrix *A;
-    const cmg_csr *csr;
-    cmgi_compressed *C;
-    bool split_diagonal; /* kept apart */
-} builder;
-
-static cmg_index reference(const cmgi_compressed *C, cmg_size i)
-{
-    return C->ref != NULL ? C->ref[i] : (cmg_index)i;
-}
-
-static cmg_size slice_end(const builder *B, cmg_size slice)
-{
-    const cmg_size end = (slice + 1) * CMGI_SLICE;
-    return end < B->csr->rows ? end : B->csr->rows;
-}
-
-/* True for entries that go into the slices: all but a diagonal that is kept apart. */
-static bool packs(const builder *B, cmg_size i, cmg_size k)
-{
-    return !B->split_diagonal || B->csr->indices[k] != i;
-}
-
-/* ------------------------------------------------------------------ plan of a slice */
-
-/* Inserts an offset into the sorted pattern; false when there is no room. */
-static bool insert(slice_plan *plan, cmg_index offset)
-{
-    int at = plan->width;
-    while (at > 0 && plan->offset[at - 1] > offset) {
-        --at;
-    }
-    if (at > 0 && plan->offset[at - 1] == offset) {
-        return true;
-    }
-    if (plan->width == PATTERN) {
-        return false;
-    }
-    memmove(plan->offset + at + 1, plan->offset + at,
-            (size_t)(plan->width - at) * sizeof *plan->offset);
-    plan->offset[at] = offset;
-    ++plan->width;
-    return true;
-}
-
-/* Position of an offset in the pattern, from a guess on; the pattern has it. */
-static int find(const slice_plan *plan, cmg_index offset, int guess)
-{
-    if (guess < plan->width && plan->offset[guess] == offset) {
-        return guess;
-    }
-    int low = 0;
-    int high = plan->width - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (plan->offset[middle] < offset) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* The union of the offsets of all rows, if it is not much wider than the longest row. */
-static bool plan_pattern(const builder *B, cmg_size slice, int longest, slice_plan *plan)
-{
-    const cmg_csr *csr = B->csr;
-    const int most = longest + longest / 4 + 1;
-    plan->width = 0;
-    plan->bytes = 0;
-    for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
-        int at = 0;
-        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            const cmg_index offset = csr->indices[k] - reference(B->C, i);
-            if (!packs(B, i, k)) {
-                continue;
-            }
-            if (at >= plan->width || plan->offset[at] != offset) {
-                if (!insert(plan, offset) || plan->width > most) {
-                    return false;
-                }
-                at = find(plan, offset, 0);
-            }
-            ++at;
-        }
-    }
-    for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice) && plan->width > 0; ++i) {
-        /* padded entries read x as well: they have to stay inside */
-        const cmg_size low = (cmg_size)reference(B->C, i) + plan->offset[0];
-        const cmg_size high = (cmg_size)reference(B->C, i) + plan->offset[plan->width - 1];
-        if (low < 0 || high >= csr->cols) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Columns in the given order with a base a slice column; the code takes what the spread needs. */
-static void plan_codes(const builder *B, cmg_size slice, int longest, slice_plan *plan,
-                       cmg_index *base)
-{
-    const cmg_csr *csr = B->csr;
-    cmg_size spread = 0;
-    plan->width = longest;
-    for (int e = 0; e < longest; ++e) {
-        cmg_size low = INT32_MAX;
-        cmg_size high = INT32_MIN;
-        for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
-            cmg_size k = csr->indptr[i];
-            int at = 0;
-            for (; k < csr->indptr[i + 1]; ++k) {
-                if (packs(B, i, k) && at++ == e) {
-                    break;
-                }
-            }
-            if (k < csr->indptr[i + 1]) {
-                const cmg_size offset = (cmg_size)csr->indices[k] - reference(B->C, i);
-                low = offset < low ? offset : low;
-                high = offset > high ? offset : high;
-            }
-        }
-        spread = high - low > spread ? high - low : spread;
-        if (base != NULL) {
-            base[e] = (cmg_index)low;
-        }
-    }
-    plan->bytes = spread < 256 ? 1 : spread < 65536 ? 2 : 4;
-}
-
-static int longest_row(const builder *B, cmg_size slice)
-{
-    cmg_size longest = 0;
-    for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
-        cmg_size length = 0;
-        for (cmg_size k = B->csr->indptr[i]; k < B->csr->indptr[i + 1]; ++k) {
-            length += packs(B, i, k);
-        }
-        longest = length > longest ? length : longest;
-    }
-    return (int)longest;
-}
-
-/* `base` NULL or room for the bases of the slice's columns. */
-static void plan_slice(const builder *B, cmg_size slice, slice_plan *plan, cmg_index *base)
-{
-    const int longest = longest_row(B, slice);
-    if (longest < PATTERN && plan_pattern(B, slice, longest, plan)) {
-        if (base != NULL) {
-            memcpy(base, plan->offset, (size_t)plan->width * sizeof *base);
-        }
-        return;
-    }
-    plan_codes(B, slice, longest, plan, base);
-}
 
 /* ------------------------------------------------------------------ filling */
 
@@ -186,12 +19,12 @@ static cmg_size position(const cmgi_compressed *C, bool paired, cmg_size p, int 
 }
 
 /* Scale of a slice's 16-bit values: a power of two that brings the largest near 2^12. */
-static float slice_scale(const builder *B, cmg_size slice)
+static float slice_scale(const cmgi_compressor *B, cmg_size slice)
 {
     double largest = 0;
-    for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
+    for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
         for (cmg_size k = B->csr->indptr[i]; k < B->csr->indptr[i + 1]; ++k) {
-            largest = packs(B, i, k) ? fmax(largest, fabs(B->csr->values[k])) : largest;
+            largest = cmgi_packs(B, i, k) ? fmax(largest, fabs(B->csr->values[k])) : largest;
         }
     }
     return largest > 0 ? (float)ldexp(1.0, ilogb(largest) - 12) : 1.0F;
@@ -229,21 +62,22 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
 }
 
 /* Codes behind the end of a row, from entry e on: column 0 if the base lies before it. */
-static void pad_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_size i, int lane,
-                    int e)
+static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
+                    int lane, int e)
 {
     cmgi_compressed *C = B->C;
     const bool paired = cmgi_on_cuda(B->A->ctx);
     const cmg_index *base = C->p_base + C->p_step[p];
     for (; plan->bytes > 0 && e < plan->width; ++e) {
-        const cmg_size low = (cmg_size)reference(C, i) + base[e];
+        const cmg_size low = (cmg_size)cmgi_reference(C, i) + base[e];
         store_code(C, p, position(C, paired, p, e, lane), low < 0 ? -low : 0);
     }
 }
 
 /* One row of a packed slice; returns through *apart what the rounded entries lost, plus the
  * diagonal. */
-static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_size i, int lane)
+static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
+                     int lane)
 {
     cmgi_compressed *C = B->C;
     const cmg_csr *csr = B->csr;
@@ -253,12 +87,12 @@ static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_s
     int e = 0;
     for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
         const double value = csr->values[k];
-        if (!packs(B, i, k)) {
+        if (!cmgi_packs(B, i, k)) {
             apart += value;
             continue;
         }
-        const cmg_index offset = csr->indices[k] - reference(C, i);
-        e = plan->bytes == 0 ? find(plan, offset, e) : e;
+        const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
+        e = plan->bytes == 0 ? cmgi_pattern_find(plan, offset, e) : e;
         const cmg_size at = position(C, paired, p, e, lane);
         if (plan->bytes > 0) {
             store_code(C, p, at, (cmg_size)offset - base[e]);
@@ -279,28 +113,9 @@ static void fill_row(const builder *B, const slice_plan *plan, cmg_size p, cmg_s
     pad_row(B, plan, p, i, lane, e);
 }
 
-/* ------------------------------------------------------------------ padding of coded slices */
-
-/* A base may point behind the last column for a row that lacks the entry: such slices take 4 bytes.
- */
-static bool padding_fits(const builder *B, cmg_size slice, const slice_plan *plan,
-                         const cmg_index *base)
-{
-    const cmg_size largest = plan->bytes == 1 ? 255 : plan->bytes == 2 ? 65535 : INT32_MAX;
-    for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
-        for (int e = 0; e < plan->width; ++e) {
-            const cmg_size low = (cmg_size)reference(B->C, i) + base[e];
-            if (low >= B->csr->cols || -low > largest) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 /* ------------------------------------------------------------------ templates */
 
-static cmg_status store_templates(const builder *B, const cmgi_templates *t)
+static cmg_status store_templates(const cmgi_compressor *B, const cmgi_templates *t)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
@@ -320,7 +135,7 @@ static cmg_status store_templates(const builder *B, const cmgi_templates *t)
         const cmg_size first = B->csr->indptr[t->row[j]];
         for (cmg_index e = C->t_begin[j]; e < C->t_begin[j + 1]; ++e) {
             const cmg_size k = first + e - C->t_begin[j];
-            C->t_offset[e] = B->csr->indices[k] - reference(C, t->row[j]);
+            C->t_offset[e] = B->csr->indices[k] - cmgi_reference(C, t->row[j]);
             if (wide) {
                 ((double *)C->t_value)[e] = B->csr->values[k];
             } else {
@@ -332,7 +147,7 @@ static cmg_status store_templates(const builder *B, const cmgi_templates *t)
 }
 
 /* Sorts the slices into those of templates and the packed ones; fills the lists. */
-static cmg_status split_slices(const builder *B, const uint16_t *id)
+static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
@@ -341,7 +156,7 @@ static cmg_status split_slices(const builder *B, const uint16_t *id)
     CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->p_slice, &C->p_slice));
     for (cmg_size s = 0; s < slices; ++s) {
         bool all = id != NULL;
-        for (cmg_size i = s * CMGI_SLICE; all && i < slice_end(B, s); ++i) {
+        for (cmg_size i = s * CMGI_SLICE; all && i < cmgi_slice_end(B, s); ++i) {
             all = id[i] != CMGI_NO_TEMPLATE;
         }
         if (all) {
@@ -353,7 +168,7 @@ static cmg_status split_slices(const builder *B, const uint16_t *id)
     return CMG_OK;
 }
 
-static cmg_status find_templates(builder *B)
+static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
     cmgi_templates t = {0};
@@ -374,35 +189,22 @@ static cmg_status find_templates(builder *B)
 
 /* ------------------------------------------------------------------ packed slices */
 
-static void plan_checked(const builder *B, cmg_size slice, slice_plan *plan, cmg_index *base)
-{
-    plan_slice(B, slice, plan, base);
-    if (plan->bytes > 0 && !padding_fits(B, slice, plan, base)) {
-        /* 32-bit codes are whole columns less the reference: a base of 0 fits every row */
-        plan->bytes = 4;
-        memset(base, 0, (size_t)plan->width * sizeof *base);
-    }
-}
-
 /* Widths and code sizes of all packed slices, then where each begins. */
-static cmg_status measure_slices(const builder *B, cmg_size *entries, cmg_size *code_bytes)
+static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cmg_size *code_bytes)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
     CMGI_TRY(cmgi_alloc(ctx, C->p_count + 1, sizeof *C->p_step, &C->p_step));
     CMGI_TRY(cmgi_alloc(ctx, C->p_count + 1, sizeof *C->p_code, &C->p_code));
     CMGI_TRY(cmgi_alloc(ctx, C->p_count, sizeof *C->p_bytes, &C->p_bytes));
-    cmg_size longest = PATTERN;
-    for (cmg_size i = 0; i < B->csr->rows; ++i) {
-        const cmg_size length = B->csr->indptr[i + 1] - B->csr->indptr[i];
-        longest = length > longest ? length : longest;
-    }
+    const cmg_size longest = cmgi_csr_longest_row(B->csr);
+    const cmg_size room = longest > CMGI_PATTERN ? longest : CMGI_PATTERN;
     cmg_index *bases = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *bases, &bases));
+    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p_count; ++p) {
-        slice_plan plan;
-        plan_checked(B, C->p_slice[p], &plan, bases + longest * cmgi_thread());
+        cmgi_slice_plan plan;
+        cmgi_plan_slice(B, C->p_slice[p], &plan, bases + room * cmgi_thread());
         C->p_step[p + 1] = plan.width;
         C->p_bytes[p] = (uint8_t)plan.bytes;
     }
@@ -419,7 +221,7 @@ static cmg_status measure_slices(const builder *B, cmg_size *entries, cmg_size *
     return CMG_OK;
 }
 
-static cmg_status alloc_packed(const builder *B, cmg_size entries, cmg_size code_bytes)
+static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_size code_bytes)
 {
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
@@ -438,7 +240,7 @@ static cmg_status alloc_packed(const builder *B, cmg_size entries, cmg_size code
     return CMG_OK;
 }
 
-static cmg_status pack_slices(const builder *B)
+static cmg_status pack_slices(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
     cmg_size entries = 0;
@@ -448,16 +250,16 @@ static cmg_status pack_slices(const builder *B)
 #pragma omp parallel for num_threads(B->A->ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p_count; ++p) {
         const cmg_size slice = C->p_slice[p];
-        slice_plan plan;
-        plan_checked(B, slice, &plan, C->p_base + C->p_step[p]);
+        cmgi_slice_plan plan;
+        cmgi_plan_slice(B, slice, &plan, C->p_base + C->p_step[p]);
         if (C->p_scale != NULL) {
             C->p_scale[p] = slice_scale(B, slice);
         }
-        for (cmg_size i = slice * CMGI_SLICE; i < slice_end(B, slice); ++i) {
+        for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
             fill_row(B, &plan, p, i, (int)(i - slice * CMGI_SLICE));
         }
         /* lanes without a row read as the last row does */
-        for (cmg_size i = slice_end(B, slice); i < (slice + 1) * CMGI_SLICE; ++i) {
+        for (cmg_size i = cmgi_slice_end(B, slice); i < (slice + 1) * CMGI_SLICE; ++i) {
             pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
         }
     }
@@ -466,7 +268,7 @@ static cmg_status pack_slices(const builder *B)
 
 /* ------------------------------------------------------------------ life */
 
-static cmg_status make_reference(const builder *B)
+static cmg_status make_reference(const cmgi_compressor *B)
 {
     const cmg_csr *csr = B->csr;
     if (csr->rows == csr->cols) {
@@ -539,10 +341,10 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     C->rows = csr->rows;
     C->cols = csr->cols;
     C->kind = kind;
-    builder B = {.A = A,
-                 .csr = csr,
-                 .C = C,
-                 .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols};
+    cmgi_compressor B = {.A = A,
+                         .csr = csr,
+                         .C = C,
+                         .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     CMGI_TRY(pack_slices(&B));
