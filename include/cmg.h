@@ -464,7 +464,13 @@ CMG_API cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char 
 /* ------------------------------------------------------------------ solvers */
 
 typedef enum cmg_cycle { CMG_CYCLE_V = 0, CMG_CYCLE_W, CMG_CYCLE_F } cmg_cycle;
-typedef enum cmg_krylov { CMG_KRYLOV_NONE = 0, CMG_KRYLOV_CG } cmg_krylov;
+
+typedef enum cmg_krylov {
+    CMG_KRYLOV_NONE = 0, /**< stand-alone cycles, x <- x + C (b - A x) */
+    CMG_KRYLOV_CG,       /**< CG, for a constant symmetric C */
+    CMG_KRYLOV_FCG       /**< flexible CG, for a C that varies or is not quite symmetric: one inner
+                            product more an iteration */
+} cmg_krylov;
 
 /** What to do about identity rows that stand for Dirichlet conditions. */
 typedef enum cmg_dirichlet {
@@ -602,9 +608,10 @@ CMG_API const char *cmg_solver_note(const cmg_solver *s, int i);
 
 /**
  * CG on A with preconditioner C, both as operators, for callers who bring their own matrix.
- * Options used: rtol, atol, dtol, max_it. C may be NULL.
+ * Options used: rtol, atol, dtol, max_it, and krylov: CMG_KRYLOV_FCG where C varies from call to
+ * call (an inner iteration, say), CG otherwise. C may be NULL.
  *
- * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
+ * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1; Notay 2000 (flexible).
  */
 CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                           const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,

@@ -81,8 +81,14 @@ static cmg_status read_steps(compare_row *row, cmg_solver *s)
 
 /*
  * The outer iteration multiplies with A in fp64 once. Vectors of fp64 read and written besides: CG
- * 13 (two inner products 4, x and r 6, direction 3), Richardson 5 (residual 2, correction 3).
+ * 13 (two inner products 4, x and r 6, direction 3), flexible CG an inner product more, Richardson
+ * 5 (residual 2, correction 3).
  */
+static double outer_vectors(int krylov)
+{
+    return krylov == CMG_KRYLOV_NONE ? 5 : krylov == CMG_KRYLOV_FCG ? 15 : 13;
+}
+
 static cmg_status read_outer(compare_row *row, cmg_context *ctx, const cmg_hierarchy *h)
 {
     cmg_csr csr;
@@ -100,8 +106,8 @@ static cmg_status read_outer(compare_row *row, cmg_context *ctx, const cmg_hiera
     }
     cmg_matrix_destroy(&A);
     if (status == CMG_OK) {
-        const double vectors = row->krylov == CMG_KRYLOV_CG ? 13 : 5;
-        row->outer_bytes = (double)info.traffic + vectors * 8 * (double)info.rows;
+        row->outer_bytes =
+            (double)info.traffic + outer_vectors(row->krylov) * 8 * (double)info.rows;
     }
     return status;
 }

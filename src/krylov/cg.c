@@ -15,15 +15,15 @@
 
 #include <math.h>
 
-enum { RZ = 0, RZ_OLD, PQ, RR }; /* positions in k->scalars */
+enum { RZ = 0, RZ_OLD = CMGI_CG_DENOMINATOR, PQ, RR }; /* positions in k->scalars */
 
-/* p = 0 and a former (r,z) of 0, so that the first direction is p = z. */
+/* p = 0 and a ratio with the denominator 0, so that the first direction is p = z. */
 static cmg_status start(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *backend = s->ctx->backend;
     CMGI_TRY(backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
-    return backend->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + RZ_OLD);
+    return backend->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + CMGI_CG_DENOMINATOR);
 }
 
 /* One iteration: direction, new x and r, stopping test. */
@@ -53,8 +53,13 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 
 cmg_status cmgi_cg(cmgi_krylov *k, const double *b, double *x)
 {
+    return cmgi_cg_repeat(k, step, b, x);
+}
+
+cmg_status cmgi_cg_repeat(cmgi_krylov *k, cmgi_step_fn one, const double *b, double *x)
+{
     const cmgi_linear_system *s = &k->system;
-    const cmgi_iteration iteration = {.step = step, .freezes = true};
+    const cmgi_iteration iteration = {.step = one, .freezes = true};
     double before = INFINITY;
     for (;;) {
         CMGI_TRY(start(k));

@@ -96,6 +96,18 @@ bool cmgi_krylov_stops(cmgi_krylov *k, double residual)
     return outcome != CMGI_STOP_NONE;
 }
 
+static cmg_status iterate(cmgi_krylov *k, cmg_krylov method, const double *b, double *x)
+{
+    switch (method) {
+    case CMG_KRYLOV_CG:
+        return cmgi_cg(k, b, x);
+    case CMG_KRYLOV_FCG:
+        return cmgi_fcg(k, b, x);
+    default:
+        return cmgi_richardson(k, b, x);
+    }
+}
+
 cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
@@ -115,7 +127,7 @@ cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b,
     if (cmgi_krylov_stops(k, norm)) {
         return CMG_OK;
     }
-    CMGI_TRY(method == CMG_KRYLOV_CG ? cmgi_cg(k, b, x) : cmgi_richardson(k, b, x));
+    CMGI_TRY(iterate(k, method, b, x));
     if (k->exact) {
         return CMG_OK;
     }

@@ -19,6 +19,8 @@ typedef struct cmgi_linear_system {
 } cmgi_linear_system;
 
 enum { CMGI_KRYLOV_VECTORS = 4, CMGI_KRYLOV_SCALARS = 8 };
+/* Where the steps of CG and its kin keep the denominator of beta; 0 there makes p = z. */
+enum { CMGI_CG_DENOMINATOR = 1 };
 
 struct cmgi_krylov;
 /* One iteration: enqueues work in the backend and decides nothing on the host. */
@@ -72,7 +74,11 @@ void cmgi_krylov_forget(cmgi_krylov *k);
 
 /* Used by the methods. */
 cmg_status cmgi_cg(cmgi_krylov *k, const double *b, double *x);
+cmg_status cmgi_fcg(cmgi_krylov *k, const double *b, double *x);
 cmg_status cmgi_richardson(cmgi_krylov *k, const double *b, double *x);
+/* CG around a step of its own: runs it to the tolerance, and again from the true residual where the
+ * recursive one was too small. */
+cmg_status cmgi_cg_repeat(cmgi_krylov *k, cmgi_step_fn one, const double *b, double *x);
 /* Norm of the vector on the host. */
 cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm);
 /* z = C r, or z = r without a preconditioner. */

@@ -75,7 +75,9 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                                        .precondition = C != NULL ? precondition : NULL};
     cmgi_krylov *k = NULL;
     CMGI_TRY(cmgi_krylov_create(&system, options != NULL ? options : &defaults, &k));
-    const cmg_status status = cmgi_krylov_solve(k, CMG_KRYLOV_CG, b->data, x->data);
+    const bool flexible = options != NULL && options->krylov == CMG_KRYLOV_FCG;
+    const cmg_status status =
+        cmgi_krylov_solve(k, flexible ? CMG_KRYLOV_FCG : CMG_KRYLOV_CG, b->data, x->data);
     if (status == CMG_OK && report != NULL) {
         *report = (cmg_report){.outcome = k->outcome,
                                .iterations = k->iterations,

@@ -188,7 +188,7 @@ static cmg_status improve_guess(cmg_solver *s, const double *b, double *x)
     cmg_context *ctx = s->ctx;
     double *r = s->krylov->work[0];
     double *z = s->krylov->work[1];
-    if (s->lift != NULL && s->options.krylov == CMG_KRYLOV_CG) {
+    if (s->lift != NULL && s->options.krylov != CMG_KRYLOV_NONE) {
         CMGI_TRY(residual(s, b, x, r));
         const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
         CMGI_TRY(cmgi_matrix_spmv(s->lift, &w, r));
@@ -206,7 +206,7 @@ static cmg_status solve_sorted(cmg_solver *s, const double *b, double *x)
 {
     cmgi_krylov *k = s->krylov;
     double norm = 0;
-    if (s->fmg == NULL && (s->lift == NULL || s->options.krylov != CMG_KRYLOV_CG)) {
+    if (s->fmg == NULL && (s->lift == NULL || s->options.krylov == CMG_KRYLOV_NONE)) {
         return cmgi_krylov_solve(k, s->options.krylov, b, x);
     }
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */

@@ -2,42 +2,7 @@
  * The ways of repeating an iteration (on the host, in blocks of graphs, in one graph that loops)
  * give the same iterates; the stopping test as data; pauses when its array of norms is full.
  */
-#include "core/vector.h"
-#include "krylov/krylov.h"
-#include "spmv/matrix.h"
-#include "test.h"
-
-/* -u'' with a shift on n points: entries -1, 2 + shift, -1. */
-static cmg_matrix *laplacian(cmg_size n, double shift)
-{
-    cmgi_csr A = {0};
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = k;
-        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = i == j ? 2 + shift : -1;
-        }
-    }
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
-    cmgi_csr_free(ctx, &A);
-    return M;
-}
-
-static cmg_status apply(void *user, const double *x, double *y)
-{
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    return cmgi_matrix_spmv(user, &w, x);
-}
-
-static cmg_status residual(void *user, const double *b, const double *x, double *r)
-{
-    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
-    return cmgi_matrix_spmv(user, &w, x);
-}
+#include "laplacian.h"
 
 /* z = r / 4: Richardson with it converges while the eigenvalues stay below 8 */
 static cmg_status quarter(void *user, const double *r, double *z)
@@ -60,9 +25,9 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmgi_repeat_mode mode, double
     const cmgi_linear_system system = {.ctx = ctx,
                                        .n = n,
                                        .user = A,
-                                       .apply = apply,
-                                       .residual = residual,
-                                       .precondition = method == CMG_KRYLOV_CG ? NULL : quarter,
+                                       .apply = laplacian_apply,
+                                       .residual = laplacian_residual,
+                                       .precondition = method == CMG_KRYLOV_NONE ? quarter : NULL,
                                        .recordable = true};
     cmg_solver_options options;
     cmg_solver_options_default(&options);
@@ -120,6 +85,8 @@ static void every_way_gives_the_same_iterates(void)
     cmg_matrix *A = laplacian(5000, 0.05);
     compare_modes(A, CMG_KRYLOV_CG, 1e-8, 200, CMG_CONVERGED_RTOL);
     compare_modes(A, CMG_KRYLOV_CG, 1e-8, 7, CMG_ITERATION_LIMIT);
+    compare_modes(A, CMG_KRYLOV_FCG, 1e-8, 200, CMG_CONVERGED_RTOL);
+    compare_modes(A, CMG_KRYLOV_FCG, 1e-8, 7, CMG_ITERATION_LIMIT);
     cmg_matrix_destroy(&A);
     A = laplacian(3000, 1.0);
     compare_modes(A, CMG_KRYLOV_NONE, 1e-6, 200, CMG_CONVERGED_RTOL);

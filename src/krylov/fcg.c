@@ -1,0 +1,51 @@
+/*
+ * Flexible conjugate gradients, for preconditioners C that change from call to call or are not
+ * symmetric: the new direction is made orthogonal to the last one by computation instead of theory.
+ *
+ *   z = C r;  beta = -(z, A p) / (p, A p);  p = z + beta p;  q = A p;  a = (r,z) / (p,q);
+ *   x += a p;  r -= a q
+ *
+ * With a p = x - x_old, r - r_old = -a A p and a = (r,z)_old / (p, A p), the ratio is that of Polak
+ * and Ribiere, beta = (z, r - r_old) / (r,z)_old. As q = A p of the last iteration is still there
+ * when z is known, the form above needs no copy of r: one inner product more than CG, no vector.
+ *
+ * Source  Notay 2000, SIAM J. Sci. Comput. 22, algorithm FCG(1), doi:10.1137/S1064827599362314;
+ *         Golub and Ye 1999, SIAM J. Sci. Comput. 21 (inner-outer iteration).
+ */
+#include "krylov/krylov.h"
+
+enum { RZ = 0, PQ_OLD = CMGI_CG_DENOMINATOR, PQ, RR, ZQ }; /* positions in k->scalars */
+
+/* One iteration: direction, new x and r, stopping test. */
+static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    cmg_context *ctx = s->ctx;
+    const cmgi_backend *backend = ctx->backend;
+    double *r = k->work[0];
+    double *z = k->work[1];
+    double *p = k->work[2];
+    double *q = k->work[3];
+    double *rz = k->scalars + RZ;
+    double *old = k->scalars + PQ_OLD; /* -(p,q) of the last iteration */
+    double *pq = k->scalars + PQ;
+    double *rr = k->scalars + RR;
+    double *zq = k->scalars + ZQ;
+    (void)b;
+    CMGI_TRY(cmgi_krylov_precondition(k, r, z));
+    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, r, z, rz));
+    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, z, q, zq));
+    CMGI_TRY(backend->direction(ctx, s->n, zq, old, z, p));
+    CMGI_TRY(s->apply(s->user, p, q));
+    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, p, q, pq));
+    CMGI_TRY(backend->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
+    CMGI_TRY(backend->cg_update(ctx, s->n, rz, pq, p, q, x, r, rr, &k->stop->running));
+    return backend->stop_note(ctx, k->stop, rz, pq, rr);
+}
+
+cmg_status cmgi_fcg(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    CMGI_TRY(s->ctx->backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
+    return cmgi_cg_repeat(k, step, b, x);
+}

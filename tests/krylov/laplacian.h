@@ -1,0 +1,38 @@
+/* A model matrix as a linear system, for tests of iterations. */
+#pragma once
+#include "core/vector.h"
+#include "krylov/krylov.h"
+#include "spmv/matrix.h"
+#include "test.h"
+
+/* -u'' with a shift on n points: entries -1, 2 + shift, -1. */
+static inline cmg_matrix *laplacian(cmg_size n, double shift)
+{
+    cmgi_csr A = {0};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = k;
+        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
+            A.indices[k] = (cmg_index)j;
+            A.values[k++] = i == j ? 2 + shift : -1;
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
+    cmgi_csr_free(ctx, &A);
+    return M;
+}
+
+static inline cmg_status laplacian_apply(void *user, const double *x, double *y)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(user, &w, x);
+}
+
+static inline cmg_status laplacian_residual(void *user, const double *b, const double *x, double *r)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
+    return cmgi_matrix_spmv(user, &w, x);
+}

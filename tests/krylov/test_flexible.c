@@ -1,0 +1,267 @@
+/*
+ * Flexible CG: the iterates of Polak and Ribiere's formula in plain loops, CG's where the
+ * preconditioner is constant, and convergence where it varies or is not symmetric.
+ */
+#include "core/random.h"
+#include "laplacian.h"
+
+/* A system whose preconditioner depends on the call, or on r, or is not symmetric. */
+typedef struct varying {
+    cmg_matrix *A;
+    int calls;
+    double *work;    /* n values */
+    double *scalars; /* two */
+} varying;
+
+static cmg_status apply(void *user, const double *x, double *y)
+{
+    return laplacian_apply(((varying *)user)->A, x, y);
+}
+
+static cmg_status residual(void *user, const double *b, const double *x, double *r)
+{
+    return laplacian_residual(((varying *)user)->A, b, x, r);
+}
+
+static double factor(int call)
+{
+    return call % 2 ? 0.2 : 1;
+}
+
+/* z = r in the first half and factor(call) r in the second. */
+static cmg_status alternate(void *user, const double *r, double *z)
+{
+    varying *v = user;
+    cmg_context *c = v->A->ctx;
+    const cmg_size n = v->A->rows;
+    const cmg_size half = n / 2;
+    const double f = factor(v->calls++);
+    CMGI_TRY(c->backend->axpby(c, CMG_FP64, half, 1.0, r, 0.0, z));
+    return c->backend->axpby(c, CMG_FP64, n - half, f, r + half, 0.0, z + half);
+}
+
+/*
+ * z = r in the first half and (s + 1/10) r in the second, s the ratio of the sums of r_i^2 over two
+ * short ranges of i: positive, but not linear in r. Backend operations alone.
+ */
+static cmg_status weighted(void *user, const double *r, double *z)
+{
+    varying *v = user;
+    cmg_context *c = v->A->ctx;
+    const cmgi_backend *backend = c->backend;
+    const cmg_size n = v->A->rows;
+    const cmg_size half = n / 2;
+    CMGI_TRY(backend->dot(c, CMG_FP64, 10, r, r, v->scalars));
+    CMGI_TRY(backend->dot(c, CMG_FP64, 20, r + 5, r + 5, v->scalars + 1));
+    CMGI_TRY(backend->convert(c, n, CMG_FP64, r, CMG_FP64, z));
+    CMGI_TRY(backend->axpby(c, CMG_FP64, n, 0.1, r, 0.0, v->work));
+    return backend->direction(c, n - half, v->scalars, v->scalars + 1, v->work + half, z + half);
+}
+
+/* z = r + 0.7 S r with the shift (S r)_i = r_(i+1): unsymmetric, its symmetric part positive
+ * definite. */
+static cmg_status skewed(void *user, const double *r, double *z)
+{
+    varying *v = user;
+    cmg_context *c = v->A->ctx;
+    const cmg_size n = v->A->rows;
+    CMGI_TRY(c->backend->axpby(c, CMG_FP64, n, 1.0, r, 0.0, z));
+    return c->backend->axpby(c, CMG_FP64, n - 1, 0.7, r + 1, 1.0, z);
+}
+
+typedef cmg_status (*precondition_fn)(void *, const double *, double *);
+
+typedef struct run {
+    cmg_outcome outcome;
+    int iterations;
+    double residual;
+    double history[1001];
+    double *x;
+} run;
+
+static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition, bool recordable,
+                  cmgi_repeat_mode mode, const double *rhs, double rtol, int max_it)
+{
+    const cmg_size n = A->rows;
+    varying v = {.A = A};
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(double), &v.work));
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof(double), &v.scalars));
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = n,
+                                       .user = &v,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = precondition,
+                                       .recordable = recordable};
+    cmg_solver_options options;
+    cmg_solver_options_default(&options);
+    options.rtol = rtol;
+    options.max_it = max_it;
+    cmgi_krylov *k = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    run *result = calloc(1, sizeof *result);
+    result->x = calloc((size_t)n, sizeof(double));
+    CHECK_OK(cmgi_krylov_create(&system, &options, &k));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, rhs));
+    k->mode = mode;
+    CHECK_OK(cmgi_krylov_solve(k, method, b->data, x->data));
+    result->outcome = k->outcome;
+    result->iterations = k->iterations;
+    result->residual = k->residual;
+    memcpy(result->history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    CHECK_OK(cmg_vector_get(x, result->x));
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmgi_krylov_destroy(&k);
+    cmgi_free_device(ctx, v.work);
+    cmgi_free_device(ctx, v.scalars);
+    return result;
+}
+
+static void release(run **r)
+{
+    free((*r)->x);
+    free(*r);
+    *r = NULL;
+}
+
+static double *random_rhs(cmg_size n)
+{
+    uint64_t seed = 5;
+    double *b = malloc((size_t)n * sizeof *b);
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    return b;
+}
+
+static double dot(int n, const double *x, const double *y)
+{
+    double sum = 0;
+    for (int i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* Norms of `steps` iterations by beta = (z, r - r_old) / (r, z)_old, with r_old kept. */
+static void textbook(int n, double shift, const double *b, int steps, double *norms)
+{
+    enum { N = 64 };
+    double r[N];
+    double old[N];
+    double z[N];
+    double p[N] = {0};
+    double q[N];
+    double rz_old = 0;
+    memcpy(r, b, (size_t)n * sizeof *r);
+    memcpy(old, b, (size_t)n * sizeof *old);
+    for (int k = 0; k < steps; ++k) {
+        for (int i = 0; i < n; ++i) {
+            z[i] = i < n / 2 ? r[i] : factor(k) * r[i];
+        }
+        const double rz = dot(n, r, z);
+        const double beta = k > 0 ? (rz - dot(n, z, old)) / rz_old : 0;
+        for (int i = 0; i < n; ++i) {
+            p[i] = z[i] + beta * p[i];
+        }
+        for (int i = 0; i < n; ++i) {
+            q[i] = (2 + shift) * p[i] - (i > 0 ? p[i - 1] : 0) - (i + 1 < n ? p[i + 1] : 0);
+        }
+        const double alpha = rz / dot(n, p, q);
+        memcpy(old, r, (size_t)n * sizeof *old);
+        for (int i = 0; i < n; ++i) {
+            r[i] -= alpha * q[i];
+        }
+        rz_old = rz;
+        norms[k + 1] = sqrt(dot(n, r, r));
+    }
+}
+
+static void follows_polak_and_ribiere(void)
+{
+    static const int sizes[] = {2, 31, 32, 33, 64};
+    for (int s = 0; s < 5; ++s) {
+        const int n = sizes[s];
+        const int steps = n < 20 ? n : 20;
+        cmg_matrix *A = laplacian(n, 0.5);
+        double *b = random_rhs(n);
+        double norms[32];
+        textbook(n, 0.5, b, steps, norms);
+        run *r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMGI_REPEAT_HOST, b, 1e-14, steps);
+        for (int k = 1; k <= r->iterations; ++k) {
+            CHECK_NEAR(r->history[k], norms[k], 1e-11 * r->history[0]);
+        }
+        CHECK(r->iterations >= (n > 2 ? 10 : 1));
+        release(&r);
+        free(b);
+        cmg_matrix_destroy(&A);
+    }
+}
+
+/* With a constant symmetric C the computed orthogonality is the one that CG has for nothing. */
+static void is_cg_where_nothing_varies(void)
+{
+    cmg_matrix *A = laplacian(500, 0.02);
+    double *b = random_rhs(500);
+    run *cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMGI_REPEAT_LOOP, b, 1e-8, 300);
+    run *fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMGI_REPEAT_LOOP, b, 1e-8, 300);
+    CHECK(cg->outcome == CMG_CONVERGED_RTOL && fcg->outcome == CMG_CONVERGED_RTOL);
+    CHECK(abs(cg->iterations - fcg->iterations) <= 1);
+    for (int k = 0; k <= cg->iterations && k <= fcg->iterations; ++k) {
+        CHECK_NEAR(fcg->history[k], cg->history[k], 1e-3 * cg->history[k]);
+    }
+    release(&cg);
+    release(&fcg);
+    free(b);
+    cmg_matrix_destroy(&A);
+}
+
+/* A C that depends on r: CG loses its way. */
+static void takes_what_varies(void)
+{
+    cmg_matrix *A = laplacian(3000, 0.01);
+    double *b = random_rhs(3000);
+    run *cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
+    run *host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMGI_REPEAT_HOST, b, 1e-8, 1000);
+    CHECK(host->outcome == CMG_CONVERGED_RTOL);
+    CHECK(host->residual <= 1e-8 * sqrt(dot(3000, b, b)));
+    CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > host->iterations);
+    for (int m = CMGI_REPEAT_LOOP; m < CMGI_REPEAT_HOST; ++m) {
+        run *other = solve(A, CMG_KRYLOV_FCG, weighted, true, (cmgi_repeat_mode)m, b, 1e-8, 1000);
+        CHECK(other->outcome == host->outcome && other->iterations == host->iterations);
+        CHECK(memcmp(other->x, host->x, 3000 * sizeof(double)) == 0);
+        release(&other);
+    }
+    release(&cg);
+    release(&host);
+    free(b);
+    cmg_matrix_destroy(&A);
+}
+
+static void takes_what_is_not_symmetric(void)
+{
+    cmg_matrix *A = laplacian(1000, 0.1);
+    double *b = random_rhs(1000);
+    run *cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
+    run *fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
+    CHECK(fcg->outcome == CMG_CONVERGED_RTOL);
+    CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > fcg->iterations);
+    release(&cg);
+    release(&fcg);
+    free(b);
+    cmg_matrix_destroy(&A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(follows_polak_and_ribiere);
+    RUN(is_cg_where_nothing_varies);
+    RUN(takes_what_varies);
+    RUN(takes_what_is_not_symmetric);
+    return TEST_END();
+}

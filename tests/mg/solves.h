@@ -1,0 +1,64 @@
+/* Solves with random vectors, and their residuals by plain loops. */
+#pragma once
+#include "core/memory.h"
+#include "core/random.h"
+#include "mg/solver.h"
+#include "poisson.h"
+
+static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
+{
+    cmg_vector *v = NULL;
+    double *values = malloc(((size_t)n + 1) * sizeof *values);
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    free(values);
+    return v;
+}
+
+/* ||b - A x|| / ||b|| by plain loops. */
+static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, const cmg_vector *x)
+{
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *vb = malloc((size_t)A.rows * sizeof *vb);
+    double *vx = malloc((size_t)A.rows * sizeof *vx);
+    CHECK_OK(cmg_vector_get(b, vb));
+    CHECK_OK(cmg_vector_get(x, vx));
+    double rr = 0;
+    double bb = 0;
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double r = vb[i];
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            r -= A.values[k] * vx[A.indices[k]];
+        }
+        rr += r * r;
+        bb += vb[i] * vb[i];
+    }
+    free(vb);
+    free(vx);
+    return sqrt(rr / bb);
+}
+
+static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cmg_vector *b,
+                               cmg_vector *x)
+{
+    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    if (s != NULL) {
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        report.history = NULL;
+    }
+    cmg_solver_destroy(&s);
+    return report;
+}
+
+static inline cmg_solver_options defaults(void)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    return o;
+}
