@@ -71,7 +71,7 @@ typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
  * Every enumeration of this header has one table of names. Text -> value and back, for command
  * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
  * "krylov", "dirichlet", "coarse", "outcome", "file", "element", "shape", "problem", "coefficient",
- * "load", "boundary", "coarsening", "assembly", "numbering".
+ * "load", "boundary", "coarsening", "assembly", "numbering", "values", "compression", "obstacle".
  *
  * @return CMG_OK, CMG_ERR_ARG when the kind or the name is unknown (value unchanged)
  */
@@ -227,6 +227,8 @@ typedef struct cmg_matrix_options {
     int threshold; /**< K2: most entries a lane takes before a row is split; 0 = chosen */
     int block;     /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */
     bool keep_map; /**< keep the value map so that values can be updated, default false */
+    bool explain;  /**< keep what cmg_matrix_get_compression tells, which costs set-up time and
+                      needs the CSR on the host; default false */
 } cmg_matrix_options;
 
 typedef struct cmg_matrix cmg_matrix;
@@ -264,6 +266,65 @@ CMG_API cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                          const cmg_matrix_options *options, cmg_matrix **A);
 CMG_API void cmg_matrix_destroy(cmg_matrix **A);
 CMG_API cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info);
+
+/** Ways in which the COMPRESSED format stores a slice of 64 rows, the first that fits. */
+typedef enum cmg_compression {
+    CMG_COMPRESSION_TEMPLATE = 0, /**< rows that repeat: a number a row */
+    CMG_COMPRESSION_PATTERN,      /**< one list of offsets for all rows of the slice */
+    CMG_COMPRESSION_CODES8,       /**< a base a slice column, a code of 8 bits an entry */
+    CMG_COMPRESSION_CODES16,      /**< the same with 16 bits */
+    CMG_COMPRESSION_CODES32       /**< the same with 32 bits: nothing was gained */
+} cmg_compression;
+
+/** What kept a slice from one of these ways; a slice meets one obstacle for each way it missed. */
+typedef enum cmg_obstacle {
+    CMG_OBSTACLE_NOT_LOOKED_FOR = 0, /**< templates: keep_map or no_templates is set */
+    CMG_OBSTACLE_OFFSETS,            /**< templates: the offsets of a row are found too rarely */
+    CMG_OBSTACLE_VALUES,             /**< templates: the offsets repeat, the values do not */
+    CMG_OBSTACLE_TOO_MANY,           /**< templates: more different rows than there is room for */
+    CMG_OBSTACLE_LONG_ROW,           /**< pattern: a row is longer than a pattern */
+    CMG_OBSTACLE_MANY_OFFSETS,       /**< pattern: the rows have too many offsets between them */
+    CMG_OBSTACLE_OUTSIDE,      /**< pattern: a row that lacks an offset would read outside x */
+    CMG_OBSTACLE_OVER_8_BITS,  /**< codes: offsets of a slice column are over 255 apart */
+    CMG_OBSTACLE_OVER_16_BITS, /**< codes: over 65535 apart */
+    CMG_OBSTACLE_SHORT_ROW     /**< codes: a row that lacks an entry would read outside x */
+} cmg_obstacle;
+
+enum { CMG_COMPRESSIONS = 5, CMG_OBSTACLES = 10 };
+
+/** What the COMPRESSED format makes of a matrix, and why it does not make more of it. */
+typedef struct cmg_compression_info {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size nnz;
+    cmg_size slices; /**< of 64 rows */
+    cmg_size
+        looked;   /**< slices looked at; fewer than `slices`: the rest is counted in proportion */
+    size_t plain; /**< bytes without compression: slices of 32 rows or CSR, whichever is less, in
+                     the matrix's precision */
+    size_t bytes; /**< bytes of the COMPRESSED format */
+    cmg_size stored_rows[CMG_COMPRESSIONS]; /**< rows by the way their slice is stored */
+    cmg_size met[CMG_OBSTACLES];            /**< slices by the obstacles they met */
+    cmg_size example[CMG_OBSTACLES];        /**< a row that is one, -1 = none */
+} cmg_compression_info;
+
+/**
+ * Predicts the COMPRESSED format from a CSR on the host, without building it: exact, or from a
+ * sample of slices.
+ *
+ * @param[in] options  precision, values, no_templates and keep_map count; NULL for the defaults
+ * @param[in] rows     most rows to look at, 0 = all
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
+                                      const cmg_matrix_options *options, cmg_size rows,
+                                      cmg_compression_info *info);
+/**
+ * The same of a matrix that was created with options.explain, whatever format it has.
+ *
+ * @return CMG_OK, CMG_ERR_STATE without that option or from a CSR on the device
+ */
+CMG_API cmg_status cmg_matrix_get_compression(const cmg_matrix *A, cmg_compression_info *info);
 /** The sorted numbering of a renumbered format, `rows` values on the host; NULL otherwise. */
 CMG_API const cmg_index *cmg_matrix_permutation(const cmg_matrix *A);
 /**

@@ -42,6 +42,25 @@ static const name_row values[] = {
     {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},
     {CMG_VALUES_BF16, "bf16", "bfloat16, the diagonal in fp32"},
 };
+static const name_row compressions[] = {
+    {CMG_COMPRESSION_TEMPLATE, "template", "rows that repeat: a number a row"},
+    {CMG_COMPRESSION_PATTERN, "pattern", "one list of offsets for 64 rows"},
+    {CMG_COMPRESSION_CODES8, "8-bit", "a byte an entry for its column"},
+    {CMG_COMPRESSION_CODES16, "16-bit", "two bytes an entry for its column"},
+    {CMG_COMPRESSION_CODES32, "32-bit", "four bytes an entry for its column: nothing was gained"},
+};
+static const name_row obstacles[] = {
+    {CMG_OBSTACLE_NOT_LOOKED_FOR, "not-looked-for", "templates were not looked for"},
+    {CMG_OBSTACLE_OFFSETS, "offsets", "no template: offsets of a row do not repeat"},
+    {CMG_OBSTACLE_VALUES, "values", "no template: values do not repeat"},
+    {CMG_OBSTACLE_TOO_MANY, "too-many", "no template: too many different rows"},
+    {CMG_OBSTACLE_LONG_ROW, "long-row", "no pattern: a row is longer than one"},
+    {CMG_OBSTACLE_MANY_OFFSETS, "many-offsets", "no pattern: too many offsets in the slice"},
+    {CMG_OBSTACLE_OUTSIDE, "outside", "no pattern: a padded row would read outside x"},
+    {CMG_OBSTACLE_OVER_8_BITS, "over-8-bits", "no 8-bit codes: offsets are over 255 apart"},
+    {CMG_OBSTACLE_OVER_16_BITS, "over-16-bits", "no 16-bit codes: offsets are over 65535 apart"},
+    {CMG_OBSTACLE_SHORT_ROW, "short-row", "no short codes: a padded row would read outside x"},
+};
 static const name_row cycles[] = {
     {CMG_CYCLE_V, "V", "one coarse correction a level"},
     {CMG_CYCLE_W, "W", "two coarse corrections a level"},
@@ -161,6 +180,8 @@ static const name_table tables[] = {
     TABLE("coarse", coarses),
     TABLE("outcome", outcomes),
     TABLE("values", values),
+    TABLE("compression", compressions),
+    TABLE("obstacle", obstacles),
     TABLE("file", files),
     TABLE("element", elements),
     TABLE("shape", shapes),

@@ -157,7 +157,7 @@ static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id)
     for (cmg_size s = 0; s < slices; ++s) {
         bool all = id != NULL;
         for (cmg_size i = s * CMGI_SLICE; all && i < cmgi_slice_end(B, s); ++i) {
-            all = id[i] != CMGI_NO_TEMPLATE;
+            all = id[i] < CMGI_TEMPLATES;
         }
         if (all) {
             C->t_slice[C->t_count++] = (cmg_index)s;
@@ -175,8 +175,8 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL);
     }
-    CMGI_TRY(cmgi_templates_find(B->A->ctx, B->csr, B->C->ref, o->precision == CMG_FP32,
-                                 CMGI_TEMPLATES, CMGI_TEMPLATE_ENTRIES, &t));
+    const cmgi_template_search what = cmgi_compressed_search(B, o->precision);
+    CMGI_TRY(cmgi_templates_find(B->A->ctx, &what, &t));
     cmg_status status = split_slices(B, t.id);
     if (status == CMG_OK && B->C->t_count > 0) {
         status = store_templates(B, &t);
@@ -282,25 +282,20 @@ static cmg_status make_reference(const cmgi_compressor *B)
     return CMG_OK;
 }
 
-static size_t storage_bytes(const cmg_matrix *A, cmg_size code_bytes)
+static size_t storage_bytes(const cmg_matrix *A)
 {
     const cmgi_compressed *C = A->data;
-    const size_t value =
-        C->kind == CMG_VALUES_FULL ? cmgi_precision_bytes(A->options.precision) : sizeof(uint16_t);
-    const size_t rows = (size_t)A->rows;
-    const size_t t_rows =
-        (size_t)(C->t_count * CMGI_SLICE < A->rows ? C->t_count * CMGI_SLICE : A->rows);
-    size_t bytes = (size_t)A->stored * value + (size_t)code_bytes +
-                   (size_t)C->p_step[C->p_count] * sizeof *C->p_base +
-                   (size_t)C->p_count * (2 * sizeof(cmg_size) + 1);
-    bytes += C->ref != NULL ? rows * sizeof *C->ref : 0;
-    bytes += t_rows * sizeof *C->t_id +
-             (C->t_slice != NULL ? (size_t)C->t_count * sizeof *C->t_slice : 0);
-    bytes +=
-        (size_t)C->t_entries * (sizeof *C->t_offset + cmgi_precision_bytes(A->options.precision));
-    bytes += C->p_scale != NULL ? (size_t)C->p_count * sizeof *C->p_scale : 0;
-    bytes += C->diagonal != NULL ? rows * sizeof *C->diagonal : 0;
-    return bytes + (C->p_slice != NULL ? (size_t)C->p_count * sizeof *C->p_slice : 0);
+    const cmgi_compressed_size size = {.rows = A->rows,
+                                       .references = C->ref != NULL,
+                                       .apart = C->diagonal != NULL,
+                                       .precision = A->options.precision,
+                                       .values = C->kind,
+                                       .t_slices = C->t_count,
+                                       .t_entries = C->t_entries,
+                                       .p_slices = C->p_count,
+                                       .p_steps = C->p_step[C->p_count],
+                                       .code_bytes = C->p_code[C->p_count]};
+    return cmgi_compressed_storage(&size);
 }
 
 static cmg_status move(const cmg_matrix *A)
@@ -355,7 +350,7 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
         C->t_slice = NULL;
         C->p_slice = NULL;
     }
-    A->bytes = storage_bytes(A, C->p_code[C->p_count]);
+    A->bytes = storage_bytes(A);
     return move(A);
 }
 

@@ -34,9 +34,10 @@
 #include "spmv/matrix.h"
 
 enum {
-    CMGI_SLICE = 64,              /* rows a slice */
-    CMGI_TEMPLATES = 4096,        /* most templates */
-    CMGI_TEMPLATE_ENTRIES = 32768 /* most entries of all templates */
+    CMGI_SLICE = 64,               /* rows a slice */
+    CMGI_TEMPLATES = 4096,         /* most templates */
+    CMGI_TEMPLATE_ENTRIES = 32768, /* most entries of all templates */
+    CMGI_TEMPLATE_ROWS = 64        /* rows that make a template */
 };
 
 typedef struct cmgi_compressed {

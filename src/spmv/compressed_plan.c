@@ -44,6 +44,14 @@ int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess)
     return low;
 }
 
+/* Notes why the slice cannot be one pattern, and the row that shows it. */
+static bool refuse_pattern(cmgi_slice_plan *plan, cmg_obstacle why, cmg_size row)
+{
+    plan->no_pattern = why;
+    plan->pattern_row = row;
+    return false;
+}
+
 /* The union of the offsets of all rows, if it is not much wider than the longest row. */
 static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
                          cmgi_slice_plan *plan)
@@ -61,7 +69,7 @@ static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
             }
             if (at >= plan->width || plan->offset[at] != offset) {
                 if (!insert(plan, offset) || plan->width > most) {
-                    return false;
+                    return refuse_pattern(plan, CMG_OBSTACLE_MANY_OFFSETS, i);
                 }
                 at = cmgi_pattern_find(plan, offset, 0);
             }
@@ -73,7 +81,7 @@ static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
         const cmg_size low = (cmg_size)cmgi_reference(B->C, i) + plan->offset[0];
         const cmg_size high = (cmg_size)cmgi_reference(B->C, i) + plan->offset[plan->width - 1];
         if (low < 0 || high >= csr->cols) {
-            return false;
+            return refuse_pattern(plan, CMG_OBSTACLE_OUTSIDE, i);
         }
     }
     return true;
@@ -104,15 +112,22 @@ static void plan_codes(const cmgi_compressor *B, cmg_size slice, int longest, cm
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             if (cmgi_packs(B, i, k)) {
                 const cmg_size code = (cmg_size)csr->indices[k] - cmgi_reference(B->C, i) - *low++;
-                spread = code > spread ? code : spread;
+                if (code > spread) {
+                    spread = code;
+                    plan->codes_row = i;
+                }
             }
         }
     }
     plan->width = longest;
+    plan->no_codes = spread < 256     ? (cmg_obstacle)CMG_OBSTACLES
+                     : spread < 65536 ? CMG_OBSTACLE_OVER_8_BITS
+                                      : CMG_OBSTACLE_OVER_16_BITS;
     plan->bytes = spread < 256 ? 1 : spread < 65536 ? 2 : 4;
 }
 
-static int longest_row(const cmgi_compressor *B, cmg_size slice)
+/* Entries of the longest row, and which row that is. */
+static int longest_row(const cmgi_compressor *B, cmg_size slice, cmg_size *which)
 {
     cmg_size longest = 0;
     for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
@@ -120,21 +135,28 @@ static int longest_row(const cmgi_compressor *B, cmg_size slice)
         for (cmg_size k = B->csr->indptr[i]; k < B->csr->indptr[i + 1]; ++k) {
             length += cmgi_packs(B, i, k);
         }
-        longest = length > longest ? length : longest;
+        if (length > longest) {
+            longest = length;
+            *which = i;
+        }
     }
     return (int)longest;
 }
 
 /* A base may point behind the last column for a row that lacks the entry: such slices take 4 bytes.
  */
-static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmgi_slice_plan *plan,
-                         const cmg_index *base)
+static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmg_index *base,
+                         cmgi_slice_plan *plan)
 {
     const cmg_size largest = plan->bytes == 1 ? 255 : plan->bytes == 2 ? 65535 : INT32_MAX;
     for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
         for (int e = 0; e < plan->width; ++e) {
             const cmg_size low = (cmg_size)cmgi_reference(B->C, i) + base[e];
             if (low >= B->csr->cols || -low > largest) {
+                if (plan->bytes < 4) {
+                    plan->no_codes = CMG_OBSTACLE_SHORT_ROW;
+                    plan->codes_row = i;
+                }
                 return false;
             }
         }
@@ -145,15 +167,38 @@ static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmgi_sl
 void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
                      cmg_index *base)
 {
-    const int longest = longest_row(B, slice);
-    if (longest < CMGI_PATTERN && plan_pattern(B, slice, longest, plan)) {
+    cmg_size which = slice * CMGI_SLICE;
+    const int longest = longest_row(B, slice, &which);
+    plan->no_pattern = (cmg_obstacle)CMG_OBSTACLES;
+    plan->no_codes = (cmg_obstacle)CMG_OBSTACLES;
+    if (longest >= CMGI_PATTERN) {
+        (void)refuse_pattern(plan, CMG_OBSTACLE_LONG_ROW, which);
+    } else if (plan_pattern(B, slice, longest, plan)) {
         memcpy(base, plan->offset, (size_t)plan->width * sizeof *base);
         return;
     }
     plan_codes(B, slice, longest, plan, base);
-    if (!padding_fits(B, slice, plan, base)) {
+    if (!padding_fits(B, slice, base, plan)) {
         /* 32-bit codes are whole columns less the reference: a base of 0 fits every row */
         plan->bytes = 4;
         memset(base, 0, (size_t)plan->width * sizeof *base);
     }
+}
+
+size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
+{
+    const size_t full = cmgi_precision_bytes(size->precision);
+    const size_t value = size->values == CMG_VALUES_FULL ? full : sizeof(uint16_t);
+    const size_t rows = (size_t)size->rows;
+    const size_t packed = (size_t)size->p_slices;
+    const size_t t_rows = (size_t)size->t_slices * CMGI_SLICE;
+    const bool both = size->t_slices > 0 && size->p_slices > 0; /* lists of slices are kept */
+    size_t bytes = (size_t)size->p_steps * (CMGI_SLICE * value + sizeof(cmg_index)) +
+                   (size_t)size->code_bytes + packed * (2 * sizeof(cmg_size) + 1);
+    bytes += size->references ? rows * sizeof(cmg_index) : 0;
+    bytes += (t_rows < rows ? t_rows : rows) * sizeof(uint16_t);
+    bytes += (size_t)size->t_entries * (sizeof(cmg_index) + full);
+    bytes += size->values != CMG_VALUES_FULL ? packed * sizeof(float) : 0;
+    bytes += size->apart ? rows * sizeof(float) : 0;
+    return bytes + (both ? ((size_t)size->t_slices + packed) * sizeof(cmg_index) : 0);
 }

@@ -2,6 +2,7 @@
  * (compressed.c). */
 #pragma once
 #include "spmv/compressed.h"
+#include "spmv/templates.h"
 
 enum { CMGI_PATTERN = 160 }; /* most offsets of a slice's pattern */
 
@@ -10,7 +11,29 @@ typedef struct cmgi_slice_plan {
     int width;
     int bytes; /* of a code; 0 = pattern */
     cmg_index offset[CMGI_PATTERN];
+    /* what kept it from less, CMG_OBSTACLES = nothing did, and a row that shows it */
+    cmg_obstacle no_pattern;
+    cmg_obstacle no_codes; /* 8-bit codes, or 16-bit ones where 32 are taken */
+    cmg_size pattern_row;
+    cmg_size codes_row;
 } cmgi_slice_plan;
+
+/* What the storage of the format is made of. */
+typedef struct cmgi_compressed_size {
+    cmg_size rows;
+    bool references; /* kept a row */
+    bool apart;      /* a diagonal is */
+    cmg_precision precision;
+    cmg_values values;
+    cmg_size t_slices;
+    cmg_size t_entries;
+    cmg_size p_slices;
+    cmg_size p_steps;    /* slice columns of the packed slices */
+    cmg_size code_bytes; /* of all of them */
+} cmgi_compressed_size;
+
+/* Bytes that a product reads. */
+size_t cmgi_compressed_storage(const cmgi_compressed_size *size);
 
 /* A conversion under way. */
 typedef struct cmgi_compressor {
@@ -34,7 +57,19 @@ static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 /* True for entries that go into the slices: all but a diagonal that is kept apart. */
 static inline bool cmgi_packs(const cmgi_compressor *B, cmg_size i, cmg_size k)
 {
-    return !B->split_diagonal || B->csr->indices[k] != i;
+    return !B->split_diagonal || B->csr->indices[k] != cmgi_reference(B->C, i);
+}
+
+/* The search for row templates of the format. */
+static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor *B,
+                                                          cmg_precision precision)
+{
+    return (cmgi_template_search){.A = B->csr,
+                                  .ref = B->C->ref,
+                                  .single = precision == CMG_FP32,
+                                  .most = CMGI_TEMPLATES,
+                                  .entries = CMGI_TEMPLATE_ENTRIES,
+                                  .least = CMGI_TEMPLATE_ROWS};
 }
 
 /*

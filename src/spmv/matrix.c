@@ -1,4 +1,5 @@
 /* The matrix handle: table of formats, choice of parameters, public products. */
+#include "spmv/compression.h"
 #include "spmv/formats.h"
 #include "spmv/tune.h"
 
@@ -279,6 +280,28 @@ done:
     return status;
 }
 
+static cmg_status create_from_host(cmg_context *ctx, const cmg_csr *csr,
+                                   const cmg_matrix_options *options, cmg_matrix **A)
+{
+    if (cmgi_on_cuda(ctx)) {
+        bool made = false;
+        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, options, A, &made));
+        if (made) {
+            return CMG_OK;
+        }
+    }
+    return options->format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, options, A)
+                                              : cmgi_matrix_make(ctx, csr, NULL, options, A);
+}
+
+/* What compression makes of the matrix, kept for cmg_matrix_get_compression. */
+static cmg_status explain(cmg_matrix *A, const cmg_csr *csr)
+{
+    const cmgi_compression_look look = {.csr = csr};
+    CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
+    return cmgi_compression_predict(A->ctx, &look, &A->options, A->compression);
+}
+
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
@@ -298,15 +321,17 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
         return cmgi_matrix_from_device(ctx, csr, &resolved, A);
     }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
-    if (cmgi_on_cuda(ctx)) {
-        bool made = false;
-        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, &resolved, A, &made));
-        if (made) {
-            return CMG_OK;
-        }
+    cmg_matrix *made = NULL;
+    cmg_status status = create_from_host(ctx, csr, &resolved, &made);
+    if (status == CMG_OK && resolved.explain) {
+        status = explain(made, csr);
     }
-    return resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, &resolved, A)
-                                              : cmgi_matrix_make(ctx, csr, NULL, &resolved, A);
+    if (status != CMG_OK) {
+        cmg_matrix_destroy(&made);
+        return status;
+    }
+    *A = made;
+    return CMG_OK;
 }
 
 void cmg_matrix_destroy(cmg_matrix **A)
@@ -321,6 +346,7 @@ void cmg_matrix_destroy(cmg_matrix **A)
     cmgi_free_device(v->ctx, v->values);
     cmgi_free_device(v->ctx, v->value_map);
     cmgi_free(v->ctx, v->perm);
+    cmgi_free(v->ctx, v->compression);
     cmgi_free(v->ctx, v);
     *A = NULL;
 }
@@ -341,6 +367,17 @@ cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
                               .threshold = A->options.threshold,
                               .bytes = A->bytes,
                               .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
+    return CMG_OK;
+}
+
+cmg_status cmg_matrix_get_compression(const cmg_matrix *A, cmg_compression_info *info)
+{
+    if (A == NULL || info == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(A->ctx, A->compression != NULL, CMG_ERR_STATE,
+               "compression: the matrix was not created from the host with the option explain");
+    *info = *A->compression;
     return CMG_OK;
 }
 

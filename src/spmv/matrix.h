@@ -45,6 +45,7 @@ struct cmg_matrix {
                             unless keep_map */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
+    cmg_compression_info *compression; /* under options.explain, else NULL */
     const cmg_csr *source; /* while it is built from a CSR on the device: that one; else NULL */
 };
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNKS = 64, SLOTS = 8192, FULL = 6144, LEAST = 64 };
+/* Small matrices take fewer and smaller tables, so that clearing them costs less than the search.
+ */
+enum { CHUNKS = 64, CHUNK_ROWS = 4096, SLOTS = 2 * CHUNK_ROWS };
 
 typedef struct slot {
     uint64_t hash;
@@ -22,7 +24,10 @@ typedef struct slot {
 typedef struct search {
     const cmg_csr *A;
     const cmg_index *ref;
-    bool single;
+    const cmgi_template_search *what;
+    int chunks;
+    int slots; /* of a table, a power of two */
+    int full;  /* kinds that a table takes */
 } search;
 
 static cmg_index reference(const search *s, cmg_size i)
@@ -36,7 +41,7 @@ static uint64_t value_bits(const search *s, double v)
         double d;
         uint64_t u;
     } bits;
-    bits.d = s->single ? (double)(float)v : v;
+    bits.d = s->what->single ? (double)(float)v : v;
     return bits.u;
 }
 
@@ -51,7 +56,7 @@ static uint64_t hash_row(const search *s, cmg_size i)
     uint64_t h = (uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]);
     for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
         h = mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
-        h = mix(h, value_bits(s, s->A->values[k]));
+        h = s->what->offsets_only ? h : mix(h, value_bits(s, s->A->values[k]));
     }
     return h;
 }
@@ -67,7 +72,8 @@ static bool same_rows(const search *s, cmg_size i, cmg_size j)
         const cmg_size p = s->A->indptr[i] + e;
         const cmg_size q = s->A->indptr[j] + e;
         if (s->A->indices[p] - s->A->indices[q] != shift ||
-            value_bits(s, s->A->values[p]) != value_bits(s, s->A->values[q])) {
+            (!s->what->offsets_only &&
+             value_bits(s, s->A->values[p]) != value_bits(s, s->A->values[q]))) {
             return false;
         }
     }
@@ -77,7 +83,8 @@ static bool same_rows(const search *s, cmg_size i, cmg_size j)
 /* Slot of a row: the one of its kind or a free one. */
 static slot *look_up(const search *s, slot *table, cmg_size i, uint64_t hash)
 {
-    for (size_t at = hash % SLOTS;; at = (at + 1) % SLOTS) {
+    const size_t mask = (size_t)s->slots - 1;
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
         if (table[at].count == 0 || (table[at].hash == hash && same_rows(s, table[at].row, i))) {
             return &table[at];
         }
@@ -89,7 +96,7 @@ static void add(const search *s, slot *table, int *used, cmg_size i, uint64_t ha
 {
     slot *at = look_up(s, table, i, hash);
     if (at->count == 0) {
-        if (*used >= FULL) {
+        if (*used >= s->full) {
             return;
         }
         ++*used;
@@ -104,7 +111,7 @@ static void count_chunk(const search *s, cmg_size first, cmg_size last, slot *ta
     int used = 0;
     for (cmg_size i = first; i < last; ++i) {
         add(s, table, &used, i, hash_row(s, i), 1);
-        if (used == FULL && i - first < 2 * FULL) {
+        if (used == s->full && i - first < 2 * s->full) {
             return; /* hardly a row repeats */
         }
     }
@@ -120,21 +127,21 @@ static int by_frequency(const void *a, const void *b)
     return (p->row > q->row) - (p->row < q->row);
 }
 
-/* Numbers the most frequent kinds. */
-static void number(const search *s, slot *table, slot **order, int most, cmg_size entries,
-                   cmgi_templates *t)
+/* Numbers the most frequent kinds; the others that repeat are marked as left out. */
+static void number(const search *s, slot *table, slot **order, cmgi_templates *t)
 {
     int used = 0;
     cmg_size total = 0;
-    for (int k = 0; k < SLOTS; ++k) {
-        if (table[k].count >= LEAST) {
+    for (int k = 0; k < s->slots; ++k) {
+        if (table[k].count >= s->what->least) {
             order[used++] = &table[k];
         }
     }
     qsort(order, (size_t)used, sizeof *order, by_frequency);
-    for (int k = 0; k < used && t->count < most; ++k) {
+    for (int k = 0; k < used; ++k) {
         const cmg_size length = s->A->indptr[order[k]->row + 1] - s->A->indptr[order[k]->row];
-        if (total + length <= entries) {
+        order[k]->id = CMGI_TEMPLATE_LEFT_OUT;
+        if (t->count < s->what->most && total + length <= s->what->entries) {
             total += length;
             order[k]->id = t->count;
             t->row[t->count++] = order[k]->row;
@@ -145,12 +152,12 @@ static void number(const search *s, slot *table, slot **order, int most, cmg_siz
 static void merge(const search *s, slot *tables)
 {
     int used = 0;
-    for (int k = 0; k < SLOTS; ++k) {
+    for (int k = 0; k < s->slots; ++k) {
         used += tables[k].count > 0;
     }
-    for (int c = 1; c < CHUNKS; ++c) {
-        for (int k = 0; k < SLOTS; ++k) {
-            const slot *from = &tables[c * SLOTS + k];
+    for (int c = 1; c < s->chunks; ++c) {
+        for (int k = 0; k < s->slots; ++k) {
+            const slot *from = &tables[(cmg_size)c * s->slots + k];
             if (from->count > 0) {
                 add(s, tables, &used, from->row, from->hash, from->count);
             }
@@ -158,26 +165,41 @@ static void merge(const search *s, slot *tables)
     }
 }
 
-cmg_status cmgi_templates_find(cmg_context *ctx, const cmg_csr *A, const cmg_index *ref,
-                               bool single, int most, cmg_size entries, cmgi_templates *found)
+static search begin_search(const cmgi_template_search *what)
 {
-    const search s = {.A = A, .ref = ref, .single = single};
+    const cmg_size rows = what->A->rows;
+    search s = {.A = what->A, .ref = what->ref, .what = what, .slots = SLOTS};
+    while (s.slots > 64 && s.slots / 4 >= rows) {
+        s.slots /= 2;
+    }
+    s.full = s.slots / 4 * 3;
+    s.chunks = rows > (cmg_size)CHUNKS * CHUNK_ROWS ? CHUNKS : (int)(rows / CHUNK_ROWS) + 1;
+    return s;
+}
+
+cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
+                               cmgi_templates *found)
+{
+    const search s = begin_search(what);
+    const cmg_size rows = what->A->rows;
     slot *tables = NULL;
     slot **order = NULL;
     cmgi_templates made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)CHUNKS * SLOTS, sizeof *tables, &tables));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, SLOTS, sizeof(slot *), &order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *made.row, &made.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *made.id, &made.id));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
-    for (int c = 0; c < CHUNKS; ++c) {
-        count_chunk(&s, A->rows * c / CHUNKS, A->rows * (c + 1) / CHUNKS, tables + c * SLOTS);
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_zero(ctx, (cmg_size)s.chunks * s.slots, sizeof *tables, &tables));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.slots, sizeof(slot *), &order));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1) if (s.chunks > 1)
+    for (int c = 0; c < s.chunks; ++c) {
+        count_chunk(&s, rows * c / s.chunks, rows * (c + 1) / s.chunks,
+                    tables + (cmg_size)c * s.slots);
     }
     merge(&s, tables);
-    number(&s, tables, order, most, entries, &made);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < A->rows; ++i) {
+    number(&s, tables, order, &made);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s.chunks > 1)
+    for (cmg_size i = 0; i < rows; ++i) {
         const slot *at = made.count > 0 ? look_up(&s, tables, i, hash_row(&s, i)) : NULL;
         made.id[i] = at != NULL && at->count > 0 ? (uint16_t)at->id : (uint16_t)CMGI_NO_TEMPLATE;
     }

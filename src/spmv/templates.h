@@ -10,12 +10,25 @@ typedef struct cmgi_templates {
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
 
+/* Repeats too, but there was no room for it. */
+enum { CMGI_TEMPLATE_LEFT_OUT = 0xfffe };
+
+/* What is looked for. */
+typedef struct cmgi_template_search {
+    const cmg_csr *A;
+    const cmg_index *ref; /* reference column of a row, NULL = the row */
+    bool single;          /* compare values in fp32 */
+    bool offsets_only;    /* do not compare values */
+    int most;             /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    cmg_size entries;     /* most entries of all templates */
+    cmg_size least;       /* rows that make a template */
+} cmgi_template_search;
+
 /*
- * Finds rows with equal offsets (column minus ref, NULL = the row) and equal values, compared in
- * fp32 if `single`. A template is kept when at least 64 rows share it, the most frequent ones
- * first, up to `most` templates of `entries` entries in all. Parallel; the result does not depend
+ * Finds rows with equal offsets (column minus ref) and equal values. A template is kept when at
+ * least `least` rows share it, the most frequent ones first. Parallel; the result does not depend
  * on the threads.
  */
-cmg_status cmgi_templates_find(cmg_context *ctx, const cmg_csr *A, const cmg_index *ref,
-                               bool single, int most, cmg_size entries, cmgi_templates *found);
+cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
+                               cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);

@@ -1,0 +1,419 @@
+/* Prediction of the compressed format, from all slices or a sample; see compression.h. */
+#include "spmv/compression.h"
+
+#include "core/memory.h"
+#include "core/random.h"
+#include "spmv/compressed_plan.h"
+
+#include <string.h>
+
+/* The obstacles of the slices seen so far. */
+typedef struct tally {
+    cmg_size rows[CMG_COMPRESSIONS];
+    cmg_size met[CMG_OBSTACLES];
+    cmg_size example[CMG_OBSTACLES]; /* row of the CSR that is looked at, -1 = none */
+    cmg_size t_slices;
+    cmg_size p_slices;
+    cmg_size p_steps;
+    cmg_size code_bytes;
+} tally;
+
+/* A look under way. */
+typedef struct census {
+    cmg_context *ctx;
+    const cmg_matrix_options *options;
+    cmgi_compressor B;
+    cmgi_compressed C;      /* the references alone */
+    cmg_size least;         /* rows that make a template */
+    cmgi_templates found;   /* id NULL = not looked for */
+    cmgi_templates pattern; /* rows of equal offsets; id NULL = not needed */
+} census;
+
+/* ------------------------------------------------------------------ obstacles */
+
+static void meet(tally *t, cmg_obstacle what, cmg_size row)
+{
+    ++t->met[what];
+    t->example[what] = t->example[what] < 0 || row < t->example[what] ? row : t->example[what];
+}
+
+static void add_up(const tally *part, tally *sum)
+{
+    for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
+        sum->rows[w] += part->rows[w];
+    }
+    for (int o = 0; o < CMG_OBSTACLES; ++o) {
+        if (part->met[o] > 0) {
+            meet(sum, (cmg_obstacle)o, part->example[o]);
+            sum->met[o] += part->met[o] - 1;
+        }
+    }
+    sum->t_slices += part->t_slices;
+    sum->p_slices += part->p_slices;
+    sum->p_steps += part->p_steps;
+    sum->code_bytes += part->code_bytes;
+}
+
+/* First row of a slice that is no template, -1 = none. */
+static cmg_size first_without_template(const census *s, cmg_size slice)
+{
+    for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(&s->B, slice); ++i) {
+        if (s->found.id == NULL || s->found.id[i] >= CMGI_TEMPLATES) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static cmg_obstacle why_no_template(const census *s, cmg_size row)
+{
+    if (s->found.id == NULL) {
+        return CMG_OBSTACLE_NOT_LOOKED_FOR;
+    }
+    if (s->found.id[row] == CMGI_TEMPLATE_LEFT_OUT) {
+        return CMG_OBSTACLE_TOO_MANY;
+    }
+    return s->pattern.id[row] == CMGI_NO_TEMPLATE ? CMG_OBSTACLE_OFFSETS : CMG_OBSTACLE_VALUES;
+}
+
+static void look_at_slice(const census *s, cmg_size slice, cmg_index *base, tally *t)
+{
+    const cmg_size rows = cmgi_slice_end(&s->B, slice) - slice * CMGI_SLICE;
+    const cmg_size other = first_without_template(s, slice);
+    if (other < 0) {
+        t->rows[CMG_COMPRESSION_TEMPLATE] += rows;
+        ++t->t_slices;
+        return;
+    }
+    cmgi_slice_plan plan;
+    cmgi_plan_slice(&s->B, slice, &plan, base);
+    meet(t, why_no_template(s, other), other);
+    if (plan.bytes > 0) {
+        meet(t, plan.no_pattern, plan.pattern_row);
+    }
+    if (plan.bytes > 1) {
+        meet(t, plan.no_codes, plan.codes_row);
+    }
+    t->rows[plan.bytes == 0   ? CMG_COMPRESSION_PATTERN
+            : plan.bytes == 1 ? CMG_COMPRESSION_CODES8
+            : plan.bytes == 2 ? CMG_COMPRESSION_CODES16
+                              : CMG_COMPRESSION_CODES32] += rows;
+    ++t->p_slices;
+    t->p_steps += plan.width;
+    t->code_bytes += (cmg_size)plan.width * CMGI_SLICE * plan.bytes;
+}
+
+/* ------------------------------------------------------------------ the whole look */
+
+static cmg_status find_templates(census *s)
+{
+    const cmg_csr *csr = s->B.csr;
+    cmgi_template_search what = cmgi_compressed_search(&s->B, s->options->precision);
+    bool all = true;
+    what.least = s->least;
+    if (s->options->keep_map || s->options->no_templates) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_templates_find(s->ctx, &what, &s->found));
+    for (cmg_size i = 0; i < csr->rows && all; ++i) {
+        all = s->found.id[i] < CMGI_TEMPLATES;
+    }
+    if (all) {
+        return CMG_OK;
+    }
+    what.offsets_only = true;
+    return cmgi_templates_find(s->ctx, &what, &s->pattern);
+}
+
+static cmg_status look_at_slices(const census *s, tally *sum)
+{
+    const cmg_csr *csr = s->B.csr;
+    const cmg_size slices = (csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    const cmg_size longest = cmgi_csr_longest_row(csr);
+    const cmg_size room = longest > CMGI_PATTERN ? longest : CMGI_PATTERN;
+    const int threads = slices > CMGI_SLICE ? s->ctx->threads : 1;
+    cmg_index *bases = NULL;
+    CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
+    memset(sum, 0, sizeof *sum);
+    for (int o = 0; o < CMG_OBSTACLES; ++o) {
+        sum->example[o] = -1;
+    }
+    const tally none = *sum;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        tally mine = none;
+#pragma omp for schedule(dynamic, 64)
+        for (cmg_size slice = 0; slice < slices; ++slice) {
+            look_at_slice(s, slice, bases + room * cmgi_thread(), &mine);
+        }
+#pragma omp critical(cmgi_compression)
+        add_up(&mine, sum);
+    }
+    cmgi_free(s->ctx, bases);
+    return CMG_OK;
+}
+
+/* Looks at all slices of csr, whose rows have the reference columns `ref`, NULL = their number. */
+static cmg_status look(cmg_context *ctx, const cmg_csr *csr, cmg_index *ref, bool square,
+                       cmg_size least, const cmg_matrix_options *options, tally *sum,
+                       cmg_size *t_entries)
+{
+    census s = {.ctx = ctx, .options = options, .least = least};
+    s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .ref = ref};
+    s.B = (cmgi_compressor){
+        .csr = csr, .C = &s.C, .split_diagonal = options->values != CMG_VALUES_FULL && square};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, find_templates(&s));
+    CMGI_TRY_GOTO(done, look_at_slices(&s, sum));
+    *t_entries = 0;
+    for (int t = 0; t < s.found.count && sum->t_slices > 0; ++t) {
+        *t_entries += csr->indptr[s.found.row[t] + 1] - csr->indptr[s.found.row[t]];
+    }
+done:
+    cmgi_templates_free(ctx, &s.found);
+    cmgi_templates_free(ctx, &s.pattern);
+    return status;
+}
+
+/* ------------------------------------------------------------------ sample */
+
+static cmg_size old_row(const cmgi_compression_look *l, cmg_size row)
+{
+    return l->to.row != NULL ? l->to.row[row] : row;
+}
+
+/* Every slice where that is few enough, else one at random from each of equal stretches. */
+static cmg_size choose_slices(const cmgi_compression_look *l, cmg_size *slice)
+{
+    const cmg_size slices = (l->csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    const cmg_size wanted = (l->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    uint64_t seed = 1;
+    if (l->rows == 0 || wanted >= slices) {
+        for (cmg_size k = 0; slice != NULL && k < slices; ++k) {
+            slice[k] = k;
+        }
+        return slices;
+    }
+    for (cmg_size k = 0; slice != NULL && k < wanted; ++k) {
+        const cmg_size first = k * slices / wanted;
+        const cmg_size room = (k + 1) * slices / wanted - first;
+        slice[k] = first + (cmg_size)(cmgi_random(&seed) * (double)room);
+    }
+    return wanted;
+}
+
+static cmg_size rows_of(const cmgi_compression_look *l, cmg_size slice)
+{
+    const cmg_size left = l->csr->rows - slice * CMGI_SLICE;
+    return left < CMGI_SLICE ? left : CMGI_SLICE;
+}
+
+/* Copies a row, its columns renumbered; `at` is where it begins in the sample. */
+static cmg_status copy_row(cmg_context *ctx, const cmgi_compression_look *l, cmg_size row,
+                           cmg_size at, cmgi_csr *sample)
+{
+    const cmg_size begin = l->csr->indptr[row];
+    const size_t length = (size_t)(l->csr->indptr[row + 1] - begin);
+    cmg_index *columns = sample->indices + at;
+    if (l->device != NULL) {
+        CMGI_TRY(cmgi_to_host(ctx, columns, l->device->indices + begin, length * sizeof *columns));
+        return cmgi_to_host(ctx, sample->values + at, l->device->values + begin,
+                            length * sizeof(double));
+    }
+    memcpy(columns, l->csr->indices + begin, length * sizeof *columns);
+    memcpy(sample->values + at, l->csr->values + begin, length * sizeof(double));
+    for (size_t e = 0; e < length && l->to.column != NULL; ++e) {
+        columns[e] = l->to.column[columns[e]];
+    }
+    return CMG_OK;
+}
+
+/* Row pointers of the sample; returns its entries. */
+static cmg_size lay_out(const cmgi_compression_look *l, const cmg_size *slice, cmg_size count,
+                        cmg_size *indptr)
+{
+    cmg_size row = 0;
+    cmg_size entries = 0;
+    for (cmg_size k = 0; k < count; ++k) {
+        for (cmg_size i = 0; i < rows_of(l, slice[k]); ++i) {
+            const cmg_size old = old_row(l, slice[k] * CMGI_SLICE + i);
+            indptr[row++] = entries;
+            entries += l->csr->indptr[old + 1] - l->csr->indptr[old];
+        }
+    }
+    indptr[row] = entries;
+    return entries;
+}
+
+/* The rows of the chosen slices, sorted where they are renumbered, and their reference columns. */
+static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const cmg_size *slice,
+                         cmg_size count, cmgi_csr *sample, cmg_index *ref)
+{
+    cmg_size row = 0;
+    for (cmg_size k = 0; k < count; ++k) {
+        for (cmg_size i = 0; i < rows_of(l, slice[k]); ++i, ++row) {
+            const cmg_size number = slice[k] * CMGI_SLICE + i;
+            CMGI_TRY(copy_row(ctx, l, old_row(l, number), sample->indptr[row], sample));
+            ref[row] = (cmg_index)number;
+        }
+    }
+    if (l->to.column != NULL) {
+        CMGI_TRY(cmgi_csr_sort(ctx, sample));
+    }
+    for (row = 0; row < sample->rows && l->csr->rows != l->csr->cols; ++row) {
+        const cmg_size first = sample->indptr[row];
+        ref[row] = first < sample->indptr[row + 1] ? sample->indices[first] : 0;
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ figures */
+
+/* Slices of 32 rows or CSR, whichever is less: exact, whatever the sample is. */
+static size_t plain_bytes(const cmgi_compression_look *l, cmg_precision precision)
+{
+    enum { LANES = 32 };
+    const cmg_csr *A = l->csr;
+    const size_t entry = sizeof(cmg_index) + cmgi_precision_bytes(precision);
+    const size_t csr =
+        (size_t)A->indptr[A->rows] * entry + (size_t)(A->rows + 1) * sizeof(cmg_size);
+    size_t sliced = 0;
+    for (cmg_size r = 0; r < A->rows; r += LANES) {
+        cmg_size longest = 0;
+        for (cmg_size i = r; i < A->rows && i < r + LANES; ++i) {
+            const cmg_size old = old_row(l, i);
+            const cmg_size length = A->indptr[old + 1] - A->indptr[old];
+            longest = length > longest ? length : longest;
+        }
+        sliced += (size_t)longest * LANES * entry + sizeof(cmg_size) + 2 * sizeof(cmg_index);
+    }
+    return sliced < csr ? sliced : csr;
+}
+
+static cmg_size in_proportion(cmg_size part, double factor)
+{
+    return (cmg_size)((double)part * factor + 0.5);
+}
+
+/* From the tally of the sample to the matrix; row k of the sample is row k % 64 of its slice. */
+static void fill_info(const cmgi_compression_look *l, const cmg_matrix_options *options,
+                      const cmg_size *slice, const tally *t, cmg_size t_entries,
+                      cmg_compression_info *info)
+{
+    const cmg_csr *A = l->csr;
+    const double factor = info->looked > 0 ? (double)info->slices / (double)info->looked : 1;
+    const cmgi_compressed_size size = {.rows = A->rows,
+                                       .references = A->rows != A->cols,
+                                       .apart =
+                                           options->values != CMG_VALUES_FULL && A->rows == A->cols,
+                                       .precision = options->precision,
+                                       .values = options->values,
+                                       .t_slices = in_proportion(t->t_slices, factor),
+                                       .t_entries = t_entries,
+                                       .p_slices = in_proportion(t->p_slices, factor),
+                                       .p_steps = in_proportion(t->p_steps, factor),
+                                       .code_bytes = in_proportion(t->code_bytes, factor)};
+    info->bytes = cmgi_compressed_storage(&size);
+    for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
+        info->stored_rows[w] = in_proportion(t->rows[w], factor);
+    }
+    for (int o = 0; o < CMG_OBSTACLES; ++o) {
+        const cmg_size row = t->example[o];
+        info->met[o] = in_proportion(t->met[o], factor);
+        info->example[o] = row < 0 ? -1
+                           : slice == NULL
+                               ? row
+                               : slice[row / CMGI_SLICE] * CMGI_SLICE + row % CMGI_SLICE;
+    }
+}
+
+/* From a gathered copy: of a sample, of a renumbered matrix, of one on the device. */
+static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look *l,
+                                   const cmg_matrix_options *options, cmg_compression_info *info)
+{
+    const cmg_csr *A = l->csr;
+    const cmg_size count = choose_slices(l, NULL);
+    cmg_size *slice = NULL;
+    cmg_size *indptr = NULL;
+    cmg_index *ref = NULL;
+    cmgi_csr sample = {0};
+    tally t;
+    cmg_size t_entries = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *slice, &slice));
+    (void)choose_slices(l, slice);
+    const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *indptr, &indptr));
+    const cmg_size entries = lay_out(l, slice, count, indptr);
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, rows, A->cols, entries, &sample));
+    memcpy(sample.indptr, indptr, (size_t)(rows + 1) * sizeof *indptr);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
+    CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
+    const cmg_csr view = cmgi_csr_view(&sample);
+    /* a template of 64 rows is seen in proportion, but one row repeats nothing */
+    const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
+    const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
+    CMGI_TRY_GOTO(done, look(ctx, &view, ref, A->rows == A->cols, seen > 2 ? seen : 2, options, &t,
+                             &t_entries));
+    info->looked = count;
+    fill_info(l, options, slice, &t, t_entries, info);
+done:
+    cmgi_csr_free(ctx, &sample);
+    cmgi_free(ctx, slice);
+    cmgi_free(ctx, indptr);
+    cmgi_free(ctx, ref);
+    return status;
+}
+
+cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *l,
+                                    const cmg_matrix_options *options, cmg_compression_info *info)
+{
+    const cmg_csr *A = l->csr;
+    cmg_compression_info made = {.rows = A->rows,
+                                 .cols = A->cols,
+                                 .nnz = A->indptr[A->rows],
+                                 .slices = (A->rows + CMGI_SLICE - 1) / CMGI_SLICE,
+                                 .plain = plain_bytes(l, options->precision)};
+    const bool as_it_is = l->device == NULL && l->to.row == NULL && l->to.column == NULL;
+    cmg_status status = CMG_OK;
+    if (!as_it_is || (l->rows > 0 && l->rows < A->rows)) {
+        CMGI_TRY(predict_gathered(ctx, l, options, &made));
+        *info = made;
+        return CMG_OK;
+    }
+    cmg_index *ref = NULL;
+    tally t;
+    cmg_size t_entries = 0;
+    if (A->rows != A->cols) {
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *ref, &ref));
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            const cmg_size first = A->indptr[i];
+            ref[i] = first < A->indptr[i + 1] ? A->indices[first] : 0;
+        }
+    }
+    status = look(ctx, A, ref, A->rows == A->cols, CMGI_TEMPLATE_ROWS, options, &t, &t_entries);
+    cmgi_free(ctx, ref);
+    if (status == CMG_OK) {
+        made.looked = made.slices;
+        fill_info(l, options, NULL, &t, t_entries, &made);
+        *info = made;
+    }
+    return status;
+}
+
+cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
+                              const cmg_matrix_options *options, cmg_size rows,
+                              cmg_compression_info *info)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, csr != NULL && info != NULL && rows >= 0, CMG_ERR_ARG,
+               "compression: the CSR or the result is NULL, or %lld rows are negative",
+               (long long)rows);
+    CMGI_TRY(cmgi_csr_check(ctx, "compression", csr));
+    cmg_matrix_options chosen;
+    cmg_matrix_options_default(&chosen);
+    const cmgi_compression_look l = {.csr = csr, .rows = rows};
+    return cmgi_compression_predict(ctx, &l, options != NULL ? options : &chosen, info);
+}

@@ -1,0 +1,300 @@
+/*
+ * Prediction of the compressed format: exact against the format itself where all slices are looked
+ * at, near it from a sample, and every obstacle is named on a matrix made to meet it.
+ */
+#include "spmv/compression.h"
+#include "spmv/compressed.h"
+#include "suite.h"
+
+static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
+{
+    cmg_matrix_options o;
+    cmg_matrix_options_default(&o);
+    o.format = CMG_FORMAT_COMPRESSED;
+    o.precision = precision;
+    o.values = values;
+    o.explain = true;
+    return o;
+}
+
+/* n rows of `width` entries around the diagonal; `kinds` different sets of values, 0 = all differ.
+ */
+static cmgi_csr band(cmg_size n, cmg_size width, cmg_size kinds)
+{
+    const suite_row row = {"band", n, n, 1, (int)width};
+    cmgi_csr A = suite_make(&row);
+    for (cmg_size i = 0; i < n && kinds > 0; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            A.values[k] = (double)(k - A.indptr[i] + 1) + 100 * (double)((i / 64) % kinds);
+        }
+    }
+    return A;
+}
+
+static cmg_compression_info predict(const cmgi_csr *A, const cmg_matrix_options *o, cmg_size rows)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmg_compression_info info = {0};
+    CHECK_OK(cmg_matrix_predict(ctx, &view, o, rows, &info));
+    return info;
+}
+
+/* Sums and examples make sense; the format that was built has these very bytes. */
+static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    const cmg_compression_info info = predict(A, o, 0);
+    cmg_compression_info kept = {0};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, o, &M));
+    const cmgi_compressed *C = M->data;
+    CHECK(info.bytes == M->bytes);
+    CHECK(info.looked == info.slices && info.slices == C->t_count + C->p_count);
+    cmg_size rows = 0;
+    for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
+        rows += info.stored_rows[w];
+    }
+    CHECK(rows == A->rows);
+    cmg_size by_way[3] = {0, 0, 0}; /* obstacles of templates, patterns, short codes */
+    for (int c = 0; c < CMG_OBSTACLES; ++c) {
+        by_way[c <= CMG_OBSTACLE_TOO_MANY ? 0 : c <= CMG_OBSTACLE_OUTSIDE ? 1 : 2] += info.met[c];
+        CHECK((info.met[c] == 0) == (info.example[c] == -1));
+        CHECK(info.example[c] < A->rows);
+    }
+    CHECK(by_way[0] == C->p_count);
+    CHECK(by_way[1] <= by_way[0] && by_way[2] <= by_way[1]);
+    CHECK_OK(cmg_matrix_get_compression(M, &kept));
+    CHECK(memcmp(&kept, &info, sizeof kept) == 0);
+    cmg_matrix_destroy(&M);
+}
+
+static void all_slices_give_the_bytes(void)
+{
+    static const struct {
+        cmg_precision precision;
+        cmg_values values;
+    } kinds[] = {{CMG_FP64, CMG_VALUES_FULL},
+                 {CMG_FP32, CMG_VALUES_FULL},
+                 {CMG_FP32, CMG_VALUES_FP16},
+                 {CMG_FP32, CMG_VALUES_BF16}};
+    for (int k = 0; k < 4; ++k) {
+        const cmg_matrix_options o = compressed(kinds[k].precision, kinds[k].values);
+        for (int s = 0; s < SUITE; ++s) {
+            cmgi_csr A = suite_make(&suite[s]);
+            check_exact(&A, &o);
+            cmgi_csr_free(ctx, &A);
+        }
+        cmgi_csr A = band(20000, 5, 3);
+        for (cmg_size e = A.indptr[12000]; e < A.indptr[14000]; ++e) {
+            A.values[e] = (double)e;
+        }
+        check_exact(&A, &o);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* The less of the two plain storages, as the formats themselves say. */
+static void plain_is_the_less_of_slices_and_csr(void)
+{
+    for (int s = 0; s < SUITE; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        const cmg_csr view = cmgi_csr_view(&A);
+        size_t bytes[2] = {0, 0};
+        for (int f = 0; f < 2; ++f) {
+            cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
+            o.format = f == 0 ? CMG_FORMAT_CSR : CMG_FORMAT_SELL;
+            o.warp = 32;
+            cmg_matrix *M = NULL;
+            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+            bytes[f] = M->bytes;
+            cmg_compression_info info;
+            CHECK_OK(cmg_matrix_get_compression(M, &info));
+            CHECK(info.rows == A.rows); /* told of every format */
+            cmg_matrix_destroy(&M);
+        }
+        const cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
+        CHECK(predict(&A, &o, 0).plain == (bytes[0] < bytes[1] ? bytes[0] : bytes[1]));
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* The slices meet this obstacle, all but those at the ends, and the way they end in is the one
+ * given.
+ */
+static void check_obstacle(const cmgi_csr *A, const cmg_matrix_options *o, cmg_obstacle what,
+                           cmg_compression way)
+{
+    const cmg_compression_info info = predict(A, o, 0);
+    CHECK(info.met[what] >= info.slices - 2 && info.slices > 4);
+    CHECK(info.stored_rows[way] >= info.rows - 5 * CMGI_SLICE);
+    if (info.met[what] < info.slices - 2) {
+        printf("   %s: %lld of %lld slices\n", cmg_enum_name("obstacle", (int)what),
+               (long long)info.met[what], (long long)info.slices);
+    }
+}
+
+/* Rows of two entries: the diagonal and one `jump` columns further on, cols columns in all. */
+static cmgi_csr pairs(cmg_size n, cmg_size cols, cmg_size (*jump)(cmg_size i))
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 5;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, cols, 2 * n, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = 2 * i;
+        A.indices[2 * i] = (cmg_index)i;
+        A.indices[2 * i + 1] = (cmg_index)(i + jump(i));
+        A.values[2 * i] = cmgi_random(&seed);
+        A.values[2 * i + 1] = cmgi_random(&seed);
+    }
+    A.indptr[n] = 2 * n;
+    return A;
+}
+static cmg_size up_to_200(cmg_size i)
+{
+    return 1 + (i * 37) % 200;
+}
+static cmg_size up_to_60000(cmg_size i)
+{
+    return 1 + (i * 7919) % 60000;
+}
+static cmg_size up_to_90000(cmg_size i)
+{
+    return 1 + (i * 7919) % 90000;
+}
+
+static void obstacles_are_named(void)
+{
+    cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    cmgi_csr A = band(5000, 7, 0);
+    check_obstacle(&A, &o, CMG_OBSTACLE_VALUES, CMG_COMPRESSION_PATTERN);
+    o.no_templates = true;
+    check_obstacle(&A, &o, CMG_OBSTACLE_NOT_LOOKED_FOR, CMG_COMPRESSION_PATTERN);
+    o.no_templates = false;
+    o.keep_map = true;
+    check_obstacle(&A, &o, CMG_OBSTACLE_NOT_LOOKED_FOR, CMG_COMPRESSION_PATTERN);
+    o.keep_map = false;
+    cmgi_csr_free(ctx, &A);
+    A = band(5000, 200, 0);
+    check_obstacle(&A, &o, CMG_OBSTACLE_LONG_ROW, CMG_COMPRESSION_CODES8);
+    cmgi_csr_free(ctx, &A);
+    A = pairs(2000, 2000 + 90001, up_to_200);
+    check_obstacle(&A, &o, CMG_OBSTACLE_OFFSETS, CMG_COMPRESSION_CODES8);
+    check_obstacle(&A, &o, CMG_OBSTACLE_MANY_OFFSETS, CMG_COMPRESSION_CODES8);
+    cmgi_csr_free(ctx, &A);
+    A = pairs(2000, 2000 + 90001, up_to_60000);
+    check_obstacle(&A, &o, CMG_OBSTACLE_OVER_8_BITS, CMG_COMPRESSION_CODES16);
+    cmgi_csr_free(ctx, &A);
+    A = pairs(2000, 2000 + 90001, up_to_90000);
+    check_obstacle(&A, &o, CMG_OBSTACLE_OVER_16_BITS, CMG_COMPRESSION_CODES32);
+    cmgi_csr_free(ctx, &A);
+    /* 64 equal rows a kind, more kinds than there are templates */
+    A = band(64 * 5000, 2, 5000);
+    const cmg_compression_info info = predict(&A, &o, 0);
+    CHECK(info.met[CMG_OBSTACLE_TOO_MANY] >= 5000 - CMGI_TEMPLATES - 2);
+    CHECK(info.stored_rows[CMG_COMPRESSION_TEMPLATE] >= 64 * (CMGI_TEMPLATES - 4));
+    cmgi_csr_free(ctx, &A);
+}
+
+/* One offset that only the first rows have would read behind x in the last ones; and a base. */
+static void obstacles_at_the_edge_are_named(void)
+{
+    const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, 64, 64, 65, &A));
+    A.indptr[0] = 0;
+    for (cmg_size i = 0; i < 64; ++i) {
+        const cmg_size at = i + (i > 0);
+        A.indptr[i] = at;
+        A.indices[at] = (cmg_index)i;
+        A.values[at] = 1;
+    }
+    A.indices[1] = 63; /* row 0 alone has offset 63: its base lies outside for all other rows */
+    A.values[1] = 1;
+    const cmg_compression_info info = predict(&A, &o, 0);
+    CHECK(info.met[CMG_OBSTACLE_OUTSIDE] == 1 && info.example[CMG_OBSTACLE_OUTSIDE] == 1);
+    CHECK(info.met[CMG_OBSTACLE_SHORT_ROW] == 1 && info.example[CMG_OBSTACLE_SHORT_ROW] == 1);
+    CHECK(info.stored_rows[CMG_COMPRESSION_CODES32] == 64);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* A share of all that is regular is seen in a share of the rows. */
+static void samples_come_near(void)
+{
+    const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    for (cmg_size kinds = 0; kinds <= 2; ++kinds) {
+        cmgi_csr A = band(200000, 5, kinds);
+        for (cmg_size k = A.indptr[100000]; k < A.indptr[A.rows]; ++k) {
+            A.values[k] = (double)k; /* half of the rows repeat at most */
+        }
+        const cmg_compression_info all = predict(&A, &o, 0);
+        const cmg_compression_info some = predict(&A, &o, 8192);
+        CHECK(some.looked == 128 && some.slices == all.slices);
+        CHECK(some.plain == all.plain);
+        CHECK_NEAR((double)some.bytes / (double)all.bytes, 1, 0.05);
+        for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
+            CHECK_NEAR((double)some.stored_rows[w], (double)all.stored_rows[w], 0.03 * 200000);
+        }
+        for (int c = 0; c < CMG_OBSTACLES; ++c) {
+            CHECK(some.met[c] == 0 || all.met[c] > 0);
+            CHECK(some.example[c] < A.rows);
+        }
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* As if renumbered: what the renumbered matrix itself gives. */
+static void renumbered_is_what_a_renumbered_matrix_gives(void)
+{
+    for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP16; ++v) {
+        const cmg_matrix_options o =
+            compressed(v == CMG_VALUES_FULL ? CMG_FP64 : CMG_FP32, (cmg_values)v);
+        cmgi_csr A = band(10000, 5, 2);
+        cmgi_csr B = {0};
+        cmg_index *order = malloc(10000 * sizeof *order);
+        cmg_index *position = malloc(10000 * sizeof *position);
+        for (cmg_index k = 0; k < 10000; ++k) {
+            order[k] = (cmg_index)((k / 50) * 50 + (k % 50) * 7 % 50); /* shuffled in fifties */
+            position[order[k]] = k;
+        }
+        const cmg_csr view = cmgi_csr_view(&A);
+        CHECK_OK(cmgi_csr_permute(ctx, &view, order, order, true, &B));
+        const cmgi_compression_look look = {.csr = &view, .to = {order, position}};
+        cmg_compression_info info = {0};
+        CHECK_OK(cmgi_compression_predict(ctx, &look, &o, &info));
+        const cmg_compression_info wanted = predict(&B, &o, 0);
+        CHECK(memcmp(&info, &wanted, sizeof info) == 0);
+        cmgi_csr_free(ctx, &A);
+        cmgi_csr_free(ctx, &B);
+        free(order);
+        free(position);
+    }
+}
+
+static void what_is_missing_is_refused(void)
+{
+    cmgi_csr A = band(100, 3, 1);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_compression_info info;
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
+    CHECK_STATUS(cmg_matrix_get_compression(M, &info), CMG_ERR_STATE);
+    CHECK_STATUS(cmg_matrix_predict(ctx, &view, NULL, -1, &info), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_matrix_predict(ctx, NULL, NULL, 0, &info), CMG_ERR_ARG);
+    A.indices[0] = 100;
+    CHECK_STATUS(cmg_matrix_predict(ctx, &view, NULL, 0, &info), CMG_ERR_SHAPE);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(all_slices_give_the_bytes);
+    RUN(plain_is_the_less_of_slices_and_csr);
+    RUN(obstacles_are_named);
+    RUN(obstacles_at_the_edge_are_named);
+    RUN(samples_come_near);
+    RUN(renumbered_is_what_a_renumbered_matrix_gives);
+    RUN(what_is_missing_is_refused);
+    return TEST_END();
+}
