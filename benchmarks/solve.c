@@ -5,8 +5,8 @@
  *   solve [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--precision fp64|mixed]
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
  * cg|none]
- *         [--rtol T] [--values full|fp16|bf16] [--templates 0|1] [--collapse N] [--fuse-restriction
- * 0|1] [--repeat N] [--plan 1]
+ *         [--rtol T] [--loop auto|graph|blocks|host] [--values full|fp16|bf16] [--templates 0|1]
+ *         [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
  */
 #include "bench.h"
 #include "q1.h"
@@ -65,6 +65,9 @@ static bool set_option(settings *s, const char *name, const char *text)
     }
     if (strcmp(name, "--krylov") == 0) {
         return set_enum("krylov", text, &o->krylov, sizeof o->krylov);
+    }
+    if (strcmp(name, "--loop") == 0) {
+        return set_enum("loop", text, &o->loop, sizeof o->loop);
     }
     if (strcmp(name, "--smoother") == 0) {
         o->smoother = text;
@@ -156,7 +159,8 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
            "\"unknowns\": %.0f, "
            "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": "
-           "\"%s\", \"precision\": "
+           "\"%s\", \"loop\": \"%s\", \"graph_launches\": %lld, \"synchronisations\": %lld, "
+           "\"precision\": "
            "\"%s\", \"format\": \"%s\", \"outcome\": \"%s\", \"iterations\": %d, "
            "\"relative_residual\": %.3g, "
            "\"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"repeats\": %d, "
@@ -165,7 +169,8 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            s->dim, s->cells, n, cmg_enum_name("backend", (int)s->context.backend),
            cmg_enum_name("krylov", (int)s->solver.krylov),
            cmg_enum_name("cycle", (int)s->solver.cycle), s->solver.pre, s->solver.post,
-           s->solver.smoother, cmg_enum_name("precision", (int)s->solver.precision),
+           s->solver.smoother, cmg_enum_name("loop", (int)report->loop), report->graph_launches,
+           report->synchronisations, cmg_enum_name("precision", (int)s->solver.precision),
            cmg_enum_name("format", (int)s->solver.matrix.format),
            cmg_enum_name("outcome", (int)report->outcome), report->iterations,
            report->relative_residual, report->setup_seconds, seconds, s->repeat, made, peak[0],

@@ -547,6 +547,15 @@ typedef enum cmg_coarse {
     CMG_COARSE_SMOOTHER /**< coarse_steps smoothing steps */
 } cmg_coarse;
 
+/** How a GPU repeats the iteration; what cannot be had falls back to the next in this order. */
+typedef enum cmg_loop {
+    CMG_LOOP_AUTO = 0, /**< the first of the others that can be had; on the CPU the last */
+    CMG_LOOP_GRAPH,    /**< the whole solve is one CUDA graph that repeats its iteration itself */
+    CMG_LOOP_BLOCKS, /**< a graph of one iteration, launched in blocks of a guessed length; CG only
+                      */
+    CMG_LOOP_HOST    /**< the host waits for the norm of every iteration */
+} cmg_loop;
+
 typedef struct cmg_solver_options {
     cmg_krylov krylov; /**< default CMG_KRYLOV_CG */
     cmg_cycle cycle;   /**< default V */
@@ -573,6 +582,7 @@ typedef struct cmg_solver_options {
     double atol;           /**< or at ||b - A x|| <= atol, default 0 */
     double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
     int max_it;            /**< iterations, default 100 */
+    cmg_loop loop;         /**< default AUTO */
 } cmg_solver_options;
 
 typedef enum cmg_outcome {
@@ -596,6 +606,9 @@ typedef struct cmg_report {
     double rhs_norm;          /**< ||b|| */
     double setup_seconds;     /**< of cmg_solver_create */
     double solve_seconds;
+    cmg_loop loop;              /**< that was used, never AUTO */
+    long long graph_launches;   /**< of CUDA graphs in this solve */
+    long long synchronisations; /**< times that the host waited for the device in this solve */
     const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
                               from cmg_cg */
 } cmg_report;

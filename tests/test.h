@@ -1,6 +1,7 @@
 /*
  * A test program is a list of functions. Its first argument is the backend (cpu, cuda); without a
- * device it exits with 77, which CTest reports as skipped.
+ * device it exits with 77, which CTest reports as skipped. A second argument is a part of the names
+ * of the functions that are to run.
  *
  *   static void adds(void) { CHECK(1 + 1 == 2); }
  *   int main(int argc, char **argv) { TEST_BEGIN(argc, argv); RUN(adds); return TEST_END(); }
@@ -17,6 +18,8 @@ static int test_failures = 0;
 static int test_checks = 0;
 static int test_skips = 0;
 static cmg_context *ctx = NULL;
+static const char *test_part = NULL; /* of the names that are wanted, NULL = all */
+static int test_runs = 0;
 
 #define CHECK(cond)                                                                                \
     do {                                                                                           \
@@ -64,6 +67,10 @@ static cmg_context *ctx = NULL;
 
 #define RUN(test)                                                                                  \
     do {                                                                                           \
+        if (test_part != NULL && strstr(#test, test_part) == NULL) {                               \
+            break;                                                                                 \
+        }                                                                                          \
+        ++test_runs;                                                                               \
         const int test_before_ = test_failures;                                                    \
         test();                                                                                    \
         printf("%-40s %s\n", #test, test_failures == test_before_ ? "ok" : "FAILED");              \
@@ -77,6 +84,7 @@ static inline void test_begin(int argc, char **argv)
         printf("usage: %s [cpu|cuda]\n", argv[0]);
         exit(1);
     }
+    test_part = argc > 2 ? argv[2] : NULL;
     cmg_context_options options;
     cmg_context_options_default(&options);
     options.backend = (cmg_backend)backend;
@@ -95,6 +103,7 @@ static inline int test_end(void)
         (size_t)ctx->partials_length * sizeof(double); /* scratch that lives with the context */
     CHECK(now[0] + now[1] == kept);
     cmg_context_destroy(&ctx);
+    CHECK(test_part == NULL || test_runs > 0);
     printf("%d checks, %d failed, %d skipped\n", test_checks, test_failures, test_skips);
     if (test_failures == 0 && test_checks == 0) {
         return test_skips > 0 ? 77 : 1;

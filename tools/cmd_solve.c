@@ -320,6 +320,9 @@ static void json_result(json *j, const solve_job *job)
     json_integer(j, "best_iteration", job->best);
     json_real(j, "best_relative_residual", job->best_residual);
     json_real(j, "reference_error", job->error);
+    json_text(j, "loop", cmg_enum_name("loop", (int)r->loop));
+    json_integer(j, "graph_launches", r->graph_launches);
+    json_integer(j, "synchronisations", r->synchronisations);
     json_integer(j, "unknowns", cmg_vector_length(job->x));
     json_integer(j, "levels", cmg_hierarchy_levels(job->h));
 }

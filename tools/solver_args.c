@@ -13,6 +13,7 @@ void solver_args_default(solver_args *s)
     s->values = (int)s->options.matrix.values;
     s->dirichlet = (int)s->options.dirichlet;
     s->coarse = (int)s->options.coarse;
+    s->loop = (int)s->options.loop;
 }
 
 void solver_args_add_iteration(args *a, solver_args *s)
@@ -25,6 +26,7 @@ void solver_args_add_iteration(args *a, solver_args *s)
         {"max-it", ARG_INT, &o->max_it, "N", 0, 1000000, "most iterations"},
         {"krylov", ARG_ENUM, &s->krylov, "krylov", 0, 0,
          "cycles on their own, or as preconditioner of CG or flexible CG"},
+        {"loop", ARG_ENUM, &s->loop, "loop", 0, 0, "CUDA: how the iteration is repeated"},
     };
     args_add(a, "Iteration", rows, ARGS_COUNT(rows));
 }
@@ -88,6 +90,7 @@ const cmg_solver_options *solver_args_options(solver_args *s)
     s->options.matrix.values = (cmg_values)s->values;
     s->options.dirichlet = (cmg_dirichlet)s->dirichlet;
     s->options.coarse = (cmg_coarse)s->coarse;
+    s->options.loop = (cmg_loop)s->loop;
     return &s->options;
 }
 

@@ -13,6 +13,7 @@ typedef struct solver_args {
     int values;
     int dirichlet;
     int coarse;
+    int loop;
 } solver_args;
 
 void solver_args_default(solver_args *s);

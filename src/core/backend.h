@@ -43,6 +43,11 @@ typedef struct cmgi_backend {
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             const double *p, const double *q, double *x, double *r, double *rr,
                             const int *running);
+    /* cmgi_stop_begin(stop, limits, *bb, *rr) */
+    cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
+                             const double *bb, const double *rr);
+    /* stop->exact = sqrt(*rr) */
+    cmg_status (*stop_exact)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
     /* cmgi_stop_note(stop, *rz, *pq, *rr); rz and pq may be NULL: 1 */
     cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
                             const double *rr);
@@ -55,12 +60,15 @@ typedef struct cmgi_backend {
 
     /*
      * Graphs: operations between begin and end are recorded instead of done, and launched together,
-     * any number of times. NULL where there are none. A graph with `loop` repeats itself while
-     * *again is nonzero behind the last operation; begin gives CMG_ERR_UNSUPPORTED where the driver
-     * cannot. end with graph = NULL drops what was recorded.
+     * any number of times. NULL where there are none. With `again`, the operations between loop
+     * and after are repeated while *again is nonzero, which is looked at before each time; begin
+     * and loop give CMG_ERR_UNSUPPORTED where the driver cannot. end with graph = NULL drops what
+     * was recorded.
      */
-    cmg_status (*graph_begin)(cmg_context *ctx, bool loop);
-    cmg_status (*graph_end)(cmg_context *ctx, const int *again, void **graph);
+    cmg_status (*graph_begin)(cmg_context *ctx, const int *again);
+    cmg_status (*graph_loop)(cmg_context *ctx);
+    cmg_status (*graph_after)(cmg_context *ctx);
+    cmg_status (*graph_end)(cmg_context *ctx, void **graph);
     cmg_status (*graph_launch)(cmg_context *ctx, void *graph);
     void (*graph_destroy)(cmg_context *ctx, void *graph);
     /* Device clock: mark k = 0, 1, ... < `marks` of the last reserve, also inside a graph; elapsed

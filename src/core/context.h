@@ -40,6 +40,8 @@ struct cmg_context {
     cmgi_tuned tuned[CMGI_TUNED]; /* choices of --format tune, a ring */
     int tuned_count;              /* ever made */
     double bandwidth;             /* measured copy bandwidth, GB/s, 0 = not yet */
+    long long graph_launches;     /* of recorded graphs, ever */
+    long long waits;              /* times the host has waited for the device */
 };
 
 /* Reports progress; CMG_ERR_STATE when the caller asks to stop. */

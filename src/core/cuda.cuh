@@ -34,8 +34,10 @@ typedef struct cmgi_device {
     char *
         staging; /* pinned host memory for copies, STAGING_HALVES halves; NULL until it is needed */
     cudaEvent_t staged[2];
-    cudaGraph_t recording;             /* a loop's graph while its body is recorded, else NULL */
+    cudaGraph_t recording;             /* a graph with a loop while it is recorded, else NULL */
+    const int *again;                  /* the loop's flag on the device */
     unsigned long long loop_condition; /* its cudaGraphConditionalHandle */
+    cudaGraphNode_t loop_node;
     cudaEvent_t *marks;
     int nmarks;
 } cmgi_device;
@@ -144,6 +146,9 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                const double *p, const double *q, double *x, double *r, double *rr,
                                const int *running);
+cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
+                                const double *bb, const double *rr);
+cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr);
 cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
                                const double *pq, const double *rr);
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
@@ -152,8 +157,10 @@ cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, cons
                              const cmg_size *map, void *y);
 
 /* Graphs and device times (graph_cuda.cu). */
-cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, bool loop);
-cmg_status cmgi_cuda_graph_end(cmg_context *ctx, const int *again, void **graph);
+cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again);
+cmg_status cmgi_cuda_graph_loop(cmg_context *ctx);
+cmg_status cmgi_cuda_graph_after(cmg_context *ctx);
+cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph);
 cmg_status cmgi_cuda_graph_launch(cmg_context *ctx, void *graph);
 void cmgi_cuda_graph_destroy(cmg_context *ctx, void *graph);
 cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);

@@ -129,6 +129,7 @@ static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
 static cmg_status synchronize(cmg_context *ctx)
 {
     const cmgi_device_guard guard(ctx);
+    ++ctx->waits;
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
 }
@@ -204,6 +205,7 @@ static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t
         return CMG_OK;
     }
     const cmgi_device_guard guard(ctx);
+    ++ctx->waits;
     if (bytes >= STAGED_FROM && !is_device(ctx, src) && has_staging(cmgi_device_of(ctx))) {
         return send_staged(ctx, (char *)dst, (const char *)src, bytes);
     }
@@ -218,6 +220,7 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
         return CMG_OK;
     }
     const cmgi_device_guard guard(ctx);
+    ++ctx->waits;
     if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
         return fetch_staged(ctx, (char *)dst, (const char *)src, bytes);
     }
@@ -355,8 +358,12 @@ static constexpr cmgi_backend make_table()
     table.cg_update = cmgi_cuda_cg_update;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
+    table.stop_begin = cmgi_cuda_stop_begin;
+    table.stop_exact = cmgi_cuda_stop_exact;
     table.stop_note = cmgi_cuda_stop_note;
     table.graph_begin = cmgi_cuda_graph_begin;
+    table.graph_loop = cmgi_cuda_graph_loop;
+    table.graph_after = cmgi_cuda_graph_after;
     table.graph_end = cmgi_cuda_graph_end;
     table.graph_launch = cmgi_cuda_graph_launch;
     table.graph_destroy = cmgi_cuda_graph_destroy;

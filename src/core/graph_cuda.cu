@@ -15,32 +15,52 @@ __global__ void again_kernel(cudaGraphConditionalHandle condition, const int *ag
     cudaGraphSetConditional(condition, *again != 0 ? 1U : 0U);
 }
 
-/* A graph of one while node; the body is recorded from here on. */
-static cudaError_t begin_loop(cmgi_device *d)
+/* Records the flag of the loop as it is at this place. */
+static cudaError_t look_again(cmgi_device *d)
+{
+    again_kernel<<<1, 1, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition, d->again);
+    return cudaGetLastError();
+}
+
+/* What the stream records goes into a graph that is there, behind `last` (NULL: at its start). */
+static cudaError_t record_into(cmgi_device *d, cudaGraph_t graph, const cudaGraphNode_t *last)
+{
+    return cudaStreamBeginCaptureToGraph(d->stream, graph, last, NULL, last != NULL ? 1 : 0,
+                                         cudaStreamCaptureModeThreadLocal);
+}
+
+/* The node that what is recorded next would wait for: a stream records a chain. */
+static cudaError_t last_node(cmgi_device *d, cudaGraphNode_t *last)
+{
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    const cudaGraphNode_t *nodes = NULL;
+    size_t count = 0;
+#if CUDART_VERSION >= 13000
+    cudaError_t error =
+        cudaStreamGetCaptureInfo(d->stream, &capturing, NULL, NULL, &nodes, NULL, &count);
+#else
+    cudaError_t error =
+        cudaStreamGetCaptureInfo_v2(d->stream, &capturing, NULL, NULL, &nodes, &count);
+#endif
+    if (error == cudaSuccess && count != 1) {
+        error = cudaErrorStreamCaptureImplicit;
+    }
+    *last = error == cudaSuccess ? nodes[0] : NULL;
+    return error;
+}
+
+/* A graph with the flag of a loop to come; its beginning is recorded from here on. */
+static cudaError_t begin_with_loop(cmgi_device *d, const int *again)
 {
     cudaGraphConditionalHandle condition;
-    cudaGraphNode_t node;
-    cudaGraphNodeParams params = {};
     cudaError_t error = cudaGraphCreate(&d->recording, 0);
     if (error == cudaSuccess) {
-        error = cudaGraphConditionalHandleCreate(&condition, d->recording, 1,
-                                                 cudaGraphCondAssignDefault);
+        error = cudaGraphConditionalHandleCreate(&condition, d->recording, 0, 0);
     }
     if (error == cudaSuccess) {
         d->loop_condition = condition;
-        params.type = cudaGraphNodeTypeConditional;
-        params.conditional.handle = condition;
-        params.conditional.type = cudaGraphCondTypeWhile;
-        params.conditional.size = 1;
-#if CUDART_VERSION >= 13000
-        error = cudaGraphAddNode(&node, d->recording, NULL, NULL, 0, &params);
-#else
-        error = cudaGraphAddNode(&node, d->recording, NULL, 0, &params);
-#endif
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamBeginCaptureToGraph(d->stream, params.conditional.phGraph_out[0], NULL,
-                                              NULL, 0, cudaStreamCaptureModeThreadLocal);
+        d->again = again;
+        error = record_into(d, d->recording, NULL);
     }
     if (error != cudaSuccess && d->recording != NULL) {
         (void)cudaGraphDestroy(d->recording);
@@ -48,53 +68,111 @@ static cudaError_t begin_loop(cmgi_device *d)
     }
     return error;
 }
-#endif
 
-cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, bool loop)
+/* Ends the beginning with a while node, whose body is recorded from here on. */
+static cudaError_t begin_body(cmgi_device *d)
 {
-    const cmgi_device_guard guard(ctx);
-    cmgi_device *d = cmgi_device_of(ctx);
-    cudaError_t error = cudaErrorNotSupported;
-    if (!loop) {
-        error = cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal);
+    cudaGraphNode_t last = NULL;
+    cudaGraph_t ended = NULL;
+    cudaGraphNodeParams params = {};
+    cudaError_t error = look_again(d);
+    if (error == cudaSuccess) {
+        error = last_node(d, &last);
     }
-#ifdef CMGI_CONDITIONAL_NODES
-    int driver = 0;
-    if (loop && cudaDriverGetVersion(&driver) == cudaSuccess && driver >= 12040) {
-        error = begin_loop(d);
+    if (error == cudaSuccess) {
+        error = cudaStreamEndCapture(d->stream, &ended);
     }
+    if (error == cudaSuccess) {
+        params.type = cudaGraphNodeTypeConditional;
+        params.conditional.handle = (cudaGraphConditionalHandle)d->loop_condition;
+        params.conditional.type = cudaGraphCondTypeWhile;
+        params.conditional.size = 1;
+#if CUDART_VERSION >= 13000
+        error = cudaGraphAddNode(&d->loop_node, d->recording, &last, NULL, 1, &params);
+#else
+        error = cudaGraphAddNode(&d->loop_node, d->recording, &last, 1, &params);
 #endif
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError();
-        return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "CUDA: the stream cannot be recorded%s: %s",
-                         loop ? " into a loop" : "", cudaGetErrorString(error));
     }
-    return CMG_OK;
+    return error == cudaSuccess ? record_into(d, params.conditional.phGraph_out[0], NULL) : error;
 }
 
-cmg_status cmgi_cuda_graph_end(cmg_context *ctx, const int *again, void **graph)
+/* Ends the body; what follows is recorded behind the while node. */
+static cudaError_t end_body(cmgi_device *d)
+{
+    cudaGraph_t body = NULL;
+    cudaError_t error = look_again(d);
+    if (error == cudaSuccess) {
+        error = cudaStreamEndCapture(d->stream, &body);
+    }
+    return error == cudaSuccess ? record_into(d, d->recording, &d->loop_node) : error;
+}
+#else
+static cudaError_t begin_with_loop(cmgi_device *, const int *)
+{
+    return cudaErrorNotSupported;
+}
+static cudaError_t begin_body(cmgi_device *)
+{
+    return cudaErrorNotSupported;
+}
+static cudaError_t end_body(cmgi_device *)
+{
+    return cudaErrorNotSupported;
+}
+#endif
+
+/* What cannot be recorded can still be launched kernel by kernel. */
+static cmg_status recorded(cmg_context *ctx, cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess) {
+        return CMG_OK;
+    }
+    (void)cudaGetLastError();
+    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "CUDA: the stream cannot be recorded%s: %s", what,
+                     cudaGetErrorString(error));
+}
+
+cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again)
 {
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
-    cudaGraph_t loop = d->recording;
-    cudaGraph_t body = NULL;
+    int driver = 0;
+    cudaError_t error = cudaErrorNotSupported;
+    if (again == NULL) {
+        error = cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal);
+    } else if (cudaDriverGetVersion(&driver) == cudaSuccess && driver >= 12040) {
+        error = begin_with_loop(d, again);
+    }
+    return recorded(ctx, error, again != NULL ? " with a loop" : "");
+}
+
+cmg_status cmgi_cuda_graph_loop(cmg_context *ctx)
+{
+    const cmgi_device_guard guard(ctx);
+    return recorded(ctx, begin_body(cmgi_device_of(ctx)), " into a loop");
+}
+
+cmg_status cmgi_cuda_graph_after(cmg_context *ctx)
+{
+    const cmgi_device_guard guard(ctx);
+    return recorded(ctx, end_body(cmgi_device_of(ctx)), " behind a loop");
+}
+
+cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph)
+{
+    const cmgi_device_guard guard(ctx);
+    cmgi_device *d = cmgi_device_of(ctx);
+    cudaGraph_t whole = d->recording; /* owns the body, if there is one */
+    cudaGraph_t ended = NULL;
     cudaGraphExec_t made = NULL;
-    cudaError_t error = cudaSuccess;
-#ifdef CMGI_CONDITIONAL_NODES
-    if (loop != NULL && again != NULL) {
-        again_kernel<<<1, 1, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition, again);
-        error = cudaGetLastError();
-    }
-#endif
     d->recording = NULL;
-    const cudaError_t ended = cudaStreamEndCapture(d->stream, &body);
-    error = error != cudaSuccess ? error : ended;
-    cudaGraph_t recorded = loop != NULL ? loop : body; /* a loop owns its body */
+    cudaError_t error = cudaStreamEndCapture(d->stream, &ended);
+    whole = whole != NULL ? whole : ended;
     if (error == cudaSuccess && graph != NULL) {
-        error = cudaGraphInstantiate(&made, recorded, 0);
+        error = cudaGraphInstantiate(&made, whole, 0);
     }
-    if (recorded != NULL) {
-        (void)cudaGraphDestroy(recorded);
+    if (whole != NULL) {
+        (void)cudaGraphDestroy(whole);
     }
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
@@ -109,6 +187,7 @@ cmg_status cmgi_cuda_graph_end(cmg_context *ctx, const int *again, void **graph)
 cmg_status cmgi_cuda_graph_launch(cmg_context *ctx, void *graph)
 {
     const cmgi_device_guard guard(ctx);
+    ++ctx->graph_launches;
     CMGI_CUDA(ctx, cudaGraphLaunch((cudaGraphExec_t)graph, cmgi_stream(ctx)));
     return CMG_OK;
 }
@@ -168,6 +247,7 @@ cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     float milliseconds = 0;
+    ++ctx->waits;
     CMGI_CUDA(ctx, cudaEventSynchronize(d->marks[to]));
     CMGI_CUDA(ctx, cudaEventElapsedTime(&milliseconds, d->marks[from], d->marks[to]));
     *seconds = 1e-3 * (double)milliseconds;

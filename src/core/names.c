@@ -80,6 +80,12 @@ static const name_row coarses[] = {
     {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
     {CMG_COARSE_SMOOTHER, "smoother", "smoothing steps"},
 };
+static const name_row loops[] = {
+    {CMG_LOOP_AUTO, "auto", "the first of the others that can be had"},
+    {CMG_LOOP_GRAPH, "graph", "the whole solve as one CUDA graph that repeats its iteration"},
+    {CMG_LOOP_BLOCKS, "blocks", "a graph of one iteration, launched in blocks"},
+    {CMG_LOOP_HOST, "host", "the host waits for every iteration"},
+};
 static const name_row outcomes[] = {
     {CMG_CONVERGED_RTOL, "converged_rtol", "||b - A x|| <= rtol ||b||"},
     {CMG_CONVERGED_ATOL, "converged_atol", "||b - A x|| <= atol"},
@@ -178,6 +184,7 @@ static const name_table tables[] = {
     TABLE("krylov", krylovs),
     TABLE("dirichlet", dirichlets),
     TABLE("coarse", coarses),
+    TABLE("loop", loops),
     TABLE("outcome", outcomes),
     TABLE("values", values),
     TABLE("compression", compressions),

@@ -12,7 +12,19 @@
 
 enum { CMGI_STOP_HISTORY = 256, CMGI_STOP_NONE = -1, CMGI_STOP_PAUSED = -2 };
 
+/* When to stop, and where the iteration stands. */
+typedef struct cmgi_limits {
+    double rtol;
+    double atol;
+    double dtol;
+    int most; /* iterations, all in all */
+    int done; /* iterations taken */
+} cmgi_limits;
+
 typedef struct cmgi_stop {
+    double rhs_norm; /* ||b|| */
+    double first;    /* residual norm before the iteration */
+    double exact;    /* ||b - A x|| from b, A and x, once it has ended */
     double relative; /* converged at a residual norm of at most this, rtol ||b|| */
     double absolute; /* or this, atol */
     double diverged; /* given up over this, dtol ||b|| */
@@ -40,6 +52,23 @@ CMGI_INLINE int cmgi_stop_outcome(const cmgi_stop *s, double norm, int done)
         return CMG_DIVERGED;
     }
     return done >= s->most ? (int)CMG_ITERATION_LIMIT : (int)CMGI_STOP_NONE;
+}
+
+/* Before the iteration: bb = b . b, rr = r . r. A right-hand side of 0 has the solution 0. */
+CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double bb, double rr)
+{
+    s->rhs_norm = sqrt(bb);
+    s->first = sqrt(rr);
+    s->exact = s->first;
+    s->relative = limits->rtol * s->rhs_norm;
+    s->absolute = limits->atol;
+    s->diverged = limits->dtol * s->rhs_norm;
+    s->most = limits->most;
+    s->done = limits->done;
+    s->base = limits->done;
+    s->outcome =
+        s->rhs_norm == 0 ? (int)CMG_CONVERGED_ATOL : cmgi_stop_outcome(s, s->first, limits->done);
+    s->running = s->outcome == CMGI_STOP_NONE;
 }
 
 /* Notes one iteration: (r, z) and (p, A p) are positive in CG unless it breaks down, rr = r . r. */

@@ -149,6 +149,21 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, con
     return CMG_OK;
 }
 
+static cmg_status stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
+                             const double *bb, const double *rr)
+{
+    (void)ctx;
+    cmgi_stop_begin(stop, limits, *bb, *rr);
+    return CMG_OK;
+}
+
+static cmg_status stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
+{
+    (void)ctx;
+    stop->exact = sqrt(*rr);
+    return CMG_OK;
+}
+
 static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
                             const double *rr)
 {
@@ -187,6 +202,8 @@ const cmgi_backend cmgi_backend_cpu = {
     .dot = dot,
     .direction = direction,
     .cg_update = cg_update,
+    .stop_begin = stop_begin,
+    .stop_exact = stop_exact,
     .stop_note = stop_note,
     .permute = permute,
     .scatter = scatter,

@@ -420,6 +420,32 @@ cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *
     return CMGI_LAUNCHED(ctx);
 }
 
+__global__ void begin_kernel(cmgi_stop *stop, const cmgi_limits limits, const double *bb,
+                             const double *rr)
+{
+    cmgi_stop_begin(stop, &limits, *bb, *rr);
+}
+
+cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
+                                const double *bb, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    begin_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, *limits, bb, rr);
+    return CMGI_LAUNCHED(ctx);
+}
+
+__global__ void exact_kernel(cmgi_stop *stop, const double *rr)
+{
+    stop->exact = sqrt(*rr);
+}
+
+cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    exact_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
+    return CMGI_LAUNCHED(ctx);
+}
+
 cudaError_t cmgi_cuda_probe(void)
 {
     cudaFuncAttributes attributes;

@@ -16,6 +16,14 @@
 
 enum { RZ = 0, PQ_OLD = CMGI_CG_DENOMINATOR, PQ, RR, ZQ }; /* positions in k->scalars */
 
+/* As CG, and q = 0: there is no last direction yet. */
+static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    CMGI_TRY(s->ctx->backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
+    return cmgi_cg_start(k, b, x);
+}
+
 /* One iteration: direction, new x and r, stopping test. */
 static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
@@ -43,9 +51,4 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     return backend->stop_note(ctx, k->stop, rz, pq, rr);
 }
 
-cmg_status cmgi_fcg(cmgi_krylov *k, const double *b, double *x)
-{
-    const cmgi_linear_system *s = &k->system;
-    CMGI_TRY(s->ctx->backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
-    return cmgi_cg_repeat(k, step, b, x);
-}
+const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .freezes = true};

@@ -84,6 +84,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                                .residual = k->residual,
                                .rhs_norm = k->rhs_norm,
                                .relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0,
+                               .loop = k->used,
                                .solve_seconds = cmgi_seconds() - begin};
     }
     cmgi_krylov_destroy(&k);

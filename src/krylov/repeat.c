@@ -2,10 +2,11 @@
  * Runs iterations until their stopping test ends them. The test is data in the backend's memory
  * (core/stop.h), so that the device can go on alone:
  *
- *   loop    one graph that repeats itself while the test says so: one launch a solve
+ *   graph   the solve is one graph: first residual, the iteration, repeated while the test says so,
+ *           and the true residual; one launch, and the host waits once
  *   blocks  a graph of one iteration, launched as often as the convergence so far lets expect; what
- * runs behind the end changes nothing, because the step looks at stop->running host    iteration by
- * iteration, as the CPU does
+ *           runs behind the end changes nothing, because the step looks at stop->running
+ *   host    iteration by iteration, as the CPU does
  */
 #include "krylov/krylov.h"
 
@@ -17,10 +18,46 @@ enum { FIRST_BLOCK = 3, LONGEST_BLOCK = 10 };
 void cmgi_krylov_forget(cmgi_krylov *k)
 {
     const cmgi_backend *backend = k->system.ctx->backend;
-    if (k->graph != NULL) {
-        backend->graph_destroy(k->system.ctx, k->graph);
+    for (int part = 0; part < CMGI_RECORDINGS; ++part) {
+        if (k->recorded[part].graph != NULL) {
+            backend->graph_destroy(k->system.ctx, k->recorded[part].graph);
+        }
+        k->recorded[part].graph = NULL;
     }
-    k->graph = NULL;
+}
+
+/* ------------------------------------------------------------------ the parts of a solve */
+
+/* r = b - A x, its norm and that of b, the stopping test before the first step. */
+static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    cmg_context *ctx = s->ctx;
+    double *r = k->work[0];
+    double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
+    double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
+    const cmgi_limits limits = {k->rtol, k->atol, k->dtol, k->max_it, k->iterations};
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
+    CMGI_TRY(s->residual(s->user, b, x, r));
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
+    CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, &limits, bb, rr));
+    return k->method->start != NULL ? k->method->start(k, b, x) : CMG_OK;
+}
+
+/* The true residual norm. The iteration may only be pausing: what a step takes over from the last
+ * one has to stay, and that is all work vectors but z. */
+static cmg_status end(cmgi_krylov *k, const double *b, double *x)
+{
+    const cmgi_linear_system *s = &k->system;
+    cmg_context *ctx = s->ctx;
+    double *r = k->work[1];
+    double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
+    if (k->method->exact) {
+        return CMG_OK;
+    }
+    CMGI_TRY(s->residual(s->user, b, x, r));
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
+    return ctx->backend->stop_exact(ctx, k->stop, rr);
 }
 
 /* Brings the test to the host, and with it the norms of the iterations since. */
@@ -28,38 +65,86 @@ static cmg_status fetch(cmgi_krylov *k)
 {
     CMGI_TRY(cmgi_to_host(k->system.ctx, &k->seen, k->stop, sizeof k->seen));
     const int new_norms = k->seen.done - k->seen.base;
+    if (k->seen.base == 0) {
+        k->history[0] = k->seen.first;
+    }
     memcpy(k->history + k->seen.base + 1, k->seen.history, (size_t)new_norms * sizeof(double));
+    k->rhs_norm = k->seen.rhs_norm;
     k->iterations = k->seen.done;
-    if (new_norms > 0) {
-        k->residual = k->history[k->iterations];
+    k->residual = k->method->exact ? k->history[k->iterations] : k->seen.exact;
+    return CMG_OK;
+}
+
+/* After a pause: the host has the norms, their array is free again. */
+static cmg_status resume(cmgi_krylov *k)
+{
+    k->seen.base = k->seen.done;
+    k->seen.outcome = CMGI_STOP_NONE;
+    k->seen.running = 1;
+    return cmgi_to_device(k->system.ctx, k->stop, &k->seen, sizeof k->seen);
+}
+
+/* ------------------------------------------------------------------ recording */
+
+/* The operations of a part, with or without its loop. */
+static cmg_status put_part(cmgi_krylov *k, int part, const double *b, double *x)
+{
+    cmg_context *ctx = k->system.ctx;
+    const cmgi_backend *backend = ctx->backend;
+    if (k->used != CMG_LOOP_GRAPH) {
+        return k->method->step(k, b, x);
+    }
+    if (part == CMGI_RECORD_WHOLE) {
+        CMGI_TRY(begin(k, b, x));
+    }
+    CMGI_TRY(backend->graph_loop(ctx));
+    CMGI_TRY(k->method->step(k, b, x));
+    CMGI_TRY(backend->graph_after(ctx));
+    return end(k, b, x);
+}
+
+/* Records a part, unless it already is. CMG_ERR_UNSUPPORTED leaves everything as it was. */
+static cmg_status record(cmgi_krylov *k, int part, const double *b, double *x)
+{
+    cmg_context *ctx = k->system.ctx;
+    const cmgi_backend *backend = ctx->backend;
+    cmgi_recording *mine = &k->recorded[part];
+    if (mine->graph != NULL && mine->loop == k->used && mine->method == k->method && mine->b == b &&
+        mine->x == x) {
+        return CMG_OK;
+    }
+    if (mine->graph != NULL) {
+        backend->graph_destroy(ctx, mine->graph);
+    }
+    *mine = (cmgi_recording){.loop = k->used, .method = k->method, .b = b, .x = x};
+    CMGI_TRY(backend->graph_begin(ctx, k->used == CMG_LOOP_GRAPH ? &k->stop->running : NULL));
+    const cmg_status status = put_part(k, part, b, x);
+    const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
+    return status != CMG_OK ? status : ended;
+}
+
+/* The way that can be had: a loop needs a recent driver, a recording a stream that allows it, and
+ * blocks a step that freezes. */
+static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
+{
+    const bool can = k->system.ctx->backend->graph_begin != NULL && k->system.recordable;
+    k->used = k->loop == CMG_LOOP_AUTO ? CMG_LOOP_GRAPH : k->loop;
+    k->used = can ? k->used : CMG_LOOP_HOST;
+    while (k->used != CMG_LOOP_HOST) {
+        const bool graph = k->used == CMG_LOOP_GRAPH;
+        if (graph || k->method->freezes) {
+            const cmg_status status =
+                record(k, graph && k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);
+            if (status != CMG_ERR_UNSUPPORTED) {
+                return status;
+            }
+        }
+        k->used = graph ? CMG_LOOP_BLOCKS : CMG_LOOP_HOST;
     }
     return CMG_OK;
 }
 
-/* Records the step, unless it already is. CMG_ERR_UNSUPPORTED leaves everything as it was. */
-static cmg_status record(cmgi_krylov *k, cmgi_step_fn step, const double *b, double *x)
-{
-    cmg_context *ctx = k->system.ctx;
-    const cmgi_backend *backend = ctx->backend;
-    const bool loop = k->mode == CMGI_REPEAT_LOOP;
-    if (k->graph != NULL && k->graph_mode == k->mode && k->graph_step == step && k->graph_b == b &&
-        k->graph_x == x) {
-        return CMG_OK;
-    }
-    cmgi_krylov_forget(k);
-    CMGI_TRY(backend->graph_begin(ctx, loop));
-    const cmg_status status = step(k, b, x);
-    if (status != CMG_OK) {
-        (void)backend->graph_end(ctx, NULL, NULL);
-        return status;
-    }
-    CMGI_TRY(backend->graph_end(ctx, loop ? &k->stop->running : NULL, &k->graph));
-    k->graph_mode = k->mode;
-    k->graph_step = step;
-    k->graph_b = b;
-    k->graph_x = x;
-    return CMG_OK;
-}
+/* ------------------------------------------------------------------ running */
 
 /* Iterations still to come, by the mean convergence of the last few; at least 1. */
 static int guess_left(const cmgi_krylov *k)
@@ -77,58 +162,50 @@ static int guess_left(const cmgi_krylov *k)
     return left < LONGEST_BLOCK ? (int)ceil(left) : LONGEST_BLOCK;
 }
 
-/* Runs at least one iteration. */
-static cmg_status run_some(cmgi_krylov *k, cmgi_repeat_mode mode, cmgi_step_fn step,
-                           const double *b, double *x)
+/* Runs at least one iteration, if there is one to run. */
+static cmg_status run_some(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
-    if (mode == CMGI_REPEAT_HOST) {
-        return step(k, b, x);
+    if (k->used == CMG_LOOP_HOST) {
+        return k->method->step(k, b, x);
     }
-    int launches = mode == CMGI_REPEAT_LOOP ? 1 : guess_left(k);
+    CMGI_TRY(record(k, CMGI_RECORD_REST, b, x));
+    int launches = k->used == CMG_LOOP_GRAPH ? 1 : guess_left(k);
     /* an iteration behind a pause would spoil the search direction: none is launched */
     const int room = CMGI_STOP_HISTORY - (k->iterations - k->seen.base);
     launches = launches < room ? launches : room;
     for (int l = 0; l < launches; ++l) {
-        CMGI_TRY(ctx->backend->graph_launch(ctx, k->graph));
+        CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_REST].graph));
     }
     return CMG_OK;
 }
 
-/* The mode that can be had: a loop needs a recent driver, a recording a stream that allows it. */
-static cmg_status choose(cmgi_krylov *k, const cmgi_iteration *it, const double *b, double *x,
-                         cmgi_repeat_mode *mode)
-{
-    *mode = CMGI_REPEAT_HOST;
-    if (k->system.ctx->backend->graph_begin == NULL || !k->system.recordable) {
-        return CMG_OK;
-    }
-    while (k->mode != CMGI_REPEAT_HOST && (k->mode == CMGI_REPEAT_LOOP || it->freezes)) {
-        const cmg_status status = record(k, it->step, b, x);
-        if (status != CMG_ERR_UNSUPPORTED) {
-            *mode = k->mode;
-            return status;
-        }
-        ++k->mode;
-    }
-    return CMG_OK;
-}
-
-cmg_status cmgi_krylov_repeat(cmgi_krylov *k, const cmgi_iteration *it, const double *b, double *x)
+cmg_status cmgi_krylov_repeat(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
-    cmgi_repeat_mode mode = CMGI_REPEAT_HOST;
-    CMGI_TRY(choose(k, it, b, x, &mode));
-    do {
-        cmgi_stop stop;
-        cmgi_krylov_limits(k, &stop);
-        CMGI_TRY(cmgi_to_device(ctx, k->stop, &stop, sizeof stop));
-        k->seen = stop;
-        do {
-            CMGI_TRY(run_some(k, mode, it->step, b, x));
+    CMGI_TRY(choose(k, b, x));
+    k->seen.running = 1;
+    k->seen.base = k->iterations;
+    if (k->used == CMG_LOOP_GRAPH && k->iterations == 0) {
+        CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_WHOLE].graph));
+        CMGI_TRY(fetch(k));
+    } else {
+        CMGI_TRY(begin(k, b, x));
+        if (k->used == CMG_LOOP_HOST) {
             CMGI_TRY(fetch(k));
-        } while (k->seen.running);
-    } while (k->seen.outcome == CMGI_STOP_PAUSED);
+        }
+    }
+    while (k->seen.running || k->seen.outcome == CMGI_STOP_PAUSED) {
+        if (!k->seen.running) {
+            CMGI_TRY(resume(k));
+        }
+        CMGI_TRY(run_some(k, b, x));
+        CMGI_TRY(fetch(k));
+    }
+    if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
+        CMGI_TRY(end(k, b, x));
+        CMGI_TRY(fetch(k));
+    }
     k->outcome = (cmg_outcome)k->seen.outcome;
     return CMG_OK;
 }

@@ -65,7 +65,7 @@ static cmg_status record_cycle(cmgi_cycle *cycle, const double *r, double *z, vo
     cmg_context *ctx = cycle->ctx;
     const cmgi_backend *backend = ctx->backend;
     CMGI_TRY(backend->mark_reserve(ctx, cycle->nsteps + 1));
-    CMGI_TRY(backend->graph_begin(ctx, false));
+    CMGI_TRY(backend->graph_begin(ctx, NULL));
     cmg_status status = backend->mark(ctx, 0);
     for (int i = 0; i < cycle->nsteps && status == CMG_OK; ++i) {
         status = cmgi_cycle_step(cycle, i, r, z);
@@ -73,7 +73,7 @@ static cmg_status record_cycle(cmgi_cycle *cycle, const double *r, double *z, vo
             status = backend->mark(ctx, i + 1);
         }
     }
-    const cmg_status ended = backend->graph_end(ctx, NULL, status == CMG_OK ? graph : NULL);
+    const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 

@@ -87,9 +87,9 @@ static void graphs_replay_and_loop(void)
     CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *x, &x));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
     CHECK_OK(cmgi_to_device(ctx, x, &one, sizeof one));
-    CHECK_OK(ctx->backend->graph_begin(ctx, false));
+    CHECK_OK(ctx->backend->graph_begin(ctx, NULL));
     CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x, 1.0, x)); /* x = 2 x */
-    CHECK_OK(ctx->backend->graph_end(ctx, NULL, &graph));
+    CHECK_OK(ctx->backend->graph_end(ctx, &graph));
     for (int k = 0; k < 10; ++k) {
         CHECK_OK(ctx->backend->graph_launch(ctx, graph));
     }
@@ -97,24 +97,35 @@ static void graphs_replay_and_loop(void)
     CHECK(value == 1024);
     ctx->backend->graph_destroy(ctx, graph);
 
-    const cmg_status status = ctx->backend->graph_begin(ctx, true);
+    /* x = x + 1 before the loop and in it, x = 2 x behind it */
+    const cmg_status status = ctx->backend->graph_begin(ctx, &stop->running);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this driver has no conditional nodes");
     } else {
         CHECK_OK(status);
         CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 1.0, x + 1));
-        CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x)); /* x = x + 1 */
+        CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
+        CHECK_OK(ctx->backend->graph_loop(ctx));
+        CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
         CHECK_OK(ctx->backend->stop_note(ctx, stop, NULL, NULL, x));
-        CHECK_OK(ctx->backend->graph_end(ctx, &stop->running, &graph));
+        CHECK_OK(ctx->backend->graph_after(ctx));
+        CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 0.0, x, 2.0, x));
+        CHECK_OK(ctx->backend->graph_end(ctx, &graph));
         for (int k = 0; k < 2; ++k) {
             CHECK_OK(cmgi_to_device(ctx, stop, &start, sizeof start));
             CHECK_OK(ctx->backend->graph_launch(ctx, graph));
         }
         CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
         CHECK_OK(cmgi_to_host(ctx, &seen, stop, sizeof seen));
-        CHECK(value == 1024 + 2 * 37);
+        CHECK(value == 2 * (2 * (1024 + 38) + 38));
         CHECK(seen.done == 37 && seen.outcome == CMG_ITERATION_LIMIT && seen.running == 0);
-        CHECK(seen.history[36] == sqrt(value));
+        CHECK(seen.history[36] == sqrt(value / 2));
+        /* a test that does not hold at the start: the loop is not entered */
+        seen.running = 0;
+        CHECK_OK(cmgi_to_device(ctx, stop, &seen, sizeof seen));
+        CHECK_OK(ctx->backend->graph_launch(ctx, graph));
+        CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
+        CHECK(value == 2 * (2 * (2 * (1024 + 38) + 38) + 1));
         ctx->backend->graph_destroy(ctx, graph);
     }
     cmgi_free_device(ctx, x);
@@ -125,17 +136,28 @@ static void graphs_replay_and_loop(void)
 static void recordings_can_be_dropped(void)
 {
     double *x = NULL;
+    int *again = NULL;
     double value = 0;
+    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
-    for (int loop = 0; loop < 2; ++loop) {
-        if (ctx->backend->graph_begin(ctx, loop == 1) == CMG_OK) {
+    for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and behind it */
+        if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL) == CMG_OK) {
             CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 7.0, x));
-            CHECK_OK(ctx->backend->graph_end(ctx, NULL, NULL));
+            if (loop > 1) {
+                CHECK_OK(ctx->backend->graph_loop(ctx));
+                CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 8.0, x));
+            }
+            if (loop > 2) {
+                CHECK_OK(ctx->backend->graph_after(ctx));
+                CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 9.0, x));
+            }
+            CHECK_OK(ctx->backend->graph_end(ctx, NULL));
         }
     }
     CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
     CHECK(value == 5);
+    cmgi_free_device(ctx, again);
     cmgi_free_device(ctx, x);
 }
 

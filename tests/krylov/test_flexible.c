@@ -80,7 +80,7 @@ typedef struct run {
 } run;
 
 static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition, bool recordable,
-                  cmgi_repeat_mode mode, const double *rhs, double rtol, int max_it)
+                  cmg_loop loop, const double *rhs, double rtol, int max_it)
 {
     const cmg_size n = A->rows;
     varying v = {.A = A};
@@ -106,7 +106,7 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, rhs));
-    k->mode = mode;
+    k->loop = loop;
     CHECK_OK(cmgi_krylov_solve(k, method, b->data, x->data));
     result->outcome = k->outcome;
     result->iterations = k->iterations;
@@ -191,7 +191,7 @@ static void follows_polak_and_ribiere(void)
         double *b = random_rhs(n);
         double norms[32];
         textbook(n, 0.5, b, steps, norms);
-        run *r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMGI_REPEAT_HOST, b, 1e-14, steps);
+        run *r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMG_LOOP_HOST, b, 1e-14, steps);
         for (int k = 1; k <= r->iterations; ++k) {
             CHECK_NEAR(r->history[k], norms[k], 1e-11 * r->history[0]);
         }
@@ -207,8 +207,8 @@ static void is_cg_where_nothing_varies(void)
 {
     cmg_matrix *A = laplacian(500, 0.02);
     double *b = random_rhs(500);
-    run *cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMGI_REPEAT_LOOP, b, 1e-8, 300);
-    run *fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMGI_REPEAT_LOOP, b, 1e-8, 300);
+    run *cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
+    run *fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
     CHECK(cg->outcome == CMG_CONVERGED_RTOL && fcg->outcome == CMG_CONVERGED_RTOL);
     CHECK(abs(cg->iterations - fcg->iterations) <= 1);
     for (int k = 0; k <= cg->iterations && k <= fcg->iterations; ++k) {
@@ -225,13 +225,13 @@ static void takes_what_varies(void)
 {
     cmg_matrix *A = laplacian(3000, 0.01);
     double *b = random_rhs(3000);
-    run *cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
-    run *host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMGI_REPEAT_HOST, b, 1e-8, 1000);
+    run *cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
+    run *host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMG_LOOP_HOST, b, 1e-8, 1000);
     CHECK(host->outcome == CMG_CONVERGED_RTOL);
     CHECK(host->residual <= 1e-8 * sqrt(dot(3000, b, b)));
     CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > host->iterations);
-    for (int m = CMGI_REPEAT_LOOP; m < CMGI_REPEAT_HOST; ++m) {
-        run *other = solve(A, CMG_KRYLOV_FCG, weighted, true, (cmgi_repeat_mode)m, b, 1e-8, 1000);
+    for (int m = CMG_LOOP_GRAPH; m < CMG_LOOP_HOST; ++m) {
+        run *other = solve(A, CMG_KRYLOV_FCG, weighted, true, (cmg_loop)m, b, 1e-8, 1000);
         CHECK(other->outcome == host->outcome && other->iterations == host->iterations);
         CHECK(memcmp(other->x, host->x, 3000 * sizeof(double)) == 0);
         release(&other);
@@ -246,8 +246,8 @@ static void takes_what_is_not_symmetric(void)
 {
     cmg_matrix *A = laplacian(1000, 0.1);
     double *b = random_rhs(1000);
-    run *cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
-    run *fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMGI_REPEAT_LOOP, b, 1e-8, 1000);
+    run *cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
+    run *fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
     CHECK(fcg->outcome == CMG_CONVERGED_RTOL);
     CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > fcg->iterations);
     release(&cg);
