@@ -1,0 +1,140 @@
+/*
+ * The named cases of cmg_generate_case, made and solved on the backend under test and on the CPU:
+ * the same outcome, and iteration counts within one, as sums are taken in another order. On the CPU
+ * the second run has one thread: equal counts. And what a solve costs a GPU beside its kernels:
+ * launches of graphs and synchronisations.
+ *
+ * CMG_TEST_UNKNOWNS is the size of the largest case that is taken, 20000 by default.
+ */
+#include "test.h"
+
+typedef struct method {
+    const char *name;
+    cmg_krylov krylov;
+    cmg_precision precision;
+    cmg_format format;
+    const char *smoother;
+    int steps;
+} method;
+
+static const method methods[] = {
+    {"cg, fp64", CMG_KRYLOV_CG, CMG_FP64, CMG_FORMAT_AUTO, "jacobi", 1},
+    {"cg, mixed, compressed", CMG_KRYLOV_CG, CMG_FP32, CMG_FORMAT_COMPRESSED, "jacobi", 1},
+    {"stand-alone, fp64", CMG_KRYLOV_NONE, CMG_FP64, CMG_FORMAT_AUTO, "jacobi", 2},
+    {"stand-alone, mixed, k2rs", CMG_KRYLOV_NONE, CMG_FP32, CMG_FORMAT_K2RS, "jacobi", 2},
+};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m)
+{
+    cmg_report report = {.outcome = CMG_BREAKDOWN, .iterations = -9};
+    cmg_solver_options options;
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    const double *values = NULL;
+    cmg_size n = 0;
+    cmg_solver_options_default(&options);
+    options.krylov = m->krylov;
+    options.precision = m->precision;
+    options.matrix.format = m->format;
+    options.smoother = m->smoother;
+    options.pre = m->steps;
+    options.post = m->steps;
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
+    CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, values));
+    CHECK_OK(cmg_vector_fill(x, 0.0));
+    CHECK_OK(cmg_solver_create(h, &options, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    report.history = NULL;
+    return report;
+}
+
+static cmg_context *other_context(void)
+{
+    cmg_context_options options;
+    cmg_context *other = NULL;
+    cmg_context_options_default(&options);
+    options.threads = cmg_context_backend(ctx) == CMG_BACKEND_CPU ? 1 : 0;
+    CHECK_OK(cmg_context_create(&options, &other));
+    return other;
+}
+
+static void compare_case(const char *name, const cmg_generate_options *options, cmg_context *other)
+{
+    const int apart = cmg_context_backend(ctx) == CMG_BACKEND_CPU ? 0 : 1;
+    cmg_hierarchy *here = NULL;
+    cmg_hierarchy *there = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, options, &here));
+    CHECK_OK(cmg_hierarchy_generate(other, options, &there));
+    for (int m = 0; m < METHODS && here != NULL && there != NULL; ++m) {
+        if (options->problem == CMG_PROBLEM_CONVECTION && methods[m].krylov == CMG_KRYLOV_CG) {
+            continue; /* A is not symmetric */
+        }
+        const cmg_report a = solve(ctx, here, &methods[m]);
+        const cmg_report b = solve(other, there, &methods[m]);
+        CHECK(a.outcome == b.outcome);
+        CHECK(abs(a.iterations - b.iterations) <= apart);
+        printf("   | %s | %lld | %s | %d | %d | %s |\n", name,
+               (long long)cmg_hierarchy_rows(here, 0), methods[m].name, b.iterations, a.iterations,
+               cmg_enum_name("outcome", (int)a.outcome));
+    }
+    cmg_hierarchy_destroy(&here);
+    cmg_hierarchy_destroy(&there);
+}
+
+static void cases_take_the_same_iterations(void)
+{
+    const char *limit = getenv("CMG_TEST_UNKNOWNS");
+    const cmg_size most = limit != NULL ? atoll(limit) : 20000;
+    cmg_context *other = other_context();
+    int taken = 0;
+    for (int i = 0; cmg_generate_case_name(i) != NULL; ++i) {
+        const char *name = cmg_generate_case_name(i);
+        cmg_generate_options options;
+        cmg_generate_size size;
+        CHECK_OK(cmg_generate_case(name, &options));
+        CHECK_OK(cmg_generate_estimate(ctx, &options, &size));
+        if (size.rows <= most) {
+            compare_case(name, &options, other);
+            ++taken;
+        }
+    }
+    CHECK(taken >= 5);
+    cmg_context_destroy(&other);
+}
+
+static void a_solve_is_one_launch(void)
+{
+    cmg_generate_options options;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_generate_case("poisson-q1-2d-64", &options));
+    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
+    for (int m = 0; m < METHODS && h != NULL; ++m) {
+        const cmg_report r = solve(ctx, h, &methods[m]);
+        const int sorted = methods[m].format == CMG_FORMAT_K2RS; /* b and x are renumbered */
+        CHECK(r.outcome == CMG_CONVERGED_RTOL);
+        if (r.loop != CMG_LOOP_GRAPH) {
+            CHECK(cmg_context_backend(ctx) == CMG_BACKEND_CUDA || r.graph_launches == 0);
+            SKIP("%s: no conditional nodes here, loop %s", methods[m].name,
+                 cmg_enum_name("loop", (int)r.loop));
+            continue;
+        }
+        CHECK(r.graph_launches >= 1 && r.graph_launches <= 2);
+        CHECK(r.synchronisations >= 1 && r.synchronisations <= 1 + r.iterations / 10 + sorted);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(cases_take_the_same_iterations);
+    RUN(a_solve_is_one_launch);
+    return TEST_END();
+}
