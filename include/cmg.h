@@ -314,7 +314,7 @@ typedef struct cmg_compression_info {
  *
  * @param[in] options  precision, values, no_templates and keep_map count; NULL for the defaults
  * @param[in] rows     most rows to look at, 0 = all
- * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_MEMORY
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (as at creation)
  */
 CMG_API cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
                                       const cmg_matrix_options *options, cmg_size rows,
@@ -667,6 +667,8 @@ typedef struct cmg_step_info {
     const char *format; /**< "" for vector steps */
     cmg_precision precision;
     size_t bytes;   /**< moved by the step, by the traffic model */
+    size_t plain;   /**< what it would move without compression, its matrix in slices or CSR; equal
+                       to bytes where cmg_solver_step_compression tells nothing */
     double seconds; /**< measured, -1 when not measured */
 } cmg_step_info;
 
@@ -674,6 +676,14 @@ typedef struct cmg_step_info {
 CMG_API int cmg_solver_steps(const cmg_solver *s);
 /** One step; info->text is valid until the next call. */
 CMG_API cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info);
+/**
+ * What compression makes of the matrix of a step; needs options.matrix.explain at creation.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (no such step), CMG_ERR_STATE (a step without a matrix, a dense one,
+ *         or created without that option)
+ */
+CMG_API cmg_status cmg_solver_step_compression(const cmg_solver *s, int i,
+                                               cmg_compression_info *info);
 /** Runs the cycle `repeats` times on random data and keeps the median time of every step. */
 CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
 /** One line on what was decided at set-up (Dirichlet rows, coarse solve, collapse); i = 0, 1, ...;
@@ -918,6 +928,25 @@ CMG_API cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_o
  * then be renumbered in part and is good for cmg_hierarchy_destroy only
  */
 CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed);
+/** Predictions of the matrices of a level; rows = 0 where there is none. R is P^T if not given. */
+typedef struct cmg_level_prediction {
+    cmg_compression_info A;
+    cmg_compression_info P;
+    cmg_compression_info R;
+} cmg_level_prediction;
+
+/**
+ * What the COMPRESSED format would make of the hierarchy after cmg_hierarchy_renumber, which stays
+ * as it is. CMG_NUMBERING_GENERATED predicts it as it is.
+ *
+ * @param[in]  options  as for cmg_matrix_predict; NULL for the defaults
+ * @param[in]  rows     most rows of a matrix to look at, 0 = all
+ * @param[out] levels   one a level
+ * @return as cmg_hierarchy_renumber, CMG_ERR_STATE also when stopped by the progress callback
+ */
+CMG_API cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
+                                         const cmg_matrix_options *options, cmg_size rows,
+                                         cmg_level_prediction *levels);
 /** True when the hierarchy carries the mesh that level 0 lives on. */
 CMG_API bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h);
 /**

@@ -1,6 +1,7 @@
 /* `cmg info`: what is in a hierarchy, level by level, and what is suspicious about it. */
 #include "facts.h"
 #include "findings.h"
+#include "forecast.h"
 #include "input.h"
 #include "status.h"
 
@@ -22,6 +23,11 @@ typedef struct info_job {
     input_args input;
     bool galerkin;
     bool no_galerkin;
+    bool compress; /* predict compression in every numbering */
+    cmg_size compress_rows;
+    int precision; /* it is predicted for */
+    int values;
+    forecasts forecast;
     const char *json;
     cmg_context *ctx;
     cmg_hierarchy *h;
@@ -33,6 +39,9 @@ typedef struct info_job {
 static int parse(info_job *job, int argc, char **argv)
 {
     device_args_default(&job->device);
+    job->compress_rows = 262144;
+    job->precision = CMG_FP64;
+    job->values = CMG_VALUES_FULL;
     const arg_option rows[] = {
         {"galerkin", ARG_FLAG, &job->galerkin, "", 0, 0,
          "form R A P on every level, not only on small ones"},
@@ -46,11 +55,24 @@ static int parse(info_job *job, int argc, char **argv)
     args_begin(&a, "info", "FILE",
                "Print what is in the hierarchy in FILE - levels, smoothers, vectors, attributes -\n"
                "and everything about it that is suspicious.");
+    const arg_option compression[] = {
+        {"compress", ARG_FLAG, &job->compress, "", 0, 0,
+         "predict what compressed storage makes of every matrix in every numbering"},
+        {"rows", ARG_SIZE, &job->compress_rows, "N", 0, ARG_ANY,
+         "most rows of a matrix to look at, 0 = all"},
+        {"precision", ARG_ENUM, &job->precision, "precision", 0, 0, "of the cycle"},
+        {"values", ARG_ENUM, &job->values, "values", 0, 0, "mixed: storage of the values"},
+    };
     args_add(&a, "Output", rows, ARGS_COUNT(rows));
+    args_add(&a, "Compression", compression, ARGS_COUNT(compression));
     input_args_add(&a, &job->input);
     int status = args_parse(&a, argc, argv);
     if (status == ARGS_GO && job->galerkin && job->no_galerkin) {
         status = usage_error("info: --galerkin and --no-galerkin contradict each other");
+    }
+    if (status == ARGS_GO && job->values != CMG_VALUES_FULL && job->precision == CMG_FP64) {
+        status = usage_error("info: --values %s needs --precision mixed",
+                             cmg_enum_name("values", job->values));
     }
     job->path = a.plain[0];
     return status;
@@ -65,6 +87,18 @@ static bool wants_galerkin(const info_job *job, int l)
     }
     return cmg_hierarchy_get_csr(job->h, l, CMG_ROLE_A, NULL, 0, &A) == CMG_OK &&
            A.indptr[A.rows] <= galerkin_limit;
+}
+
+/* What compression would make of it. */
+static int look_ahead(info_job *job)
+{
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.precision = (cmg_precision)job->precision;
+    options.values = (cmg_values)job->values;
+    const cmg_status made =
+        forecasts_make(job->ctx, job->h, &options, job->compress_rows, &job->forecast);
+    return made == CMG_OK ? EXIT_DONE : library_error(job->ctx, made, job->path);
 }
 
 static int collect(info_job *job)
@@ -86,8 +120,9 @@ static int collect(info_job *job)
         }
     }
     findings_collect(&job->found, job->h, job->info);
+    const int ahead = job->compress ? look_ahead(job) : EXIT_DONE;
     progress_end(&job->device.line);
-    return EXIT_DONE;
+    return ahead;
 }
 
 static double mean_row(const cmg_level_info *info)
@@ -266,6 +301,10 @@ static void print_info(const info_job *job, FILE *out)
     for (int i = 0; i < job->found.count; ++i) {
         fprintf(out, "  %s\n", job->found.text[i]);
     }
+    if (job->compress) {
+        forecasts_print_levels(&job->forecast, out);
+        forecasts_print(&job->forecast, out);
+    }
 }
 
 /* ------------------------------------------------------------------ JSON */
@@ -345,6 +384,9 @@ static int write_json(const info_job *job)
         json_text(&j, NULL, job->found.text[i]);
     }
     json_end(&j);
+    if (job->compress) {
+        forecasts_json(&job->forecast, &j);
+    }
     return json_close(&j) ? EXIT_DONE : EXIT_FILE;
 }
 
@@ -362,6 +404,7 @@ int cmd_info(int argc, char **argv)
     }
     free(job.info);
     findings_free(&job.found);
+    forecasts_free(&job.forecast);
     cmg_hierarchy_destroy(&job.h);
     cmg_context_destroy(&job.ctx);
     return status;

@@ -2,12 +2,14 @@
  * `cmg plan`: the cascade of a cycle as a table. Every step shows the bytes it moves by the traffic
  * model, the time those bytes take at the measured copy bandwidth, and, asked for, its own time.
  */
+#include "forecast.h"
 #include "input.h"
 #include "solver_args.h"
 #include "status.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct plan_job {
     const char *path;
@@ -22,6 +24,7 @@ typedef struct plan_job {
     cmg_solver *s;
     double bandwidth; /* GB/s */
     double bytes;     /* of all steps */
+    double plain;     /* the same without compression */
     double seconds;   /* measured, of all steps; NaN = not measured */
 } plan_job;
 
@@ -58,6 +61,7 @@ static cmg_status sum_up(plan_job *job)
             return status;
         }
         job->bytes += (double)step.bytes;
+        job->plain += (double)step.plain;
         job->seconds += step.seconds;
     }
     return CMG_OK;
@@ -75,6 +79,7 @@ static int prepare(plan_job *job)
     if (job->device.backend == CMG_BACKEND_CUDA) {
         solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
     }
+    job->solver.options.matrix.explain = true;
     cmg_status made = cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s);
     if (made == CMG_OK) {
         made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
@@ -111,6 +116,7 @@ static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *
     }
     table_cell(t, "%s", step->format);
     table_cell(t, "%s", step->precision == CMG_FP32 ? "fp32" : "fp64");
+    table_cell(t, "%s", format_bytes((double)step->plain, text));
     table_cell(t, "%s", format_bytes(bytes, text));
     table_cell(t, "%.1f %%", job->bytes > 0 ? 100 * bytes / job->bytes : 0);
     table_cell(t, "%s", format_seconds(at_bandwidth(job, bytes), text));
@@ -120,16 +126,72 @@ static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *
     }
 }
 
+/* The first step that multiplies with the matrix of step i. */
+static bool is_first(const plan_job *job, int i, const cmg_step_info *step)
+{
+    for (int k = 0; k < i; ++k) {
+        cmg_step_info other;
+        if (cmg_solver_step(job->s, k, &other) == CMG_OK && other.level == step->level &&
+            other.nnz == step->nnz && strcmp(other.matrix, step->matrix) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Each matrix that compression was predicted for, once: into the table or, without one, its
+ * obstacles. */
+static void visit_compression(const plan_job *job, FILE *out, table *t)
+{
+    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
+        cmg_compression_info info;
+        cmg_step_info step;
+        char label[48];
+        if (cmg_solver_step(job->s, i, &step) != CMG_OK || step.matrix[0] == '\0' ||
+            cmg_solver_step_compression(job->s, i, &info) != CMG_OK || !is_first(job, i, &step)) {
+            continue;
+        }
+        (void)snprintf(label, sizeof label, "step %d, %.16s", i, step.matrix);
+        if (t == NULL) {
+            compression_obstacles(out, label, &info);
+            continue;
+        }
+        table_cell(t, "%d", i);
+        table_cell(t, "%d", step.level);
+        table_cell(t, "%s", step.matrix);
+        table_cell(t, "%s", step.format);
+        compression_cells(t, &info);
+    }
+}
+
+/* What compressed storage makes of each matrix, taken or not, and what stands in its way. */
+static void print_compression(const plan_job *job, FILE *out)
+{
+    const char *headings[4 + COMPRESSION_COLUMNS] = {"step", "level", "<matrix", "<format"};
+    memcpy(headings + 4, compression_headings, sizeof compression_headings);
+    table *t = table_create(headings, 4 + COMPRESSION_COLUMNS);
+    visit_compression(job, out, t);
+    fprintf(out, "compression of each matrix, whether its format uses it or not:\n");
+    table_print(t, out, "  ");
+    table_destroy(&t);
+    fprintf(out, "what hinders it:\n");
+    visit_compression(job, out, NULL);
+}
+
 static void print_plan(const plan_job *job, FILE *out)
 {
-    static const char *const headings[] = {
-        "step",    "level", "<what", "<matrix",           "rows",     "entries",          "<format",
-        "<values", "bytes", "share", "at copy bandwidth", "measured", "of copy bandwidth"};
+    static const char *const headings[] = {"step",     "level",
+                                           "<what",    "<matrix",
+                                           "rows",     "entries",
+                                           "<format",  "<values",
+                                           "plain",    "bytes",
+                                           "share",    "at copy bandwidth",
+                                           "measured", "of copy bandwidth"};
     char text[128];
     char where[64];
     char a[AMOUNT_LENGTH];
     char b[AMOUNT_LENGTH];
-    table *t = table_create(headings, job->measure ? 13 : 11);
+    table *t = table_create(headings, job->measure ? 14 : 12);
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
         cmg_step_info step;
         if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
@@ -146,8 +208,10 @@ static void print_plan(const plan_job *job, FILE *out)
     }
     table_print(t, out, "  ");
     table_destroy(&t);
-    fprintf(out, "one cycle: %d steps, %s, %.0f bytes per unknown\n", cmg_solver_steps(job->s),
-            format_bytes(job->bytes, a), job->bytes / unknowns);
+    print_compression(job, out);
+    fprintf(out, "one cycle: %d steps, %s, %.0f bytes per unknown; without compression %s\n",
+            cmg_solver_steps(job->s), format_bytes(job->bytes, a), job->bytes / unknowns,
+            format_bytes(job->plain, b));
     fprintf(out, "copy bandwidth: %.3g GB/s, at which the cycle takes %s\n", job->bandwidth,
             format_seconds(at_bandwidth(job, job->bytes), a));
     if (job->measure) {
@@ -157,9 +221,11 @@ static void print_plan(const plan_job *job, FILE *out)
     }
 }
 
-static void json_step(json *j, const plan_job *job, const cmg_step_info *step)
+static void json_step(json *j, const plan_job *job, int i, const cmg_step_info *step)
 {
     const double bytes = (double)step->bytes;
+    cmg_compression_info info;
+    const bool told = cmg_solver_step_compression(job->s, i, &info) == CMG_OK;
     json_object(j, NULL);
     json_text(j, "text", step->text);
     json_text(j, "matrix", step->matrix);
@@ -169,9 +235,11 @@ static void json_step(json *j, const plan_job *job, const cmg_step_info *step)
     json_text(j, "format", step->format);
     json_text(j, "precision", step->precision == CMG_FP32 ? "fp32" : "fp64");
     json_integer(j, "bytes", (cmg_size)step->bytes);
+    json_integer(j, "plain_bytes", (cmg_size)step->plain);
     json_real(j, "share", job->bytes > 0 ? bytes / job->bytes : 0);
     json_real(j, "bandwidth_seconds", at_bandwidth(job, bytes));
     json_real(j, "measured_seconds", job->measure ? step->seconds : NAN);
+    compression_json(j, "compression", told ? &info : NULL);
     json_end(j);
 }
 
@@ -194,6 +262,7 @@ static int write_json(plan_job *job)
     json_text(&j, "precision", cmg_enum_name("precision", job->solver.precision));
     json_real(&j, "bandwidth_gb_per_second", job->bandwidth);
     json_real(&j, "bytes", job->bytes);
+    json_real(&j, "plain_bytes", job->plain);
     json_real(&j, "bytes_per_unknown", job->bytes / unknowns);
     json_real(&j, "bandwidth_seconds", at_bandwidth(job, job->bytes));
     json_real(&j, "measured_seconds", job->seconds);
@@ -206,7 +275,7 @@ static int write_json(plan_job *job)
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
         cmg_step_info step;
         if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
-            json_step(&j, job, &step);
+            json_step(&j, job, i, &step);
         }
     }
     json_end(&j);

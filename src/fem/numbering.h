@@ -33,5 +33,13 @@ void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
 /* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order);
 
+/* Unknowns a node, from the attribute block_size. */
+int cmgi_hierarchy_block(const cmg_hierarchy *h);
+/*
+ * The orders of a numbering, order[l] for the nodes of level l; all stay NULL for GENERATED. The
+ * caller frees them, after a failure too.
+ */
+cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
+                                 cmg_index **order);
 /* Renumbers level l's nodes by order[l] (NULL = unchanged) in all that the hierarchy holds. */
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order);

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unknowns a node, from the attribute. */
-static int block_of(const cmg_hierarchy *h)
+int cmgi_hierarchy_block(const cmg_hierarchy *h)
 {
     const char *text = cmg_hierarchy_attribute(h, "block_size");
     const int block = text != NULL ? atoi(text) : 1;
@@ -105,7 +104,7 @@ static cmg_status reorder_mesh(cmg_hierarchy *h, const cmg_index *order)
 
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
 {
-    const int block = block_of(h);
+    const int block = cmgi_hierarchy_block(h);
     cmg_index *perm[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;
     for (int l = 0; l < h->levels; ++l) {
@@ -143,7 +142,7 @@ static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size no
 static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbering, uint64_t seed,
                               cmg_index *const *order)
 {
-    const int block = block_of(h);
+    const int block = cmgi_hierarchy_block(h);
     const cmg_csr A = cmgi_csr_view(&h->level[l].A);
     const cmg_size nodes = A.rows / block;
     switch (numbering) {
@@ -175,27 +174,35 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
     }
 }
 
-cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed)
+cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
+                                 cmg_index **order)
 {
-    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    const int block = cmgi_hierarchy_block(h);
     CMGI_CHECK(h->ctx, cmg_enum_name("numbering", (int)numbering) != NULL, CMG_ERR_ARG,
                "numbering %d does not exist", (int)numbering);
     if (numbering == CMG_NUMBERING_GENERATED) {
         return CMG_OK;
     }
-    const int block = block_of(h);
-    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     for (int l = h->levels - 1; l >= 0; --l) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_alloc(h->ctx, h->level[l].A.rows / block, sizeof **order, &order[l]));
-        CMGI_TRY_GOTO(done, order_level(h, l, numbering, seed, order));
-        CMGI_TRY_GOTO(done, cmgi_progress(h->ctx, "numbering", h->levels - l, h->levels));
+        CMGI_TRY(cmgi_alloc(h->ctx, h->level[l].A.rows / block, sizeof **order, &order[l]));
+        CMGI_TRY(order_level(h, l, numbering, seed, order));
+        CMGI_TRY(cmgi_progress(h->ctx, "numbering", h->levels - l, h->levels));
     }
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(h, "numbering",
-                                                    cmg_enum_name("numbering", (int)numbering)));
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed)
+{
+    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_orders(h, numbering, seed, order));
+    if (numbering != CMG_NUMBERING_GENERATED) {
+        CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, order));
+        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(
+                                h, "numbering", cmg_enum_name("numbering", (int)numbering)));
+    }
 done:
     for (int l = 0; l < h->levels; ++l) {
         cmgi_free(h->ctx, order[l]);

@@ -411,9 +411,13 @@ cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
     CMGI_CHECK(ctx, csr != NULL && info != NULL && rows >= 0, CMG_ERR_ARG,
                "compression: the CSR or the result is NULL, or %lld rows are negative",
                (long long)rows);
+    CMGI_CHECK(ctx,
+               options == NULL || options->values == CMG_VALUES_FULL ||
+                   options->precision == CMG_FP32,
+               CMG_ERR_UNSUPPORTED, "compression: short values are for matrices in fp32");
     CMGI_TRY(cmgi_csr_check(ctx, "compression", csr));
-    cmg_matrix_options chosen;
-    cmg_matrix_options_default(&chosen);
+    cmg_matrix_options defaults;
+    cmg_matrix_options_default(&defaults);
     const cmgi_compression_look l = {.csr = csr, .rows = rows};
-    return cmgi_compression_predict(ctx, &l, options != NULL ? options : &chosen, info);
+    return cmgi_compression_predict(ctx, &l, options != NULL ? options : &defaults, info);
 }

@@ -125,6 +125,85 @@ class Plan(cli.Case):
         self.assertIn("bytes per unknown", text)
 
 
+    def test_steps_tell_what_compression_does(self):
+        for options in ((), ("--format", "compressed", "--collapse", "0")):
+            plan = self.json("plan", self.h, *options)
+            self.assertEqual(sum(step["plain_bytes"] for step in plan["steps"]), plan["plain_bytes"])
+            finest = [s for s in plan["steps"] if s["matrix"] == "A" and s["level"] == 0][0]
+            info = finest["compression"]
+            self.assertEqual(info["entries"], self.A.entries())
+            self.assertAlmostEqual(sum(info["row_shares"].values()), 1)
+            slices = -(-self.A.rows // 64)
+            self.assertEqual((info["slices"], info["slices_looked_at"]), (slices, slices))
+            csr = 8 * (self.A.rows + 1) + 12 * self.A.entries()
+            self.assertLessEqual(info["plain_bytes"], csr)
+            vectors = finest["bytes"] - finest["plain_bytes"]
+            if options:
+                self.assertEqual(vectors, info["compressed_bytes"] - info["plain_bytes"])
+            for obstacle in info["obstacles"]:
+                self.assertLessEqual(obstacle["slices"], slices)
+                self.assertLess(obstacle["row"], self.A.rows)
+        text = self.good("plan", self.h)
+        for obstacle in info["obstacles"]:
+            self.assertRegex(text, r"A: %d of %d slices" % (obstacle["slices"], slices))
+
+
+class Compress(cli.Case):
+    def test_the_best_numbering_is_the_one_of_fewest_bytes(self):
+        h = self.path("h.cmg")
+        done = cli.run("generate", h, "--cells", "32", "--numbering", "random", "--distort", "0.2")
+        if done.returncode == 1:
+            self.skipTest("this build has no HDF5")
+        found = self.json("info", h, "--compress", "--rows", "0")["numberings"]
+        by_name = {one["numbering"]: one for one in found}
+        self.assertEqual(list(by_name)[0], "generated")
+        self.assertNotIn("random", by_name)
+        self.assertIn("mesh", by_name["cells"]["refusal"])
+        can = [one for one in found if one["refusal"] is None]
+        for one in can:
+            # two products with A, one each with P and R a level, none on the coarsest; CG's product
+            total = 0
+            coarsest = max(m["level"] for m in one["matrices"])
+            for m in one["matrices"]:
+                c = m["compression"]
+                times = {"A": 2 * (m["level"] < coarsest) + (m["level"] == 0), "P": 1, "R": 1}
+                total += times[m["matrix"]] * min(c["plain_bytes"], c["compressed_bytes"])
+            self.assertAlmostEqual(one["cycle_bytes"], total)
+        best = min(can, key=lambda one: one["cycle_bytes"])
+        self.assertTrue(best["best"])
+        self.assertLess(best["cycle_bytes"], 0.95 * by_name["generated"]["cycle_bytes"])
+        text = cli.run("convert", h, self.path("best.cmg"), "--numbering", "auto", "--rows", "0").stdout
+        self.assertIn(f"numbering: {best['numbering']}\n", text)
+        for one in can[1:]:
+            self.assertIn(one["numbering"], text)
+        # now in the file, and nothing is better
+        after = self.json("info", self.path("best.cmg"), "--compress", "--rows", "0")
+        self.assertEqual(after["attributes"]["numbering"], best["numbering"])
+        self.assertAlmostEqual(after["numberings"][0]["cycle_bytes"], best["cycle_bytes"])
+        first = self.json("solve", h, "--rtol", "1e-10")
+        second = self.json("solve", self.path("best.cmg"), "--rtol", "1e-10")
+        self.assertEqual(first["iterations"], second["iterations"])
+
+    def test_values_and_names_are_checked(self):
+        h = self.path("h")
+        cli.write_poisson(h, 16, 2)
+        self.assertIn("mixed", self.refused(1, "info", h, "--compress", "--values", "fp16"))
+        self.refused(1, "convert", h, self.path("out"), "--to", "mtx", "--numbering", "best")
+        self.refused(1, "convert", h, self.path("out"), "--to", "mtx", "--numbering", "cells")
+        halves = self.json("info", h, "--compress", "--precision", "mixed", "--values", "fp16")
+        full = self.json("info", h, "--compress", "--precision", "mixed")
+        self.assertLess(halves["numberings"][0]["cycle_bytes"], full["numberings"][0]["cycle_bytes"])
+
+    def test_a_numbering_by_name_keeps_the_solve(self):
+        h = self.path("h")
+        cli.write_poisson(h, 16, 3, cli.random_vector(225, 3))
+        self.good("convert", h, self.path("rcm"), "--to", "mtx", "--numbering", "rcm")
+        wanted, got = self.json("solve", h), self.json("solve", self.path("rcm"))
+        self.assertEqual(wanted["iterations"], got["iterations"])
+        for a, b in zip(wanted["history"], got["history"]):
+            self.assertAlmostEqual(a / b, 1, places=6)
+
+
 class Convert(cli.Case):
     def test_round_trips_keep_the_solve(self):
         h = self.path("h")

@@ -280,6 +280,8 @@ static void what_is_missing_is_refused(void)
     CHECK_STATUS(cmg_matrix_get_compression(M, &info), CMG_ERR_STATE);
     CHECK_STATUS(cmg_matrix_predict(ctx, &view, NULL, -1, &info), CMG_ERR_ARG);
     CHECK_STATUS(cmg_matrix_predict(ctx, NULL, NULL, 0, &info), CMG_ERR_ARG);
+    cmg_matrix_options half = compressed(CMG_FP64, CMG_VALUES_FP16);
+    CHECK_STATUS(cmg_matrix_predict(ctx, &view, &half, 0, &info), CMG_ERR_UNSUPPORTED);
     A.indices[0] = 100;
     CHECK_STATUS(cmg_matrix_predict(ctx, &view, NULL, 0, &info), CMG_ERR_SHAPE);
     cmg_matrix_destroy(&M);

@@ -1,0 +1,111 @@
+/*
+ * What a numbering would gain: the compressed format is predicted for every matrix as if the
+ * hierarchy were renumbered. Only the slices that are looked at are renumbered.
+ */
+#include "core/memory.h"
+#include "fem/numbering.h"
+#include "mg/hierarchy.h"
+#include "spmv/compression.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The numbering of a level's unknowns and its inverse; NULL = as they are. */
+typedef struct sides {
+    cmg_index *order;
+    cmg_index *place;
+} sides;
+
+/* A prediction under way. */
+typedef struct prediction {
+    cmg_hierarchy *h;
+    const cmg_matrix_options *options;
+    cmg_size rows;
+    sides side[CMGI_HIERARCHY_LEVELS];
+    char what[48]; /* for the progress line */
+    int done;
+} prediction;
+
+static cmg_status expand_level(prediction *p, int l, const cmg_index *nodes)
+{
+    const int block = cmgi_hierarchy_block(p->h);
+    const cmg_size n = p->h->level[l].A.rows;
+    sides *side = &p->side[l];
+    if (nodes == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *side->order, &side->order));
+    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *side->place, &side->place));
+    for (cmg_size k = 0; k < n; ++k) {
+        side->order[k] = (cmg_index)(nodes[k / block] * block + k % block);
+        side->place[side->order[k]] = (cmg_index)k;
+    }
+    return CMG_OK;
+}
+
+static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, const sides *rows,
+                                 const sides *cols, cmg_compression_info *info)
+{
+    CMGI_TRY(cmgi_progress(p->h->ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
+    const cmg_csr view = cmgi_csr_view(A);
+    const cmgi_compression_look look = {
+        .csr = &view, .to = {rows->order, cols->place}, .rows = p->rows};
+    return cmgi_compression_predict(p->h->ctx, &look, p->options, info);
+}
+
+static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
+{
+    const cmgi_stored_level *level = &p->h->level[l];
+    const sides *here = &p->side[l];
+    memset(out, 0, sizeof *out);
+    CMGI_TRY(predict_matrix(p, &level->A, here, here, &out->A));
+    if (level->P.indptr == NULL) {
+        return CMG_OK;
+    }
+    const sides *coarse = &p->side[l + 1];
+    CMGI_TRY(predict_matrix(p, &level->P, here, coarse, &out->P));
+    if (level->R.indptr != NULL) {
+        return predict_matrix(p, &level->R, coarse, here, &out->R);
+    }
+    const cmg_csr P = cmgi_csr_view(&level->P);
+    cmgi_csr R = {0};
+    CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &P, &R));
+    const cmg_status status = predict_matrix(p, &R, coarse, here, &out->R);
+    cmgi_csr_free(p->h->ctx, &R);
+    return status;
+}
+
+cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
+                                 const cmg_matrix_options *options, cmg_size rows,
+                                 cmg_level_prediction *levels)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, levels != NULL && rows >= 0, CMG_ERR_ARG,
+               "prediction: the result is NULL, or %lld rows are negative", (long long)rows);
+    cmg_matrix_options defaults;
+    cmg_matrix_options_default(&defaults);
+    prediction p = {.h = h, .options = options != NULL ? options : &defaults, .rows = rows};
+    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_orders(h, numbering, seed, order));
+    (void)snprintf(p.what, sizeof p.what, "predicting %s",
+                   cmg_enum_name("numbering", (int)numbering));
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, expand_level(&p, l, order[l]));
+        cmgi_free(h->ctx, order[l]);
+        order[l] = NULL;
+    }
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, predict_level(&p, l, &levels[l]));
+    }
+done:
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_free(h->ctx, order[l]);
+        cmgi_free(h->ctx, p.side[l].order);
+        cmgi_free(h->ctx, p.side[l].place);
+    }
+    return status;
+}

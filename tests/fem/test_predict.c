@@ -1,0 +1,185 @@
+/*
+ * Predictions of a numbering are those of the renumbered hierarchy, which stays untouched; a solve
+ * in the numbering of the fewest bytes takes the same iterations to the same solution, mapped back
+ * through the nodes of the output mesh.
+ */
+#include "hierarchy_checks.h"
+#include "mg/hierarchy.h"
+
+static cmg_hierarchy *generate(cmg_problem problem, cmg_numbering numbering)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = 2;
+    o.cells = 32;
+    o.problem = problem;
+    o.coefficient = CMG_COEFFICIENT_SMOOTH;
+    o.load = problem == CMG_PROBLEM_POISSON ? CMG_LOAD_EXPONENTIAL : CMG_LOAD_SOURCE;
+    o.distort = 0.2;
+    o.numbering = numbering;
+    o.seed = 3;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    return h;
+}
+
+static bool equal(const cmg_level_prediction *a, const cmg_level_prediction *b, int levels)
+{
+    return memcmp(a, b, (size_t)levels * sizeof *a) == 0;
+}
+
+static void predictions_are_of_the_renumbered_hierarchy(void)
+{
+    for (int p = CMG_PROBLEM_POISSON; p <= CMG_PROBLEM_ELASTICITY; p += 2) {
+        for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_METIS; ++n) {
+            cmg_hierarchy *h = generate((cmg_problem)p, CMG_NUMBERING_RANDOM);
+            cmg_level_prediction before[8];
+            cmg_level_prediction then[8];
+            cmg_level_prediction after[8];
+            const int levels = cmg_hierarchy_levels(h);
+            CHECK(levels <= 8);
+            CHECK_OK(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 0, before));
+            const cmg_status status = cmg_hierarchy_predict(h, (cmg_numbering)n, 1, NULL, 0, then);
+            if (n == CMG_NUMBERING_CELLS) {
+                CHECK(status == CMG_ERR_STATE);
+            } else if (n == CMG_NUMBERING_METIS && status == CMG_ERR_UNSUPPORTED) {
+                SKIP("no METIS in this build");
+            } else {
+                CHECK_OK(status);
+                CHECK_OK(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 0, after));
+                CHECK(equal(before, after, levels));
+                CHECK_OK(cmg_hierarchy_renumber(h, (cmg_numbering)n, 1));
+                CHECK_OK(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 0, after));
+                CHECK(equal(then, after, levels));
+                CHECK(then[levels - 1].P.rows == 0 && then[0].R.rows == then[0].P.cols);
+            }
+            cmg_hierarchy_destroy(&h);
+        }
+    }
+}
+
+/* A matrix of its own on level 0: M = diag(1 / a_ii) scaled by the row number it began with. */
+static void add_smoother(cmg_hierarchy *h)
+{
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    cmgi_csr M = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, A.rows, A.rows, A.rows, &M));
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        M.indptr[i] = i;
+        M.indices[i] = (cmg_index)i;
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            if (A.indices[k] == i) {
+                M.values[i] = (0.5 + 0.2 * (double)(i % 7) / 7) / A.values[k];
+            }
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&M);
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        if (l == 0) {
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "own", 0, &view));
+        } else {
+            CHECK_OK(cmg_hierarchy_smooth(h, l, "jacobi", "own", NULL));
+        }
+    }
+    cmgi_csr_free(ctx, &M);
+}
+
+typedef struct solved {
+    int iterations;
+    cmg_size nodes;
+    double *at_node; /* nodes x components of the mesh: the solution, 0 where there is none */
+    double *exact;   /* the same of the vector "mark" */
+} solved;
+
+static double *on_mesh(const cmg_hierarchy *h, const double *x)
+{
+    const cmgi_stored_mesh *m = h->mesh;
+    double *out = calloc((size_t)(m->nodes * m->components) + 1, sizeof *out);
+    for (cmg_size v = 0; v < m->nodes; ++v) {
+        for (int c = 0; c < m->components && m->unknown[v] >= 0; ++c) {
+            out[v * m->components + c] = x[(cmg_size)m->unknown[v] * m->components + c];
+        }
+    }
+    return out;
+}
+
+static solved solve(cmg_hierarchy *h)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    o.smoother = "file:own";
+    o.rtol = 1e-12;
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report;
+    cmg_size n = 0;
+    const double *rhs = vector_of(h, 0, "rhs", "b", &n);
+    double *host = calloc((size_t)n + 1, sizeof *host);
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, rhs));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(cmg_outcome_converged(report.outcome));
+    CHECK_OK(cmg_vector_get(x, host));
+    const solved result = {.iterations = report.iterations,
+                           .nodes = h->mesh->nodes * h->mesh->components,
+                           .at_node = on_mesh(h, host),
+                           .exact = on_mesh(h, vector_of(h, 0, "solutions", "mark", &n))};
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    free(host);
+    return result;
+}
+
+static void a_renumbered_solve_is_the_same(void)
+{
+    for (int p = CMG_PROBLEM_POISSON; p <= CMG_PROBLEM_ELASTICITY; p += 2) {
+        cmg_hierarchy *h = generate((cmg_problem)p, CMG_NUMBERING_RANDOM);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        double *mark = calloc((size_t)n + 1, sizeof *mark);
+        for (cmg_size i = 0; i < n; ++i) {
+            mark[i] = (double)i;
+        }
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "solutions", "mark", n, mark));
+        free(mark);
+        add_smoother(h);
+        const solved first = solve(h);
+        for (int k = CMG_NUMBERING_LEXICOGRAPHIC; k <= CMG_NUMBERING_HIERARCHICAL; ++k) {
+            CHECK_OK(cmg_hierarchy_renumber(h, (cmg_numbering)k, 1));
+            const solved again = solve(h);
+            CHECK(again.iterations == first.iterations && again.nodes == first.nodes);
+            CHECK(largest_difference(again.exact, first.exact, first.nodes) == 0);
+            CHECK(largest_difference(again.at_node, first.at_node, first.nodes) <=
+                  1e-9 * largest(first.at_node, first.nodes));
+            free(again.at_node);
+            free(again.exact);
+        }
+        free(first.at_node);
+        free(first.exact);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void what_is_wrong_is_refused(void)
+{
+    cmg_hierarchy *h = generate(CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    cmg_level_prediction levels[8];
+    CHECK_STATUS(cmg_hierarchy_predict(h, (cmg_numbering)99, 1, NULL, 0, levels), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, -1, levels),
+                 CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 0, NULL), CMG_ERR_ARG);
+    CHECK(cmg_hierarchy_predict(NULL, CMG_NUMBERING_GENERATED, 1, NULL, 0, levels) == CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(predictions_are_of_the_renumbered_hierarchy);
+    RUN(a_renumbered_solve_is_the_same);
+    RUN(what_is_wrong_is_refused);
+    return TEST_END();
+}
