@@ -5,7 +5,8 @@
  *   solve [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--precision fp64|mixed]
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
  * cg|none]
- *         [--rtol T] [--loop auto|graph|blocks|host] [--values full|fp16|bf16] [--templates 0|1]
+ *         [--rtol T] [--loop auto|graph|blocks|host] [--values full|fp16|bf16|fp8] [--templates
+ * 0|1]
  *         [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
  */
 #include "bench.h"

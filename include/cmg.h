@@ -208,18 +208,23 @@ typedef enum cmg_format {
                        a context */
 } cmg_format;
 
-/** How the COMPRESSED format keeps the values of an fp32 matrix; sums are fp32 always. */
+/**
+ * How the formats COMPRESSED and DENSE keep the values of an fp32 matrix; sums are fp32 always. All
+ * but FULL have a power of two as scale of each slice (DENSE: row); a square COMPRESSED matrix
+ * keeps its diagonal in fp32, with row sums exact.
+ */
 typedef enum cmg_values {
     CMG_VALUES_FULL = 0, /**< in the precision of the matrix */
-    CMG_VALUES_FP16, /**< IEEE half with a scale a slice; the diagonal in fp32, row sums exact */
-    CMG_VALUES_BF16  /**< bfloat16, likewise */
+    CMG_VALUES_FP16,     /**< IEEE half */
+    CMG_VALUES_BF16,     /**< bfloat16 */
+    CMG_VALUES_FP8       /**< 8 bits: sign, 4 of exponent, 3 of fraction */
 } cmg_values;
 
 typedef struct cmg_matrix_options {
     cmg_format format;       /**< default CMG_FORMAT_AUTO */
     cmg_precision precision; /**< of vectors, sums and, unless `values` says otherwise, values;
                                 default CMG_FP64 */
-    cmg_values values;       /**< COMPRESSED in fp32: storage of the values, default FULL */
+    cmg_values values;       /**< COMPRESSED, DENSE in fp32: storage of the values, default FULL */
     bool no_templates;       /**< COMPRESSED: do not look for rows that repeat, default false */
     int t;                   /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
     int warp; /**< rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen

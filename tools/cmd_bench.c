@@ -56,7 +56,7 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
          "built-in matrices: q1-2d:N, q1-3d:N, noisy-2d:N, noisy-3d:N"},
         {"formats", ARG_TEXT, &job->formats, "LIST", 0, 0, "formats to measure, or all"},
         {"values", ARG_TEXT, &job->values, "LIST", 0, 0,
-         "of fp64, fp32, fp16, bf16; the last two in the compressed format only"},
+         "of fp64, fp32, fp16, bf16, fp8; the last three in the compressed format only"},
         {"t", ARG_INT, &job->options.t, "N", 0, 32, "lanes a row in ellt, 0 = chosen"},
         {"warp", ARG_INT, &job->options.warp, "N", 0, 64, "rows a slice, 0 = chosen"},
         {"threshold", ARG_INT, &job->options.threshold, "N", 0, ARG_ANY,
@@ -93,19 +93,29 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
 
 /* ------------------------------------------------------------------ cases */
 
-static void add_case(bench_job *job, cmg_format format, const char *name, const char *values)
+/* Values of --values: a precision, or fp32 vectors with values in fewer bits. */
+static const struct {
+    const char *name;
+    cmg_precision precision;
+    cmg_values values;
+} kinds[] = {{"fp64", CMG_FP64, CMG_VALUES_FULL},
+             {"fp32", CMG_FP32, CMG_VALUES_FULL},
+             {"fp16", CMG_FP32, CMG_VALUES_FP16},
+             {"bf16", CMG_FP32, CMG_VALUES_BF16},
+             {"fp8", CMG_FP32, CMG_VALUES_FP8}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static void add_case(bench_job *job, cmg_format format, const char *name, int kind)
 {
-    const bool half = strcmp(values, "fp16") == 0 || strcmp(values, "bf16") == 0;
-    if (job->ncases == MAX_CASES || (half && format != CMG_FORMAT_COMPRESSED)) {
+    const bool reduced = kinds[kind].values != CMG_VALUES_FULL;
+    if (job->ncases == MAX_CASES || (reduced && format != CMG_FORMAT_COMPRESSED)) {
         return;
     }
     bench_case *c = &job->cases[job->ncases++];
-    *c = (bench_case){.options = job->options, .format = name, .values = values};
+    *c = (bench_case){.options = job->options, .format = name, .values = kinds[kind].name};
     c->options.format = format;
-    c->options.precision = strcmp(values, "fp64") == 0 ? CMG_FP64 : CMG_FP32;
-    c->options.values = strcmp(values, "fp16") == 0   ? CMG_VALUES_FP16
-                        : strcmp(values, "bf16") == 0 ? CMG_VALUES_BF16
-                                                      : CMG_VALUES_FULL;
+    c->options.precision = kinds[kind].precision;
+    c->options.values = kinds[kind].values;
 }
 
 /* Formats that multiply on this backend; a dense or a diagonal one is asked for by name only. */
@@ -116,14 +126,14 @@ static bool is_usual(const bench_job *job, int format)
            (!vendor || job->device.backend == CMG_BACKEND_CUDA);
 }
 
-static int add_formats(bench_job *job, const char *values)
+static int add_formats(bench_job *job, int kind)
 {
     int format[LIST_LENGTH];
     const bool all = strcmp(job->formats, "all") == 0;
     if (all) {
         for (int f = 0; cmg_enum_name("format", f) != NULL; ++f) {
             if (is_usual(job, f)) {
-                add_case(job, (cmg_format)f, cmg_enum_name("format", f), values);
+                add_case(job, (cmg_format)f, cmg_enum_name("format", f), kind);
             }
         }
         return ARGS_GO;
@@ -134,26 +144,26 @@ static int add_formats(bench_job *job, const char *values)
                            job->format_names.text[unknown]);
     }
     for (int i = 0; i < job->format_names.count; ++i) {
-        add_case(job, (cmg_format)format[i], job->format_names.text[i], values);
+        add_case(job, (cmg_format)format[i], job->format_names.text[i], kind);
     }
     return ARGS_GO;
 }
 
 static int make_cases(bench_job *job)
 {
-    static const char *const known[] = {"fp64", "fp32", "fp16", "bf16"};
     int status = split_list(&job->format_names, "formats", job->formats);
     if (status == ARGS_GO) {
         status = split_list(&job->value_names, "values", job->values);
     }
     for (int v = 0; v < job->value_names.count && status == ARGS_GO; ++v) {
         int k = 0;
-        while (k < 4 && strcmp(known[k], job->value_names.text[v]) != 0) {
+        while (k < KINDS && strcmp(kinds[k].name, job->value_names.text[v]) != 0) {
             ++k;
         }
-        status = k < 4 ? add_formats(job, known[k])
-                       : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, bf16",
-                                     job->value_names.text[v]);
+        status = k < KINDS
+                     ? add_formats(job, k)
+                     : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, bf16, fp8",
+                                   job->value_names.text[v]);
     }
     return status;
 }

@@ -41,6 +41,7 @@ static const name_row values[] = {
     {CMG_VALUES_FULL, "full", "in the precision of the matrix"},
     {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},
     {CMG_VALUES_BF16, "bf16", "bfloat16, the diagonal in fp32"},
+    {CMG_VALUES_FP8, "fp8", "8 bits (4 exponent, 3 fraction), the diagonal in fp32"},
 };
 static const name_row compressions[] = {
     {CMG_COMPRESSION_TEMPLATE, "template", "rows that repeat: a number a row"},

@@ -12,13 +12,18 @@
 
 /* ------------------------------------------------------------------ filling */
 
-static cmg_size position(const cmgi_compressed *C, bool paired, cmg_size p, int k, int lane)
+/* On a GPU two rows are neighbours, with 8-bit values in two slice columns. */
+static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
 {
-    const int place = paired ? 2 * (lane % 32) + lane / 32 : lane;
-    return (C->p_step[p] + k) * CMGI_SLICE + place;
+    const cmg_size step = B->C->p_step[p];
+    if (!cmgi_on_cuda(B->A->ctx)) {
+        return (step + k) * CMGI_SLICE + lane;
+    }
+    return B->pairs_columns
+               ? (step + k - k % 2) * CMGI_SLICE + 4 * (lane % 32) + 2 * (k % 2) + lane / 32
+               : (step + k) * CMGI_SLICE + 2 * (lane % 32) + lane / 32;
 }
 
-/* Scale of a slice's 16-bit values: a power of two that brings the largest near 2^12. */
 static float slice_scale(const cmgi_compressor *B, cmg_size slice)
 {
     double largest = 0;
@@ -27,21 +32,7 @@ static float slice_scale(const cmgi_compressor *B, cmg_size slice)
             largest = cmgi_packs(B, i, k) ? fmax(largest, fabs(B->csr->values[k])) : largest;
         }
     }
-    return largest > 0 ? (float)ldexp(1.0, ilogb(largest) - 12) : 1.0F;
-}
-
-/* The 16-bit number of a value, and what it stands for. */
-static uint16_t round_value(cmg_values kind, double value, float scale, double *stands_for)
-{
-    const float scaled = (float)(value / (double)scale);
-    if (kind == CMG_VALUES_FP16) {
-        const uint16_t h = cmgi_float_to_half(scaled);
-        *stands_for = (double)cmgi_half_to_float(h) * (double)scale;
-        return h;
-    }
-    const uint16_t b = cmgi_float_to_bfloat(scaled);
-    *stands_for = (double)cmgi_bfloat_to_float(b) * (double)scale;
-    return b;
+    return cmgi_reduced_scale(B->C->kind, largest);
 }
 
 static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size code)
@@ -66,11 +57,10 @@ static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_s
                     int lane, int e)
 {
     cmgi_compressed *C = B->C;
-    const bool paired = cmgi_on_cuda(B->A->ctx);
     const cmg_index *base = C->p_base + C->p_step[p];
     for (; plan->bytes > 0 && e < plan->width; ++e) {
         const cmg_size low = (cmg_size)cmgi_reference(C, i) + base[e];
-        store_code(C, p, position(C, paired, p, e, lane), low < 0 ? -low : 0);
+        store_code(C, p, position(B, p, e, lane), low < 0 ? -low : 0);
     }
 }
 
@@ -81,7 +71,6 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
 {
     cmgi_compressed *C = B->C;
     const cmg_csr *csr = B->csr;
-    const bool paired = cmgi_on_cuda(B->A->ctx);
     const cmg_index *base = C->p_base + C->p_step[p];
     double apart = 0;
     int e = 0;
@@ -93,17 +82,14 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
         }
         const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
         e = plan->bytes == 0 ? cmgi_pattern_find(plan, offset, e) : e;
-        const cmg_size at = position(C, paired, p, e, lane);
+        const cmg_size at = position(B, p, e, lane);
         if (plan->bytes > 0) {
             store_code(C, p, at, (cmg_size)offset - base[e]);
         }
         if (C->p_scale == NULL) {
             cmgi_matrix_put(B->A, k, at, value);
         } else {
-            double stands_for = 0;
-            ((uint16_t *)B->A->values)[at] =
-                round_value(C->kind, value, C->p_scale[p], &stands_for);
-            apart += value - stands_for;
+            apart += value - cmgi_reduced_store(C->kind, B->A->values, at, value, C->p_scale[p]);
         }
         ++e;
     }
@@ -198,7 +184,7 @@ static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cm
     CMGI_TRY(cmgi_alloc(ctx, C->p_count + 1, sizeof *C->p_code, &C->p_code));
     CMGI_TRY(cmgi_alloc(ctx, C->p_count, sizeof *C->p_bytes, &C->p_bytes));
     const cmg_size longest = cmgi_csr_longest_row(B->csr);
-    const cmg_size room = longest > CMGI_PATTERN ? longest : CMGI_PATTERN;
+    const cmg_size room = cmgi_plan_room(longest);
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
@@ -232,7 +218,7 @@ static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_s
     if (C->kind == CMG_VALUES_FULL) {
         return cmgi_matrix_alloc_values(A);
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, entries, sizeof(uint16_t), &A->values));
+    CMGI_TRY(cmgi_alloc_zero(ctx, entries, cmgi_values_bytes(C->kind, CMG_FP32), &A->values));
     CMGI_TRY(cmgi_alloc(ctx, C->p_count, sizeof *C->p_scale, &C->p_scale));
     if (B->split_diagonal) {
         CMGI_TRY(cmgi_alloc_zero(ctx, B->csr->rows, sizeof *C->diagonal, &C->diagonal));
@@ -327,9 +313,9 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     cmg_context *ctx = A->ctx;
     const cmg_values kind = A->options.values;
     CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || A->options.precision == CMG_FP32,
-               CMG_ERR_UNSUPPORTED, "16-bit values are for matrices in fp32");
+               CMG_ERR_UNSUPPORTED, "values in 16 or 8 bits are for matrices in fp32");
     CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || !A->options.keep_map, CMG_ERR_UNSUPPORTED,
-               "16-bit values cannot be updated one by one: keep_map needs full values");
+               "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
     cmgi_compressed *C = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
     A->data = C;
@@ -339,7 +325,8 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     cmgi_compressor B = {.A = A,
                          .csr = csr,
                          .C = C,
-                         .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols};
+                         .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols,
+                         .pairs_columns = cmgi_pairs_columns(ctx, kind)};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     CMGI_TRY(pack_slices(&B));
@@ -388,7 +375,8 @@ cmg_status cmgi_compressed_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w
             kernels->packed_f64(C, A->values, w, x, p0, p1);
         } else {
             kernels->templates_f32(C, w, x, t0, t1);
-            kernels->packed_f32(C, A->values, w, x, p0, p1);
+            (C->kind == CMG_VALUES_FULL ? kernels->packed_f32 : kernels->reduced)(C, A->values, w,
+                                                                                  x, p0, p1);
         }
     }
     return CMG_OK;

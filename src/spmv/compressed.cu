@@ -1,6 +1,7 @@
 /*
  * Products with compressed slices. A warp takes a slice of 64 rows, a thread the rows of lanes l
- * and l + 32, so that every load of values and codes brings two entries and x is read in order.
+ * and l + 32, so that every load of values and codes brings two entries and x is read in order; of
+ * values in 8 bits it brings four, of two slice columns.
  *
  *   templates  the lists of offsets and values lie in shared memory when they fit; every block
  * takes a long run of slices, so that the lines of x that its rows share stay in the cache packed
@@ -183,66 +184,100 @@ static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T>
 
 /* ------------------------------------------------------------------ packed slices */
 
-/* Two neighbouring stored values, as two sums' factors. */
+/* What a thread loads at once, `columns` entries of its two rows, as factors of two sums. */
 template <typename T, cmg_values VALUES>
 struct pair_of;
 template <>
 struct pair_of<double, CMG_VALUES_FULL> {
     typedef double2 type;
-    static __device__ __forceinline__ void split(double2 v, double &a, double &b)
+    enum { columns = 1 };
+    static __device__ __forceinline__ void split(double2 v, double (&a)[1], double (&b)[1])
     {
-        a = v.x;
-        b = v.y;
+        a[0] = v.x;
+        b[0] = v.y;
     }
 };
 template <>
 struct pair_of<float, CMG_VALUES_FULL> {
     typedef float2 type;
-    static __device__ __forceinline__ void split(float2 v, float &a, float &b)
+    enum { columns = 1 };
+    static __device__ __forceinline__ void split(float2 v, float (&a)[1], float (&b)[1])
     {
-        a = v.x;
-        b = v.y;
+        a[0] = v.x;
+        b[0] = v.y;
     }
 };
 template <>
 struct pair_of<float, CMG_VALUES_FP16> {
     typedef unsigned int type;
-    static __device__ __forceinline__ void split(unsigned int v, float &a, float &b)
+    enum { columns = 1 };
+    static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
     {
-        a = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
-        b = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
+        a[0] = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
+        b[0] = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
     }
 };
 template <>
 struct pair_of<float, CMG_VALUES_BF16> {
     typedef unsigned int type;
-    static __device__ __forceinline__ void split(unsigned int v, float &a, float &b)
+    enum { columns = 1 };
+    static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
     {
-        a = __uint_as_float(v << 16);
-        b = __uint_as_float(v & 0xffff0000U);
+        a[0] = __uint_as_float(v << 16);
+        b[0] = __uint_as_float(v & 0xffff0000U);
+    }
+};
+/* Bytes 0 and 2 are the first row's, in two slice columns, 1 and 3 the second's. */
+template <>
+struct pair_of<float, CMG_VALUES_FP8> {
+    typedef unsigned int type;
+    enum { columns = 2 };
+    static __device__ __forceinline__ void split(unsigned int v, float (&a)[2], float (&b)[2])
+    {
+        halves(v << 7 & 0x3f803f80U | v << 8 & 0x80008000U, a);
+        halves(v >> 1 & 0x3f803f80U | v & 0x80008000U, b);
+    }
+    static __device__ __forceinline__ void halves(unsigned int h, float (&a)[2])
+    {
+        a[0] = __half2float(__ushort_as_half((unsigned short)(h & 0xffffU)));
+        a[1] = __half2float(__ushort_as_half((unsigned short)(h >> 16)));
     }
 };
 
-/* Two neighbouring codes of BYTES bytes. */
-template <int BYTES>
-__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size pair, int &c0,
-                                           int &c1)
+/* Codes of BYTES bytes of two rows in COLUMNS slice columns, stored as the values are. */
+template <typename V2, int COLUMNS>
+__device__ __forceinline__ void load_pairs(const unsigned char *codes, cmg_size at,
+                                           int (&c0)[COLUMNS], int (&c1)[COLUMNS])
 {
-    if (BYTES == 1) {
-        const uchar2 c = __ldcs((const uchar2 *)codes + pair);
-        c0 = c.x;
-        c1 = c.y;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; ++j) {
+        const V2 c = __ldcs((const V2 *)codes + COLUMNS * at + j);
+        c0[j] = c.x;
+        c1[j] = c.y;
+    }
+}
+template <int BYTES, int COLUMNS>
+__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size at,
+                                           int (&c0)[COLUMNS], int (&c1)[COLUMNS])
+{
+    if (BYTES == 1 && COLUMNS == 2) { /* a warp's 128 bytes in one load each */
+        const uchar4 c = __ldcs((const uchar4 *)codes + at);
+        c0[0] = c.x;
+        c1[0] = c.y;
+        c0[COLUMNS - 1] = c.z;
+        c1[COLUMNS - 1] = c.w;
+    } else if (BYTES == 1) {
+        load_pairs<uchar2, COLUMNS>(codes, at, c0, c1);
     } else if (BYTES == 2) {
-        const ushort2 c = __ldcs((const ushort2 *)codes + pair);
-        c0 = c.x;
-        c1 = c.y;
+        load_pairs<ushort2, COLUMNS>(codes, at, c0, c1);
     } else if (BYTES == 4) {
-        const int2 c = __ldcs((const int2 *)codes + pair);
-        c0 = c.x;
-        c1 = c.y;
+        load_pairs<int2, COLUMNS>(codes, at, c0, c1);
     } else {
-        c0 = 0;
-        c1 = 0;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) {
+            c0[j] = 0;
+            c1[j] = 0;
+        }
     }
 }
 
@@ -251,36 +286,45 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
                                             const int *base, const unsigned char *codes, int width,
                                             int lane, const T *x0, const T *x1, T &s0, T &s1)
 {
-    typedef typename pair_of<T, VALUES>::type pair_type;
-    for (int k = 0; k < width; k += AHEAD) {
-        pair_type v[AHEAD];
-        int b[AHEAD];
-        int c0[AHEAD];
-        int c1[AHEAD];
-        T y0[AHEAD];
-        T y1[AHEAD];
+    typedef pair_of<T, VALUES> pair;
+    enum { COLUMNS = pair::columns };
+    const int loads = width / COLUMNS; /* the width is a multiple */
+    for (int k = 0; k < loads; k += AHEAD) {
+        typename pair::type v[AHEAD];
+        int c0[AHEAD][COLUMNS];
+        int c1[AHEAD][COLUMNS];
+        T y0[AHEAD][COLUMNS];
+        T y1[AHEAD][COLUMNS];
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
-            const int e = k + u < width
-                              ? k + u
-                              : k; /* a repeated load costs nothing, its product is dropped */
+            /* a repeated load costs nothing, its product is dropped */
+            const int e = k + u < loads ? k + u : k;
             v[u] = __ldcs(values + (cmg_size)e * 32 + lane);
-            b[u] = __ldg(base + e);
-            load_codes<BYTES>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
+            load_codes<BYTES, COLUMNS>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) {
+                const int b = __ldg(base + e * COLUMNS + j);
+                c0[u][j] += b;
+                c1[u][j] += b;
+            }
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
-            y0[u] = __ldg(x0 + b[u] + c0[u]);
-            y1[u] = __ldg(x1 + b[u] + c1[u]);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) {
+                y0[u][j] = __ldg(x0 + c0[u][j]);
+                y1[u][j] = __ldg(x1 + c1[u][j]);
+            }
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
-            T a0;
-            T a1;
-            pair_of<T, VALUES>::split(v[u], a0, a1);
-            if (k + u < width) {
-                s0 += a0 * y0[u];
-                s1 += a1 * y1[u];
+            T a0[COLUMNS];
+            T a1[COLUMNS];
+            pair::split(v[u], a0, a1);
+#pragma unroll
+            for (int j = 0; j < COLUMNS && k + u < loads; ++j) {
+                s0 += a0[j] * y0[u][j];
+                s1 += a1[j] * y1[u][j];
             }
         }
     }
@@ -305,7 +349,7 @@ __global__ void __launch_bounds__(BLOCK) packed_kernel(const compressed_args<T> 
     const T *x1 = a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1);
     const cmg_size step = a.C.p_step[p];
     const int width = (int)(a.C.p_step[p + 1] - step);
-    const pair_type *values = (const pair_type *)a.values + step * 32;
+    const pair_type *values = (const pair_type *)a.values + step / pair_of<T, VALUES>::columns * 32;
     const int *base = a.C.p_base + step;
     const unsigned char *codes = a.C.codes + a.C.p_code[p];
     T s0 = 0;
@@ -341,7 +385,7 @@ __global__ void __launch_bounds__(BLOCK) packed_kernel(const compressed_args<T> 
     }
 }
 
-/* 16-bit values exist in fp32 only: the fp64 instantiation is the full one. */
+/* Values in 16 and 8 bits exist in fp32 only: the fp64 instantiation is the full one. */
 template <typename T, cmgi_wb_kind KIND>
 struct launch_packed {
     static void run(const compressed_args<T> &a, unsigned grid, cudaStream_t stream)
@@ -357,6 +401,8 @@ struct launch_packed<float, KIND> {
             packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, BLOCK, 0, stream>>>(a);
         } else if (a.C.kind == CMG_VALUES_BF16) {
             packed_kernel<float, KIND, CMG_VALUES_BF16><<<grid, BLOCK, 0, stream>>>(a);
+        } else if (a.C.kind == CMG_VALUES_FP8) {
+            packed_kernel<float, KIND, CMG_VALUES_FP8><<<grid, BLOCK, 0, stream>>>(a);
         } else {
             packed_kernel<float, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
         }

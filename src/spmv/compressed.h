@@ -14,14 +14,16 @@
  * a slice column and a code of that size an entry 32 bit     the same with codes of 4 bytes:
  * nothing was gained
  *
- * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 bits with a
- * power-of-two scale a slice. Then a square matrix keeps its diagonal apart in fp32, recomputed so
- * that every row sum is that of the given row: constants are seen as they were. Templates are never
- * rounded.
+ * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 or 8 bits with a
+ * power-of-two scale a slice (reduced.h). Then a square matrix keeps its diagonal apart in fp32,
+ * recomputed so that every row sum is that of the given row: constants are seen as they were.
+ * Templates are never rounded.
  *
  * Entry k of the row in lane l of packed slice p lies at (step[p] + k) 64 + place(l). On the CPU
  * place(l) = l; on a GPU lanes l and l + 32 are neighbours, 2 (l mod 32) + l / 32, so that a thread
- * loads the entries of its two rows at once.
+ * loads the entries of its two rows at once. Values of 8 bits come there in pairs of slice columns,
+ * entry k at (step[p] + k - k mod 2) 64 + 4 (l mod 32) + 2 (k mod 2) + l / 32, codes alike and
+ * widths even, so that a thread loads four of them: two rows, two columns.
  *
  * Example, 2D Laplacian on a line of unknowns, slice of all rows, a pattern:
  *
@@ -32,6 +34,7 @@
  */
 #pragma once
 #include "spmv/matrix.h"
+#include "spmv/reduced.h"
 
 enum {
     CMGI_SLICE = 64,               /* rows a slice */
@@ -61,64 +64,7 @@ typedef struct cmgi_compressed {
     uint8_t *p_bytes;   /* p_count: bytes of a code: 0, 1, 2, 4 */
     cmg_index *p_base;  /* p_step[p_count] */
     uint8_t *codes;
-    float *p_scale;  /* p_count: scale of 16-bit values, NULL in full precision */
-    float *diagonal; /* rows: kept apart next to 16-bit values of a square matrix, else NULL */
+    float *p_scale;  /* p_count: scale of reduced values, NULL in full precision */
+    float *diagonal; /* rows: kept apart next to reduced values of a square matrix, else NULL */
     cmg_values kind; /* how packed values are kept */
 } cmgi_compressed;
-
-/* IEEE half and bfloat16 to and from float, rounding to nearest even; for hosts without the types.
- */
-static inline float cmgi_half_to_float(uint16_t h)
-{
-    const uint32_t sign = (uint32_t)(h & 0x8000U) << 16;
-    const uint32_t magnitude = h & 0x7fffU;
-    union {
-        uint32_t u;
-        float f;
-    } v;
-    if (magnitude >= 0x0400U) { /* normal, infinite or NaN */
-        v.u = sign | ((magnitude << 13) + (magnitude >= 0x7c00U ? 0x70000000U : 0x38000000U));
-        return v.f;
-    }
-    v.f = (float)magnitude * 0x1p-24F;
-    v.u |= sign;
-    return v.f;
-}
-static inline uint16_t cmgi_float_to_half(float f)
-{
-    union {
-        float f;
-        uint32_t u;
-    } v;
-    v.f = f;
-    const uint16_t sign = (uint16_t)((v.u >> 16) & 0x8000U);
-    v.u &= 0x7fffffffU;
-    if (v.u >= 0x47800000U) { /* 65536 and over, infinite, NaN */
-        return (uint16_t)(sign | (v.u > 0x7f800000U ? 0x7e00U : 0x7c00U));
-    }
-    if (v.u <
-        0x38800000U) { /* below the normal range: units of 2^-24; adding 0.5 does the rounding */
-        v.f += 0.5F;
-        return (uint16_t)(sign | (v.u - 0x3f000000U));
-    }
-    v.u += 0xc8000fffU + ((v.u >> 13) & 1U);
-    return (uint16_t)(sign | (v.u >> 13));
-}
-static inline float cmgi_bfloat_to_float(uint16_t b)
-{
-    union {
-        uint32_t u;
-        float f;
-    } v;
-    v.u = (uint32_t)b << 16;
-    return v.f;
-}
-static inline uint16_t cmgi_float_to_bfloat(float f)
-{
-    union {
-        float f;
-        uint32_t u;
-    } v;
-    v.f = f;
-    return (uint16_t)((v.u + 0x7fffU + ((v.u >> 16) & 1U)) >> 16);
-}

@@ -164,8 +164,8 @@ static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmg_ind
     return true;
 }
 
-void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
-                     cmg_index *base)
+static void plan_rows(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
+                      cmg_index *base)
 {
     cmg_size which = slice * CMGI_SLICE;
     const int longest = longest_row(B, slice, &which);
@@ -185,10 +185,23 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
     }
 }
 
+void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
+                     cmg_index *base)
+{
+    plan_rows(B, slice, plan, base);
+    if (B->pairs_columns && plan->width % 2 != 0) { /* an even width: the last column again */
+        base[plan->width] = base[plan->width - 1];
+        if (plan->bytes == 0) {
+            plan->offset[plan->width] = base[plan->width];
+        }
+        ++plan->width;
+    }
+}
+
 size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
 {
     const size_t full = cmgi_precision_bytes(size->precision);
-    const size_t value = size->values == CMG_VALUES_FULL ? full : sizeof(uint16_t);
+    const size_t value = cmgi_values_bytes(size->values, size->precision);
     const size_t rows = (size_t)size->rows;
     const size_t packed = (size_t)size->p_slices;
     const size_t t_rows = (size_t)size->t_slices * CMGI_SLICE;

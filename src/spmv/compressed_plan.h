@@ -41,7 +41,20 @@ typedef struct cmgi_compressor {
     const cmg_csr *csr;
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
+    bool pairs_columns;  /* slice columns are stored two by two */
 } cmgi_compressor;
+
+/* On a GPU 8-bit values of two slice columns are loaded at once. */
+static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
+{
+    return values == CMG_VALUES_FP8 && cmgi_on_cuda(ctx);
+}
+
+/* Bases that a plan may need, from the longest row of the matrix. */
+static inline cmg_size cmgi_plan_room(cmg_size longest)
+{
+    return (longest > CMGI_PATTERN ? longest : CMGI_PATTERN) + 1;
+}
 
 static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 {
@@ -73,8 +86,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
 }
 
 /*
- * Plans a slice; `base` gets the bases of its columns and has room for the longest row of the
- * matrix and for CMGI_PATTERN entries.
+ * Plans a slice; `base` gets the bases of its columns and has room for cmgi_plan_room of them.
  */
 void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
                      cmg_index *base);

@@ -130,7 +130,7 @@ static cmg_status look_at_slices(const census *s, tally *sum)
     const cmg_csr *csr = s->B.csr;
     const cmg_size slices = (csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     const cmg_size longest = cmgi_csr_longest_row(csr);
-    const cmg_size room = longest > CMGI_PATTERN ? longest : CMGI_PATTERN;
+    const cmg_size room = cmgi_plan_room(longest);
     const int threads = slices > CMGI_SLICE ? s->ctx->threads : 1;
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
@@ -160,8 +160,10 @@ static cmg_status look(cmg_context *ctx, const cmg_csr *csr, cmg_index *ref, boo
 {
     census s = {.ctx = ctx, .options = options, .least = least};
     s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .ref = ref};
-    s.B = (cmgi_compressor){
-        .csr = csr, .C = &s.C, .split_diagonal = options->values != CMG_VALUES_FULL && square};
+    s.B = (cmgi_compressor){.csr = csr,
+                            .C = &s.C,
+                            .split_diagonal = options->values != CMG_VALUES_FULL && square,
+                            .pairs_columns = cmgi_pairs_columns(ctx, options->values)};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, find_templates(&s));
     CMGI_TRY_GOTO(done, look_at_slices(&s, sum));

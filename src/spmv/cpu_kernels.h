@@ -34,6 +34,9 @@ typedef struct cmgi_cpu_kernels {
                        const double *x, cmg_size first, cmg_size last);
     void (*packed_f32)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
                        const float *x, cmg_size first, cmg_size last);
+    /* packed slices of values in 16 or 8 bits */
+    void (*reduced)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
+                    const float *x, cmg_size first, cmg_size last);
 } cmgi_cpu_kernels;
 
 extern const cmgi_cpu_kernels cmgi_cpu_portable;

@@ -1,7 +1,8 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/formats.h"
+#include "spmv/reduced.h"
 
-#include <string.h>
+#include <math.h>
 
 #define T double
 #define SUFFIX f64
@@ -44,30 +45,99 @@ cmg_status cmgi_diagonal_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, 
     return CMG_OK;
 }
 
+/* Row i of a dense matrix in 16 or 8 bits, with a scale of its own. */
+static void fill_reduced_row(const cmg_matrix *A, const cmg_csr *csr, cmg_size i)
+{
+    const cmg_values kind = A->options.values;
+    float *scale = A->data;
+    double largest = 0;
+    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+        largest = fmax(largest, fabs(csr->values[k]));
+    }
+    scale[i] = cmgi_reduced_scale(kind, largest);
+    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+        (void)cmgi_reduced_store(kind, A->values, i * csr->cols + csr->indices[k], csr->values[k],
+                                 scale[i]);
+    }
+}
+
+static cmg_status alloc_dense(cmg_matrix *A)
+{
+    const cmg_values kind = A->options.values;
+    if (kind == CMG_VALUES_FULL) {
+        return cmgi_matrix_alloc_values(A);
+    }
+    CMGI_CHECK(A->ctx, A->options.precision == CMG_FP32, CMG_ERR_UNSUPPORTED,
+               "values in 16 or 8 bits are for matrices in fp32");
+    CMGI_CHECK(A->ctx, !A->options.keep_map, CMG_ERR_UNSUPPORTED,
+               "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
+    float *scale = NULL;
+    CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_values_bytes(kind, CMG_FP32), &A->values));
+    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *scale, &scale));
+    A->data = scale;
+    return CMG_OK;
+}
+
 cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr)
 {
+    const cmg_values kind = A->options.values;
     CMGI_CHECK(A->ctx, csr->cols == 0 || csr->rows <= INT64_MAX / 16 / csr->cols, CMG_ERR_MEMORY,
                "dense format: %lld x %lld values overflow", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
+    CMGI_TRY(alloc_dense(A));
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
+        if (kind != CMG_VALUES_FULL) {
+            fill_reduced_row(A, csr, i);
+            continue;
+        }
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             cmgi_matrix_put(A, k, i * csr->cols + csr->indices[k], csr->values[k]);
         }
     }
-    A->bytes = value_bytes(A);
-    return CMG_OK;
+    A->bytes = (size_t)A->stored * cmgi_values_bytes(kind, A->options.precision) +
+               (A->data != NULL ? (size_t)A->rows * sizeof(float) : 0);
+    return cmgi_move_to_device(A->ctx, &A->data, A->rows, sizeof(float));
+}
+
+void cmgi_dense_destroy(cmg_matrix *A)
+{
+    cmgi_free_device(A->ctx, A->data);
+}
+
+/* The dense product in fp32 with values that are widened as they are read. */
+static void dense_reduced(const cmg_matrix *A, const cmgi_writeback *w, const float *x)
+{
+    enum { PART = 16 };
+    const cmgi_wb_f32 f = cmgi_wb_cast_f32(w);
+    const cmg_values kind = A->options.values;
+    const float *scale = A->data;
+    const cmg_size cols = A->cols;
+#pragma omp parallel for num_threads(A->ctx->threads)                                              \
+    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        float part[PART] = {0};
+        for (cmg_size j = 0; j < cols; ++j) {
+            part[j % PART] += cmgi_reduced_load(kind, A->values, i * cols + j) * x[j];
+        }
+        float s = 0;
+        for (int l = 0; l < PART; ++l) {
+            s += part[l];
+        }
+        f.y[i] = cmgi_wb_value_f32(w->kind, &f, i, s * scale[i]);
+    }
 }
 
 cmg_status cmgi_dense_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     if (A->options.precision == CMG_FP64) {
         dense_f64(A, w, x);
-    } else {
+    } else if (A->options.values == CMG_VALUES_FULL) {
         dense_f32(A, w, x);
+    } else {
+        dense_reduced(A, w, x);
     }
     return CMG_OK;
 }

@@ -4,6 +4,8 @@
  */
 #include "spmv/spmv.cuh"
 
+#include <cuda_fp16.h>
+
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024)
     diagonal_kernel(cmg_size rows, const T *__restrict__ d, const T *__restrict__ x,
@@ -15,14 +17,50 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
+/* A stored value of a dense matrix and what it stands for. */
+template <typename T, cmg_values VALUES>
+struct dense_value {
+    typedef T type;
+    static __device__ __forceinline__ T get(T v)
+    {
+        return v;
+    }
+};
+template <>
+struct dense_value<float, CMG_VALUES_FP16> {
+    typedef unsigned short type;
+    static __device__ __forceinline__ float get(unsigned short v)
+    {
+        return __half2float(__ushort_as_half(v));
+    }
+};
+template <>
+struct dense_value<float, CMG_VALUES_BF16> {
+    typedef unsigned short type;
+    static __device__ __forceinline__ float get(unsigned short v)
+    {
+        return __uint_as_float((unsigned)v << 16);
+    }
+};
+template <>
+struct dense_value<float, CMG_VALUES_FP8> {
+    typedef unsigned char type;
+    static __device__ __forceinline__ float get(unsigned char v)
+    {
+        return __half2float(__ushort_as_half((unsigned short)((v & 0x80) << 8 | (v & 0x7f) << 7)));
+    }
+};
+
 /* Block of THREADS threads a row; eight products in flight a thread. */
-template <typename T, cmgi_wb_kind KIND, int THREADS>
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, int THREADS>
 __global__ void __launch_bounds__(THREADS)
-    dense_kernel(cmg_size cols, const T *__restrict__ values, const T *__restrict__ x,
+    dense_kernel(cmg_size cols, const typename dense_value<T, VALUES>::type *__restrict__ values,
+                 const float *__restrict__ scale, const T *__restrict__ x,
                  const typename cmgi_wb_of<T>::type f)
 {
+    typedef dense_value<T, VALUES> value;
     const cmg_size i = blockIdx.x;
-    const T *row = values + i * cols;
+    const typename value::type *row = values + i * cols;
     T s = 0;
     for (cmg_size j = threadIdx.x; j < cols; j += 8 * THREADS) {
         T a[8];
@@ -30,7 +68,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int u = 0; u < 8; ++u) {
             const cmg_size k = j + u * THREADS;
-            a[u] = k < cols ? __ldg(row + k) : T(0);
+            a[u] = k < cols ? value::get(__ldg(row + k)) : T(0);
             b[u] = k < cols ? __ldg(x + k) : T(0);
         }
 #pragma unroll
@@ -40,7 +78,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     s = cmgi_block_sum<THREADS>(s);
     if (threadIdx.x == 0) {
-        cmgi_put<KIND>(f, i, s);
+        cmgi_put<KIND>(f, i, VALUES == CMG_VALUES_FULL ? s : s * (T)scale[i]);
     }
 }
 
@@ -55,19 +93,48 @@ struct launch_diagonal {
     }
 };
 
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
+static void run_dense(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+{
+    const auto *values = (const typename dense_value<T, VALUES>::type *)A->values;
+    const float *scale = (const float *)A->data;
+    const cudaStream_t stream = cmgi_stream(A->ctx);
+    const unsigned rows = (unsigned)A->rows;
+    if (A->cols <= 256) {
+        dense_kernel<T, KIND, VALUES, 32><<<rows, 32, 0, stream>>>(A->cols, values, scale, x, f);
+    } else if (A->cols <= 2048) {
+        dense_kernel<T, KIND, VALUES, 128><<<rows, 128, 0, stream>>>(A->cols, values, scale, x, f);
+    } else {
+        dense_kernel<T, KIND, VALUES, 256><<<rows, 256, 0, stream>>>(A->cols, values, scale, x, f);
+    }
+}
+
+/* Values in 16 and 8 bits exist in fp32 only. */
 template <typename T, cmgi_wb_kind KIND>
 struct launch_dense {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
-        const T *values = (const T *)A->values;
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        const unsigned rows = (unsigned)A->rows;
-        if (A->cols <= 256) {
-            dense_kernel<T, KIND, 32><<<rows, 32, 0, stream>>>(A->cols, values, x, f);
-        } else if (A->cols <= 2048) {
-            dense_kernel<T, KIND, 128><<<rows, 128, 0, stream>>>(A->cols, values, x, f);
-        } else {
-            dense_kernel<T, KIND, 256><<<rows, 256, 0, stream>>>(A->cols, values, x, f);
+        run_dense<T, KIND, CMG_VALUES_FULL>(A, f, x);
+        return CMGI_LAUNCHED(A->ctx);
+    }
+};
+template <cmgi_wb_kind KIND>
+struct launch_dense<float, KIND> {
+    static cmg_status run(const cmg_matrix *A, const cmgi_wb_of<float>::type &f, const float *x)
+    {
+        switch (A->options.values) {
+        case CMG_VALUES_FP16:
+            run_dense<float, KIND, CMG_VALUES_FP16>(A, f, x);
+            break;
+        case CMG_VALUES_BF16:
+            run_dense<float, KIND, CMG_VALUES_BF16>(A, f, x);
+            break;
+        case CMG_VALUES_FP8:
+            run_dense<float, KIND, CMG_VALUES_FP8>(A, f, x);
+            break;
+        default:
+            run_dense<float, KIND, CMG_VALUES_FULL>(A, f, x);
+            break;
         }
         return CMGI_LAUNCHED(A->ctx);
     }

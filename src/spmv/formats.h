@@ -59,6 +59,7 @@ cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
 cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr);
 cmg_status cmgi_dense_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+void cmgi_dense_destroy(cmg_matrix *A);
 
 cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr);
 cmg_status cmgi_compressed_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

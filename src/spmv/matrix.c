@@ -1,6 +1,7 @@
 /* The matrix handle: table of formats, choice of parameters, public products. */
 #include "spmv/compression.h"
 #include "spmv/formats.h"
+#include "spmv/reduced.h"
 #include "spmv/tune.h"
 
 #include <string.h>
@@ -38,7 +39,8 @@ static const cmgi_format formats[] = {
      .name = "dense",
      .build = cmgi_dense_build,
      .spmv_cpu = cmgi_dense_spmv_cpu,
-     .spmv_cuda = CMGI_CUDA_FN(cmgi_dense_spmv_cuda)},
+     .spmv_cuda = CMGI_CUDA_FN(cmgi_dense_spmv_cuda),
+     .destroy = cmgi_dense_destroy},
     {.id = CMG_FORMAT_COMPRESSED,
      .name = "compressed",
      .build = cmgi_compressed_build,
@@ -218,9 +220,9 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
 /* Bytes of an element of A->values. */
 static size_t value_bytes(const cmg_matrix *A)
 {
-    const bool halves =
-        A->options.format == CMG_FORMAT_COMPRESSED && A->options.values != CMG_VALUES_FULL;
-    return halves ? sizeof(uint16_t) : cmgi_precision_bytes(A->options.precision);
+    const bool reduces =
+        A->options.format == CMG_FORMAT_COMPRESSED || A->options.format == CMG_FORMAT_DENSE;
+    return cmgi_values_bytes(reduces ? A->options.values : CMG_VALUES_FULL, A->options.precision);
 }
 
 static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)

@@ -5,14 +5,16 @@
  *
  *   axpy(s, a, x)      s + a x[0..]
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
+ *   multiply_add(s, v, x)  the same with v as a vector
+ *   widen(kind, v)     CMGI_V32 values that are stored in 16 or 8 bits
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
  *                      else element by element, which no gather instruction beats on current CPUs
  */
 #pragma once
-#include <stdint.h>
+#include "spmv/reduced.h"
 
-#if defined(__AVX2__) && defined(__FMA__)
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
 
 /* True when the n columns from c on run on without a gap; n is a multiple of 8. */
@@ -55,6 +57,23 @@ static inline void cmgi_store_f32(float *to, cmgi_v32 s)
 static inline cmgi_v32 cmgi_load_f32(const float *from)
 {
     return _mm256_loadu_ps(from);
+}
+static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
+{
+    return _mm256_fmadd_ps(v, _mm256_loadu_ps(x), s);
+}
+static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
+{
+    if (kind == CMG_VALUES_FP8) { /* shifted into halves */
+        const __m128i b = _mm_cvtepu8_epi16(_mm_loadl_epi64(v));
+        const __m128i sign = _mm_slli_epi16(_mm_srli_epi16(b, 7), 15);
+        const __m128i rest = _mm_srli_epi16(_mm_slli_epi16(b, 9), 2);
+        return _mm256_cvtph_ps(_mm_or_si128(sign, rest));
+    }
+    const __m128i b = _mm_loadu_si128(v);
+    return kind == CMG_VALUES_FP16
+               ? _mm256_cvtph_ps(b)
+               : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(b), 16));
 }
 static inline cmgi_v32 cmgi_axpy_f32(cmgi_v32 s, float a, const float *x)
 {
@@ -190,4 +209,16 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
     }
 CMGI_PORTABLE_SIMD(double, 64)
 CMGI_PORTABLE_SIMD(float, 32)
+static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
+{
+    return cmgi_fma_f32(s, v.e, x);
+}
+static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
+{
+    cmgi_v32 w;
+    for (int l = 0; l < CMGI_V32; ++l) {
+        w.e[l] = cmgi_reduced_load(kind, v, l);
+    }
+    return w;
+}
 #endif

@@ -48,7 +48,7 @@ class Bench(cli.Case):
             ("spmv", "--generate", "q1-2d:1"),
             ("spmv", "--generate", "q1-3d:100000"),
             ("spmv", "--generate", "q1-2d:4", "--formats", "csr,none"),
-            ("spmv", "--generate", "q1-2d:4", "--values", "fp8"),
+            ("spmv", "--generate", "q1-2d:4", "--values", "fp4"),
         ):
             with self.subTest(wrong=wrong):
                 result = cli.run("bench", *wrong)
