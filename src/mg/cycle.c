@@ -40,12 +40,16 @@ cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step)
     return CMG_OK;
 }
 
+bool cmgi_step_reads(const cmgi_step *step, int value)
+{
+    return step->in == value || step->b == value || step->c == value || step->e == value;
+}
+
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
 {
     int readers = 0;
     for (int s = 0; s < cycle->nsteps; ++s) {
-        const cmgi_step *step = &cycle->steps[s];
-        readers += step->in == value || step->b == value || step->c == value;
+        readers += cmgi_step_reads(&cycle->steps[s], value);
     }
     return readers;
 }
@@ -131,6 +135,7 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int index, const double *r, double
                               .b = address(cycle, step->b, r, z),
                               .c = address(cycle, step->c, r, z),
                               .d = step->D != NULL ? step->D->values : NULL,
+                              .e = address(cycle, step->e, r, z),
                               .y = y};
     return cmgi_matrix_spmv(step->A, &w, in);
 }
@@ -187,6 +192,25 @@ static void name_of(const cmgi_cycle *cycle, int value, char *text, size_t size)
     (void)snprintf(text, size, "%s%c%d", given, v->letter, v->level);
 }
 
+/* x + beta (x - the x before) + alpha D^-1 (b - A x), or alpha M r. */
+static void momentum_text(const cmgi_step *step, const char *out, const char *in, const char *b,
+                          const char *c, const char *matrix, char *text)
+{
+    const size_t size = CMGI_STEP_TEXT;
+    char inertia[40];
+    if (step->e == CMGI_NONE) {
+        (void)snprintf(inertia, sizeof inertia, "%.4g %s", 1 + step->beta, c);
+    } else {
+        (void)snprintf(inertia, sizeof inertia, "%s + %.4g (%s - old)", c, step->beta, c);
+    }
+    if (step->D != NULL) {
+        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, inertia, step->alpha,
+                       step->level, b, matrix, in);
+    } else {
+        (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, inertia, step->alpha, matrix, in);
+    }
+}
+
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT])
 {
     char out[16] = "";
@@ -221,6 +245,9 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha,
                        step->level, b, matrix, in);
         break;
+    case CMGI_WB_MOMENTUM:
+        momentum_text(step, out, in, b, c, matrix, text);
+        break;
     case CMGI_WB_AXPBY:
         if (step->beta == 0) {
             (void)snprintf(text, size, "%s = %.4g %s %s", out, step->alpha, matrix, in);
@@ -247,6 +274,10 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
         return written + (size_t)out->n * cmgi_precision_bytes(cycle->values[step->in].precision);
     }
     size_t bytes = cmgi_matrix_traffic(step->A, step->writeback);
+    if (step->writeback == CMGI_WB_MOMENTUM) {
+        bytes += step->e != CMGI_NONE ? written : 0;
+        bytes -= step->D == NULL ? 2 * written : 0;
+    }
     /* the vector that is multiplied is read once, also where it is b or c, and beta = 0 reads no c
      */
     const bool one_less = step->c == step->in || step->b == step->in ||

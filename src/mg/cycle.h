@@ -1,7 +1,7 @@
 /*
  * The cycle as a flat list of steps, each one product with a fused write-back:
  *
- *     out <- writeback(A in; b, c, d)
+ *     out <- writeback(A in; b, c, d, e)
  *
  * Vectors are numbered; every step writes a new number (static single assignment), so that passes
  * over the list can reason about them. The last pass, pass_buffers.c, maps numbers to buffers.
@@ -25,7 +25,8 @@ typedef struct cmgi_step {
     cmgi_step_kind kind;
     cmgi_wb_kind writeback;
     const cmg_matrix *A;
-    const cmg_matrix *D; /* JACOBI: the diagonal matrix D^-1 whose values are the functor's d */
+    const cmg_matrix *D; /* JACOBI, MOMENTUM: the diagonal matrix D^-1 whose values are the
+                            functor's d; NULL in a MOMENTUM that adds A in itself */
     const char *name;    /* "A", "P", "R", "M", "RA", "inverse", "collapsed" */
     int level;           /* level the matrix belongs to */
     double alpha;
@@ -33,6 +34,7 @@ typedef struct cmgi_step {
     int in;
     int b;
     int c;
+    int e;
     int out;
     double seconds; /* measured, median; -1 = not yet */
 } cmgi_step;
@@ -107,7 +109,9 @@ size_t cmgi_cycle_buffer_bytes(const cmgi_cycle *cycle);
 /* Used by the builder and the passes. */
 cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id);
 cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
-/* How many steps read a value, as in, b or c. */
+/* True when the step reads the value, as in, b, c or e. */
+bool cmgi_step_reads(const cmgi_step *step, int value);
+/* How many steps read a value. */
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value);
 /* Drops the steps marked by A == NULL and kind PRODUCT. */
 void cmgi_cycle_compact(cmgi_cycle *cycle);

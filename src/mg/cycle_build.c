@@ -40,6 +40,7 @@ static cmg_status zero(builder *B, int level, int *x)
                                                    .in = CMGI_NONE,
                                                    .b = CMGI_NONE,
                                                    .c = CMGI_NONE,
+                                                   .e = CMGI_NONE,
                                                    .out = *x,
                                                    .seconds = -1});
 }
@@ -52,7 +53,8 @@ static cmg_status residual(builder *B, int l, int b, int x, int *r)
                             .level = l,
                             .in = x,
                             .b = b,
-                            .c = CMGI_NONE};
+                            .c = CMGI_NONE,
+                            .e = CMGI_NONE};
     return product(B, step, l, 'r', r);
 }
 
@@ -66,7 +68,8 @@ static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int m
                             .level = matrix_level,
                             .in = x,
                             .b = CMGI_NONE,
-                            .c = CMGI_NONE};
+                            .c = CMGI_NONE,
+                            .e = CMGI_NONE};
     return product(B, step, level, letter, y);
 }
 
@@ -82,21 +85,51 @@ static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, 
                             .beta = 1,
                             .in = r,
                             .b = CMGI_NONE,
-                            .c = *x};
+                            .c = *x,
+                            .e = CMGI_NONE};
     return product(B, step, l, 'x', x);
 }
 
-/* `steps` times x <- x + omega M (b - A x), every stage of a polynomial with its own omega. */
+/* *x = x + beta (x - before) + alpha M r */
+static cmg_status add_with_momentum(builder *B, const cmg_matrix *M, int l, double alpha,
+                                    double beta, int r, int before, int *x)
+{
+    const cmgi_step step = {.writeback = CMGI_WB_MOMENTUM,
+                            .A = M,
+                            .name = "M",
+                            .level = l,
+                            .alpha = alpha,
+                            .beta = beta,
+                            .in = r,
+                            .b = CMGI_NONE,
+                            .c = *x,
+                            .e = before};
+    return product(B, step, l, 'x', x);
+}
+
+/*
+ * `steps` times x <- x + omega M (b - A x), every stage of a polynomial with its own omega and, as
+ * a recurrence, with a part of the last correction.
+ */
 static cmg_status smooth(builder *B, int l, int b, int steps, int *x)
 {
     const cmgi_smoother *s = &B->plan->levels[l].smoother;
+    const cmg_matrix *M = s->factors > 0 ? s->factor[s->factors - 1] : NULL;
+    int before = CMGI_NONE;
     for (int k = 0; k < steps * s->stages; ++k) {
+        const int stage = k % s->stages;
+        const int now = *x;
         int r = CMGI_NONE;
         CMGI_TRY(residual(B, l, b, *x, &r));
         for (int f = 0; f + 1 < s->factors; ++f) {
             CMGI_TRY(apply(B, s->factor[f], "M", l, r, l, 't', &r));
         }
-        CMGI_TRY(add(B, s->factor[s->factors - 1], "M", l, s->omega[k % s->stages], r, x));
+        if (s->momentum[stage] == 0) {
+            CMGI_TRY(add(B, M, "M", l, s->omega[stage], r, x));
+        } else {
+            CMGI_TRY(add_with_momentum(B, M, l, s->omega[stage], s->momentum[stage], r, before, x));
+        }
+        before = now;
     }
     return CMG_OK;
 }
@@ -168,6 +201,7 @@ static cmg_status convert(builder *B, int in, cmg_precision precision, char lett
                                                    .in = in,
                                                    .b = CMGI_NONE,
                                                    .c = CMGI_NONE,
+                                                   .e = CMGI_NONE,
                                                    .out = *out,
                                                    .seconds = -1});
 }

@@ -1,8 +1,8 @@
 /*
  * Buffers by liveness: a value lives from the step that writes it to the last one that reads it.
  * Values whose lives do not overlap share a buffer; a result may also take over the buffer of a
- * vector that its step reads entry by entry (b and c, not the one that is multiplied). First fit by
- * bytes.
+ * vector that its step reads entry by entry (b, c and e, not the one that is multiplied). First fit
+ * by bytes.
  */
 #include "mg/cycle.h"
 
@@ -49,8 +49,7 @@ static int last_reader(const cmgi_cycle *cycle, int value)
 {
     int last = CMGI_NONE;
     for (int s = 0; s < cycle->nsteps; ++s) {
-        const cmgi_step *step = &cycle->steps[s];
-        if (step->in == value || step->b == value || step->c == value) {
+        if (cmgi_step_reads(&cycle->steps[s], value)) {
             last = s;
         }
     }
@@ -75,6 +74,9 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
             }
             if (step->c != multiplied) {
                 release(cycle, taken, last, step->c, s);
+            }
+            if (step->e != multiplied) {
+                release(cycle, taken, last, step->e, s);
             }
         }
         if (!external(cycle, step->out)) {

@@ -3,16 +3,22 @@
  *
  *   r = b - A x;  y = x + alpha D^-1 r     becomes     y = x + alpha D^-1 (b - A x)
  *
- * which saves writing and reading r.
+ * which saves writing and reading r. The same with momentum, y = x + beta (x - x_old) + ...
  */
 #include "mg/cycle.h"
+
+static bool adds_correction(const cmgi_step *update)
+{
+    return (update->writeback == CMGI_WB_AXPBY && update->beta == 1) ||
+           update->writeback == CMGI_WB_MOMENTUM;
+}
 
 static bool fuses(const cmgi_cycle *cycle, const cmgi_step *defect, const cmgi_step *update)
 {
     return defect->kind == CMGI_STEP_PRODUCT && defect->writeback == CMGI_WB_RESIDUAL &&
-           update->kind == CMGI_STEP_PRODUCT && update->writeback == CMGI_WB_AXPBY &&
-           update->beta == 1 && update->A->options.format == CMG_FORMAT_DIAGONAL &&
-           update->in == defect->out && cmgi_cycle_readers(cycle, defect->out) == 1;
+           update->kind == CMGI_STEP_PRODUCT && adds_correction(update) && update->D == NULL &&
+           update->A->options.format == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
+           cmgi_cycle_readers(cycle, defect->out) == 1;
 }
 
 void cmgi_pass_jacobi(cmgi_cycle *cycle)
@@ -23,7 +29,8 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle)
         if (!fuses(cycle, defect, update)) {
             continue;
         }
-        update->writeback = CMGI_WB_JACOBI;
+        update->writeback =
+            update->writeback == CMGI_WB_MOMENTUM ? CMGI_WB_MOMENTUM : CMGI_WB_JACOBI;
         update->D = update->A;
         update->A = defect->A;
         update->name = defect->name;
@@ -33,6 +40,7 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle)
                               .in = CMGI_NONE,
                               .b = CMGI_NONE,
                               .c = CMGI_NONE,
+                              .e = CMGI_NONE,
                               .out = CMGI_NONE};
     }
     cmgi_cycle_compact(cycle);

@@ -3,6 +3,7 @@
  *
  *   r = b - A x             r is b
  *   y = x + alpha M r       y = alpha M r
+ *   y = ... - beta x        without that term
  *
  * What then writes a vector nobody reads is dropped.
  */
@@ -26,6 +27,7 @@ static void drop_unread(cmgi_cycle *cycle)
                                 .in = CMGI_NONE,
                                 .b = CMGI_NONE,
                                 .c = CMGI_NONE,
+                                .e = CMGI_NONE,
                                 .out = CMGI_NONE};
         }
     }
@@ -47,6 +49,7 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
         step->in = resolve(alias, step->in);
         step->b = resolve(alias, step->b);
         step->c = resolve(alias, step->c);
+        step->e = resolve(alias, step->e);
         if (step->kind == CMGI_STEP_ZERO) {
             zero[step->out] = true;
         } else if (step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_RESIDUAL &&
@@ -55,6 +58,8 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
         } else if (step->writeback == CMGI_WB_AXPBY && step->c != CMGI_NONE && zero[step->c]) {
             step->beta = 0;
             step->c = CMGI_NONE;
+        } else if (step->e != CMGI_NONE && zero[step->e]) {
+            step->e = CMGI_NONE;
         }
     }
     cycle->output = resolve(alias, cycle->output);

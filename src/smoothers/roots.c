@@ -6,7 +6,7 @@
  *          Numer. Linear Algebra Appl. 30 (2023); Phillips and Fischer, Optimal Chebyshev smoothers
  * and one-sided V-cycles, arXiv:2210.03179 (2022).
  */
-#include "smoothers/roots.h"
+#include "smoothers/recurrence.h"
 
 #include <math.h>
 
@@ -61,22 +61,9 @@ void cmgi_roots_chebyshev4(int n, double *theta)
 
 void cmgi_roots_least_squares(int n, double *theta)
 {
-    /* The minimiser is orthogonal under lambda dlambda: Jacobi polynomials P^(0,1) of t = 2 lambda
-     * - 1, whose recurrence has the diagonal 1/((2k+1)(2k+3)) and the squared off-diagonal
-     * k(k+1)/(2k+1)^2 (Szego 1939, (4.5.1)). */
-    double T[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE] = {0};
-    double vectors[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE];
-    for (int k = 0; k < n; ++k) {
-        T[k * n + k] = 1.0 / ((2 * k + 1) * (2 * k + 3));
-        if (k > 0) {
-            T[k * n + k - 1] = sqrt((double)k * (k + 1)) / (2 * k + 1);
-            T[(k - 1) * n + k] = T[k * n + k - 1];
-        }
-    }
-    cmgi_eigen_symmetric(n, T, vectors, theta);
-    for (int k = 0; k < n; ++k) {
-        theta[k] = 0.5 * (1 + theta[k]);
-    }
+    cmgi_orthogonal o;
+    cmgi_orthogonal_least_squares(n, &o);
+    cmgi_orthogonal_roots(&o, theta);
     order(n, theta);
 }
 
@@ -210,76 +197,21 @@ void cmgi_roots_optimal(int n, double *theta)
 /* ------------------------------------------------------------------ least squares over a spectrum
  */
 
-enum { GRID = 64, POINTS = GRID + CMGI_LANCZOS_STEPS };
-
-/* A discrete measure. */
-typedef struct measure {
-    int count;
-    double x[POINTS];
-    double w[POINTS];
-} measure;
-
 /* (1 - share) of the Ritz values' weights and share of the least-squares weight, at its Gauss
  * points. */
-static void mix(const cmgi_spectrum *spectrum, double share, measure *mu)
+static void mix(const cmgi_spectrum *spectrum, double share, cmgi_measure *mu)
 {
     mu->count = 0;
     for (int k = 0; k < spectrum->count; ++k) {
         mu->x[mu->count] = fmin(spectrum->ritz[k] / spectrum->largest, 1);
         mu->w[mu->count++] = (1 - share) * spectrum->weight[k];
     }
-    for (int k = 1; k <= GRID; ++k) {
+    for (int k = 1; k <= CMGI_MEASURE_GRID; ++k) {
         /* points that gather at both ends, x = sin^2, dx = sin(2 angle) dangle */
-        const double angle = 0.5 * pi * (k - 0.5) / GRID;
+        const double angle = 0.5 * pi * (k - 0.5) / CMGI_MEASURE_GRID;
         mu->x[mu->count] = square(sin(angle));
-        mu->w[mu->count++] = share * sin(2 * angle) * 0.5 * pi / GRID;
+        mu->w[mu->count++] = share * sin(2 * angle) * 0.5 * pi / CMGI_MEASURE_GRID;
     }
-}
-
-static double inner(const measure *mu, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int k = 0; k < mu->count; ++k) {
-        sum += a[k] * b[k];
-    }
-    return sum;
-}
-
-/*
- * Roots of the polynomial of degree n that is orthogonal under lambda mu: eigenvalues of the
- * tridiagonal matrix of the Lanczos process on diag(x) from sqrt(x w), reorthogonalised. Source:
- * Golub and Welsch, Math. Comp. 23 (1969).
- */
-static void orthogonal_roots(int n, const measure *mu, double *theta)
-{
-    double v[CMGI_MAX_DEGREE + 1][POINTS];
-    double T[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE] = {0};
-    double vectors[CMGI_MAX_DEGREE * CMGI_MAX_DEGREE];
-    for (int k = 0; k < mu->count; ++k) {
-        v[0][k] = sqrt(fmax(mu->x[k] * mu->w[k], 0));
-    }
-    double norm = sqrt(inner(mu, v[0], v[0]));
-    for (int j = 0; j < n; ++j) {
-        for (int k = 0; k < mu->count; ++k) {
-            v[j][k] /= norm;
-            v[j + 1][k] = mu->x[k] * v[j][k];
-        }
-        T[j * n + j] = inner(mu, v[j], v[j + 1]);
-        for (int again = 0; again < 2; ++again) {
-            for (int i = 0; i <= j; ++i) {
-                const double c = inner(mu, v[i], v[j + 1]);
-                for (int k = 0; k < mu->count; ++k) {
-                    v[j + 1][k] -= c * v[i][k];
-                }
-            }
-        }
-        norm = sqrt(inner(mu, v[j + 1], v[j + 1]));
-        if (j + 1 < n) {
-            T[j * n + j + 1] = norm;
-            T[(j + 1) * n + j] = norm;
-        }
-    }
-    cmgi_eigen_symmetric(n, T, vectors, theta);
 }
 
 /* Largest |q| on (0, 1]. */
@@ -296,17 +228,26 @@ static double largest_residual(int n, const double *theta)
     return largest;
 }
 
-void cmgi_roots_gls(int n, const cmgi_spectrum *spectrum, double *theta)
+void cmgi_orthogonal_gls(int n, const cmgi_spectrum *spectrum, cmgi_orthogonal *o)
 {
     static const double shares[] = {0.1, 0.3, 0.6};
+    double theta[CMGI_MAX_DEGREE];
     for (int s = 0; s < 3 && spectrum->count > 0; ++s) {
-        measure mu;
+        cmgi_measure mu;
         mix(spectrum, shares[s], &mu);
-        orthogonal_roots(n, &mu, theta);
+        cmgi_orthogonal_under(n, &mu, o);
+        cmgi_orthogonal_roots(o, theta);
         if (largest_residual(n, theta) <= 1) {
-            order(n, theta);
             return;
         }
     }
-    cmgi_roots_least_squares(n, theta);
+    cmgi_orthogonal_least_squares(n, o);
+}
+
+void cmgi_roots_gls(int n, const cmgi_spectrum *spectrum, double *theta)
+{
+    cmgi_orthogonal o;
+    cmgi_orthogonal_gls(n, spectrum, &o);
+    cmgi_orthogonal_roots(&o, theta);
+    order(n, theta);
 }

@@ -6,7 +6,7 @@
 #pragma once
 #include "smoothers/spectrum.h"
 
-enum { CMGI_MAX_DEGREE = 16 };
+enum { CMGI_MAX_DEGREE = 32 };
 
 /* Least max |q| on [1/ratio, 1]: Chebyshev polynomials of the first kind. */
 void cmgi_roots_chebyshev(int n, double ratio, double *theta);

@@ -310,8 +310,10 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->diagonal = s->factors == 1 && s->factor[0]->options.format == CMG_FORMAT_DIAGONAL;
     s->stages = product->stages;
     for (int j = 0; j < product->stages; ++j) {
-        s->changed = s->changed || s->omega[j] != product->stage[j];
+        s->changed = s->changed || s->omega[j] != product->stage[j] ||
+                     s->momentum[j] != product->momentum[j];
         s->omega[j] = product->stage[j];
+        s->momentum[j] = product->momentum[j];
     }
 done:
     cmgi_smoother_product_clear(ctx, product);

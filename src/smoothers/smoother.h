@@ -26,9 +26,11 @@ typedef struct cmgi_smoother_source {
 typedef struct cmgi_smoother_product {
     cmgi_csr factor[CMGI_MAX_FACTORS];
     int factors;
-    double stage[CMGI_MAX_STAGES]; /* damping of each stage; one step runs all stages. A method
-                                      leaves it relative to omega, the frame makes it absolute */
-    int stages;                    /* 1 unless the method is a polynomial */
+    double stage[CMGI_MAX_STAGES];    /* damping of each stage; one step runs all stages. A method
+                                         leaves it relative to omega, the frame makes it absolute */
+    double momentum[CMGI_MAX_STAGES]; /* part of the last correction that a stage repeats; 0 in
+                                         stage 0, and everywhere but in recurrences */
+    int stages;                       /* 1 unless the method is a polynomial */
 } cmgi_smoother_product;
 
 typedef struct cmgi_smoother_method {
@@ -49,7 +51,8 @@ typedef struct cmgi_smoother {
     int factors;
     bool diagonal; /* one factor, stored as a diagonal: Jacobi can be fused into the product with A
                     */
-    double omega[CMGI_MAX_STAGES]; /* damping of every stage of one smoothing step */
+    double omega[CMGI_MAX_STAGES];    /* damping of every stage of one smoothing step */
+    double momentum[CMGI_MAX_STAGES]; /* and its part of the last correction */
     int stages;
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
 } cmgi_smoother;

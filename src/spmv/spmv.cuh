@@ -54,6 +54,7 @@ struct cmgi_target {
     T b;
     T c;
     T d;
+    T e;
 };
 
 /* Storage row `row`, if this lane is the one that writes it. */
@@ -61,19 +62,24 @@ template <cmgi_wb_kind KIND, typename T, typename F>
 __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *rowmap,
                                                    cmg_size row, bool mine)
 {
-    cmgi_target<T> to = {row, mine, 0, 0, 0};
+    cmgi_target<T> to = {row, mine, 0, 0, 0, 0};
     if (!mine) {
         return to;
     }
     to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
-    if (KIND == CMGI_WB_RESIDUAL || KIND == CMGI_WB_JACOBI) {
+    constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
+    const bool scaled = KIND == CMGI_WB_JACOBI || (momentum && f.d != NULL);
+    if (KIND == CMGI_WB_RESIDUAL || scaled) {
         to.b = f.b[to.i];
     }
-    if (KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
         to.c = f.c[to.i];
     }
-    if (KIND == CMGI_WB_JACOBI) {
+    if (scaled) {
         to.d = f.d[to.i];
+    }
+    if (momentum && f.e != NULL) {
+        to.e = f.e[to.i];
     }
     return to;
 }
@@ -86,7 +92,8 @@ __device__ __forceinline__ void cmgi_hit(const F &f, const cmgi_target<T> &to, T
     T result;
     loaded.b = &to.b;
     loaded.c = &to.c;
-    loaded.d = &to.d;
+    loaded.d = KIND == CMGI_WB_MOMENTUM && f.d == NULL ? NULL : &to.d;
+    loaded.e = &to.e; /* 0 where there is none */
     loaded.y = &result;
     if (to.mine) {
         cmgi_put<KIND>(loaded, 0, s);

@@ -6,6 +6,8 @@
  *   AXPBY     y_i = alpha s + beta c_i          c may be y; beta = 0 does not read c
  *   RESIDUAL  y_i = b_i - s                     b may be y
  *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
+ *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s), a step of a three-term
+ * recurrence; alpha s in place of the last term where d is NULL; e NULL counts as 0; e may be y
  */
 #pragma once
 #include "core/inline.h"
@@ -15,11 +17,12 @@ typedef enum cmgi_wb_kind {
     CMGI_WB_AXPBY,
     CMGI_WB_RESIDUAL,
     CMGI_WB_JACOBI,
+    CMGI_WB_MOMENTUM,
     CMGI_WB_KINDS
 } cmgi_wb_kind;
 
 /* X(KIND) for every kind: instantiations and selectors are generated from this list. */
-#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI)
+#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI) X(MOMENTUM)
 
 typedef struct cmgi_writeback {
     cmgi_wb_kind kind;
@@ -28,6 +31,7 @@ typedef struct cmgi_writeback {
     const void *b;
     const void *c;
     const void *d;
+    const void *e;
     void *y;
 } cmgi_writeback;
 
@@ -39,6 +43,7 @@ typedef struct cmgi_writeback {
         const T *b;                                                                                \
         const T *c;                                                                                \
         const T *d;                                                                                \
+        const T *e;                                                                                \
         T *y;                                                                                      \
     } cmgi_wb_##SUFFIX;                                                                            \
     CMGI_INLINE cmgi_wb_##SUFFIX cmgi_wb_cast_##SUFFIX(const cmgi_writeback *w)                    \
@@ -49,6 +54,7 @@ typedef struct cmgi_writeback {
         v.b = (const T *)w->b;                                                                     \
         v.c = (const T *)w->c;                                                                     \
         v.d = (const T *)w->d;                                                                     \
+        v.e = (const T *)w->e;                                                                     \
         v.y = (T *)w->y;                                                                           \
         return v;                                                                                  \
     }                                                                                              \
@@ -62,6 +68,9 @@ typedef struct cmgi_writeback {
             return w->b[i] - s;                                                                    \
         case CMGI_WB_JACOBI:                                                                       \
             return w->c[i] + w->alpha * w->d[i] * (w->b[i] - s);                                   \
+        case CMGI_WB_MOMENTUM:                                                                     \
+            s = w->d != NULL ? w->d[i] * (w->b[i] - s) : s;                                        \
+            return w->c[i] + w->beta * (w->c[i] - (w->e != NULL ? w->e[i] : 0)) + w->alpha * s;    \
         default:                                                                                   \
             return s;                                                                              \
         }                                                                                          \

@@ -162,9 +162,9 @@ static void replacing_leaves_no_factor_behind(void)
  */
 static void new_values_are_followed(void)
 {
-    static const char *const names[] = {"spai",       "spai:tau=0.2:omega=auto",
-                                        "sainv",      "chebyshev:base=spai",
-                                        "chebyshev4", "gauss-seidel"};
+    static const char *const names[] = {
+        "spai",         "spai:tau=0.2:omega=auto", "sainv", "chebyshev:base=spai", "chebyshev4",
+        "gauss-seidel", "gls:form=recurrence"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
         cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
@@ -252,6 +252,7 @@ static void notes_tell_size_and_dampings(void)
         {"jacobi", "smoother jacobi: 1 factor, "},
         {"sainv", "smoother sainv: 2 factors, "},
         {"chebyshev4:degree=3", "smoother chebyshev4:degree=3: 1 factor, "},
+        {"gls:form=recurrence", "smoother gls:form=recurrence: 1 factor, "},
     };
     cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {

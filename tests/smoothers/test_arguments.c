@@ -44,7 +44,8 @@ static void refuses(void)
         {"spai:tau=0:tau=0", "given twice"},
         {"jacobi:tau=1", "unknown key \"tau\"; known: omega"},
         {"jacobi:omega=0", "has to be positive"},
-        {"chebyshev:degree=17", "has to be an integer in 1 .. 16"},
+        {"chebyshev:degree=33", "has to be an integer in 1 .. 32"},
+        {"chebyshev:form=loop", "form"},
         {"file", "needs a name"},
         {"file:", "needs a name"},
     };

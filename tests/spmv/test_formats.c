@@ -32,6 +32,9 @@ static const variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
+/* Write-backs that are compared: every kind, and MOMENTUM without d and without e. */
+enum { MOMENTUM_PLAIN = CMGI_WB_KINDS, MOMENTUM_FIRST, CASES };
+
 /* Data of one comparison, all in the numbering of the matrix's products. */
 typedef struct comparison {
     const cmgi_csr *A;
@@ -73,9 +76,37 @@ static double expected_value(const comparison *t, int kind, cmg_size i)
         return t->b[i] - t->sum[i];
     case CMGI_WB_JACOBI:
         return t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
+    case CMGI_WB_MOMENTUM:
+        return 1.25 * t->x[i] - 0.25 * t->c[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
+    case MOMENTUM_PLAIN:
+        return 1.25 * t->b[i] - 0.25 * t->c[i] + 0.7 * t->sum[i];
+    case MOMENTUM_FIRST:
+        return 1.25 * t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
     default:
         return t->sum[i];
     }
+}
+
+/* y = momentum's write-back; y holds the vector before, and is written over. */
+static void apply_momentum(const comparison *t, int kind, const cmg_vector *x, const cmg_vector *b,
+                           const cmg_vector *d, cmg_vector *y)
+{
+    const bool plain = kind == MOMENTUM_PLAIN;
+    const cmgi_writeback w = {.kind = CMGI_WB_MOMENTUM,
+                              .alpha = 0.7,
+                              .beta = 0.25,
+                              .b = plain ? NULL : b->data,
+                              .c = plain ? b->data : x->data,
+                              .d = plain ? NULL : d->data,
+                              .e = kind == MOMENTUM_FIRST ? NULL : y->data,
+                              .y = y->data};
+    CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
+}
+
+/* A vector of the rows takes the place of one of the columns. */
+static bool needs_square(int kind)
+{
+    return kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == MOMENTUM_FIRST;
 }
 
 static void compare(const comparison *t, int kind)
@@ -97,8 +128,10 @@ static void compare(const comparison *t, int kind)
         CHECK_OK(cmg_matrix_axpby(t->M, 0.5, x, -2.0, y));
     } else if (kind == CMGI_WB_RESIDUAL) {
         CHECK_OK(cmg_matrix_residual(t->M, x, b, y));
-    } else {
+    } else if (kind == CMGI_WB_JACOBI) {
         CHECK_OK(cmg_matrix_jacobi(t->M, 0.7, d, b, x, y));
+    } else {
+        apply_momentum(t, kind, x, b, d, y);
     }
     double *out = malloc(((size_t)n + 1) * sizeof *out);
     CHECK_OK(cmg_vector_get(y, out));
@@ -191,8 +224,8 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             comparison t = {.A = &A, .precision = (cmg_precision)p, .name = name};
             CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &t.M));
             fill_comparison(&t);
-            for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
-                if (kind != CMGI_WB_JACOBI || A.rows == A.cols) {
+            for (int kind = 0; kind < CASES; ++kind) {
+                if (!needs_square(kind) || A.rows == A.cols) {
                     compare(&t, kind);
                 }
             }
