@@ -529,7 +529,12 @@ CMG_API cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char 
 
 /* ------------------------------------------------------------------ solvers */
 
-typedef enum cmg_cycle { CMG_CYCLE_V = 0, CMG_CYCLE_W, CMG_CYCLE_F } cmg_cycle;
+typedef enum cmg_cycle {
+    CMG_CYCLE_V = 0,
+    CMG_CYCLE_W,
+    CMG_CYCLE_F,
+    CMG_CYCLE_NONE /**< pre + post smoothing steps on level 0 alone; other levels are not built */
+} cmg_cycle;
 
 typedef enum cmg_krylov {
     CMG_KRYLOV_NONE = 0, /**< stand-alone cycles, x <- x + C (b - A x) */

@@ -55,7 +55,8 @@ void solver_args_add_cycle(args *a, solver_args *s)
 {
     cmg_solver_options *o = &s->options;
     const arg_option rows[] = {
-        {"cycle", ARG_ENUM, &s->cycle, "cycle", 0, 0, "shape of the cycle"},
+        {"cycle", ARG_ENUM, &s->cycle, "cycle", 0, 0,
+         "shape of the cycle; none = smoothing on the finest level alone"},
         {"fmg", ARG_FLAG, &o->fmg, "", 0, 0, "start with nested iteration"},
         {"pre", ARG_INT, &o->pre, "N", 0, 1000, "smoothing steps before the coarse correction"},
         {"post", ARG_INT, &o->post, "N", 0, 1000, "smoothing steps after it"},
@@ -99,9 +100,9 @@ const char *solver_args_describe(const solver_args *s, char text[128])
     (void)snprintf(text, 128, "%s%s%s(%d,%d)%s, %.40s, %s",
                    s->krylov == CMG_KRYLOV_NONE ? "" : cmg_enum_name("krylov", s->krylov),
                    s->krylov == CMG_KRYLOV_NONE ? "stand-alone " : " + ",
-                   cmg_enum_name("cycle", s->cycle), s->options.pre, s->options.post,
-                   s->options.fmg ? " after nested iteration" : "", s->options.smoother,
-                   cmg_enum_name("precision", s->precision));
+                   s->cycle == CMG_CYCLE_NONE ? "smoothing" : cmg_enum_name("cycle", s->cycle),
+                   s->options.pre, s->options.post, s->options.fmg ? " after nested iteration" : "",
+                   s->options.smoother, cmg_enum_name("precision", s->precision));
     return text;
 }
 

@@ -66,6 +66,7 @@ static const name_row cycles[] = {
     {CMG_CYCLE_V, "V", "one coarse correction a level"},
     {CMG_CYCLE_W, "W", "two coarse corrections a level"},
     {CMG_CYCLE_F, "F", "an F-cycle, then a V-cycle, on the coarser level"},
+    {CMG_CYCLE_NONE, "none", "smoothing on level 0 alone, without a coarse correction"},
 };
 static const name_row krylovs[] = {
     {CMG_KRYLOV_NONE, "none", "stand-alone cycles (defect correction)"},

@@ -161,8 +161,7 @@ static cmg_status record(cmgi_cycle *cycle, const double *r, double *z)
     cmg_context *ctx = cycle->ctx;
     CMGI_TRY(ctx->backend->graph_begin(ctx, NULL));
     const cmg_status status = cmgi_cycle_run(cycle, r, z);
-    const cmg_status ended =
-        ctx->backend->graph_end(ctx, status == CMG_OK ? &cycle->graph : NULL);
+    const cmg_status ended = ctx->backend->graph_end(ctx, status == CMG_OK ? &cycle->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 

@@ -87,12 +87,13 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     const double rows = (double)A.rows;
     const double value = (double)cmgi_precision_bytes(o->precision);
     double bytes = matrix_bytes(h->ctx->threads, &A, &format) + 3 * rows * value;
-    if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
+    const bool alone = o->cycle == CMG_CYCLE_NONE;
+    if (!alone && cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
         return bytes + 2 * matrix_bytes(h->ctx->threads, &P, &format) +
                smoother_bytes(h, level, &A, o, &format);
     }
-    const bool inverse = o->coarse == CMG_COARSE_INVERSE ||
-                         (o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit);
+    const bool automatic = o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit;
+    const bool inverse = !alone && (o->coarse == CMG_COARSE_INVERSE || automatic);
     return bytes + (inverse ? rows * rows * value : smoother_bytes(h, level, &A, o, &format));
 }
 
@@ -110,7 +111,7 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     const double rows = (double)cmg_hierarchy_rows(h, 0);
     double sum = CMGI_KRYLOV_VECTORS * rows * sizeof(double);
     cmg_csr A;
-    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+    for (int l = 0; l < cmgi_solver_levels(h, o); ++l) {
         sum += level_bytes(h, l, o);
     }
     if (o->precision != CMG_FP64 &&

@@ -157,6 +157,13 @@ done:
     return status;
 }
 
+/* Smoothing steps where nothing solves the last level. */
+static int last_steps(const cmg_solver *s)
+{
+    return s->options.cycle == CMG_CYCLE_NONE ? s->options.pre + s->options.post
+                                              : s->options.coarse_steps;
+}
+
 static cmgi_cycle_plan cycle_plan(const cmg_solver *s)
 {
     return (cmgi_cycle_plan){.levels = s->level,
@@ -164,7 +171,7 @@ static cmgi_cycle_plan cycle_plan(const cmg_solver *s)
                              .coarse = s->coarse,
                              .coarse_name = s->collapsed ? "collapsed" : "inverse",
                              .coarse_exact = s->coarse != NULL && !s->collapsed,
-                             .coarse_steps = s->options.coarse_steps,
+                             .coarse_steps = last_steps(s),
                              .shape = s->options.cycle,
                              .pre = s->options.pre,
                              .post = s->options.post,
@@ -227,6 +234,9 @@ done:
 
 static bool wants_inverse(const cmg_solver *s, int total)
 {
+    if (s->options.cycle == CMG_CYCLE_NONE) {
+        return false;
+    }
     if (s->options.coarse != CMG_COARSE_AUTO) {
         return s->options.coarse == CMG_COARSE_INVERSE;
     }
@@ -252,7 +262,7 @@ static void note_dirichlet(cmg_solver *s, int total)
 
 cmg_status cmgi_solver_setup(cmg_solver *s)
 {
-    const int total = cmg_hierarchy_levels(s->h);
+    const int total = cmgi_solver_levels(s->h, &s->options);
     s->notes = 0;
     CMGI_TRY(build_levels(s, total));
     note_dirichlet(s, total);
@@ -278,7 +288,7 @@ cmg_status cmgi_solver_setup(cmg_solver *s)
     }
     cmgi_solver_note(
         s, total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
-        s->options.coarse_steps);
+        last_steps(s));
     return CMG_OK;
 }
 

@@ -37,6 +37,11 @@ bool cmg_outcome_converged(cmg_outcome outcome)
 
 enum { MAX_STEPS = 1000, MAX_ITERATIONS = 100000000 };
 
+int cmgi_solver_levels(const cmg_hierarchy *h, const cmg_solver_options *options)
+{
+    return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);
+}
+
 static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
 {
     CMGI_CHECK(ctx, cmg_enum_name("krylov", (int)o->krylov) != NULL, CMG_ERR_ARG,
@@ -52,6 +57,8 @@ static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
     CMGI_CHECK(ctx, o->pre >= 0 && o->post >= 0 && o->pre <= MAX_STEPS && o->post <= MAX_STEPS,
                CMG_ERR_ARG, "smoothing steps %d and %d have to be in 0 .. %d", o->pre, o->post,
                (int)MAX_STEPS);
+    CMGI_CHECK(ctx, o->cycle != CMG_CYCLE_NONE || o->pre + o->post > 0, CMG_ERR_ARG,
+               "cycle none needs smoothing steps: pre and post are 0");
     CMGI_CHECK(ctx, o->coarse_steps >= 0 && o->coarse_steps <= MAX_STEPS, CMG_ERR_ARG,
                "coarse_steps %d has to be in 0 .. %d", o->coarse_steps, (int)MAX_STEPS);
     CMGI_CHECK(ctx, isfinite(o->omega) && o->omega >= 0, CMG_ERR_ARG,

@@ -43,6 +43,8 @@ void cmgi_solver_note(cmg_solver *s, const char *format, ...) __attribute__((for
  * on the same pattern.
  */
 cmg_status cmgi_solver_setup(cmg_solver *s);
+/* Levels that a solver builds of a hierarchy. */
+int cmgi_solver_levels(const cmg_hierarchy *h, const cmg_solver_options *options);
 /* CMG_ERR_MEMORY when the device has less memory free than the solver is sure to need. */
 cmg_status cmgi_solver_check_memory(cmg_solver *s);
 /* Compiles the cycle, and the nested iteration if asked for. */

@@ -57,7 +57,7 @@ class Usage(cli.Case):
 
     def test_enumerations_list_what_is_known(self):
         for option, known in (
-            ("--cycle", ("V", "W", "F")),
+            ("--cycle", ("V", "W", "F", "none")),
             ("--krylov", ("none", "cg", "fcg")),
             ("--backend", ("cpu", "cuda")),
             ("--precision", ("fp64", "mixed")),
