@@ -24,16 +24,17 @@ static void subtract(cmg_size n, double a, const double *restrict v, double *res
 
 /*
  * Turns x into the Householder vector v with (I - 2 v v^T / v^T v) x = r e_1, scaled so that
- * 2 / v^T v = 1 / (r (r - x_1)) needs no division later: *scale gets it, 0 for x = 0.
+ * 2 / v^T v = 1 / (r (r - x_1)) needs no division later: *scale gets it. Returns r, or 0, and x
+ * stays, when x is to rounding nothing beside the part of its column above, of squared norm above2.
  */
-static double reflect(cmg_size n, double *restrict x, double *scale)
+static double reflect(cmg_size n, double *restrict x, double tolerance, double above2,
+                      double *scale)
 {
-    const double norm = sqrt(dot(n, x, x));
-    if (norm == 0) {
-        *scale = 0;
+    const double norm2 = dot(n, x, x);
+    if (!(norm2 > tolerance * tolerance * (above2 + norm2))) {
         return 0;
     }
-    const double r = x[0] > 0 ? -norm : norm;
+    const double r = x[0] > 0 ? -sqrt(norm2) : sqrt(norm2);
     *scale = 1 / (r * (r - x[0]));
     x[0] -= r;
     return r;
@@ -42,31 +43,30 @@ static double reflect(cmg_size n, double *restrict x, double *scale)
 void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict b,
                    double *restrict diagonal, double *restrict x)
 {
-    const cmg_size steps = m < n ? m : n;
-    double largest = 0;
-    for (cmg_size k = 0; k < steps; ++k) {
-        double *v = L + k * m + k;
+    const double tolerance = DBL_EPSILON * (double)(m + n);
+    cmg_size row =
+        0; /* rank of the columns before k, and the row of R that column k is to end in */
+    for (cmg_size k = 0; k < n; ++k) {
+        double *v = L + k * m + row;
+        const double above2 = dot(row, L + k * m, L + k * m);
         double scale = 0;
-        diagonal[k] = reflect(m - k, v, &scale);
-        largest = fmax(largest, fabs(diagonal[k]));
-        for (cmg_size j = k + 1; j < n && scale != 0; ++j) {
-            double *y = L + j * m + k;
-            subtract(m - k, scale * dot(m - k, v, y), v, y);
-        }
-        if (scale != 0) {
-            subtract(m - k, scale * dot(m - k, v, b + k), v, b + k);
-        }
-    }
-    const double zero = largest * DBL_EPSILON * (double)(m + n);
-    for (cmg_size k = n - 1; k >= 0; --k) {
-        if (k >= steps || fabs(diagonal[k]) <= zero) {
-            x[k] = 0;
+        diagonal[k] = reflect(m - row, v, tolerance, above2, &scale);
+        if (diagonal[k] == 0) {
             continue;
         }
-        double sum = b[k];
         for (cmg_size j = k + 1; j < n; ++j) {
-            sum -= L[j * m + k] * x[j];
+            double *y = L + j * m + row;
+            subtract(m - row, scale * dot(m - row, v, y), v, y);
         }
-        x[k] = sum / diagonal[k];
+        subtract(m - row, scale * dot(m - row, v, b + row), v, b + row);
+        ++row;
+    }
+    for (cmg_size k = n - 1; k >= 0; --k) {
+        x[k] = 0;
+        if (diagonal[k] != 0) {
+            --row;
+            x[k] = b[row] / diagonal[k];
+            subtract(row, x[k], L + k * m, b);
+        }
     }
 }

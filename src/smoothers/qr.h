@@ -2,7 +2,8 @@
  * Small dense least squares min ||b - L x||_2 by Householder QR without pivoting.
  *
  * L is m x n by columns, entry (i,j) at L[i + j m]. Columns that depend on earlier ones, to
- * rounding, get the coefficient 0, so that a solution comes out of every finite L.
+ * rounding, get the coefficient 0 and reflect nothing, so that the minimum is reached for every
+ * finite L.
  *
  * Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithms 5.1.1 and 5.3.2.
  */

@@ -78,6 +78,45 @@ static void qr_solves_deficient_systems(void)
     CHECK_NEAR(x[0], 0, 0);
 }
 
+/* Columns that depend on earlier ones, first, in the middle and last, take nothing away from the
+ * others: the residual is orthogonal to all of them. */
+static void qr_reaches_the_minimum_of_deficient_systems(void)
+{
+    enum { M = 23, N = 8 };
+    uint64_t seed = 3;
+    double L[M * N];
+    double K[M * N];
+    double b[M];
+    double r[M];
+    double diagonal[N];
+    double x[N];
+    for (int k = 0; k < M * N; ++k) {
+        L[k] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (int i = 0; i < M; ++i) {
+        L[i] = 0;
+        L[3 * M + i] = 1e6 * (L[M + i] - L[2 * M + i] / 3);
+        L[7 * M + i] = L[4 * M + i] / 7 + 5 * L[6 * M + i];
+        b[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    memcpy(K, L, sizeof K);
+    memcpy(r, b, sizeof r);
+    cmgi_qr_solve(M, N, L, b, diagonal, x);
+    CHECK(x[0] == 0 && x[3] == 0 && x[7] == 0);
+    for (int k = 0; k < M * N; ++k) {
+        r[k % M] -= K[k] * x[k / M];
+    }
+    for (int j = 0; j < N; ++j) {
+        double sum = 0;
+        double norm2 = 0;
+        for (int i = 0; i < M; ++i) {
+            sum += K[j * M + i] * r[i];
+            norm2 += K[j * M + i] * K[j * M + i];
+        }
+        CHECK_NEAR(sum, 0, 1e-13 * (1 + sqrt(norm2)));
+    }
+}
+
 static cmgi_smoother_product *make(const cmgi_csr *A, const char *name)
 {
     cmgi_smoother_product *product = calloc(1, sizeof *product);
@@ -331,6 +370,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(qr_matches_lapack);
     RUN(qr_solves_deficient_systems);
+    RUN(qr_reaches_the_minimum_of_deficient_systems);
     RUN(residual_is_orthogonal);
     RUN(limits);
     RUN(patterns);
