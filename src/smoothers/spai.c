@@ -17,14 +17,16 @@
  */
 #include "smoothers/spai.h"
 
+#include "core/backend.h"
 #include "smoothers/pattern.h"
 #include "smoothers/smoother.h"
+#include "smoothers/spai_cuda.h"
 
 #include <string.h>
 
 enum { TAU, POWER, SIDE, SYMMETRIC, SCALE, WEIGHT, ADAPTIVE, ADD, EPSILON };
 enum { LEFT, RIGHT };
-enum { AUTO, YES, NO };
+enum { AUTO = CMGI_SPAI_AUTO, YES = CMGI_SPAI_YES, NO = CMGI_SPAI_NO };
 
 static const char *const sides[] = {"left", "right", NULL};
 static const char *const weights[] = {"one", "count", NULL};
@@ -67,6 +69,18 @@ const cmgi_key cmgi_spai_keys[] = {
     {.key = NULL},
 };
 
+/* M on the pattern S, on the device where that has it. */
+static cmg_status make_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
+{
+    static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, bool, cmgi_csr *, bool *) =
+        CMGI_CUDA_FN(cmgi_spai_static_cuda);
+    bool made = false;
+    if (cmgi_on_cuda(ctx) && on_device != NULL) {
+        CMGI_TRY(on_device(ctx, A, counted, S, &made));
+    }
+    return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, S);
+}
+
 /* Left SPAI of A. */
 static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
 {
@@ -75,7 +89,7 @@ static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *va
     CMGI_TRY(cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
     const bool counted = value[WEIGHT] == 1;
     return growth.steps > 0 ? cmgi_spai_adaptive(ctx, A, &growth, counted, M)
-                            : cmgi_spai_static(ctx, A, counted, M);
+                            : make_static(ctx, A, counted, M);
 }
 
 static cmg_status make_right(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
@@ -120,6 +134,22 @@ static double resolve(double word, bool symmetric)
     return word == AUTO ? (symmetric ? YES : NO) : word;
 }
 
+/* From A to M on the device, where it has all of it. */
+static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
+{
+    static cmg_status (*const left)(cmg_context *, const cmg_csr *, const cmgi_spai_choice *,
+                                    cmgi_csr *, bool *) = CMGI_CUDA_FN(cmgi_spai_left_cuda);
+    const double *value = source->arguments->value;
+    const cmgi_spai_choice choice = {.tau = value[TAU],
+                                     .power = (int)value[POWER],
+                                     .counted = value[WEIGHT] == 1,
+                                     .symmetric = (int)value[SYMMETRIC],
+                                     .scale = (int)value[SCALE]};
+    *made = cmgi_on_cuda(source->ctx) && left != NULL && value[SIDE] == LEFT && choice.power <= 1 &&
+            value[ADAPTIVE] == 0;
+    return *made ? left(source->ctx, &source->A, &choice, M, made) : CMG_OK;
+}
+
 cmg_status cmgi_spai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
 {
     cmg_context *ctx = source->ctx;
@@ -128,8 +158,13 @@ cmg_status cmgi_spai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
     cmgi_csr B = {0};
     bool symmetric = false;
     cmg_status status = CMG_OK;
+    bool made = false;
     memcpy(value, source->arguments->value, sizeof value);
     product->factors = 1;
+    CMGI_TRY(make_on_device(source, M, &made));
+    if (made) {
+        return CMG_OK;
+    }
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     symmetric = symmetric && value[SYMMETRIC] != NO;
     value[SYMMETRIC] = resolve(value[SYMMETRIC], symmetric);

@@ -1,0 +1,313 @@
+/*
+ * SPAI on the device: the least squares problems of all rows, two warps each (spai_row.cuh).
+ *
+ * A first pass counts the equations; rows of about equal need go into one launch, whose blocks
+ * share a multiprocessor's memory. What does not fit there works in global memory.
+ */
+#include "smoothers/spai.cuh"
+#include "smoothers/spai_row.cuh"
+
+enum { THREADS = 256, MEASURERS = 4, WARPS = 2 };
+
+/* Blocks that share a multiprocessor's memory, by class; the class behind them works in global
+ * memory. */
+enum { CLASSES = 17, GLOBAL = CLASSES, LARGEST, UNMEASURED, COUNTERS };
+static const int blocks_of_class[CLASSES] = {32, 24, 20, 16, 14, 12, 11, 10, 9,
+                                             8,  7,  6,  5,  4,  3,  2,  1};
+
+/* Bytes that a row may need in each class, ascending. */
+typedef struct limits {
+    int bytes[CLASSES];
+} limits;
+
+/* ------------------------------------------------------------------ sizes */
+
+__global__ void norm_kernel(const cmgi_device_csr A, double *norm2)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    double sum = 0;
+    for (cmg_size k = i < A.rows ? A.indptr[i] : 0; i < A.rows && k < A.indptr[i + 1]; ++k) {
+        sum += A.values[k] * A.values[k];
+    }
+    if (i < A.rows) {
+        norm2[i] = sum;
+    }
+}
+
+/* equations[i] = number of equations of row i where the table holds them, need[i] = its bytes. */
+__global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int slots,
+                               bool counted, int *equations, int *need, int *counter)
+{
+    extern __shared__ int keys[];
+    const int lane = (int)threadIdx.x % WARP;
+    const int warp = (int)threadIdx.x / WARP;
+    const cmg_size i = (cmg_size)blockIdx.x * (blockDim.x / WARP) + warp;
+    if (i >= S.rows || equations[i] >= 0) {
+        return;
+    }
+    const table t = {keys + warp * slots, NULL, slots, 32 - log2_of(slots), slots - slots / 4};
+    clear(t, lane);
+    int length = 0;
+    long long doubles = 0;
+    const cmg_size first = S.indptr[i];
+    const cmg_size n = S.indptr[i + 1] - first;
+    for (cmg_size p = 0; p < n; ++p) {
+        const cmg_index j = S.indices[first + p];
+        const cmg_size end = A.indptr[j + 1];
+        for (cmg_size k = A.indptr[j]; k < end; k += WARP) {
+            (void)meet(t, lane, k + lane < end ? A.indices[k + lane] : -1, &length);
+            if (length == INT_MAX) {
+                if (lane == 0) {
+                    atomicAdd(&counter[UNMEASURED], 1);
+                }
+                return;
+            }
+        }
+        doubles += room_of(length);
+    }
+    if (lane == 0) {
+        const long long bytes =
+            before_matrix(length, (int)n, counted) + 8 * (doubles + room_of(length));
+        equations[i] = length;
+        need[i] = (int)(bytes < INT_MAX ? bytes : INT_MAX);
+    }
+}
+
+__device__ __forceinline__ int class_of(const limits &l, int need)
+{
+    int c = 0;
+    while (c < CLASSES && need > l.bytes[c]) {
+        ++c;
+    }
+    return c;
+}
+
+/* Adds the warp's lanes of one class to its counter; returns this lane's place. */
+__device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
+{
+    const unsigned active = __ballot_sync(~0U, wanted);
+    int place = 0;
+    if (wanted) {
+        const int lane = (int)threadIdx.x % WARP;
+        const unsigned same = __match_any_sync(active, c);
+        const int leader = __ffs((int)same) - 1;
+        int base = lane == leader ? atomicAdd(&counter[c], __popc(same)) : 0;
+        base = __shfl_sync(same, base, leader);
+        place = base + __popc(same & ((1U << lane) - 1));
+    }
+    return place;
+}
+
+/* Rows of each class are counted (list = NULL), or listed behind the counter's start. The order in
+ * a list depends on the run, what a row gets does not. */
+__global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, const int *need, const limits l,
+                            int *counter, int *list)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const bool wanted = i < rows && indptr[i + 1] > indptr[i];
+    const int c = wanted ? class_of(l, need[i]) : 0;
+    const int place = take_place(counter, c, wanted);
+    if (wanted && list != NULL) {
+        list[place] = (int)i;
+    } else if (wanted && c == GLOBAL) {
+        atomicMax(&counter[LARGEST], need[i]);
+    }
+}
+
+/* WARPS warps for each row of a list, in shared memory or in their part of `global_space`. */
+template <bool SHARED, int WARPS>
+__global__ void __launch_bounds__(WARPS *WARP)
+    rows_kernel(const cmgi_device_csr A, const double *norm2, const cmgi_device_csr S,
+                const int *list, int rows, const int *equations, bool counted, char *global_space,
+                size_t bytes)
+{
+    extern __shared__ double2 shared_space[];
+    const int lane = (int)threadIdx.x % WARP;
+    char *space = SHARED ? (char *)shared_space : global_space + blockIdx.x * bytes;
+    for (int a = (int)blockIdx.x; a < rows; a += (int)gridDim.x) {
+        const cmg_size i = list[a];
+        const cmg_size first = S.indptr[i];
+        const problem P = carve(space, equations[i], (int)(S.indptr[i + 1] - first), counted);
+        if (threadIdx.x < WARP) {
+            fill(A, norm2, S.indices + first, i, P, lane);
+            if (counted) {
+                weigh(P, lane);
+            }
+        }
+        wait<WARPS>();
+        const int rank = factorise<WARPS>(P, lane);
+        if (threadIdx.x < WARP) {
+            solve_triangle(P, lane, rank, S.values + first);
+        }
+        wait<WARPS>();
+    }
+}
+
+/* ------------------------------------------------------------------ all problems */
+
+/* Work space of a launch over all rows, on the device. */
+typedef struct plan {
+    int *equations; /* of each row, -1 = not measured yet */
+    int *need;      /* bytes of each row */
+    int *list;      /* rows by class */
+    int *counter;   /* COUNTERS */
+    double *norm2;  /* of the rows of A */
+    int count[COUNTERS];
+    limits l;
+    int processors;
+    char *space; /* for rows beyond shared memory */
+} plan;
+
+static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
+{
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->equations, &p->equations));
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->need, &p->need));
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->list, &p->list));
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->norm2, &p->norm2));
+    return cmgi_alloc_device(ctx, COUNTERS, sizeof *p->counter, &p->counter);
+}
+
+static void plan_free(cmg_context *ctx, plan *p)
+{
+    cmgi_free_device(ctx, p->equations);
+    cmgi_free_device(ctx, p->need);
+    cmgi_free_device(ctx, p->list);
+    cmgi_free_device(ctx, p->counter);
+    cmgi_free_device(ctx, p->norm2);
+    cmgi_free_device(ctx, p->space);
+}
+
+/* What a multiprocessor has for each class, a launch's own reserve taken off. */
+static cmg_status find_limits(cmg_context *ctx, plan *p)
+{
+    const int device = cmgi_device_of(ctx)->number;
+    int processor = 0;
+    int block = 0;
+    int reserved = 0;
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                          device));
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    CMGI_CUDA(ctx,
+              cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device));
+    for (int c = 0; c < CLASSES; ++c) {
+        const int share = (processor / blocks_of_class[c] - reserved) & -128;
+        p->l.bytes[c] = share < block ? share : block;
+    }
+    p->processors = cmgi_device_of(ctx)->processors;
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, block));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
+                                        cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        cudaSharedmemCarveoutMaxShared));
+    return CMG_OK;
+}
+
+/* Counts the equations of all rows, with small tables first. */
+static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                          bool counted, plan *p)
+{
+    static const int slots[] = {256, 2048, 16384};
+    const cudaStream_t stream = cmgi_stream(ctx);
+    int left = 1;
+    norm_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)S->rows * sizeof(int), stream));
+    for (int s = 0; s < 3 && left > 0; ++s) {
+        const int warps = slots[s] * (int)sizeof(int) * MEASURERS <= 48 << 10 ? MEASURERS : 1;
+        const size_t bytes = (size_t)(slots[s] * warps) * sizeof(int);
+        CMGI_CUDA(ctx,
+                  cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       (int)bytes));
+        CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
+        measure_kernel<<<cmgi_grid(S->rows, warps), warps * WARP, bytes, stream>>>(
+            *A, *S, slots[s], counted, p->equations, p->need, p->counter);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(cmgi_to_host(ctx, &left, p->counter + UNMEASURED, sizeof left));
+    }
+    p->count[UNMEASURED] = left;
+    return CMG_OK;
+}
+
+/* Lists the rows of each class. */
+static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
+{
+    const unsigned grid = cmgi_grid(S->rows, THREADS);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    int start[COUNTERS] = {0};
+    CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
+    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->need, p->l, p->counter, NULL);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, UNMEASURED * sizeof(int)));
+    for (int c = 1; c <= GLOBAL; ++c) {
+        start[c] = start[c - 1] + p->count[c - 1];
+    }
+    CMGI_TRY(cmgi_to_device(ctx, p->counter, start, sizeof start));
+    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->need, p->l, p->counter,
+                                              p->list);
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* Rows whose work space is global memory, as many at a time as a gigabyte holds; *made = false
+ * where that is none. */
+static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
+                               cmgi_device_csr *S, int first, plan *p, bool *made)
+{
+    const long long bytes = ((long long)p->count[LARGEST] + 255) / 256 * 256;
+    const long long fit = (1LL << 30) / bytes;
+    const int rows = p->count[GLOBAL];
+    const int most = 8 * p->processors < rows ? 8 * p->processors : rows;
+    const int blocks = fit < most ? (int)fit : most;
+    *made = blocks > 0;
+    if (!*made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, blocks, (size_t)bytes, &p->space));
+    rows_kernel<false, WARPS><<<(unsigned)blocks, WARPS * WARP, 0, cmgi_stream(ctx)>>>(
+        *A, p->norm2, *S, p->list + first, rows, p->equations, counted, p->space, (size_t)bytes);
+    return CMGI_LAUNCHED(ctx);
+}
+
+static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
+                            cmgi_device_csr *S, plan *p, bool *made)
+{
+    int first = 0;
+    for (int c = 0; c < CLASSES; first += p->count[c++]) {
+        const int most = blocks_of_class[c] * p->processors;
+        const int blocks = p->count[c] < most ? p->count[c] : most;
+        if (blocks > 0) {
+            rows_kernel<true, WARPS>
+                <<<(unsigned)blocks, WARPS * WARP, (size_t)p->l.bytes[c], cmgi_stream(ctx)>>>(
+                    *A, p->norm2, *S, p->list + first, p->count[c], p->equations, counted, NULL, 0);
+            CMGI_TRY(CMGI_LAUNCHED(ctx));
+        }
+    }
+    return p->count[GLOBAL] > 0 ? solve_global(ctx, A, counted, S, first, p, made) : CMG_OK;
+}
+
+cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
+                               cmgi_device_csr *S, bool *made)
+{
+    plan p = {};
+    cmg_status status = CMG_OK;
+    *made = true;
+    if (S->nnz == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
+    CMGI_TRY_GOTO(done, plan_alloc(ctx, S->rows, &p));
+    CMGI_TRY_GOTO(done, find_limits(ctx, &p));
+    CMGI_TRY_GOTO(done, measure(ctx, A, S, counted, &p));
+    *made = p.count[UNMEASURED] == 0;
+    if (*made) {
+        CMGI_TRY_GOTO(done, sort_rows(ctx, S, &p));
+        CMGI_TRY_GOTO(done, solve_all(ctx, A, counted, S, &p, made));
+    }
+    if (!*made) {
+        cmgi_log(ctx, CMG_LOG_WARN,
+                 "spai: a row's least squares problem is too large for the device, the CPU "
+                 "computes all rows");
+    }
+done:
+    plan_free(ctx, &p);
+    return status;
+}
