@@ -1,7 +1,7 @@
 #!/bin/sh
 # The figures on one GPU: solves at several sizes and storages, products with finite-element matrices of
 # many kinds, a distorted mesh, the host's cores beside the GPU. JSON lines on standard output.
-# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|host]...
+# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|spai|host]...
 set -u
 build=${1:?build directory}
 shift
@@ -72,6 +72,16 @@ smoother_part() {
       --smoother file:spai --json "$scratch/solve.json" >&2
     tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
     echo
+  done
+}
+
+# set-up of SPAI, regular and distorted mesh (no two rows alike), on the device and on the host's cores
+spai_part() {
+  for distort in 0 0.4; do
+    for smoother in spai:tau=0 spai; do
+      "$build/benchmarks/bench_setup" --backend cuda --distort $distort --smoother $smoother --repeat 5
+      "$build/benchmarks/bench_setup" --backend cpu --distort $distort --smoother $smoother --repeat 1 --solve 0
+    done
   done
 }
 

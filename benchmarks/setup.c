@@ -1,0 +1,189 @@
+/*
+ * How many solves does computing a smoother cost? Q1 Poisson generated in memory, on a regular or a
+ * distorted mesh (then no two rows are equal); the smoother of the finest level is computed
+ * `repeat` times, from the level's matrix on the host to the factors there, then b = 1 is solved
+ * with it to a true relative residual of 1e-8. One JSON line.
+ *
+ *   setup [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--smoother S]
+ *         [--format F] [--repeat N] [--solve 0|1]
+ */
+#include "bench.h"
+
+#include <cmg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    cmg_generate_options mesh;
+    cmg_context_options context;
+    cmg_solver_options solver;
+    const char *smoother;
+    int repeat;
+    bool solve;
+} settings;
+
+typedef struct result {
+    cmg_smoother_info info;
+    double first;   /* seconds of the first set-up: starts the device's parts */
+    double minimum; /* of all set-ups */
+    double solve;   /* least seconds of a solve */
+    int iterations;
+} result;
+
+static bool set_enum(const char *kind, const char *text, void *value, size_t size)
+{
+    int v = 0;
+    if (cmg_enum_parse(kind, text, &v) != CMG_OK) {
+        return false;
+    }
+    memcpy(value, &v, size); /* every enumeration here is an int */
+    return true;
+}
+
+static bool set_option(settings *s, const char *name, const char *text)
+{
+    if (strcmp(name, "--backend") == 0) {
+        return set_enum("backend", text, &s->context.backend, sizeof s->context.backend);
+    }
+    if (strcmp(name, "--format") == 0) {
+        return set_enum("format", text, &s->solver.matrix.format, sizeof s->solver.matrix.format);
+    }
+    if (strcmp(name, "--dim") == 0) {
+        s->mesh.dim = atoi(text);
+    } else if (strcmp(name, "--cells") == 0) {
+        s->mesh.cells = atoi(text);
+    } else if (strcmp(name, "--distort") == 0) {
+        s->mesh.distort = atof(text);
+    } else if (strcmp(name, "--threads") == 0) {
+        s->context.threads = atoi(text);
+    } else if (strcmp(name, "--smoother") == 0) {
+        s->smoother = text;
+    } else if (strcmp(name, "--repeat") == 0) {
+        s->repeat = atoi(text);
+    } else if (strcmp(name, "--solve") == 0) {
+        s->solve = atoi(text) != 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static cmg_status set_up(cmg_hierarchy *h, const settings *s, result *r)
+{
+    for (int k = 0; k < s->repeat; ++k) {
+        const cmg_status status = cmg_hierarchy_smooth(h, 0, s->smoother, "kept", &r->info);
+        if (status != CMG_OK) {
+            return status;
+        }
+        r->first = k == 0 ? r->info.seconds : r->first;
+        r->minimum = k == 0 || r->info.seconds < r->minimum ? r->info.seconds : r->minimum;
+    }
+    return CMG_OK;
+}
+
+/* The kept smoother on the finest level; the levels below compute theirs. */
+static cmg_status solve(cmg_context *ctx, cmg_hierarchy *h, const settings *s, result *r)
+{
+    cmg_solver *solver = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_status status = CMG_OK;
+    for (int l = 1; status == CMG_OK && l + 1 < cmg_hierarchy_levels(h); ++l) {
+        status = cmg_hierarchy_smooth(h, l, s->smoother, "kept", NULL);
+    }
+    if (status == CMG_OK) {
+        status = cmg_solver_create(h, &s->solver, &solver);
+    }
+    if (status == CMG_OK) {
+        status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b);
+    }
+    if (status == CMG_OK) {
+        status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x);
+    }
+    if (status == CMG_OK) {
+        status = cmg_vector_fill(b, 1.0);
+    }
+    for (int k = 0; status == CMG_OK && k < 5; ++k) {
+        cmg_report report = {.outcome = CMG_BREAKDOWN};
+        status = cmg_vector_fill(x, 0.0);
+        if (status == CMG_OK) {
+            status = cmg_solver_solve(solver, b, x, &report);
+        }
+        if (status == CMG_OK && !cmg_outcome_converged(report.outcome)) {
+            (void)fprintf(stderr, "setup: the solve did not converge\n");
+            status = CMG_ERR_STATE;
+        }
+        r->solve = k == 0 || report.solve_seconds < r->solve ? report.solve_seconds : r->solve;
+        r->iterations = report.iterations;
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&solver);
+    return status;
+}
+
+static void print_line(const settings *s, cmg_context *ctx, cmg_size rows, const result *r)
+{
+    size_t peak[2];
+    cmg_context_memory(ctx, NULL, peak);
+    printf("{\"benchmark\": \"setup\", \"problem\": \"q1-%dd-%lld\", \"distort\": %g, "
+           "\"unknowns\": %lld, \"backend\": \"%s\", \"smoother\": \"%s\", \"entries\": %lld, "
+           "\"quality\": %.4f, \"repeats\": %d, \"first_seconds\": %.4g, \"setup_seconds\": %.4g, ",
+           s->mesh.dim, (long long)s->mesh.cells, s->mesh.distort, (long long)rows,
+           cmg_enum_name("backend", (int)s->context.backend), s->smoother, (long long)r->info.nnz,
+           r->info.quality, s->repeat, r->first, r->minimum);
+    if (s->solve) {
+        printf(
+            "\"format\": \"%s\", \"iterations\": %d, \"solve_seconds\": %.5g, \"solves\": %.2f, ",
+            cmg_enum_name("format", (int)s->solver.matrix.format), r->iterations, r->solve,
+            r->minimum / r->solve);
+    }
+    printf("\"host_bytes\": %zu, \"device_bytes\": %zu, ", peak[0], peak[1]);
+    bench_machine(stdout, cmg_context_threads(ctx));
+    printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.smoother = "spai:tau=0", .repeat = 3, .solve = true};
+    cmg_generate_options_default(&s.mesh);
+    cmg_context_options_default(&s.context);
+    cmg_solver_options_default(&s.solver);
+    s.mesh.dim = 3;
+    s.mesh.cells = 128;
+    s.mesh.coords = false;
+    s.mesh.output_mesh = false;
+    s.solver.smoother = "file:kept";
+    for (int a = 1; a < argc; a += 2) {
+        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
+            (void)fprintf(stderr, "setup: option %s is unknown or its value is wrong\n", argv[a]);
+            return 1;
+        }
+    }
+    if (s.mesh.distort > 0) { /* bend every cell in its own way */
+        s.mesh.coefficient = CMG_COEFFICIENT_SMOOTH;
+        s.mesh.levels = s.mesh.cells >= 16 ? 4 : 0;
+    }
+    cmg_context *ctx = NULL;
+    cmg_hierarchy *h = NULL;
+    result r = {.iterations = 0};
+    if (s.repeat < 1 || cmg_context_create(&s.context, &ctx) != CMG_OK) {
+        (void)fprintf(stderr, "setup: no context, or an option is out of range\n");
+        return 4;
+    }
+    cmg_status status = cmg_hierarchy_generate(ctx, &s.mesh, &h);
+    if (status == CMG_OK) {
+        status = set_up(h, &s, &r);
+    }
+    if (status == CMG_OK && s.solve) {
+        status = solve(ctx, h, &s, &r);
+    }
+    if (status != CMG_OK) {
+        (void)fprintf(stderr, "setup: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
+    } else {
+        print_line(&s, ctx, cmg_hierarchy_rows(h, 0), &r);
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&ctx);
+    return status == CMG_OK ? 0 : 4;
+}
