@@ -82,10 +82,15 @@ static cmg_status read_steps(compare_row *row, cmg_solver *s)
 /*
  * The outer iteration multiplies with A in fp64 once. Vectors of fp64 read and written besides: CG
  * 13 (two inner products 4, x and r 6, direction 3), flexible CG an inner product more, Richardson
- * 5 (residual 2, correction 3).
+ * 5 (residual 2, correction 3). Around a cycle in fp32 CG moves half a vector in place of one for
+ * z, twice, and for r in (r,z), one half more for r in fp32, and saves the two conversions of three
+ * halves each that are steps of the cycle.
  */
-static double outer_vectors(int krylov)
+static double outer_vectors(int krylov, bool single)
 {
+    if (krylov == CMG_KRYLOV_CG && single) {
+        return 9;
+    }
     return krylov == CMG_KRYLOV_NONE ? 5 : krylov == CMG_KRYLOV_FCG ? 15 : 13;
 }
 
@@ -107,7 +112,7 @@ static cmg_status read_outer(compare_row *row, cmg_context *ctx, const cmg_hiera
     cmg_matrix_destroy(&A);
     if (status == CMG_OK) {
         row->outer_bytes =
-            (double)info.traffic + outer_vectors(row->krylov) * 8 * (double)info.rows;
+            (double)info.traffic + outer_vectors(row->krylov, row->precision == CMG_FP32) * 8 * (double)info.rows;
     }
     return status;
 }

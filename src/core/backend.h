@@ -35,22 +35,23 @@ typedef struct cmgi_backend {
     /* *result = x . y */
     cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
                       double *result);
-    /* p = z + (num/den) p, the direction update of CG, fp64; den = 0 counts as ratio 0 */
+    /* p = z + (num/den) p, the direction update of CG, p in fp64; den = 0 counts as ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *z, double *p);
+                            cmg_precision pz, const void *z, double *p);
     /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown)
-     * counts as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs) */
+     * counts as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs);
+     * single = r in fp32 where it is not NULL */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, double *rr,
-                            const int *running);
+                            const double *p, const double *q, double *x, double *r, float *single,
+                            double *rr, const int *running);
     /* cmgi_stop_begin(stop, limits, *bb, *rr) */
     cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr);
     /* stop->exact = sqrt(*rr) */
     cmg_status (*stop_exact)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-    /* cmgi_stop_note(stop, *rz, *pq, *rr); rz and pq may be NULL: 1 */
+    /* cmgi_stop_note(stop, *rz, *pq, *rr), rz and pq may be NULL: 1; *old = *rz, NULL: not kept */
     cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
-                            const double *rr);
+                            const double *rr, double *old);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);

@@ -112,19 +112,28 @@ static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void 
 }
 
 static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *z, double *p)
+                            cmg_precision pz, const void *z, double *p)
 {
     const double beta = *den != 0 ? *num / *den : 0;
+    const double *z64 = z;
+    const float *z32 = z;
+    if (pz == CMG_FP64) {
+#pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
+        for (cmg_size i = 0; i < n; ++i) {
+            p[i] = z64[i] + beta * p[i];
+        }
+        return CMG_OK;
+    }
 #pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
     for (cmg_size i = 0; i < n; ++i) {
-        p[i] = z[i] + beta * p[i];
+        p[i] = (double)z32[i] + beta * p[i];
     }
     return CMG_OK;
 }
 
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, double *rr,
-                            const int *running)
+                            const double *p, const double *q, double *x, double *r, float *single,
+                            double *rr, const int *running)
 {
     if (!(*den > 0) || (running != NULL && *running == 0)) {
         return dot(ctx, CMG_FP64, n, r, r, rr);
@@ -142,6 +151,9 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, con
             x[i] += alpha * p[i];
             r[i] -= alpha * q[i];
             sum += r[i] * r[i];
+        }
+        for (cmg_size i = k * BLOCK; single != NULL && i < last; ++i) {
+            single[i] = (float)r[i];
         }
         partials[k] = sum;
     }
@@ -165,9 +177,12 @@ static cmg_status stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr
 }
 
 static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
-                            const double *rr)
+                            const double *rr, double *old)
 {
     (void)ctx;
+    if (old != NULL) {
+        *old = *rz;
+    }
     cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
     return CMG_OK;
 }

@@ -160,21 +160,22 @@ struct axpby_op {
     }
 };
 
+template <typename T>
 struct direction_op {
     const double *num;
     const double *den;
-    const double *z;
+    const T *z;
     double *p;
     template <int W>
     __device__ void run(cmg_size i) const
     {
         const double d = *den;
         const double beta = d != 0 ? *num / d : 0;
-        const pack<double, W> from = load<W>(z + i);
+        const pack<T, W> from = load<W>(z + i);
         pack<double, W> v = load<W>(p + i);
 #pragma unroll
         for (int k = 0; k < W; ++k) {
-            v.v[k] = from.v[k] + beta * v.v[k];
+            v.v[k] = (double)from.v[k] + beta * v.v[k];
         }
         store<W>(p + i, v);
     }
@@ -249,9 +250,14 @@ cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double
 }
 
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *z, double *p)
+                               cmg_precision pz, const void *z, double *p)
 {
-    return each<WIDE<double>>(ctx, n, aligned(z) && aligned(p), direction_op{num, den, z, p});
+    const bool wide = aligned(z) && aligned(p);
+    if (pz == CMG_FP64) {
+        return each<WIDE<double>>(ctx, n, wide,
+                                  direction_op<double>{num, den, (const double *)z, p});
+    }
+    return each<WIDE<double>>(ctx, n, wide, direction_op<float>{num, den, (const float *)z, p});
 }
 
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
@@ -357,6 +363,7 @@ struct cg_update_op {
     const double *q;
     double *x;
     double *r;
+    float *single;
     const int *running;
     template <int W>
     __device__ double run(cmg_size i) const
@@ -383,6 +390,14 @@ struct cg_update_op {
         }
         store<W>(x + i, vx);
         store<W>(r + i, vr);
+        if (single != NULL) {
+            pack<float, W> rounded;
+#pragma unroll
+            for (int k = 0; k < W; ++k) {
+                rounded.v[k] = (float)vr.v[k];
+            }
+            store<W>(single + i, rounded);
+        }
         return sum;
     }
 };
@@ -400,23 +415,28 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
 }
 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *p, const double *q, double *x, double *r, double *rr,
-                               const int *running)
+                               const double *p, const double *q, double *x, double *r,
+                               float *single, double *rr, const int *running)
 {
-    const bool wide = aligned(p) && aligned(q) && aligned(x) && aligned(r);
-    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{num, den, p, q, x, r, running}, rr);
+    const bool wide = aligned(p) && aligned(q) && aligned(x) && aligned(r) && aligned(single);
+    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{num, den, p, q, x, r, single, running},
+                                rr);
 }
 
-__global__ void stop_kernel(cmgi_stop *stop, const double *rz, const double *pq, const double *rr)
+__global__ void stop_kernel(cmgi_stop *stop, const double *rz, const double *pq, const double *rr,
+                            double *old)
 {
+    if (old != NULL) {
+        *old = *rz;
+    }
     cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
 }
 
 cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
-                               const double *pq, const double *rr)
+                               const double *pq, const double *rr, double *old)
 {
     const cmgi_device_guard guard(ctx);
-    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rz, pq, rr);
+    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rz, pq, rr, old);
     return CMGI_LAUNCHED(ctx);
 }
 

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+enum { PAD = 4 }; /* doubles behind z: room for two aligned vectors in fp32 */
+
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver_options *options,
                               cmgi_krylov **k)
 {
@@ -23,7 +25,8 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver
     made->loop = options->loop;
     cmg_status status = CMG_OK;
     for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, system->n, sizeof(double), &made->work[v]));
+        CMGI_TRY_GOTO(done,
+                      cmgi_alloc_device(ctx, system->n + PAD, sizeof(double), &made->work[v]));
     }
     CMGI_TRY_GOTO(done,
                   cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));

@@ -15,6 +15,11 @@ typedef struct cmgi_linear_system {
     cmg_status (*apply)(void *user, const double *x, double *y);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     cmg_status (*precondition)(void *user, const double *r, double *z); /* NULL: z = r */
+    /* The same between vectors in fp32, for a preconditioner that works in it: CG then spares the
+     * conversions; NULL = there is none. */
+    cmg_status (*precondition_single)(void *user, const float *r, float *z);
+    /* y = A x and *xy = x . y in the backend's memory, in one pass; NULL = in two. */
+    cmg_status (*apply_dot)(void *user, const double *x, double *y, double *xy);
     bool recordable; /* the functions do nothing but backend operations: they may go into a graph */
 } cmgi_linear_system;
 
@@ -59,7 +64,7 @@ typedef struct cmgi_krylov {
     int max_it;
     cmg_loop loop;                     /* wanted */
     cmg_loop used;                     /* the one of the last solve */
-    double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q */
+    double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q; z holds r and z in fp32 where C works in it */
     double *scalars;                   /* CMGI_KRYLOV_SCALARS in the backend's memory */
     double *history;                   /* host: max_it + 1 residual norms */
     cmgi_stop *stop;                   /* stopping test in the backend's memory */

@@ -103,25 +103,37 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
     *cycle = NULL;
 }
 
+/* Where the values at the two ends of the list are. */
+typedef struct ends {
+    int input;
+    int output;
+    const void *r;
+    void *z;
+} ends;
+
+static ends ends_of(const cmgi_cycle *cycle, const double *r, double *z)
+{
+    return (ends){.input = cycle->input, .output = cycle->output, .r = r, .z = z};
+}
+
 /* Array of a value; the input is only ever read. */
-static void *address(const cmgi_cycle *cycle, int value, const double *r, double *z)
+static void *address(const cmgi_cycle *cycle, int value, const ends *at)
 {
     if (value == CMGI_NONE) {
         return NULL;
     }
-    if (value == cycle->input) {
-        return (void *)(uintptr_t)r;
+    if (value == at->input) {
+        return (void *)(uintptr_t)at->r;
     }
-    return value == cycle->output ? (void *)z : cycle->buffers[cycle->values[value].buffer];
+    return value == at->output ? at->z : cycle->buffers[cycle->values[value].buffer];
 }
 
-cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int index, const double *r, double *z)
+static cmg_status run_step(const cmgi_cycle *cycle, const cmgi_step *step, const ends *at)
 {
     cmg_context *ctx = cycle->ctx;
-    const cmgi_step *step = &cycle->steps[index];
     const cmgi_value *out = &cycle->values[step->out];
-    const void *in = address(cycle, step->in, r, z);
-    void *y = address(cycle, step->out, r, z);
+    const void *in = address(cycle, step->in, at);
+    void *y = address(cycle, step->out, at);
     if (step->kind == CMGI_STEP_ZERO) {
         return ctx->backend->fill(ctx, out->precision, out->n, 0.0, y);
     }
@@ -132,18 +144,44 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int index, const double *r, double
     const cmgi_writeback w = {.kind = step->writeback,
                               .alpha = step->alpha,
                               .beta = step->beta,
-                              .b = address(cycle, step->b, r, z),
-                              .c = address(cycle, step->c, r, z),
+                              .b = address(cycle, step->b, at),
+                              .c = address(cycle, step->c, at),
                               .d = step->D != NULL ? step->D->values : NULL,
-                              .e = address(cycle, step->e, r, z),
+                              .e = address(cycle, step->e, at),
                               .y = y};
     return cmgi_matrix_spmv(step->A, &w, in);
+}
+
+cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const double *r, double *z)
+{
+    const ends at = ends_of(cycle, r, z);
+    return run_step(cycle, &cycle->steps[step], &at);
 }
 
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z)
 {
     for (int s = 0; s < cycle->nsteps; ++s) {
         CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
+    }
+    return CMG_OK;
+}
+
+bool cmgi_cycle_is_single(const cmgi_cycle *cycle)
+{
+    const cmgi_step *first = &cycle->steps[0];
+    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
+    return cycle->nsteps > 2 && first->kind == CMGI_STEP_CONVERT && first->in == cycle->input &&
+           last->kind == CMGI_STEP_CONVERT && last->out == cycle->output;
+}
+
+cmg_status cmgi_cycle_run_single(cmgi_cycle *cycle, const float *r, float *z)
+{
+    const ends at = {.input = cycle->steps[0].out,
+                     .output = cycle->steps[cycle->nsteps - 1].in,
+                     .r = r,
+                     .z = z};
+    for (int s = 1; s < cycle->nsteps - 1; ++s) {
+        CMGI_TRY(run_step(cycle, &cycle->steps[s], &at));
     }
     return CMG_OK;
 }

@@ -90,6 +90,9 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle);
 /* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r.
  */
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z);
+/* True when the cycle works in fp32: between two conversions, which run_single leaves out. */
+bool cmgi_cycle_is_single(const cmgi_cycle *cycle);
+cmg_status cmgi_cycle_run_single(cmgi_cycle *cycle, const float *r, float *z);
 /*
  * The same in one launch where the backend has graphs: the second call with the same arrays records
  * the list, further ones replay it. Not while something else is recorded.

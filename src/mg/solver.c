@@ -98,6 +98,12 @@ static cmg_status precondition(void *user, const double *r, double *z)
     return cmgi_cycle_run(s->cycle, r, z);
 }
 
+static cmg_status precondition_single(void *user, const float *r, float *z)
+{
+    const cmg_solver *s = user;
+    return cmgi_cycle_run_single(s->cycle, r, z);
+}
+
 /* Work vectors, and the sorted numbering in the backend's memory. */
 static cmg_status allocate_work(cmg_solver *s)
 {
@@ -109,6 +115,9 @@ static cmg_status allocate_work(cmg_solver *s)
                                        .apply = apply,
                                        .residual = residual,
                                        .precondition = precondition,
+                                       .precondition_single =
+                                           cmgi_cycle_is_single(s->cycle) ? precondition_single
+                                                                          : NULL,
                                        .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
     if (s->level[0].perm != NULL) {

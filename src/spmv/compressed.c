@@ -5,6 +5,7 @@
 #include "spmv/compressed_plan.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
+#include "spmv/stencil.h"
 #include "spmv/templates.h"
 
 #include <math.h>
@@ -298,6 +299,9 @@ static cmg_status move(const cmg_matrix *A)
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_offset, entries, sizeof *C->t_offset));
     CMGI_TRY(
         cmgi_move_to_device(ctx, &C->t_value, entries, cmgi_precision_bytes(A->options.precision)));
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->s_value,
+                                 (cmg_size)C->templates * C->runs * CMGI_RUN_STORED,
+                                 cmgi_precision_bytes(A->options.precision)));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_slice, C->p_count, sizeof *C->p_slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_step, C->p_count + 1, sizeof *C->p_step));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_code, C->p_count + 1, sizeof *C->p_code));
@@ -329,6 +333,9 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
                          .pairs_columns = cmgi_pairs_columns(ctx, kind)};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
+    if (cmgi_on_cuda(ctx)) {
+        CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
+    }
     CMGI_TRY(pack_slices(&B));
     if (C->p_count == 0 ||
         C->t_count == 0) { /* one list is all slices in order: no need to store it */
@@ -348,9 +355,9 @@ void cmgi_compressed_destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
-    void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin, C->t_offset,
-                            C->t_value, C->p_slice, C->p_step,  C->p_code,  C->p_bytes,
-                            C->p_base,  C->codes,   C->p_scale, C->diagonal};
+    void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin,  C->t_offset,
+                            C->t_value, C->p_slice, C->p_step,  C->p_code,   C->p_bytes,
+                            C->p_base,  C->codes,   C->p_scale, C->diagonal, C->s_value};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }

@@ -13,7 +13,7 @@
 #include <cuda_fp16.h>
 
 extern "C" {
-#include "spmv/compressed.h"
+#include "spmv/stencil.h"
 }
 
 enum {
@@ -30,6 +30,13 @@ struct compressed_args {
     const T *x;
     typename cmgi_wb_of<T>::type f;
 };
+
+template <typename T>
+static compressed_args<T> arguments(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f,
+                                    const T *x)
+{
+    return compressed_args<T>{*(const cmgi_compressed *)A->data, A->values, x, f};
+}
 
 /* ------------------------------------------------------------------ templates */
 
@@ -156,31 +163,24 @@ static void run_templates(const compressed_args<T> &a, unsigned grid, size_t sha
 }
 
 template <typename T, cmgi_wb_kind KIND>
-static cmg_status launch_templates(const cmg_matrix *A, const compressed_args<T> &a)
-{
-    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
-    if (C->t_count == 0) {
-        return CMG_OK;
+struct launch_templates {
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const compressed_args<T> a = arguments(A, f, x);
+        const cudaStream_t stream = cmgi_stream(A->ctx);
+        const int entries = (int)a.C.t_entries;
+        const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
+        const bool shared = bytes <= SHARED_TABLE;
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t_count, bytes, WARPS);
+        const unsigned grid = (unsigned)((a.C.t_count + chunk - 1) / chunk);
+        if (a.C.ref != NULL) {
+            run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
+        } else {
+            run_templates<T, KIND, false>(a, grid, shared ? bytes : 0, chunk, entries, stream);
+        }
+        return CMGI_LAUNCHED(A->ctx);
     }
-    const cudaStream_t stream = cmgi_stream(A->ctx);
-    const int entries = (int)C->t_entries;
-    const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
-    const bool shared = bytes <= SHARED_TABLE;
-    /* A block loads the table once and takes neighbouring slices: few enough that the blocks keep
-     * the device evenly busy (32 slices: 0.27 ms for 16.6 M rows in fp64, one wave of blocks:
-     * 0.33), more where the table is large beside them, one a warp where the matrix is small. */
-    const cmg_size most = 4 * WARPS * (1 + (cmg_size)bytes / 8192);
-    const cmg_size even = C->t_count / (2 * cmgi_device_of(A->ctx)->processors);
-    const cmg_size least = WARPS;
-    const cmg_size chunk = even < least ? least : even < most ? even : most;
-    const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
-    if (C->ref != NULL) {
-        run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
-    } else {
-        run_templates<T, KIND, false>(a, grid, shared ? bytes : 0, chunk, entries, stream);
-    }
-    return CMGI_LAUNCHED(A->ctx);
-}
+};
 
 /* ------------------------------------------------------------------ packed slices */
 
@@ -388,15 +388,21 @@ __global__ void __launch_bounds__(BLOCK) packed_kernel(const compressed_args<T> 
 /* Values in 16 and 8 bits exist in fp32 only: the fp64 instantiation is the full one. */
 template <typename T, cmgi_wb_kind KIND>
 struct launch_packed {
-    static void run(const compressed_args<T> &a, unsigned grid, cudaStream_t stream)
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
-        packed_kernel<T, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
+        const compressed_args<T> a = arguments(A, f, x);
+        packed_kernel<T, KIND, CMG_VALUES_FULL>
+            <<<cmgi_grid(a.C.p_count * 32, BLOCK), BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+        return CMGI_LAUNCHED(A->ctx);
     }
 };
 template <cmgi_wb_kind KIND>
 struct launch_packed<float, KIND> {
-    static void run(const compressed_args<float> &a, unsigned grid, cudaStream_t stream)
+    static cmg_status run(const cmg_matrix *A, const cmgi_wb_f32 &f, const float *x)
     {
+        const compressed_args<float> a = arguments(A, f, x);
+        const cudaStream_t stream = cmgi_stream(A->ctx);
+        const unsigned grid = cmgi_grid(a.C.p_count * 32, BLOCK);
         if (a.C.kind == CMG_VALUES_FP16) {
             packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, BLOCK, 0, stream>>>(a);
         } else if (a.C.kind == CMG_VALUES_BF16) {
@@ -406,23 +412,6 @@ struct launch_packed<float, KIND> {
         } else {
             packed_kernel<float, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
         }
-    }
-};
-
-template <typename T, cmgi_wb_kind KIND>
-struct launch_compressed {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        compressed_args<T> a;
-        a.C = *(const cmgi_compressed *)A->data;
-        a.values = A->values;
-        a.x = x;
-        a.f = f;
-        CMGI_TRY((launch_templates<T, KIND>(A, a)));
-        if (a.C.p_count == 0) {
-            return CMG_OK;
-        }
-        launch_packed<T, KIND>::run(a, cmgi_grid(a.C.p_count * 32, BLOCK), cmgi_stream(A->ctx));
         return CMGI_LAUNCHED(A->ctx);
     }
 };
@@ -430,5 +419,13 @@ struct launch_compressed {
 extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                 const void *x)
 {
-    return cmgi_select<launch_compressed>(A, w, x);
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    bool done = C->t_count == 0;
+    if (!done && C->runs > 0) {
+        CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));
+    }
+    if (!done) {
+        CMGI_TRY(cmgi_select<launch_templates>(A, w, x));
+    }
+    return C->p_count > 0 ? cmgi_select<launch_packed>(A, w, x) : CMG_OK;
 }

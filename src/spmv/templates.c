@@ -13,6 +13,8 @@
 /* Small matrices take fewer and smaller tables, so that clearing them costs less than the search.
  */
 enum { CHUNKS = 64, CHUNK_ROWS = 4096, SLOTS = 2 * CHUNK_ROWS };
+/* Few kinds: at most FEW, each of REPEATED rows in the mean. */
+enum { FEW = 256, REPEATED = 8 };
 
 typedef struct slot {
     uint64_t hash;
@@ -127,13 +129,25 @@ static int by_frequency(const void *a, const void *b)
     return (p->row > q->row) - (p->row < q->row);
 }
 
+/* Rows that make a template: as asked, but where there are few kinds all of them are templates, so
+ * that the corners of a grid do not need a storage of their own. */
+static cmg_size least_rows(const search *s, const slot *table)
+{
+    cmg_size kinds = 0;
+    for (int k = 0; k < s->slots; ++k) {
+        kinds += table[k].count > 0;
+    }
+    return kinds <= FEW && kinds * REPEATED <= s->what->A->rows ? 1 : s->what->least;
+}
+
 /* Numbers the most frequent kinds; the others that repeat are marked as left out. */
 static void number(const search *s, slot *table, slot **order, cmgi_templates *t)
 {
     int used = 0;
     cmg_size total = 0;
+    const cmg_size least = least_rows(s, table);
     for (int k = 0; k < s->slots; ++k) {
-        if (table[k].count >= s->what->least) {
+        if (table[k].count > 0 && table[k].count >= least) {
             order[used++] = &table[k];
         }
     }

@@ -1,0 +1,291 @@
+/*
+ * Products with templates that share runs of columns (stencil.h). Half a warp takes a slice of 64
+ * rows, a thread PACK neighbouring ones, in fp64 at two places. The windows of x are loaded in
+ * packs of 16 bytes; where a run's first column stands in a pack is the same for all threads,
+ * because each begins at a multiple of PACK.
+ *
+ * What limits the plain kernel is the width of the first cache, 128 bytes a cycle: for a run of
+ * three columns it moves 12 values to 4 rows in fp32, one by one, and this one 8 or 9 in packs.
+ * Next come the values of the templates, which are fetched once for all rows of a thread where the
+ * whole warp can do so; where a grid line ends in it, row by row.
+ */
+#include "spmv/spmv.cuh"
+
+extern "C" {
+#include "spmv/stencil.h"
+}
+
+enum { BLOCK = 256, WARPS = BLOCK / 32, HALF = 16, AHEAD = 3 /* runs in flight */ };
+
+template <typename T, int W>
+struct alignas(sizeof(T) * W) pack {
+    T v[W];
+};
+
+/* Rows of a thread that lie side by side, and how often. */
+template <typename T>
+constexpr int PACK = 16 / (int)sizeof(T);
+template <typename T>
+constexpr int SETS = CMGI_SLICE / (HALF * PACK<T>);
+
+template <typename T>
+struct stencil_args {
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size slices;
+    const cmg_index *slice; /* NULL = 0, 1, ... */
+    const uint16_t *id;
+    const T *value;
+    int stored; /* values of all templates */
+    int runs;
+    cmg_index pack[CMGI_RUNS]; /* first column of a run minus the row, rounded down to a pack */
+    int8_t shift[CMGI_RUNS];   /* what rounding took away */
+    const T *x;
+    typename cmgi_wb_of<T>::type f;
+};
+
+template <typename T>
+using run_values = pack<T, CMGI_RUN_STORED>;
+
+/* The columns of a run for PACK rows: two packs and, where it is needed, the value behind. */
+template <typename T>
+struct window {
+    pack<T, PACK<T>> a;
+    pack<T, PACK<T>> b;
+    T c;
+
+    template <int SHIFT>
+    __device__ __forceinline__ T at(int m) const
+    {
+        const int k = m + SHIFT;
+        return k < PACK<T> ? a.v[k % PACK<T>] : k < 2 * PACK<T> ? b.v[k % PACK<T>] : c;
+    }
+};
+
+/* Columns beyond the ends of x are read as its ends: the values there are 0. */
+template <typename T, bool INSIDE>
+__device__ __forceinline__ void load_window(window<T> &w, const T *x, cmg_size cols, cmg_size begin,
+                                            int shift)
+{
+    if constexpr (INSIDE) {
+        const T *from = x + begin;
+        w.a = *reinterpret_cast<const pack<T, PACK<T>> *>(from);
+        w.b = *reinterpret_cast<const pack<T, PACK<T>> *>(from + PACK<T>);
+        if (shift + CMGI_RUN - 1 > PACK<T>) {
+            w.c = __ldg(from + 2 * PACK<T>);
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k <= 2 * PACK<T>; ++k) {
+            const cmg_size j = begin + k;
+            const T v = __ldg(x + (j < 0 ? 0 : j < cols ? j : cols - 1));
+            if (k < PACK<T>) {
+                w.a.v[k % PACK<T>] = v;
+            } else if (k < 2 * PACK<T>) {
+                w.b.v[k % PACK<T>] = v;
+            } else {
+                w.c = v;
+            }
+        }
+    }
+}
+
+/* Adds a run to the sums; ONE: all rows of every thread are of the template of its first. */
+template <typename T, bool ONE, int SHIFT>
+__device__ __forceinline__ void add_run(const window<T> &w, const run_values<T> *values,
+                                        const int (&at)[PACK<T>], T (&s)[PACK<T>])
+{
+    run_values<T> v = values[at[0]];
+#pragma unroll
+    for (int t = 0; t < PACK<T>; ++t) {
+        if (!ONE && t > 0) {
+            v = values[at[t]];
+        }
+#pragma unroll
+        for (int m = 0; m < CMGI_RUN; ++m) {
+            s[t] += v.v[m] * w.template at<SHIFT>(t + m);
+        }
+    }
+}
+
+/* The same for a shift that is known when it runs; it is uniform over all threads. */
+template <typename T, bool ONE>
+__device__ __forceinline__ void add_shifted(const window<T> &w, int shift,
+                                            const run_values<T> *values, const int (&at)[PACK<T>],
+                                            T (&s)[PACK<T>])
+{
+    if (PACK<T> == 4 && shift == 3) {
+        add_run<T, ONE, 3 % PACK<T>>(w, values, at, s);
+    } else if (PACK<T> == 4 && shift == 2) {
+        add_run<T, ONE, 2 % PACK<T>>(w, values, at, s);
+    } else if (shift == 1) {
+        add_run<T, ONE, 1>(w, values, at, s);
+    } else {
+        add_run<T, ONE, 0>(w, values, at, s);
+    }
+}
+
+/* Sums of PACK rows from `row` on, whose values begin at `at` in the table. */
+template <typename T, bool ONE, bool INSIDE>
+__device__ __forceinline__ void add_runs(const stencil_args<T> &a, const run_values<T> *table,
+                                         const int (&at)[PACK<T>], cmg_size row, T (&s)[PACK<T>])
+{
+    for (int r = 0; r < a.runs; r += AHEAD) {
+        window<T> w[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            if (r + u < a.runs) {
+                load_window<T, INSIDE>(w[u], a.x, a.cols, row + a.pack[r + u], a.shift[r + u]);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            if (r + u < a.runs) {
+                add_shifted<T, ONE>(w[u], a.shift[r + u], table + r + u, at, s);
+            }
+        }
+    }
+}
+
+/* The write-back of PACK rows: what it reads and what it stores in packs. */
+template <typename T, cmgi_wb_kind KIND>
+__device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, cmg_size row,
+                                         cmg_size rows, const T (&s)[PACK<T>])
+{
+    if (row + PACK < T >> rows) {
+        for (int t = 0; t < PACK<T> && row + t < rows; ++t) {
+            cmgi_put<KIND>(f, row + t, s[t]);
+        }
+        return;
+    }
+    typedef pack<T, PACK<T>> packed;
+    packed b = {};
+    packed c = {};
+    packed d = {};
+    packed y;
+    typename cmgi_wb_of<T>::type loaded = f;
+    loaded.b = b.v;
+    loaded.c = c.v;
+    loaded.d = d.v;
+    loaded.y = y.v;
+    if (KIND == CMGI_WB_RESIDUAL || KIND == CMGI_WB_JACOBI) {
+        b = *reinterpret_cast<const packed *>(f.b + row);
+    }
+    if (KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+        c = *reinterpret_cast<const packed *>(f.c + row);
+    }
+    if (KIND == CMGI_WB_JACOBI) {
+        d = *reinterpret_cast<const packed *>(f.d + row);
+    }
+#pragma unroll
+    for (int t = 0; t < PACK<T>; ++t) {
+        cmgi_put<KIND>(loaded, t, s[t]);
+    }
+    *reinterpret_cast<packed *>(f.y + row) = y;
+}
+
+/* Where the values of PACK rows begin in the table, behind the last row those of the last; true
+ * when they are of one template. */
+template <typename T>
+__device__ __forceinline__ bool find_values(const stencil_args<T> &a, cmg_size row,
+                                            int (&at)[PACK<T>])
+{
+    pack<uint16_t, PACK<T>> id;
+    if (row + PACK<T> <= a.rows) {
+        id = *reinterpret_cast<const pack<uint16_t, PACK<T>> *>(a.id + row);
+    } else {
+#pragma unroll
+        for (int t = 0; t < PACK<T>; ++t) {
+            id.v[t] = a.id[row + t < a.rows ? row + t : a.rows - 1];
+        }
+    }
+    bool one = true;
+#pragma unroll
+    for (int t = 0; t < PACK<T>; ++t) {
+        at[t] = id.v[t] * a.runs;
+        one = one && id.v[t] == id.v[0];
+    }
+    return one;
+}
+
+template <typename T, cmgi_wb_kind KIND>
+__global__ void __launch_bounds__(BLOCK, 4)
+    stencil_kernel(const stencil_args<T> a, cmg_size chunk)
+{
+    extern __shared__ __align__(32) unsigned char memory[];
+    T *values = (T *)memory;
+    for (int e = threadIdx.x; e < a.stored; e += BLOCK) {
+        values[e] = __ldg(a.value + e);
+    }
+    __syncthreads();
+    const run_values<T> *table = (const run_values<T> *)memory;
+    const int half = threadIdx.x % 32 / HALF;
+    const cmg_size begin = blockIdx.x * chunk;
+    const cmg_size end = begin + chunk < a.slices ? begin + chunk : a.slices;
+    for (cmg_size k = begin + threadIdx.x / 32 * 2; k < end; k += 2 * WARPS) {
+        const bool mine = k + half < end;
+        const cmg_size own = mine ? k + half : k;
+        const cmg_size slice = a.slice != NULL ? a.slice[own] : own;
+        const cmg_size first = slice * CMGI_SLICE;
+        const bool inside =
+            first + a.pack[0] >= 0 && first + CMGI_SLICE + a.pack[a.runs - 1] + PACK<T> < a.cols;
+        const bool all_inside = __all_sync(0xffffffffU, inside);
+#pragma unroll
+        for (int set = 0; set < SETS<T>; ++set) {
+            const cmg_size row = first + (set * HALF + threadIdx.x % HALF) * PACK<T>;
+            int at[PACK<T>];
+            T s[PACK<T>] = {};
+            const bool one = __all_sync(0xffffffffU, find_values(a, row, at));
+            if (!all_inside) {
+                add_runs<T, false, false>(a, table, at, row, s);
+            } else if (one) {
+                add_runs<T, true, true>(a, table, at, row, s);
+            } else {
+                add_runs<T, false, true>(a, table, at, row, s);
+            }
+            if (mine) {
+                put_rows<T, KIND>(a.f, row, a.rows, s);
+            }
+        }
+    }
+}
+
+template <typename T, cmgi_wb_kind KIND>
+struct launch_stencil {
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+        stencil_args<T> a = {};
+        a.rows = C->rows;
+        a.cols = C->cols;
+        a.slices = C->t_count;
+        a.slice = C->t_slice;
+        a.id = C->t_id;
+        a.value = (const T *)C->s_value;
+        a.stored = C->templates * C->runs * CMGI_RUN_STORED;
+        a.runs = C->runs;
+        for (int r = 0; r < a.runs; ++r) {
+            a.shift[r] = (int8_t)(C->s_run[r] & (PACK<T> - 1));
+            a.pack[r] = C->s_run[r] - a.shift[r];
+        }
+        a.x = x;
+        a.f = f;
+        const size_t bytes = (size_t)a.stored * sizeof(T);
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t_count, bytes, 2 * WARPS);
+        const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
+        stencil_kernel<T, KIND><<<grid, BLOCK, bytes, cmgi_stream(A->ctx)>>>(a, chunk);
+        return CMGI_LAUNCHED(A->ctx);
+    }
+};
+
+static bool aligned(const void *p)
+{
+    return (uintptr_t)p % 16 == 0;
+}
+
+extern "C" cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                             const void *x, bool *done)
+{
+    *done = aligned(x) && aligned(w->y) && aligned(w->b) && aligned(w->c) && aligned(w->d);
+    return *done ? cmgi_select<launch_stencil>(A, w, x) : CMG_OK;
+}
