@@ -209,7 +209,7 @@ __device__ __forceinline__ bool find_values(const stencil_args<T> &a, cmg_size r
 }
 
 template <typename T, cmgi_wb_kind KIND>
-__global__ void __launch_bounds__(BLOCK, 4)
+__global__ void __launch_bounds__(BLOCK, sizeof(T) == 4 ? 4 : 3)
     stencil_kernel(const stencil_args<T> a, cmg_size chunk)
 {
     extern __shared__ __align__(32) unsigned char memory[];

@@ -13,8 +13,8 @@
 /* Small matrices take fewer and smaller tables, so that clearing them costs less than the search.
  */
 enum { CHUNKS = 64, CHUNK_ROWS = 4096, SLOTS = 2 * CHUNK_ROWS };
-/* Few kinds: at most FEW, each of REPEATED rows in the mean. */
-enum { FEW = 256, REPEATED = 8 };
+/* Few kinds: at most FEW, each of REPEATED rows in the mean, in a matrix of some size. */
+enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
 
 typedef struct slot {
     uint64_t hash;
@@ -137,7 +137,9 @@ static cmg_size least_rows(const search *s, const slot *table)
     for (int k = 0; k < s->slots; ++k) {
         kinds += table[k].count > 0;
     }
-    return kinds <= FEW && kinds * REPEATED <= s->what->A->rows ? 1 : s->what->least;
+    const cmg_size rows = s->what->A->rows;
+    const bool few = kinds <= FEW && kinds * REPEATED <= rows && rows >= SOME_ROWS;
+    return few ? 1 : s->what->least;
 }
 
 /* Numbers the most frequent kinds; the others that repeat are marked as left out. */

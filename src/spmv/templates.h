@@ -26,8 +26,8 @@ typedef struct cmgi_template_search {
 
 /*
  * Finds rows with equal offsets (column minus ref) and equal values. A template is kept when at
- * least `least` rows share it, the most frequent ones first. Parallel; the result does not depend
- * on the threads.
+ * least `least` rows share it, or any where the kinds are few, the most frequent ones first.
+ * Parallel; the result does not depend on the threads.
  */
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);

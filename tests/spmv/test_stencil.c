@@ -1,0 +1,216 @@
+/*
+ * Templates that share runs of columns: the runs hold every entry of every template, and products
+ * are those of plain loops for line lengths of every remainder, every write-back, and vectors that
+ * are not aligned.
+ */
+#include "core/vector.h"
+#include "spmv/stencil.h"
+#include "suite.h"
+
+/* Box stencil of `reach` neighbours on nx x ny x nz points: 27 entries inside for reach 1; or, with
+ * `star`, the axes alone. Values depend on the offset, on the boundary also on the row's kind. */
+static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
+{
+    const cmg_size n = nx * ny * nz;
+    cmgi_csr A = {0};
+    CHECK_OK(
+        cmgi_csr_alloc(ctx, n, n, n * (2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1), &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size at[3] = {i % nx, i / nx % ny, i / nx / ny};
+        const int begin = (int)k;
+        A.indptr[i] = k;
+        for (int d = 0; d < (2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1); ++d) {
+            const int side = 2 * reach + 1;
+            const int by[3] = {d % side - reach, d / side % side - reach, d / side / side - reach};
+            const cmg_size to[3] = {at[0] + by[0], at[1] + by[1], at[2] + by[2]};
+            const bool inside =
+                to[0] >= 0 && to[0] < nx && to[1] >= 0 && to[1] < ny && to[2] >= 0 && to[2] < nz;
+            if (inside && (!star || (by[0] != 0) + (by[1] != 0) + (by[2] != 0) <= 1)) {
+                A.indices[k] = (cmg_index)((to[2] * ny + to[1]) * nx + to[0]);
+                A.values[k] = 1.0 / (3 + d) + 0.125 * (double)(k - begin);
+                ++k;
+            }
+        }
+    }
+    A.indptr[n] = k;
+    return A;
+}
+
+static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.precision = precision;
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    return M;
+}
+
+/* Entry of template t at an offset, as the runs have it; NaN where no run has the offset. */
+static double spread_value(const cmgi_compressed *C, int t, cmg_size offset)
+{
+    for (int r = 0; r < C->runs; ++r) {
+        const cmg_size m = offset - C->s_run[r];
+        if (m >= 0 && m < CMGI_RUN) {
+            return ((const double *)C->s_value)[((cmg_size)t * C->runs + r) * CMGI_RUN_STORED + m];
+        }
+    }
+    return NAN;
+}
+
+static void runs_hold_the_templates(void)
+{
+    if (ctx->options.backend != CMG_BACKEND_CPU) {
+        SKIP("the storage is looked at on the host");
+        return;
+    }
+    for (int star = 0; star < 2; ++star) {
+        cmgi_csr A = box(13, 11, 12, 1, star);
+        cmg_matrix *M = compress(&A, CMG_FP64);
+        cmgi_compressed *C = M->data;
+        CHECK(C->templates == 27 && C->p_count == 0);
+        CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
+        CHECK(C->runs == (star ? 5 : 9));
+        for (int t = 0; t < C->templates && C->runs > 0; ++t) {
+            double sum = 0;
+            double stored = 0;
+            for (cmg_index e = C->t_begin[t]; e < C->t_begin[t + 1]; ++e) {
+                CHECK(spread_value(C, t, C->t_offset[e]) == ((const double *)C->t_value)[e]);
+                sum += fabs(((const double *)C->t_value)[e]);
+            }
+            for (int k = 0; k < C->runs * CMGI_RUN_STORED; ++k) {
+                stored += fabs(((const double *)C->s_value)[t * C->runs * CMGI_RUN_STORED + k]);
+            }
+            CHECK_NEAR(stored, sum, 1e-14 * sum); /* and nothing else */
+        }
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Templates without common runs: every third row has neighbours elsewhere. */
+static void scattered_templates_have_no_runs(void)
+{
+    cmgi_csr A = {0};
+    const cmg_size n = 6000;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = 4 * i;
+        for (cmg_size e = 0; e < 4; ++e) {
+            A.indices[4 * i + e] = (cmg_index)((i + e * (100 + 37 * (i % 40))) % n);
+            A.values[4 * i + e] = 1 + (double)e;
+        }
+    }
+    A.indptr[n] = 4 * n;
+    cmg_matrix *M = compress(&A, CMG_FP64);
+    cmgi_compressed *C = M->data;
+    CHECK(C->t_count > 0);
+    if (ctx->options.backend == CMG_BACKEND_CPU) {
+        CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
+    }
+    CHECK(C->runs == 0 && C->s_value == NULL);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* A vector over the memory of another one, `shift` entries behind its start. */
+static cmg_vector *part(cmg_vector *whole, cmg_size shift, cmg_size n)
+{
+    cmg_vector *v = NULL;
+    char *data = cmg_vector_data(whole);
+    data += (size_t)shift * cmgi_precision_bytes(cmg_vector_precision(whole));
+    CHECK_OK(cmg_vector_wrap(ctx, n, cmg_vector_precision(whole), data, &v));
+    return v;
+}
+
+/* All write-backs against plain loops; the vectors begin `shift` entries behind aligned memory. */
+static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size shift)
+{
+    enum { X, Y, B, D, VECTORS };
+    const double eps = precision == CMG_FP64 ? 1e-15 : 1e-6;
+    const cmg_size n = A->rows;
+    cmg_matrix *M = compress(A, precision);
+    cmg_vector *whole[VECTORS];
+    cmg_vector *v[VECTORS];
+    double *value[VECTORS];
+    double *sum = calloc((size_t)n, sizeof *sum);
+    double *size = calloc((size_t)n, sizeof *size);
+    double *out = calloc((size_t)n, sizeof *out);
+    for (int k = 0; k < VECTORS; ++k) {
+        value[k] = suite_vector(n, 11 + (uint64_t)k);
+        CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
+        v[k] = part(whole[k], shift, n);
+        CHECK_OK(cmg_vector_set(v[k], value[k]));
+        CHECK_OK(cmg_vector_get(v[k], value[k]));
+    }
+    suite_multiply(A, value[X], sum, size);
+    double worst[4] = {0, 0, 0, 0};
+    for (int kind = 0; kind < 4; ++kind) {
+        CHECK_OK(cmg_vector_set(v[Y], value[Y]));
+        switch (kind) {
+        case 0:
+            CHECK_OK(cmg_matrix_apply(M, v[X], v[Y]));
+            break;
+        case 1:
+            CHECK_OK(cmg_matrix_axpby(M, 0.5, v[X], -2.0, v[Y]));
+            break;
+        case 2:
+            CHECK_OK(cmg_matrix_residual(M, v[X], v[B], v[Y]));
+            break;
+        default:
+            CHECK_OK(cmg_matrix_jacobi(M, 0.7, v[D], v[B], v[X], v[Y]));
+            break;
+        }
+        CHECK_OK(cmg_vector_get(v[Y], out));
+        for (cmg_size i = 0; i < n; ++i) {
+            const double expected[4] = {sum[i], 0.5 * sum[i] - 2.0 * value[Y][i],
+                                        value[B][i] - sum[i],
+                                        value[X][i] + 0.7 * value[D][i] * (value[B][i] - sum[i])};
+            const double error = fabs(out[i] - expected[kind]) / (size[i] + 4);
+            worst[kind] = error <= worst[kind] ? worst[kind] : error; /* NaN wins */
+        }
+        CHECK(worst[kind] <= eps);
+    }
+    for (int k = 0; k < VECTORS; ++k) {
+        cmg_vector_destroy(&v[k]);
+        cmg_vector_destroy(&whole[k]);
+        free(value[k]);
+    }
+    cmg_matrix_destroy(&M);
+    free(sum);
+    free(size);
+    free(out);
+}
+
+static void products_are_those_of_plain_loops(void)
+{
+    static const cmg_size sides[][3] = {{12, 12, 12}, {13, 12, 11}, {14, 13, 10}, {15, 15, 9},
+                                        {16, 9, 13},  {63, 40, 1},  {64, 40, 1},  {65, 33, 1},
+                                        {255, 9, 3},  {4097, 1, 1}};
+    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
+        for (int star = 0; star < 2; ++star) {
+            cmgi_csr A = box(sides[s][0], sides[s][1], sides[s][2], 1, star);
+            for (cmg_size shift = 0; shift < 2; ++shift) {
+                check_products(&A, CMG_FP64, shift);
+                check_products(&A, CMG_FP32, shift);
+            }
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+    cmgi_csr A = box(14, 12, 11, 2, false); /* runs of 5 columns: two runs of 3 */
+    check_products(&A, CMG_FP64, 0);
+    check_products(&A, CMG_FP32, 0);
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(runs_hold_the_templates);
+    RUN(scattered_templates_have_no_runs);
+    RUN(products_are_those_of_plain_loops);
+    return TEST_END();
+}
