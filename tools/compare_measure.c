@@ -112,7 +112,8 @@ static cmg_status read_outer(compare_row *row, cmg_context *ctx, const cmg_hiera
     cmg_matrix_destroy(&A);
     if (status == CMG_OK) {
         row->outer_bytes =
-            (double)info.traffic + outer_vectors(row->krylov, row->precision == CMG_FP32) * 8 * (double)info.rows;
+            (double)info.traffic +
+            outer_vectors(row->krylov, row->precision == CMG_FP32) * 8 * (double)info.rows;
     }
     return status;
 }

@@ -176,10 +176,8 @@ bool cmgi_cycle_is_single(const cmgi_cycle *cycle)
 
 cmg_status cmgi_cycle_run_single(cmgi_cycle *cycle, const float *r, float *z)
 {
-    const ends at = {.input = cycle->steps[0].out,
-                     .output = cycle->steps[cycle->nsteps - 1].in,
-                     .r = r,
-                     .z = z};
+    const ends at = {
+        .input = cycle->steps[0].out, .output = cycle->steps[cycle->nsteps - 1].in, .r = r, .z = z};
     for (int s = 1; s < cycle->nsteps - 1; ++s) {
         CMGI_TRY(run_step(cycle, &cycle->steps[s], &at));
     }

@@ -109,16 +109,15 @@ static cmg_status allocate_work(cmg_solver *s)
 {
     cmg_context *ctx = s->ctx;
     const cmg_size n = s->level[0].rows;
-    const cmgi_linear_system system = {.ctx = ctx,
-                                       .n = n,
-                                       .user = s,
-                                       .apply = apply,
-                                       .residual = residual,
-                                       .precondition = precondition,
-                                       .precondition_single =
-                                           cmgi_cycle_is_single(s->cycle) ? precondition_single
-                                                                          : NULL,
-                                       .recordable = true};
+    const cmgi_linear_system system = {
+        .ctx = ctx,
+        .n = n,
+        .user = s,
+        .apply = apply,
+        .residual = residual,
+        .precondition = precondition,
+        .precondition_single = cmgi_cycle_is_single(s->cycle) ? precondition_single : NULL,
+        .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
     if (s->level[0].perm != NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));

@@ -65,6 +65,8 @@ static void cg_kernels_match_loops(void)
         void *v[4];
         const double scalars[3] = {0.75, 1.5, 0};
         double *d_scalars = NULL;
+        float *single = NULL;
+        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(float), &single));
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
         for (int k = 0; k < 4; ++k) {
@@ -72,9 +74,12 @@ static void cg_kernels_match_loops(void)
             CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(double), &v[k]));
             CHECK_OK(cmgi_to_device(ctx, v[k], host[k], (size_t)n * sizeof(double)));
         }
+        /* the new direction from r, once in fp64 and once from r as it was rounded */
         CHECK_OK(ctx->backend->cg_update(ctx, n, d_scalars, d_scalars + 1, v[0], v[1], v[2], v[3],
-                                         d_scalars + 2, NULL));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, v[3], v[0]));
+                                         single, d_scalars + 2, NULL));
+        CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, v[0], CMG_FP64, v[1]));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP64, v[3], v[0]));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, single, v[1]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
         double *out = malloc((size_t)(n + 1) * sizeof *out);
@@ -92,12 +97,19 @@ static void cg_kernels_match_loops(void)
             worst = fmax(worst, fabs(out[i] - (r + alpha * host[0][i])));
         }
         CHECK_NEAR(worst, 0, 1e-15 * 4);
+        CHECK_OK(cmgi_to_host(ctx, out, v[1], (size_t)n * sizeof(double)));
+        for (cmg_size i = 0; i < n; ++i) {
+            const double r = (double)(float)(host[3][i] - alpha * host[1][i]);
+            worst = fmax(worst, fabs(out[i] - (r + alpha * host[0][i])));
+        }
+        CHECK_NEAR(worst, 0, 2e-7); /* the update may differ by a rounding in fp64 before fp32 */
         CHECK_NEAR(rr, expected, 1e-14 * (expected + 1));
         for (int k = 0; k < 4; ++k) {
             free(host[k]);
             cmgi_free_device(ctx, v[k]);
         }
         free(out);
+        cmgi_free_device(ctx, single);
         cmgi_free_device(ctx, d_scalars);
     }
 }
@@ -130,7 +142,7 @@ static void cg_update_can_be_frozen(void)
     for (int c = 0; c < 2; ++c) { /* stopped; p . q < 0 */
         double rr = -1;
         CHECK_OK(ctx->backend->cg_update(ctx, N, d_scalars, d_scalars + 1 + c, v[0], v[1], v[2],
-                                         v[3], d_scalars + 3, d_flags + c));
+                                         v[3], NULL, d_scalars + 3, d_flags + c));
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 3, sizeof rr));
         CHECK_NEAR(rr, expected, 1e-13 * expected);
         for (int k = 2; k < 4; ++k) {
