@@ -35,6 +35,8 @@ typedef struct cmgi_backend {
     /* *result = x . y */
     cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
                       double *result);
+    /* *result = sum of x, fp64 */
+    cmg_status (*sum)(cmg_context *ctx, cmg_size n, const double *x, double *result);
     /* p = z + (num/den) p, the direction update of CG, p in fp64; den = 0 counts as ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             cmg_precision pz, const void *z, double *p);

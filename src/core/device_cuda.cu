@@ -354,6 +354,7 @@ static constexpr cmgi_backend make_table()
     table.convert = cmgi_cuda_convert;
     table.axpby = cmgi_cuda_axpby;
     table.dot = cmgi_cuda_dot;
+    table.sum = cmgi_cuda_sum;
     table.direction = cmgi_cuda_direction;
     table.cg_update = cmgi_cuda_cg_update;
     table.permute = cmgi_cuda_permute;

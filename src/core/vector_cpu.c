@@ -111,6 +111,13 @@ static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void 
     return CMG_OK;
 }
 
+static cmg_status sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
+{
+    (void)ctx;
+    *result = sum_partials(x, n);
+    return CMG_OK;
+}
+
 static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             cmg_precision pz, const void *z, double *p)
 {
@@ -215,6 +222,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .convert = convert,
     .axpby = axpby,
     .dot = dot,
+    .sum = sum,
     .direction = direction,
     .cg_update = cg_update,
     .stop_begin = stop_begin,

@@ -355,6 +355,21 @@ struct dot_op {
     }
 };
 
+struct sum_op {
+    const double *x;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const pack<double, W> p = load<W>(x + i);
+        double sum = 0;
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            sum += p.v[k];
+        }
+        return sum;
+    }
+};
+
 /* The update and the new r . r in one pass. */
 struct cg_update_op {
     const double *num;
@@ -412,6 +427,11 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
     }
     return reduce<WIDE<float>>(ctx, n, wide, dot_op<float>{(const float *)x, (const float *)y},
                                result);
+}
+
+cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
+{
+    return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, result);
 }
 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,

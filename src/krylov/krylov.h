@@ -18,7 +18,7 @@ typedef struct cmgi_linear_system {
     /* The same between vectors in fp32, for a preconditioner that works in it: CG then spares the
      * conversions; NULL = there is none. */
     cmg_status (*precondition_single)(void *user, const float *r, float *z);
-    /* y = A x and *xy = x . y in the backend's memory, in one pass; NULL = in two. */
+    /* y = A x and *xy = x . y in the backend's memory; NULL = apply and an inner product */
     cmg_status (*apply_dot)(void *user, const double *x, double *y, double *xy);
     bool recordable; /* the functions do nothing but backend operations: they may go into a graph */
 } cmgi_linear_system;

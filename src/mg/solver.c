@@ -85,6 +85,12 @@ static cmg_status apply(void *user, const double *x, double *y)
     return cmgi_matrix_spmv(s->A, &w, x);
 }
 
+static cmg_status apply_dot(void *user, const double *x, double *y, double *xy)
+{
+    const cmg_solver *s = user;
+    return cmgi_matrix_apply_dot(s->A, x, y, xy);
+}
+
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
 {
     const cmg_solver *s = user;
@@ -116,6 +122,7 @@ static cmg_status allocate_work(cmg_solver *s)
         .apply = apply,
         .residual = residual,
         .precondition = precondition,
+        .apply_dot = apply_dot,
         .precondition_single = cmgi_cycle_is_single(s->cycle) ? precondition_single : NULL,
         .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));

@@ -38,6 +38,21 @@ static compressed_args<T> arguments(const cmg_matrix *A, const typename cmgi_wb_
     return compressed_args<T>{*(const cmgi_compressed *)A->data, A->values, x, f};
 }
 
+/* x . y of a slice, from the sums of a warp's rows; the other lanes give 0. */
+template <typename T, cmgi_wb_kind KIND>
+__device__ __forceinline__ void put_dot(const compressed_args<T> &a, cmg_size slice, cmg_size i0,
+                                        cmg_size i1, T s0, T s1)
+{
+    if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+        double dot = i0 < a.C.rows ? (double)s0 * (double)__ldg(a.x + i0) : 0;
+        dot += i1 < a.C.rows ? (double)s1 * (double)__ldg(a.x + i1) : 0;
+        dot = cmgi_warp_sum(dot);
+        if (threadIdx.x % 32 == 0) {
+            a.f.dots[slice] = dot;
+        }
+    }
+}
+
 /* ------------------------------------------------------------------ templates */
 
 template <typename T>
@@ -148,6 +163,7 @@ __global__ void __launch_bounds__(BLOCK)
         if (i1 < a.C.rows) {
             cmgi_put<KIND>(a.f, i1, s1);
         }
+        put_dot<T, KIND>(a, slice, i0, i1, s0, s1);
     }
 }
 
@@ -383,6 +399,7 @@ __global__ void __launch_bounds__(BLOCK) packed_kernel(const compressed_args<T> 
     if (i1 < a.C.rows) {
         cmgi_put<KIND>(a.f, i1, s1);
     }
+    put_dot<T, KIND>(a, slice, i0, i1, s0, s1);
 }
 
 /* Values in 16 and 8 bits exist in fp32 only: the fp64 instantiation is the full one. */

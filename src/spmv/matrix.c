@@ -1,4 +1,5 @@
 /* The matrix handle: table of formats, choice of parameters, public products. */
+#include "spmv/compressed.h"
 #include "spmv/compression.h"
 #include "spmv/formats.h"
 #include "spmv/reduced.h"
@@ -46,6 +47,7 @@ static const cmgi_format formats[] = {
      .build = cmgi_compressed_build,
      .spmv_cpu = cmgi_compressed_spmv_cpu,
      .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
+     .dots_cuda = true,
      .destroy = cmgi_compressed_destroy},
     {.id = CMG_FORMAT_CUSPARSE_CSR,
      .name = "cusparse-csr",
@@ -225,6 +227,11 @@ static size_t value_bytes(const cmg_matrix *A)
     return cmgi_values_bytes(reduces ? A->options.values : CMG_VALUES_FULL, A->options.precision);
 }
 
+static cmg_size slices_of(const cmg_matrix *A)
+{
+    return (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+}
+
 static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
 {
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
@@ -274,6 +281,11 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
     made->source = NULL;
     if (format->finish != NULL) {
         CMGI_TRY_GOTO(done, format->finish(made));
+    }
+    if (format->dots_cuda && cmgi_on_cuda(ctx) && made->rows == made->cols &&
+        resolved.precision == CMG_FP64) {
+        CMGI_TRY_GOTO(done,
+                      cmgi_alloc_device(ctx, slices_of(made), sizeof *made->dots, &made->dots));
     }
     *A = made;
     made = NULL;
@@ -345,6 +357,7 @@ void cmg_matrix_destroy(cmg_matrix **A)
     if (v->format->destroy != NULL) {
         v->format->destroy(v);
     }
+    cmgi_free_device(v->ctx, v->dots);
     cmgi_free_device(v->ctx, v->values);
     cmgi_free_device(v->ctx, v->value_map);
     cmgi_free(v->ctx, v->perm);
@@ -431,6 +444,15 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind)
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     return A->rows > 0 ? spmv_of(A->ctx, A->format)(A, w, x) : CMG_OK;
+}
+
+cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)
+{
+    const cmgi_backend *backend = A->ctx->backend;
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
+    CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
+    return A->dots != NULL ? backend->sum(A->ctx, slices_of(A), A->dots, xy)
+                           : backend->dot(A->ctx, CMG_FP64, A->rows, x, y, xy);
 }
 
 static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n,

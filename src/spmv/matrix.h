@@ -27,6 +27,7 @@ typedef struct cmgi_format {
     cmg_status (*fill_cuda)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
+    bool dots_cuda; /* spmv_cuda fills writeback.dots */
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
     void (*destroy)(cmg_matrix *A);
 } cmgi_format;
@@ -45,6 +46,7 @@ struct cmg_matrix {
                             unless keep_map */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
+    double *dots; /* x . y slice by slice, in the backend's memory; NULL = the format has none */
     cmg_compression_info *compression; /* under options.explain, else NULL */
     const cmg_csr *source; /* while it is built from a CSR on the device: that one; else NULL */
 };
@@ -72,5 +74,8 @@ const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *cs
                                        const cmg_matrix_options *options);
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* y = A x and *xy = x . y, *xy in the backend's memory, fp64, A square; in one pass where the
+ * format can. */
+cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy);
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind);

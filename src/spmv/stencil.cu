@@ -162,20 +162,27 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     packed b = {};
     packed c = {};
     packed d = {};
+    packed e = {};
     packed y;
     typename cmgi_wb_of<T>::type loaded = f;
     loaded.b = b.v;
     loaded.c = c.v;
-    loaded.d = d.v;
+    loaded.d = f.d != NULL ? d.v : NULL;
+    loaded.e = f.e != NULL ? e.v : NULL;
     loaded.y = y.v;
-    if (KIND == CMGI_WB_RESIDUAL || KIND == CMGI_WB_JACOBI) {
+    const bool by_d = KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
+    if (KIND == CMGI_WB_RESIDUAL || by_d) {
         b = *reinterpret_cast<const packed *>(f.b + row);
     }
-    if (KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_MOMENTUM ||
+        (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
         c = *reinterpret_cast<const packed *>(f.c + row);
     }
-    if (KIND == CMGI_WB_JACOBI) {
+    if (by_d) {
         d = *reinterpret_cast<const packed *>(f.d + row);
+    }
+    if (KIND == CMGI_WB_MOMENTUM && f.e != NULL) {
+        e = *reinterpret_cast<const packed *>(f.e + row);
     }
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
@@ -209,8 +216,7 @@ __device__ __forceinline__ bool find_values(const stencil_args<T> &a, cmg_size r
 }
 
 template <typename T, cmgi_wb_kind KIND>
-__global__ void __launch_bounds__(BLOCK, sizeof(T) == 4 ? 4 : 3)
-    stencil_kernel(const stencil_args<T> a, cmg_size chunk)
+__global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T> a, cmg_size chunk)
 {
     extern __shared__ __align__(32) unsigned char memory[];
     T *values = (T *)memory;
@@ -229,6 +235,7 @@ __global__ void __launch_bounds__(BLOCK, sizeof(T) == 4 ? 4 : 3)
         const cmg_size first = slice * CMGI_SLICE;
         const bool inside =
             first + a.pack[0] >= 0 && first + CMGI_SLICE + a.pack[a.runs - 1] + PACK<T> < a.cols;
+        double dot = 0;
         const bool all_inside = __all_sync(0xffffffffU, inside);
 #pragma unroll
         for (int set = 0; set < SETS<T>; ++set) {
@@ -245,6 +252,15 @@ __global__ void __launch_bounds__(BLOCK, sizeof(T) == 4 ? 4 : 3)
             }
             if (mine) {
                 put_rows<T, KIND>(a.f, row, a.rows, s);
+            }
+            for (int t = 0; KIND == CMGI_WB_APPLY && a.f.dots != NULL && t < PACK<T>; ++t) {
+                dot += row + t < a.rows ? (double)s[t] * (double)__ldg(a.x + row + t) : 0;
+            }
+        }
+        if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+            dot = cmgi_group_sum(dot, HALF, HALF);
+            if (mine && threadIdx.x % HALF == 0) {
+                a.f.dots[slice] = dot;
             }
         }
     }
@@ -286,6 +302,7 @@ static bool aligned(const void *p)
 extern "C" cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                              const void *x, bool *done)
 {
-    *done = aligned(x) && aligned(w->y) && aligned(w->b) && aligned(w->c) && aligned(w->d);
+    *done = aligned(x) && aligned(w->y) && aligned(w->b) && aligned(w->c) && aligned(w->d) &&
+            aligned(w->e);
     return *done ? cmgi_select<launch_stencil>(A, w, x) : CMG_OK;
 }

@@ -8,6 +8,9 @@
  *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
  *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s), a step of a three-term
  * recurrence; alpha s in place of the last term where d is NULL; e NULL counts as 0; e may be y
+ *
+ * Formats that have `dots` in their row of the table also leave x . y with APPLY, slice by slice,
+ * where `dots` is given: an inner product without a pass of its own.
  */
 #pragma once
 #include "core/inline.h"
@@ -33,6 +36,7 @@ typedef struct cmgi_writeback {
     const void *d;
     const void *e;
     void *y;
+    double *dots; /* APPLY of a square matrix: one sum a slice of CMGI_SLICE rows; NULL = none */
 } cmgi_writeback;
 
 /* The functor in one precision; `kind` is a compile-time constant wherever it matters. */
@@ -45,6 +49,7 @@ typedef struct cmgi_writeback {
         const T *d;                                                                                \
         const T *e;                                                                                \
         T *y;                                                                                      \
+        double *dots;                                                                              \
     } cmgi_wb_##SUFFIX;                                                                            \
     CMGI_INLINE cmgi_wb_##SUFFIX cmgi_wb_cast_##SUFFIX(const cmgi_writeback *w)                    \
     {                                                                                              \
@@ -56,6 +61,7 @@ typedef struct cmgi_writeback {
         v.d = (const T *)w->d;                                                                     \
         v.e = (const T *)w->e;                                                                     \
         v.y = (T *)w->y;                                                                           \
+        v.dots = w->dots;                                                                          \
         return v;                                                                                  \
     }                                                                                              \
     CMGI_INLINE T cmgi_wb_value_##SUFFIX(cmgi_wb_kind kind, const cmgi_wb_##SUFFIX *w,             \

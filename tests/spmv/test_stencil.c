@@ -4,6 +4,7 @@
  * are not aligned.
  */
 #include "core/vector.h"
+#include "spmv/matrix.h"
 #include "spmv/stencil.h"
 #include "suite.h"
 
@@ -185,6 +186,58 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
     free(out);
 }
 
+/* y = A x and x . y at once, where templates, patterns and codes each have their part. */
+static void a_product_brings_its_inner_product(void)
+{
+    cmgi_csr A = box(33, 31, 9, 1, false);
+    const cmg_size n = A.rows;
+    for (int c = 0; c < 3; ++c) { /* templates alone; then values that differ in a half; codes */
+        uint64_t seed = 3;
+        for (cmg_size k = c == 1 ? A.indptr[n / 2] : A.indptr[n]; k < A.indptr[n]; ++k) {
+            A.values[k] += cmgi_random(&seed);
+        }
+        for (cmg_size i = 0; c == 2 && i + 1 < n; i += 64) { /* out of the pattern */
+            A.indices[A.indptr[i + 1] - 1] = (cmg_index)(n - 1);
+        }
+        double *x = suite_vector(n, 5);
+        double *y = calloc((size_t)n, sizeof *y);
+        double *size = calloc((size_t)n, sizeof *size);
+        cmg_vector *vx = NULL;
+        cmg_vector *vy = NULL;
+        double *device_dot = NULL;
+        double dot = NAN;
+        double expected = 0;
+        double magnitude = 0;
+        cmg_matrix *M = compress(&A, CMG_FP64);
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vx));
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vy));
+        CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));
+        CHECK_OK(cmg_vector_set(vx, x));
+        suite_multiply(&A, x, y, size);
+        for (cmg_size i = 0; i < n; ++i) {
+            expected += x[i] * y[i];
+            magnitude += fabs(x[i]) * size[i];
+        }
+        CHECK_OK(cmgi_matrix_apply_dot(M, cmg_vector_data(vx), cmg_vector_data(vy), device_dot));
+        CHECK_OK(cmgi_to_host(ctx, &dot, device_dot, sizeof dot));
+        CHECK_NEAR(dot, expected, 1e-15 * magnitude);
+        CHECK_OK(cmg_vector_get(vy, x));
+        double worst = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            worst = fmax(worst, fabs(x[i] - y[i]) / (size[i] + 1));
+        }
+        CHECK(worst <= 1e-15);
+        cmg_vector_destroy(&vx);
+        cmg_vector_destroy(&vy);
+        cmg_matrix_destroy(&M);
+        cmgi_free_device(ctx, device_dot);
+        free(x);
+        free(y);
+        free(size);
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
 static void products_are_those_of_plain_loops(void)
 {
     static const cmg_size sides[][3] = {{12, 12, 12}, {13, 12, 11}, {14, 13, 10}, {15, 15, 9},
@@ -212,5 +265,6 @@ int main(int argc, char **argv)
     RUN(runs_hold_the_templates);
     RUN(scattered_templates_have_no_runs);
     RUN(products_are_those_of_plain_loops);
+    RUN(a_product_brings_its_inner_product);
     return TEST_END();
 }
