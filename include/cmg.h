@@ -577,6 +577,16 @@ typedef struct cmg_solver_options {
         *smoother; /**< "jacobi" (default), "l1-jacobi", "file:NAME"; borrowed during create */
     cmg_precision
         precision; /**< of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
+    const char
+        *precision_schedule; /**< storage by level and role, "A:fp16,P:fp8;2-:fp32"; borrowed
+                                during create. Clauses [levels:]storage or
+                                [levels:]role:storage,... are separated by semicolons, later
+                                ones win; levels 2, 2-4, 2- or -4; roles A, P, R, M, inverse
+                                (collapsed levels too); storage full = fp32, fp16, bf16, fp8.
+                                Less than fp32 makes the cycle one in fp32, and the matrix
+                                COMPRESSED. Roles not named: as `matrix` says. Default NULL */
+    bool fallback; /**< where a cycle in fewer bits than fp64 diverges, stalls or is indefinite,
+                      build it again with more and go on from the best iterate, default true */
     cmg_matrix_options
         matrix; /**< format of the level matrices, of P, R and M; precision is ignored */
     cmg_dirichlet dirichlet; /**< default ZERO */
@@ -591,7 +601,7 @@ typedef struct cmg_solver_options {
     double rtol;           /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
     double atol;           /**< or at ||b - A x|| <= atol, default 0 */
     double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
-    int max_it;            /**< iterations, default 100 */
+    int max_it;            /**< iterations, in each precision that is fallen back to, default 100 */
     cmg_loop loop;         /**< default AUTO */
 } cmg_solver_options;
 
@@ -600,13 +610,13 @@ typedef enum cmg_outcome {
     CMG_CONVERGED_ATOL,           /**< ||b - A x|| <= atol; also b = 0, whose solution is 0 */
     CMG_ITERATION_LIMIT,          /**< max_it reached */
     CMG_DIVERGED,                 /**< residual grew over dtol */
-    CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite */
+    CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite, or CG: r^T M r or p^T A p is */
     CMG_BREAKDOWN,                /**< CG: p^T A p <= 0, the matrix is not positive definite */
     CMG_STAGNATED,                /**< the true residual no longer falls: rounding is reached */
     CMG_INDEFINITE_PRECONDITIONER /**< CG: r^T M r < 0 */
 } cmg_outcome;
 
-/** How a solve ended. Owns nothing; `history` is valid until the solver's next solve. */
+/** How a solve ended. Owns nothing; texts and `history` are valid until the solver's next solve. */
 typedef struct cmg_report {
     cmg_outcome outcome;
     int iterations;
@@ -621,6 +631,12 @@ typedef struct cmg_report {
     long long synchronisations; /**< times that the host waited for the device in this solve */
     const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
                               from cmg_cg */
+    int fallbacks;        /**< times that the cycle was built again with more bits; it stays so. The
+                             iterations are those in all precisions */
+    const char *fallback; /**< "fp8 to fp16 after 12 iterations (stagnated)", more after commas; ""
+                             = nothing happened; NULL from cmg_cg */
+    const char *precision; /**< of the cycle at the end: "fp64", "fp32", or the storage in it with
+                              the fewest bits, "fp16", "bf16", "fp8"; NULL from cmg_cg */
 } cmg_report;
 
 /** True for the two converged outcomes. */
@@ -631,7 +647,8 @@ typedef struct cmg_solver cmg_solver;
 CMG_API void cmg_solver_options_default(cmg_solver_options *options);
 /**
  * Builds formats, coarse inverse and the step list. The hierarchy is borrowed: it must outlive
- * the solver only if cmg_solver_refresh is used, and may be shared by several solvers.
+ * the solver only if cmg_solver_refresh is used or a solve may fall back, and may be shared by
+ * several solvers.
  *
  * @return CMG_OK, CMG_ERR_ARG (option out of range; smoother unknown or not in the hierarchy),
  *         CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY, CMG_ERR_SINGULAR,
@@ -652,7 +669,8 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
                                      size_t *bytes);
 /**
  * Solves A x = b on level 0. x holds the initial guess and is overwritten with the last iterate,
- * whatever the outcome. fp64 vectors in the numbering of the hierarchy.
+ * whatever the outcome; where it has fallen back and not converged, with the best iterate. fp64
+ * vectors in the numbering of the hierarchy.
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);
@@ -676,7 +694,8 @@ typedef struct cmg_step_info {
     cmg_size nnz;
     const char *format; /**< "" for vector steps */
     cmg_precision precision;
-    size_t bytes;   /**< moved by the step, by the traffic model */
+    cmg_values values; /**< storage of the matrix's values */
+    size_t bytes;      /**< moved by the step, by the traffic model */
     size_t plain;   /**< what it would move without compression, its matrix in slices or CSR; equal
                        to bytes where cmg_solver_step_compression tells nothing */
     double seconds; /**< measured, -1 when not measured */

@@ -94,6 +94,14 @@ static int prepare(plan_job *job)
     return made == CMG_OK ? EXIT_DONE : library_error(job->ctx, made, job->path);
 }
 
+/* Storage of a step's values: fp64, fp32, or fewer bits. */
+static const char *values_name(const cmg_step_info *step)
+{
+    return step->values != CMG_VALUES_FULL ? cmg_enum_name("values", (int)step->values)
+           : step->precision == CMG_FP32   ? "fp32"
+                                           : "fp64";
+}
+
 /* Seconds that `bytes` take at the copy bandwidth. */
 static double at_bandwidth(const plan_job *job, double bytes)
 {
@@ -115,7 +123,7 @@ static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *
         table_cell(t, "%s", "");
     }
     table_cell(t, "%s", step->format);
-    table_cell(t, "%s", step->precision == CMG_FP32 ? "fp32" : "fp64");
+    table_cell(t, "%s", values_name(step));
     table_cell(t, "%s", format_bytes((double)step->plain, text));
     table_cell(t, "%s", format_bytes(bytes, text));
     table_cell(t, "%.1f %%", job->bytes > 0 ? 100 * bytes / job->bytes : 0);
@@ -234,6 +242,7 @@ static void json_step(json *j, const plan_job *job, int i, const cmg_step_info *
     json_integer(j, "entries", step->nnz);
     json_text(j, "format", step->format);
     json_text(j, "precision", step->precision == CMG_FP32 ? "fp32" : "fp64");
+    json_text(j, "values", values_name(step));
     json_integer(j, "bytes", (cmg_size)step->bytes);
     json_integer(j, "plain_bytes", (cmg_size)step->plain);
     json_real(j, "share", job->bytes > 0 ? bytes / job->bytes : 0);

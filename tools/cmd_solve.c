@@ -36,6 +36,8 @@ typedef struct solve_job {
     double *residuals; /* iterations + 1, copied from the report */
     double *seconds;   /* repeat solves, sorted */
     double solve_seconds;
+    int fallbacks;        /* of the solve that fell back; later ones find the precision changed */
+    char fallback[512];   /* how */
     int best;             /* iteration with the least residual */
     double best_residual; /* of the x that is written, relative */
     double error;         /* to the reference solution, relative, NaN = there is none */
@@ -131,6 +133,10 @@ static cmg_status solve(solve_job *job)
             return status;
         }
         job->seconds[k] = job->report.solve_seconds;
+        if (job->report.fallbacks > 0) {
+            job->fallbacks = job->report.fallbacks;
+            (void)snprintf(job->fallback, sizeof job->fallback, "%s", job->report.fallback);
+        }
     }
     job->solve_seconds = median(job->seconds, job->repeat);
     const size_t count = (size_t)job->report.iterations + 1;
@@ -144,6 +150,9 @@ static cmg_status solve(solve_job *job)
 /* x of the iteration with the least residual, where the last one is not that. */
 static cmg_status return_to_best(solve_job *job)
 {
+    if (job->fallbacks > 0 && job->report.fallbacks == 0) {
+        return CMG_OK; /* the options no longer say what has run */
+    }
     for (int k = 0; k < job->report.iterations; ++k) {
         if (job->residuals[k] < job->residuals[job->best] || !isfinite(job->residuals[job->best])) {
             job->best = k;
@@ -152,8 +161,12 @@ static cmg_status return_to_best(solve_job *job)
     if (job->best == job->report.iterations) {
         return CMG_OK;
     }
+    if (job->report.fallbacks > 0) { /* the solver has gone back itself */
+        return CMG_OK;
+    }
     cmg_solver_options options = *solver_args_options(&job->solver);
     options.max_it = job->best;
+    options.fallback = false;
     cmg_report report;
     cmg_solver_destroy(&job->s);
     cmg_status status = cmg_solver_create(job->h, &options, &job->s);
@@ -273,6 +286,9 @@ static void print_report(solve_job *job, FILE *out)
     fprintf(out, "%s (%s: %s): %d iterations, relative residual %.3e\n", outcome_words(r->outcome),
             cmg_enum_name("outcome", (int)r->outcome), cmg_enum_text("outcome", (int)r->outcome),
             r->iterations, r->relative_residual);
+    if (job->fallbacks > 0) {
+        fprintf(out, "fell back: %s\n", job->fallback);
+    }
     if (job->best < r->iterations) {
         fprintf(out, "best iterate: that of iteration %d, relative residual %.3e\n", job->best,
                 job->best_residual);
@@ -299,6 +315,7 @@ static void json_options(json *j, const solve_job *job)
     json_text(j, "smoother", o->smoother);
     json_real(j, "omega", o->omega);
     json_text(j, "precision", cmg_enum_name("precision", job->solver.precision));
+    json_text(j, "precision_schedule", o->precision_schedule);
     json_text(j, "format", cmg_enum_name("format", job->solver.format));
     json_text(j, "values", cmg_enum_name("values", job->solver.values));
     json_text(j, "dirichlet", cmg_enum_name("dirichlet", job->solver.dirichlet));
@@ -323,6 +340,9 @@ static void json_result(json *j, const solve_job *job)
     json_text(j, "loop", cmg_enum_name("loop", (int)r->loop));
     json_integer(j, "graph_launches", r->graph_launches);
     json_integer(j, "synchronisations", r->synchronisations);
+    json_integer(j, "fallbacks", job->fallbacks);
+    json_text(j, "fallback", job->fallback);
+    json_text(j, "precision_used", r->precision);
     json_integer(j, "unknowns", cmg_vector_length(job->x));
     json_integer(j, "levels", cmg_hierarchy_levels(job->h));
 }

@@ -24,6 +24,7 @@ static cmg_solver_options solver_options(const compare_row *row, const compare_o
     o.precision = (cmg_precision)row->precision;
     o.matrix.format = (cmg_format)row->format;
     o.matrix.values = (cmg_values)row->values;
+    o.fallback = false; /* a row is what it says */
     o.dirichlet = (cmg_dirichlet)options->dirichlet;
     o.coarse_limit = options->coarse_limit;
     o.collapse = options->collapse;

@@ -17,8 +17,9 @@ typedef struct cmgi_limits {
     double rtol;
     double atol;
     double dtol;
-    int most; /* iterations, all in all */
-    int done; /* iterations taken */
+    int most;     /* iterations, all in all */
+    int done;     /* iterations taken */
+    int patience; /* stagnated when so many iterations gain less than a factor of 2; 0 = never */
 } cmgi_limits;
 
 typedef struct cmgi_stop {
@@ -29,6 +30,7 @@ typedef struct cmgi_stop {
     double absolute; /* or this, atol */
     double diverged; /* given up over this, dtol ||b|| */
     int most;        /* iterations, all in all */
+    int patience;    /* as in cmgi_limits; only norms since `base` are looked at */
     int done;        /* iterations taken */
     int base;        /* iterations whose norms the host has */
     int outcome;     /* a cmg_outcome, CMGI_STOP_NONE while it runs, or CMGI_STOP_PAUSED */
@@ -64,6 +66,7 @@ CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double
     s->absolute = limits->atol;
     s->diverged = limits->dtol * s->rhs_norm;
     s->most = limits->most;
+    s->patience = limits->patience;
     s->done = limits->done;
     s->base = limits->done;
     s->outcome =
@@ -77,15 +80,22 @@ CMGI_INLINE void cmgi_stop_note(cmgi_stop *s, double rz, double pq, double rr)
     if (!s->running) {
         return;
     }
-    if (rz < 0) {
+    if (rz != rz || pq != pq) {
+        s->outcome = CMG_NOT_A_NUMBER;
+    } else if (rz < 0) {
         s->outcome = CMG_INDEFINITE_PRECONDITIONER;
     } else if (pq <= 0) {
         s->outcome = CMG_BREAKDOWN;
     } else {
         const double norm = sqrt(rr);
-        s->history[s->done - s->base] = norm;
+        const int at = s->done - s->base;
+        s->history[at] = norm;
         ++s->done;
         s->outcome = cmgi_stop_outcome(s, norm, s->done);
+        if (s->outcome == CMGI_STOP_NONE && s->patience > 0 && at >= s->patience &&
+            norm > 0.5 * s->history[at - s->patience]) {
+            s->outcome = CMG_STAGNATED;
+        }
         if (s->outcome == CMGI_STOP_NONE && s->done - s->base == CMGI_STOP_HISTORY) {
             s->outcome = CMGI_STOP_PAUSED;
         }

@@ -62,6 +62,7 @@ typedef struct cmgi_krylov {
     double atol;
     double dtol;
     int max_it;
+    int patience;                      /* as in cmgi_limits, 0 unless set */
     cmg_loop loop;                     /* wanted */
     cmg_loop used;                     /* the one of the last solve */
     double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q; z holds r and z in fp32 where C works in it */

@@ -36,7 +36,7 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
     double *r = k->work[0];
     double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
-    const cmgi_limits limits = {k->rtol, k->atol, k->dtol, k->max_it, k->iterations};
+    const cmgi_limits limits = {k->rtol, k->atol, k->dtol, k->max_it, k->iterations, k->patience};
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
     CMGI_TRY(s->residual(s->user, b, x, r));
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));

@@ -314,7 +314,7 @@ done:
 }
 
 cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
-                             cmg_precision precision, bool keep_map, cmg_matrix **M)
+                             const cmg_matrix_options *options, cmg_matrix **M)
 {
     cmgi_csr full = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n * n, &full));
@@ -328,12 +328,13 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         }
     }
     const cmg_csr view = cmgi_csr_view(&full);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_DENSE;
-    options.precision = precision;
-    options.keep_map = keep_map;
-    const cmg_status status = *M == NULL ? cmg_matrix_create_csr(ctx, &view, &options, M)
+    cmg_matrix_options dense;
+    cmg_matrix_options_default(&dense);
+    dense.format = CMG_FORMAT_DENSE;
+    dense.precision = options->precision;
+    dense.values = options->values;
+    dense.keep_map = options->keep_map;
+    const cmg_status status = *M == NULL ? cmg_matrix_create_csr(ctx, &view, &dense, M)
                                          : cmg_matrix_update(*M, view.values);
     cmgi_csr_free(ctx, &full);
     return status;

@@ -21,8 +21,8 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
 /* The dense matrix of a cycle from its images of the unit vectors, n x n by rows. */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X);
 /*
- * A dense n x n array as a matrix of the cycle, renumbered by perm; when *M exists it gets the new
- * values.
+ * A dense n x n array as a matrix of the cycle, renumbered by perm, with precision, values and
+ * keep_map of the options; when *M exists it gets the new values.
  */
 cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
-                             cmg_precision precision, bool keep_map, cmg_matrix **M);
+                             const cmg_matrix_options *options, cmg_matrix **M);

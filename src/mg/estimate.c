@@ -114,6 +114,9 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     for (int l = 0; l < cmgi_solver_levels(h, o); ++l) {
         sum += level_bytes(h, l, o);
     }
+    if (o->precision != CMG_FP64 && o->fallback) {
+        sum += rows * sizeof(double); /* the guess */
+    }
     if (o->precision != CMG_FP64 &&
         cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
         sum += matrix_bytes(h->ctx->threads, &A, &o->matrix); /* the outer iteration's, in fp64 */

@@ -58,6 +58,38 @@ static cmg_matrix_options level_format(const cmg_context *ctx, const cmg_matrix_
     return format;
 }
 
+/* Formats that renumber are for square matrices; P, R and M use their plain relatives. */
+static cmg_matrix_options plain_format(const cmg_context *ctx, const cmg_matrix_options *options,
+                                       cmg_size rows)
+{
+    cmg_matrix_options plain = level_format(ctx, options, rows);
+    if (plain.format == CMG_FORMAT_K1R || plain.format == CMG_FORMAT_K1RS) {
+        plain.format = CMG_FORMAT_K1;
+    } else if (plain.format == CMG_FORMAT_K2R || plain.format == CMG_FORMAT_K2RS) {
+        plain.format = CMG_FORMAT_K2;
+    }
+    if (plain.format == CMG_FORMAT_COMPRESSED && !cmgi_on_cuda(ctx)) {
+        plain.format =
+            CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
+    }
+    return plain;
+}
+
+/* Storage of a role: what the schedule says, else what holds for all. */
+static cmg_matrix_options role_format(const cmg_context *ctx, const cmgi_level_options *options,
+                                      int l, cmg_role role, cmg_size rows)
+{
+    cmg_matrix_options format = options->matrix;
+    if (options->schedule->given[l][role]) {
+        format.values = options->schedule->values[l][role];
+        if (format.values != CMG_VALUES_FULL) { /* wanted by name: whatever it gains */
+            format.format = CMG_FORMAT_COMPRESSED;
+            return format;
+        }
+    }
+    return role == CMG_ROLE_A ? level_format(ctx, &format, rows) : plain_format(ctx, &format, rows);
+}
+
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level)
 {
@@ -68,7 +100,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(find_identity_rows(ctx, &A, level));
     }
-    const cmg_matrix_options format = level_format(ctx, &options->matrix, A.rows);
+    const cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
     CMGI_TRY(place(ctx, &A, &format, &level->A));
     level->perm = cmg_matrix_permutation(level->A);
     return CMG_OK;
@@ -89,23 +121,6 @@ static void zero_marked(cmg_context *ctx, cmgi_csr *P, const bool *rows, const b
             }
         }
     }
-}
-
-/* Formats that renumber are for square matrices; P, R and M use their plain relatives. */
-static cmg_matrix_options plain_format(const cmg_context *ctx, const cmg_matrix_options *options,
-                                       cmg_size rows)
-{
-    cmg_matrix_options plain = level_format(ctx, options, rows);
-    if (plain.format == CMG_FORMAT_K1R || plain.format == CMG_FORMAT_K1RS) {
-        plain.format = CMG_FORMAT_K1;
-    } else if (plain.format == CMG_FORMAT_K2R || plain.format == CMG_FORMAT_K2RS) {
-        plain.format = CMG_FORMAT_K2;
-    }
-    if (plain.format == CMG_FORMAT_COMPRESSED && !cmgi_on_cuda(ctx)) {
-        plain.format =
-            CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
-    }
-    return plain;
 }
 
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
@@ -169,7 +184,8 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
 {
-    const cmg_matrix_options format = plain_format(ctx, &options->matrix, fine->rows);
+    const cmg_matrix_options p = role_format(ctx, options, l, CMG_ROLE_P, fine->rows);
+    const cmg_matrix_options r = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
     cmg_csr view;
     cmgi_csr P = {0};
     cmgi_csr R = {0};
@@ -185,12 +201,12 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
         const cmg_csr zeroed = cmgi_csr_view(&P);
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &zeroed, &R));
     }
-    CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &format, &fine->P));
-    CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &format, &fine->R));
+    CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
+    CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
     if (options->restrict_fused) {
         cmg_csr A;
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY_GOTO(done, place_product(ctx, &R, &A, fine, coarse, &format, &fine->RA));
+        CMGI_TRY_GOTO(done, place_product(ctx, &R, &A, fine, coarse, &r, &fine->RA));
     }
 done:
     cmgi_csr_free(ctx, &P);
@@ -203,11 +219,11 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l};
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
-    const cmgi_smoother_options smoother = {.name = options->smoother,
-                                            .omega = options->omega,
-                                            .matrix =
-                                                plain_format(ctx, &options->matrix, level->rows),
-                                            .perm = level->perm};
+    const cmgi_smoother_options smoother = {
+        .name = options->smoother,
+        .omega = options->omega,
+        .matrix = role_format(ctx, options, l, CMG_ROLE_SMOOTHER, level->rows),
+        .perm = level->perm};
     return cmgi_smoother_build(&source, &smoother, &level->smoother);
 }
 

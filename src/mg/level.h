@@ -3,6 +3,7 @@
  * renumbered where the format asks for it, Dirichlet rows taken care of.
  */
 #pragma once
+#include "mg/schedule.h"
 #include "smoothers/smoother.h"
 
 typedef struct cmgi_level {
@@ -19,6 +20,7 @@ typedef struct cmgi_level {
 
 typedef struct cmgi_level_options {
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
+    const cmgi_schedule *schedule;
     cmg_dirichlet dirichlet;
     const char *smoother;
     double omega;

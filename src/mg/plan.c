@@ -30,6 +30,7 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         .nnz = product ? step->A->nnz : 0,
         .format = product ? cmg_enum_name("format", (int)step->A->options.format) : "",
         .precision = out->precision,
+        .values = product ? cmgi_matrix_values(step->A) : CMG_VALUES_FULL,
         .bytes = cmgi_cycle_step_bytes(cycle, step),
         .seconds = step->seconds};
     info->plain = info->bytes;

@@ -22,6 +22,7 @@ void cmgi_solver_note(cmg_solver *s, const char *format, ...)
 static cmgi_level_options level_options(const cmg_solver *s)
 {
     cmgi_level_options options = {.matrix = s->options.matrix,
+                                  .schedule = &s->schedule,
                                   .dirichlet = s->options.dirichlet,
                                   .smoother = s->smoother,
                                   .omega = s->options.omega,
@@ -125,6 +126,16 @@ static cmg_status build_lift(cmg_solver *s)
     return status;
 }
 
+/* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
+static cmg_matrix_options coarse_options(const cmg_solver *s, int l)
+{
+    cmg_matrix_options options = s->options.matrix;
+    const bool given = s->schedule.given[l][CMG_ROLE_INVERSE];
+    options.precision = s->options.precision;
+    options.values = given ? s->schedule.values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
+    return options;
+}
+
 /* Dense inverse of the last level, from the hierarchy or computed. */
 static cmg_status build_inverse(cmg_solver *s, int last)
 {
@@ -150,8 +161,8 @@ static cmg_status build_inverse(cmg_solver *s, int last)
         CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
         cmgi_solver_note(s, "coarse solve: %s of %lld rows", how[kind], (long long)n);
     }
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->level[last].perm, s->options.precision,
-                                          s->options.matrix.keep_map, &s->coarse));
+    const cmg_matrix_options options = coarse_options(s, last);
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->level[last].perm, &options, &s->coarse));
 done:
     cmgi_free(ctx, X);
     return status;
@@ -216,8 +227,8 @@ static cmg_status collapse(cmg_solver *s, int first, cmg_matrix *dense)
     CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *X, &X));
     CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, s->options.precision,
-                                          s->options.matrix.keep_map, &dense));
+    const cmg_matrix_options options = coarse_options(s, first);
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
     cmg_matrix_destroy(&s->coarse);
     s->coarse = dense;
     dense = NULL;

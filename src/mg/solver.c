@@ -26,7 +26,8 @@ void cmg_solver_options_default(cmg_solver_options *options)
                                     .fuse = true,
                                     .rtol = 1e-8,
                                     .dtol = 1e5,
-                                    .max_it = 100};
+                                    .max_it = 100,
+                                    .fallback = true};
     cmg_matrix_options_default(&options->matrix);
 }
 
@@ -126,6 +127,9 @@ static cmg_status allocate_work(cmg_solver *s)
         .precondition_single = cmgi_cycle_is_single(s->cycle) ? precondition_single : NULL,
         .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
+    if (s->options.fallback && s->options.precision != CMG_FP64) {
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->guess, &s->guess));
+    }
     if (s->level[0].perm != NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));
         CMGI_TRY(cmgi_to_device(ctx, s->perm, s->level[0].perm, (size_t)n * sizeof *s->perm));
@@ -155,7 +159,12 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     made->options = *o;
     (void)snprintf(made->smoother, sizeof made->smoother, "%s", o->smoother);
     made->options.smoother = made->smoother;
+    made->options.precision_schedule = NULL; /* borrowed; `schedule` has what it says */
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_schedule_parse(ctx, o->precision_schedule, &made->schedule));
+    if (cmgi_schedule_least(&made->schedule) != CMG_VALUES_FULL) {
+        made->options.precision = CMG_FP32;
+    }
     CMGI_TRY_GOTO(done, cmgi_solver_check_memory(made));
     CMGI_TRY_GOTO(done, cmgi_solver_setup(made));
     CMGI_TRY_GOTO(done, cmgi_solver_compile(made));
@@ -177,6 +186,8 @@ void cmg_solver_destroy(cmg_solver **s)
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
     cmgi_krylov_destroy(&v->krylov);
+    cmgi_free_device(ctx, v->guess);
+    cmgi_free(ctx, v->history);
     cmgi_free_device(ctx, v->b);
     cmgi_free_device(ctx, v->x);
     cmgi_free_device(ctx, v->perm);
@@ -206,45 +217,6 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
     return CMG_OK;
 }
 
-/* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration. */
-static cmg_status improve_guess(cmg_solver *s, const double *b, double *x)
-{
-    cmg_context *ctx = s->ctx;
-    double *r = s->krylov->work[0];
-    double *z = s->krylov->work[1];
-    if (s->lift != NULL && s->options.krylov != CMG_KRYLOV_NONE) {
-        CMGI_TRY(residual(s, b, x, r));
-        const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
-        CMGI_TRY(cmgi_matrix_spmv(s->lift, &w, r));
-    }
-    if (s->fmg != NULL) {
-        CMGI_TRY(residual(s, b, x, r));
-        CMGI_TRY(cmgi_cycle_run(s->fmg, r, z));
-        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->krylov->system.n, 1.0, z, 1.0, x));
-    }
-    return CMG_OK;
-}
-
-/* The solve in the numbering of level 0. */
-static cmg_status solve_sorted(cmg_solver *s, const double *b, double *x)
-{
-    cmgi_krylov *k = s->krylov;
-    double norm = 0;
-    if (s->fmg == NULL && (s->lift == NULL || s->options.krylov == CMG_KRYLOV_NONE)) {
-        return cmgi_krylov_solve(k, s->options.krylov, b, x);
-    }
-    /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
-    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
-    if (k->rhs_norm > 0) {
-        CMGI_TRY(residual(s, b, x, k->work[0]));
-        CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
-        if (norm > cmgi_krylov_tolerance(k)) {
-            CMGI_TRY(improve_guess(s, b, x));
-        }
-    }
-    return cmgi_krylov_solve(k, s->options.krylov, b, x);
-}
-
 cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
     if (s == NULL) {
@@ -261,22 +233,15 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     if (s->perm != NULL) {
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, x->data, s->x));
-        CMGI_TRY(solve_sorted(s, s->b, s->x));
+        CMGI_TRY(cmgi_solver_run(s, s->b, s->x));
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, true, s->x, x->data));
     } else {
-        CMGI_TRY(solve_sorted(s, b->data, x->data));
+        CMGI_TRY(cmgi_solver_run(s, b->data, x->data));
     }
     const cmgi_krylov *k = s->krylov;
     if (s->perm != NULL || k->rhs_norm == 0) { /* else the last norm came behind everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
-    s->report.outcome = k->outcome;
-    s->report.iterations = k->iterations;
-    s->report.residual = k->residual;
-    s->report.rhs_norm = k->rhs_norm;
-    s->report.relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0;
-    s->report.history = k->history;
-    s->report.loop = k->used;
     s->report.graph_launches = ctx->graph_launches - launches;
     s->report.synchronisations = ctx->waits - waits;
     s->report.solve_seconds = cmgi_seconds() - begin;

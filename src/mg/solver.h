@@ -5,13 +5,14 @@
 #include "mg/cycle.h"
 #include "mg/hierarchy.h"
 
-enum { CMGI_MAX_LEVELS = 64, CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160, CMGI_FALLBACK = 320 };
 
 struct cmg_solver {
     cmg_context *ctx;
     cmg_hierarchy *h; /* borrowed */
     cmg_solver_options options;
     char smoother[128];
+    cmgi_schedule schedule;
     cmgi_level level[CMGI_MAX_LEVELS];
     int nlevels; /* levels in use; the last one is solved by `coarse` or smoothed */
     cmg_matrix
@@ -26,6 +27,12 @@ struct cmg_solver {
     double *b;       /* work vectors of level 0, allocated where a renumbering or lift needs them */
     double *x;
     cmgi_krylov *krylov;
+    /* falling back (solve.c) */
+    double
+        *guess; /* x before the iteration, in the backend's memory; NULL = there is no way back */
+    double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
+    int past;        /* iterations of the attempts before the last */
+    char fallback[CMGI_FALLBACK]; /* what happened in the last solve */
     cmg_report report;
     char note[CMGI_MAX_NOTES][CMGI_NOTE];
     int notes;
@@ -47,5 +54,13 @@ cmg_status cmgi_solver_setup(cmg_solver *s);
 int cmgi_solver_levels(const cmg_hierarchy *h, const cmg_solver_options *options);
 /* CMG_ERR_MEMORY when the device has less memory free than the solver is sure to need. */
 cmg_status cmgi_solver_check_memory(cmg_solver *s);
+/*
+ * One solve in the numbering of level 0: improves the guess, iterates, and, where the cycle has
+ * fewer bits than fp64 and lets the iteration down, goes on with more. Fills s->report but for the
+ * times.
+ */
+cmg_status cmgi_solver_run(cmg_solver *s, const double *b, double *x);
+/* Name of the cycle's precision: fp64, fp32, or the storage in it with the fewest bits. */
+const char *cmgi_solver_precision(const cmg_solver *s);
 /* Compiles the cycle, and the nested iteration if asked for. */
 cmg_status cmgi_solver_compile(cmg_solver *s);

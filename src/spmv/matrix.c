@@ -222,9 +222,7 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
 /* Bytes of an element of A->values. */
 static size_t value_bytes(const cmg_matrix *A)
 {
-    const bool reduces =
-        A->options.format == CMG_FORMAT_COMPRESSED || A->options.format == CMG_FORMAT_DENSE;
-    return cmgi_values_bytes(reduces ? A->options.values : CMG_VALUES_FULL, A->options.precision);
+    return cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision);
 }
 
 static cmg_size slices_of(const cmg_matrix *A)

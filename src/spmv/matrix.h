@@ -72,6 +72,13 @@ cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
  * seen. */
 const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr,
                                        const cmg_matrix_options *options);
+/* How the values are kept: FULL in the formats that know nothing else. */
+static inline cmg_values cmgi_matrix_values(const cmg_matrix *A)
+{
+    const bool reduces =
+        A->options.format == CMG_FORMAT_COMPRESSED || A->options.format == CMG_FORMAT_DENSE;
+    return reduces ? A->options.values : CMG_VALUES_FULL;
+}
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* y = A x and *xy = x . y, *xy in the backend's memory, fp64, A square; in one pass where the

@@ -1,0 +1,27 @@
+/*
+ * Storage of the cycle's values by level and role, from text:
+ *
+ *   schedule   clause { ; clause }            later clauses win
+ *   clause     [levels :] what
+ *   levels     2 | 2-4 | 2- | -4              0 is the finest; - to the coarsest, or from the
+ * finest what       storage                        of every role | role : storage { , role :
+ * storage } role       A | P | R | M | inverse storage    full | fp32 | fp16 | bf16 | fp8     full
+ * and fp32 mean the same: the cycle is in fp32
+ *
+ * Blanks count nowhere.
+ */
+#pragma once
+#include "core/context.h"
+
+enum { CMGI_MAX_LEVELS = 64, CMGI_ROLES = 5 };
+
+/* A storage that is not given is what cmg_solver_options.matrix says. */
+typedef struct cmgi_schedule {
+    bool given[CMGI_MAX_LEVELS][CMGI_ROLES]; /* by level and cmg_role */
+    cmg_values values[CMGI_MAX_LEVELS][CMGI_ROLES];
+} cmgi_schedule;
+
+/* @return CMG_OK, CMG_ERR_ARG: the message names what is not understood */
+cmg_status cmgi_schedule_parse(cmg_context *ctx, const char *text, cmgi_schedule *schedule);
+/* The storage with the fewest bits that is given; FULL when there is none below. */
+cmg_values cmgi_schedule_least(const cmgi_schedule *schedule);

@@ -1,0 +1,296 @@
+/*
+ * A cycle in few bits that fails is noticed and replaced: what fp64 solves is solved, the report
+ * says how, and nothing is called converged that is not.
+ */
+#include "solves.h"
+
+/* Every matrix and inverse of the hierarchy times a factor. */
+static void scale(cmg_hierarchy *h, double factor)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            values[k] = factor * A.values[k];
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+}
+
+/* No condition on the boundary but a reaction: constants are nearly in the kernel. */
+static void add_reaction(cmg_hierarchy *h, double reaction)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        const double mass = reaction / (double)A.rows;
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
+            }
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+}
+
+static cmg_hierarchy *generated(cmg_problem problem, cmg_coefficient coefficient, double contrast,
+                                int dim)
+{
+    cmg_generate_options g;
+    cmg_generate_options_default(&g);
+    g.problem = problem;
+    g.coefficient = coefficient;
+    g.contrast = contrast;
+    g.dim = dim;
+    g.cells = dim == 2 ? 32 : 8;
+    g.levels = dim == 2 ? 3 : 2;
+    g.distort = 0.2;
+    g.angle = 30;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+enum { PROBLEMS = 9 };
+static cmg_hierarchy *problem(int k)
+{
+    cmg_hierarchy *h = NULL;
+    switch (k) {
+    case 0:
+        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_JUMP, 1e6, 2);
+    case 1:
+        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_CHECKERBOARD, 1e8, 2);
+    case 2:
+        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_ANISOTROPIC, 1e3, 2);
+    case 3:
+        return generated(CMG_PROBLEM_ELASTICITY, CMG_COEFFICIENT_RANDOM, 1e4, 2);
+    case 4:
+        return generated(CMG_PROBLEM_ELASTICITY, CMG_COEFFICIENT_CONSTANT, 1, 3);
+    case 5:
+        h = poisson(16, 4, POISSON_NEUMANN);
+        add_reaction(h, 1e-5);
+        return h;
+    default:
+        h = poisson(16, 4, 0);
+        scale(h, k == 6 ? 1e-30 : k == 7 ? 1e30 : 1e200);
+        return h;
+    }
+}
+
+typedef struct storage {
+    cmg_precision precision;
+    cmg_values values;
+    const char *schedule;
+} storage;
+
+static const storage storages[] = {
+    {CMG_FP32, CMG_VALUES_FULL, NULL},  {CMG_FP32, CMG_VALUES_FP16, NULL},
+    {CMG_FP32, CMG_VALUES_BF16, NULL},  {CMG_FP32, CMG_VALUES_FP8, NULL},
+    {CMG_FP64, CMG_VALUES_FULL, "fp8"},
+};
+enum { STORAGES = sizeof storages / sizeof storages[0] };
+
+static cmg_solver_options options_of(const storage *s)
+{
+    cmg_solver_options o = defaults();
+    o.precision = s->precision;
+    o.precision_schedule = s->schedule;
+    o.matrix.format = CMG_FORMAT_COMPRESSED;
+    o.matrix.values = s->values;
+    o.matrix.no_templates = true;
+    o.max_it = 300;
+    return o;
+}
+
+static void what_fp64_solves_is_solved(void)
+{
+    int failed = 0;
+    int fell = 0;
+    for (int p = 0; p < PROBLEMS; ++p) {
+        cmg_hierarchy *h = problem(p);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = NULL;
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_solver_options o = defaults();
+        o.max_it = 300;
+        const cmg_report plain = solve(h, &o, b, x);
+        printf("   problem %d: fp64 %d", p, plain.iterations);
+        CHECK(plain.outcome == CMG_CONVERGED_RTOL);
+        for (int k = 0; k < STORAGES; ++k) {
+            o = options_of(&storages[k]);
+            CHECK_OK(cmg_vector_fill(x, 0));
+            cmg_report report = solve(h, &o, b, x);
+            const double residual = true_residual(h, b, x);
+            CHECK(report.outcome == CMG_CONVERGED_RTOL);
+            CHECK(residual <= 1.0001e-8);
+            fell += report.fallbacks > 0;
+            printf(", %s %d", report.precision, report.iterations);
+            o.fallback = false;
+            CHECK_OK(cmg_vector_fill(x, 0));
+            report = solve(h, &o, b, x);
+            failed += !cmg_outcome_converged(report.outcome);
+            CHECK(report.fallbacks == 0);
+            CHECK(!cmg_outcome_converged(report.outcome) || true_residual(h, b, x) <= 1.0001e-8);
+        }
+        printf("\n");
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+    CHECK(failed > 0); /* the problems are hard enough to show something */
+    CHECK(fell >= failed);
+}
+
+/* A hierarchy whose fp32 cycle overflows at once. */
+enum { OVERFLOWS = 8 };
+
+static void report_says_what_happened(void)
+{
+    cmg_hierarchy *h = problem(OVERFLOWS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    cmg_report report;
+    double norm = 0;
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_vector_norm(b, &norm));
+    const cmg_solver_options o = options_of(&storages[3]);
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.fallbacks == 3 && strcmp(report.precision, "fp64") == 0);
+    CHECK(strstr(report.fallback, "fp8 to fp16 after ") == report.fallback);
+    CHECK(strstr(report.fallback, "fp16 to fp32") != NULL);
+    CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
+    CHECK(report.history[0] > 0 && report.history[0] <= norm); /* identity rows are solved before */
+    CHECK_NEAR(report.history[report.iterations] / norm, report.relative_residual, 1e-12);
+    for (int k = 0; k <= report.iterations; ++k) {
+        CHECK(isfinite(report.history[k]));
+    }
+    /* the solver stays with what has worked */
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+    CHECK(report.fallback[0] == '\0' && strcmp(report.precision, "fp64") == 0);
+    CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Also stand-alone cycles, nested iteration, renumbered levels and flexible CG. */
+static void every_kind_of_solve_falls_back(void)
+{
+    cmg_hierarchy *h = problem(OVERFLOWS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    for (int way = 0; way < 12; ++way) {
+        cmg_solver_options o = defaults();
+        o.precision = CMG_FP32;
+        o.krylov = (cmg_krylov)(way % 3);
+        o.fmg = way / 3 % 2;
+        o.matrix.format = way / 6 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
+        o.pre = 2;
+        o.post = 2;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
+        CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Dampings that make the cycle diverge in every precision: x comes back no worse than it went. */
+static void where_nothing_helps_the_best_iterate_is_returned(void)
+{
+    cmg_hierarchy *h = poisson(32, 5, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    for (int krylov = CMG_KRYLOV_NONE; krylov <= CMG_KRYLOV_CG; ++krylov) {
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver_options o = options_of(&storages[3]);
+        o.krylov = (cmg_krylov)krylov;
+        o.omega = 2.5;
+        o.pre = krylov == CMG_KRYLOV_CG ? 2 : 1;
+        o.post = 1;
+        const double before = true_residual(h, b, x);
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 3);
+        CHECK(report.relative_residual <= before * (1 + 1e-12));
+        CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-10);
+        cmg_vector_destroy(&x);
+    }
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A good guess is not lost to a cycle that spoils it. */
+static void the_guess_survives(void)
+{
+    cmg_hierarchy *h = problem(OVERFLOWS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_solver_options o = options_of(&storages[0]);
+    const int whole = solve(h, &o, b, x).iterations;
+    o.rtol = 1e-4;
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK(solve(h, &o, b, x).outcome == CMG_CONVERGED_RTOL);
+    o.rtol = 1e-8;
+    const cmg_report rest = solve(h, &o, b, x);
+    CHECK(rest.outcome == CMG_CONVERGED_RTOL && rest.fallbacks == 1);
+    CHECK(rest.iterations < whole);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A limit that a healthy iteration meets is the caller's wish, and so are other outcomes of fp64.
+ */
+static void healthy_iterations_keep_their_limit(void)
+{
+    cmg_hierarchy *h = poisson(32, 5, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    for (int k = 0; k < STORAGES; ++k) {
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver_options o = options_of(&storages[k]);
+        o.max_it = 3;
+        cmg_report report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 3);
+        CHECK(report.fallbacks == 0);
+        o.max_it = 0;
+        report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_ITERATION_LIMIT && report.fallbacks == 0);
+        CHECK_OK(cmg_vector_fill(x, NAN)); /* no precision cures that */
+        o.max_it = 100;
+        report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_NOT_A_NUMBER && report.fallbacks == 0);
+        cmg_vector_destroy(&x);
+    }
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(what_fp64_solves_is_solved);
+    RUN(report_says_what_happened);
+    RUN(every_kind_of_solve_falls_back);
+    RUN(where_nothing_helps_the_best_iterate_is_returned);
+    RUN(the_guess_survives);
+    RUN(healthy_iterations_keep_their_limit);
+    return TEST_END();
+}

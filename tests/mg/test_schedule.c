@@ -1,0 +1,208 @@
+/* Storage by level and role: what the text means, what it is refused for, and that solves with it
+ * reach their true residual.
+ */
+#include "mg/schedule.h"
+#include "solves.h"
+
+enum {
+    FULL = CMG_VALUES_FULL,
+    FP16 = CMG_VALUES_FP16,
+    BF16 = CMG_VALUES_BF16,
+    FP8 = CMG_VALUES_FP8,
+    NOT = -1 /* not given */
+};
+
+/* Storage of A, P, R, M and the inverse on levels 0, 1, 2 and 63. */
+typedef struct meaning {
+    const char *text;
+    int values[4][CMGI_ROLES];
+} meaning;
+
+static const meaning meanings[] = {
+    {"fp16",
+     {{FP16, FP16, FP16, FP16, FP16},
+      {FP16, FP16, FP16, FP16, FP16},
+      {FP16, FP16, FP16, FP16, FP16},
+      {FP16, FP16, FP16, FP16, FP16}}},
+    {"A:fp8",
+     {{FP8, NOT, NOT, NOT, NOT},
+      {FP8, NOT, NOT, NOT, NOT},
+      {FP8, NOT, NOT, NOT, NOT},
+      {FP8, NOT, NOT, NOT, NOT}}},
+    {"A:fp32,P:fp16,M:fp16;2-:fp32",
+     {{FULL, FP16, NOT, FP16, NOT},
+      {FULL, FP16, NOT, FP16, NOT},
+      {FULL, FULL, FULL, FULL, FULL},
+      {FULL, FULL, FULL, FULL, FULL}}},
+    {" 1 - 2 : A : bf16 , inverse:fp8 ; -1: R :full;",
+     {{NOT, NOT, FULL, NOT, NOT},
+      {BF16, NOT, FULL, NOT, FP8},
+      {BF16, NOT, NOT, NOT, FP8},
+      {NOT, NOT, NOT, NOT, NOT}}},
+    {"0:fp8;A:fp16;63:M:bf16",
+     {{FP16, FP8, FP8, FP8, FP8},
+      {FP16, NOT, NOT, NOT, NOT},
+      {FP16, NOT, NOT, NOT, NOT},
+      {FP16, NOT, NOT, BF16, NOT}}},
+};
+
+static void texts_mean_what_they_say(void)
+{
+    static const int levels[4] = {0, 1, 2, 63};
+    cmgi_schedule schedule;
+    for (size_t m = 0; m < sizeof meanings / sizeof meanings[0]; ++m) {
+        CHECK_OK(cmgi_schedule_parse(ctx, meanings[m].text, &schedule));
+        int wrong = 0;
+        for (int l = 0; l < 4; ++l) {
+            for (int role = 0; role < CMGI_ROLES; ++role) {
+                const bool given = schedule.given[levels[l]][role];
+                const int value = given ? (int)schedule.values[levels[l]][role] : NOT;
+                wrong += value != meanings[m].values[l][role];
+            }
+        }
+        CHECK(wrong == 0);
+    }
+    CHECK_OK(cmgi_schedule_parse(ctx, NULL, &schedule));
+    CHECK(cmgi_schedule_least(&schedule) == CMG_VALUES_FULL);
+    CHECK_OK(cmgi_schedule_parse(ctx, "fp32;3:P:fp8;3:fp16;A:bf16", &schedule));
+    CHECK(cmgi_schedule_least(&schedule) == CMG_VALUES_BF16);
+}
+
+/* The message names what is wrong. */
+static void bad_texts_are_refused_by_name(void)
+{
+    static const struct {
+        const char *text;
+        const char *named;
+    } bad[] = {
+        {"", "''"},
+        {"A", "'A'"},
+        {"fp4", "'fp4'"},
+        {"A:int8", "'int8'"},
+        {"Q:fp16", "'Q'"},
+        {"A:fp16,fp8", "'fp8'"},
+        {"2-1:fp16", "'2-1'"},
+        {"64:fp16", "'64'"},
+        {"-:fp16", "'-'"},
+        {"1-x:fp16", "'1-x'"},
+        {"1::fp16", "''"},
+        {"A:P:fp16", "'P:fp16'"},
+        {";fp16", "''"},
+        {"a:fp16", "'a'"},
+        {"99999999999:fp16", "'99999999999'"},
+        {"2-:", "''"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
+        cmgi_schedule schedule;
+        CHECK_STATUS(cmgi_schedule_parse(ctx, bad[k].text, &schedule), CMG_ERR_ARG);
+        const bool named = strstr(cmg_context_message(ctx), bad[k].named) != NULL;
+        CHECK(named);
+        if (!named) {
+            printf("   %s: %s\n", bad[k].text, cmg_context_message(ctx));
+        }
+    }
+    char *endless = malloc(2002);
+    memset(endless, ' ', 2001);
+    endless[2001] = '\0';
+    cmgi_schedule schedule;
+    CHECK_STATUS(cmgi_schedule_parse(ctx, endless, &schedule), CMG_ERR_ARG);
+    free(endless);
+    cmg_hierarchy *h = poisson(8, 3, 0);
+    cmg_solver *s = NULL;
+    cmg_solver_options o = defaults();
+    o.precision_schedule = "A:fp9";
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    o.precision_schedule = "A:fp16";
+    o.matrix.keep_map = true; /* values in fewer bits cannot be updated */
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
+    CHECK(s == NULL);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Every matrix of the cycle has the storage of its level and role; the outer one is fp64. */
+static void matrices_are_stored_as_scheduled(void)
+{
+    cmg_hierarchy *h = poisson(32, 5, 0);
+    cmg_solver *s = NULL;
+    cmg_solver_options o = defaults();
+    o.smoother = "fsai";
+    o.collapse = 0;
+    o.precision_schedule = "A:fp8,P:fp16,R:bf16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8";
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    for (int l = 0; l < 4 && s != NULL; ++l) {
+        const cmgi_level *level = &s->level[l];
+        const bool plain = l == 1 || l == 2;
+        CHECK(cmgi_matrix_values(level->A) == (plain ? CMG_VALUES_FULL : CMG_VALUES_FP8));
+        CHECK(cmgi_matrix_values(level->P) == (l == 2 ? CMG_VALUES_FP8 : CMG_VALUES_FP16));
+        CHECK(cmgi_matrix_values(level->R) == CMG_VALUES_BF16);
+        CHECK(cmgi_matrix_values(level->smoother.factor[0]) == CMG_VALUES_FP16);
+        CHECK(level->A->options.precision == CMG_FP32);
+    }
+    if (s != NULL) {
+        CHECK(s->coarse->options.values == CMG_VALUES_FP16);
+        CHECK(s->A->options.precision == CMG_FP64 && cmgi_matrix_values(s->A) == CMG_VALUES_FULL &&
+              s->A != s->level[0].A);
+        int narrow = 0;
+        for (int i = 0; i < cmg_solver_steps(s); ++i) {
+            cmg_step_info info;
+            CHECK_OK(cmg_solver_step(s, i, &info));
+            narrow += info.values != CMG_VALUES_FULL;
+        }
+        CHECK(narrow > 0);
+    }
+    cmg_solver_destroy(&s);
+    o.precision_schedule = "full"; /* nothing that asks for fp32 */
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK(s != NULL && s->level[0].A->options.precision == CMG_FP64);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A in the cycle in eight bits, also on one level alone, and the true residual all the same. */
+static void scheduled_solves_reach_their_true_residual(void)
+{
+    static const char *const texts[] = {
+        "fp16",
+        "bf16",
+        "fp8",
+        "A:fp8",
+        "M:fp8,P:fp8,R:fp8",
+        "inverse:fp8",
+        "1-:fp16",
+        "0:A:fp8;inverse:bf16",
+        "A:fp32,P:fp16,M:fp16;2-:fp32",
+    };
+    cmg_hierarchy *h = poisson(32, 5, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    for (int smoother = 0; smoother < 2; ++smoother) {
+        cmg_solver_options o = defaults();
+        o.smoother = smoother ? "fsai" : "jacobi";
+        o.matrix.no_templates = true;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const int plain = solve(h, &o, b, x).iterations;
+        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
+            o.precision_schedule = texts[t];
+            CHECK_OK(cmg_vector_fill(x, 0));
+            const cmg_report report = solve(h, &o, b, x);
+            CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+            CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+            CHECK(abs(report.iterations - plain) <= 1);
+        }
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(texts_mean_what_they_say);
+    RUN(bad_texts_are_refused_by_name);
+    RUN(matrices_are_stored_as_scheduled);
+    RUN(scheduled_solves_reach_their_true_residual);
+    return TEST_END();
+}
