@@ -1,9 +1,11 @@
 /*
- * Compressed sparse rows: the reference of all formats. Threads share the entries, not the rows.
+ * Compressed sparse rows: the reference of all formats. Threads share the entries, not the rows; a
+ * GPU does so where the rows are uneven (csr_tiles.h).
  *
  * Source  Saad 2003, section 3.4.
  */
 #include "spmv/cpu_kernels.h"
+#include "spmv/csr_tiles.h"
 #include "spmv/formats.h"
 
 #include <string.h>
@@ -33,6 +35,10 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
     A->stored = nnz;
     A->bytes = (size_t)(csr->rows + 1) * sizeof *S->indptr +
                (size_t)nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
+    if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && cmgi_csr_uneven(ctx, csr)) {
+        CMGI_TRY(cmgi_csr_tiles_make(ctx, csr, A->options.precision, &S->tiles));
+        A->bytes += cmgi_csr_tiles_bytes(S->tiles);
+    }
     if (A->source != NULL) {
         return build_from_device(A, csr);
     }
@@ -58,6 +64,7 @@ void cmgi_csr_destroy(cmg_matrix *A)
     if (S != NULL) {
         cmgi_free_device(A->ctx, S->indptr);
         cmgi_free_device(A->ctx, S->columns);
+        cmgi_csr_tiles_destroy(A->ctx, S->tiles);
         cmgi_free(A->ctx, S);
     }
 }

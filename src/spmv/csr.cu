@@ -1,6 +1,7 @@
 /*
  * CSR products: V = 1, 2, 4, ... 32 neighbouring lanes share a row, chosen from the mean row
- * length, so that short rows leave few lanes idle and long ones are read in long runs.
+ * length, so that short rows leave few lanes idle and long ones are read in long runs. Uneven rows
+ * go by tiles (csr_tiles.cu).
  *
  * Source  Bell and Garland 2009 (scalar and vector kernels).
  */
@@ -8,6 +9,7 @@
 
 extern "C" {
 #include "spmv/cpu_kernels.h"
+#include "spmv/csr_tiles.h"
 }
 
 enum { UNROLL = 4 };
@@ -43,24 +45,9 @@ struct launch_csr {
         return CMGI_LAUNCHED(A->ctx);
     }
 
-    /* About four entries a lane; a matrix too small to fill the device takes more lanes, because
-     * then a row costs the time of its longest chain of loads and not its bytes. */
-    static int lanes_a_row(const cmg_matrix *A)
-    {
-        const cmg_size mean = A->nnz / A->rows;
-        int lanes = 1;
-        while (lanes < 32 && mean > 6 * lanes - 4) {
-            lanes *= 2;
-        }
-        while (lanes < 32 && lanes < mean && A->rows * lanes < 65536) {
-            lanes *= 2;
-        }
-        return lanes;
-    }
-
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
-        switch (lanes_a_row(A)) {
+        switch (cmgi_csr_lanes(A->rows, A->nnz)) {
         case 1:
             return with<1>(A, f, x);
         case 2:
@@ -80,5 +67,6 @@ struct launch_csr {
 extern "C" cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                          const void *x)
 {
-    return cmgi_select<launch_csr>(A, w, x);
+    const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+    return S->tiles != NULL ? cmgi_csr_tiles_spmv_cuda(A, w, x) : cmgi_select<launch_csr>(A, w, x);
 }

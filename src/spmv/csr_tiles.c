@@ -1,0 +1,148 @@
+/* Tiles of a CSR; see csr_tiles.h. */
+#include "spmv/csr_tiles.h"
+
+int cmgi_csr_lanes(cmg_size rows, cmg_size nnz)
+{
+    /* About four entries a lane; a matrix too small to fill the device takes more lanes, because
+     * then a row costs the time of its longest chain of loads and not its bytes. */
+    const cmg_size mean = rows > 0 ? nnz / rows : 0;
+    int lanes = 1;
+    while (lanes < 32 && mean > 6 * lanes - 4) {
+        lanes *= 2;
+    }
+    while (lanes < 32 && lanes < mean && rows * lanes < 65536) {
+        lanes *= 2;
+    }
+    return lanes;
+}
+
+/* Fewer entries than this are products of a few microseconds, whatever is done. */
+static const cmg_size FEW_ENTRIES = 100000;
+
+bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr)
+{
+    enum { WARP = 32 };
+    const cmg_size nnz = csr->indptr[csr->rows];
+    if (nnz < FEW_ENTRIES) {
+        return false;
+    }
+    const int lanes = cmgi_csr_lanes(csr->rows, nnz);
+    const cmg_size rows = WARP / lanes; /* of a warp */
+    cmg_size steps = 0;                 /* of all warps: each waits for its longest row */
+    cmg_size longest = 0;               /* steps of a row */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : steps) reduction(max : longest)
+    for (cmg_size r = 0; r < csr->rows; r += rows) {
+        cmg_size most = 0;
+        for (cmg_size i = r; i < csr->rows && i < r + rows; ++i) {
+            const cmg_size length = (csr->indptr[i + 1] - csr->indptr[i] + lanes - 1) / lanes;
+            most = length > most ? length : most;
+        }
+        steps += most;
+        longest = most > longest ? most : longest;
+    }
+    (void)ctx;
+    return steps * WARP > 2 * nnz || longest > 64;
+}
+
+/* ------------------------------------------------------------------ making tiles */
+
+typedef struct maker {
+    cmgi_tile *tile;       /* NULL: only counted */
+    cmgi_split_row *split; /* likewise */
+    cmg_size ntiles;
+    cmg_size nsplit;
+    cmg_size nparts;
+} maker;
+
+static void put(maker *m, cmg_size row, cmg_size entry, cmg_size rows, cmg_size entries)
+{
+    if (m->tile != NULL) {
+        m->tile[m->ntiles] = (cmgi_tile){row, entry, (int)rows, (int)entries};
+    }
+    ++m->ntiles;
+}
+
+/* A row that fills a tile or more. */
+static void put_long(maker *m, cmg_size row, cmg_size begin, cmg_size end)
+{
+    if (end - begin <= CMGI_TILE_LONG) {
+        put(m, row, begin, 1, end - begin);
+        return;
+    }
+    const cmg_size parts = (end - begin + CMGI_TILE_PART - 1) / CMGI_TILE_PART;
+    if (m->split != NULL) {
+        m->split[m->nsplit] = (cmgi_split_row){row, (int)m->nparts, (int)parts};
+    }
+    ++m->nsplit;
+    for (cmg_size at = begin; at < end; at += CMGI_TILE_PART) {
+        put(m, m->nparts, at, 0, end - at < CMGI_TILE_PART ? end - at : CMGI_TILE_PART);
+        ++m->nparts;
+    }
+}
+
+static bool is_long(const cmg_size *indptr, cmg_size row)
+{
+    return indptr[row + 1] - indptr[row] >= CMGI_TILE;
+}
+
+static void put_all(maker *m, const cmg_csr *csr)
+{
+    const cmg_size *indptr = csr->indptr;
+    for (cmg_size i = 0; i < csr->rows; ++i) {
+        if (is_long(indptr, i)) {
+            put_long(m, i, indptr[i], indptr[i + 1]);
+        }
+    }
+    for (cmg_size i = 0; i < csr->rows;) {
+        cmg_size end = i;
+        while (end < csr->rows && !is_long(indptr, end) &&
+               end + 1 - i + indptr[end + 1] - indptr[i] <= CMGI_TILE) {
+            ++end;
+        }
+        if (end > i) {
+            put(m, i, indptr[i], end - i, indptr[end] - indptr[i]);
+        }
+        i = end > i ? end : i + 1;
+    }
+}
+
+cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,
+                               cmgi_csr_tiles **tiles)
+{
+    cmgi_csr_tiles *T = NULL;
+    maker m = {0};
+    cmg_status status = CMG_OK;
+    put_all(&m, csr);
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *T, &T));
+    T->ntiles = m.ntiles;
+    T->nsplit = m.nsplit;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m.ntiles, sizeof *T->tile, &T->tile));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m.nsplit, sizeof *T->split, &T->split));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_device(ctx, m.nparts, cmgi_precision_bytes(precision), &T->parts));
+    m = (maker){.tile = T->tile, .split = T->split};
+    put_all(&m, csr);
+    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->tile, T->ntiles, sizeof *T->tile));
+    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->split, T->nsplit, sizeof *T->split));
+    *tiles = T;
+    T = NULL;
+done:
+    cmgi_csr_tiles_destroy(ctx, T);
+    return status;
+}
+
+void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles)
+{
+    if (tiles != NULL) {
+        cmgi_free_device(ctx, tiles->tile);
+        cmgi_free_device(ctx, tiles->split);
+        cmgi_free_device(ctx, tiles->parts);
+        cmgi_free(ctx, tiles);
+    }
+}
+
+size_t cmgi_csr_tiles_bytes(const cmgi_csr_tiles *tiles)
+{
+    return (size_t)tiles->ntiles * sizeof *tiles->tile +
+           (size_t)tiles->nsplit * sizeof *tiles->split;
+}

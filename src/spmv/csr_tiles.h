@@ -1,0 +1,68 @@
+/*
+ * CSR shared out by entries, for a GPU and rows that differ much in length: with a fixed number of
+ * lanes a row, the lanes of short rows wait for those of long ones. A tile is what a block of
+ * threads takes, one of
+ *
+ *   whole rows    rows + entries <= CMGI_TILE; threads take equal numbers of both, wherever rows
+ * end one row       of up to CMGI_TILE_LONG entries part of a row that is longer, CMGI_TILE_PART
+ * entries; a second kernel adds the parts
+ *
+ * Where tiles begin is found once, on the host, from the row pointers.
+ *
+ * Example, tiles of 6:   lengths 2 1 0 7 1   rows + entries 3 2 1 8 2
+ *   tile {row 3, entry 3, rows 1, entries 7}   long rows come first: they take longest
+ *   tile {row 0, entry 0, rows 3, entries 3}
+ *   tile {row 4, entry 10, rows 1, entries 1}
+ *
+ * Source  Merrill and Garland 2016, doi:10.1109/SC.2016.57 (equal shares of rows and entries by a
+ *         merge path; here within a block, so that most matrices need no second kernel);
+ *         Greathouse and Daga 2014, doi:10.1109/SC.2014.68 (blocks of whole rows).
+ */
+#pragma once
+#include "spmv/matrix.h"
+
+enum {
+    CMGI_TILE_THREADS = 128,
+    CMGI_TILE_ITEMS = 7, /* rows and entries a thread; odd, so that threads hit different banks */
+    CMGI_TILE = CMGI_TILE_THREADS * CMGI_TILE_ITEMS,
+    CMGI_TILE_LONG = 8192,
+    CMGI_TILE_PART = 4096
+};
+
+typedef struct cmgi_tile {
+    cmg_size row;   /* the first; number of the part where rows = 0 */
+    cmg_size entry; /* the first */
+    int rows;
+    int entries;
+} cmgi_tile;
+
+/* A row in parts. */
+typedef struct cmgi_split_row {
+    cmg_size row;
+    int first; /* part */
+    int parts;
+} cmgi_split_row;
+
+typedef struct cmgi_csr_tiles {
+    cmgi_tile *tile; /* ntiles, in the backend's memory */
+    cmg_size ntiles;
+    cmgi_split_row *split; /* nsplit, likewise */
+    cmg_size nsplit;
+    void *parts; /* sums of the parts of split rows, in the matrix's precision */
+} cmgi_csr_tiles;
+
+/* Lanes that the kernel without tiles gives a row: 1, 2, 4 ... 32. */
+int cmgi_csr_lanes(cmg_size rows, cmg_size nnz);
+/*
+ * True where tiles are faster than lanes: the row pointers of `csr` are looked at, nothing else.
+ * Also the answer to whether format csr suits uneven rows on a GPU.
+ */
+bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr);
+/* Tiles of a CSR on the host, in the backend's memory. */
+cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,
+                               cmgi_csr_tiles **tiles);
+void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles);
+/* Bytes that a product reads of them. */
+size_t cmgi_csr_tiles_bytes(const cmgi_csr_tiles *tiles);
+/* The product with tiles (csr_tiles.cu). */
+cmg_status cmgi_csr_tiles_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
