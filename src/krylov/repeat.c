@@ -2,11 +2,11 @@
  * Runs iterations until their stopping test ends them. The test is data in the backend's memory
  * (core/stop.h), so that the device can go on alone:
  *
- *   graph   the solve is one graph: first residual, the iteration, repeated while the test says so,
- *           and the true residual; one launch, and the host waits once
- *   blocks  a graph of one iteration, launched as often as the convergence so far lets expect; what
- *           runs behind the end changes nothing, because the step looks at stop->running
- *   host    iteration by iteration, as the CPU does
+ * - graph: the solve is one graph, first residual, the iteration, repeated while the test says so,
+ *   and the true residual; one launch, and the host waits once;
+ * - blocks: a graph of one iteration, launched as often as the convergence so far lets expect; what
+ *   runs behind the end changes nothing, because the step looks at stop->running;
+ * - host: iteration by iteration, as the CPU does.
  */
 #include "krylov/krylov.h"
 

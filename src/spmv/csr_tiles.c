@@ -62,7 +62,7 @@ static void put(maker *m, cmg_size row, cmg_size entry, cmg_size rows, cmg_size 
     ++m->ntiles;
 }
 
-/* A row that fills a tile or more. */
+/* A row with a tile of its own, or several. */
 static void put_long(maker *m, cmg_size row, cmg_size begin, cmg_size end)
 {
     if (end - begin <= CMGI_TILE_LONG) {
@@ -82,7 +82,7 @@ static void put_long(maker *m, cmg_size row, cmg_size begin, cmg_size end)
 
 static bool is_long(const cmg_size *indptr, cmg_size row)
 {
-    return indptr[row + 1] - indptr[row] >= CMGI_TILE;
+    return indptr[row + 1] - indptr[row] >= CMGI_TILE_ROW;
 }
 
 static void put_all(maker *m, const cmg_csr *csr)

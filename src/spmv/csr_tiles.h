@@ -1,18 +1,18 @@
 /*
  * CSR shared out by entries, for a GPU and rows that differ much in length: with a fixed number of
  * lanes a row, the lanes of short rows wait for those of long ones. A tile is what a block of
- * threads takes, one of
+ * threads takes:
  *
- *   whole rows    rows + entries <= CMGI_TILE; threads take equal numbers of both, wherever rows
- * end one row       of up to CMGI_TILE_LONG entries part of a row that is longer, CMGI_TILE_PART
- * entries; a second kernel adds the parts
+ * - whole rows, rows + entries <= CMGI_TILE; threads take equal numbers of both, wherever rows end;
+ * - or one row of up to CMGI_TILE_LONG entries;
+ * - or CMGI_TILE_PART entries of a row that is longer; a second kernel adds the parts.
  *
- * Where tiles begin is found once, on the host, from the row pointers.
+ * Where tiles begin is found once, on the host, from the row pointers. Example, tiles of 6 rows and
+ * entries, rows of 6 entries and more by themselves, lengths 2 1 0 7 1:
  *
- * Example, tiles of 6:   lengths 2 1 0 7 1   rows + entries 3 2 1 8 2
- *   tile {row 3, entry 3, rows 1, entries 7}   long rows come first: they take longest
- *   tile {row 0, entry 0, rows 3, entries 3}
- *   tile {row 4, entry 10, rows 1, entries 1}
+ * - {row 3, entry 3, rows 1, entries 7}: long rows come first, as they take longest
+ * - {row 0, entry 0, rows 3, entries 3}
+ * - {row 4, entry 10, rows 1, entries 1}
  *
  * Source  Merrill and Garland 2016, doi:10.1109/SC.2016.57 (equal shares of rows and entries by a
  *         merge path; here within a block, so that most matrices need no second kernel);
@@ -25,6 +25,7 @@ enum {
     CMGI_TILE_THREADS = 128,
     CMGI_TILE_ITEMS = 7, /* rows and entries a thread; odd, so that threads hit different banks */
     CMGI_TILE = CMGI_TILE_THREADS * CMGI_TILE_ITEMS,
+    CMGI_TILE_ROW = 256, /* entries from which on a row has a tile of its own */
     CMGI_TILE_LONG = 8192,
     CMGI_TILE_PART = 4096
 };

@@ -161,6 +161,8 @@ static double expected(int kind, double s, const double *v, cmg_size i)
         return v[i] - s;
     case CMGI_WB_JACOBI:
         return v[i] + 0.7 * v[i] * (v[i] - s);
+    case CMGI_WB_MOMENTUM: /* without the vector e */
+        return -v[i] + 0.7 * v[i] * (v[i] - s);
     default:
         return s;
     }
