@@ -89,4 +89,5 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     return backend->stop_note(s->ctx, k->stop, rz, pq, rr, k->scalars + RZ_OLD);
 }
 
-const cmgi_iteration cmgi_cg = {.start = start, .step = step, .freezes = true};
+/* r may be there in fp32, too, in the memory of z: q is what is free between steps. */
+const cmgi_iteration cmgi_cg = {.start = start, .step = step, .freezes = true, .spare = 3};

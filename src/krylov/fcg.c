@@ -51,4 +51,4 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     return backend->stop_note(ctx, k->stop, rz, pq, rr, NULL);
 }
 
-const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .freezes = true};
+const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .freezes = true, .spare = 1};

@@ -37,6 +37,7 @@ typedef struct cmgi_iteration {
     cmgi_step_fn step;
     bool freezes; /* once k->stop->running is 0 the step leaves x as it is */
     bool exact;   /* the step's residual norm is computed from b, A and x */
+    int spare;    /* work vector of which a step takes nothing over from the last one */
 } cmgi_iteration;
 
 extern const cmgi_iteration cmgi_cg;

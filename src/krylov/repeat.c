@@ -44,13 +44,13 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
     return k->method->start != NULL ? k->method->start(k, b, x) : CMG_OK;
 }
 
-/* The true residual norm. The iteration may only be pausing: what a step takes over from the last
- * one has to stay, and that is all work vectors but z. */
+/* The true residual norm. The iteration may only be pausing: what its next step takes over stays.
+ */
 static cmg_status end(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
-    double *r = k->work[1];
+    double *r = k->work[k->method->spare];
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
     if (k->method->exact) {
         return CMG_OK;

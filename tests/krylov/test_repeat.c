@@ -11,6 +11,16 @@ static cmg_status quarter(void *user, const double *r, double *z)
     return A->ctx->backend->axpby(A->ctx, CMG_FP64, A->rows, 0.25, r, 0.0, z);
 }
 
+/* CG takes r and z in fp32, which lie in the memory of z from step to step. */
+static bool single = false;
+
+/* z = r in fp32 */
+static cmg_status copy_single(void *user, const float *r, float *z)
+{
+    const cmg_matrix *A = user;
+    return A->ctx->backend->convert(A->ctx, A->rows, CMG_FP32, r, CMG_FP32, z);
+}
+
 typedef struct run {
     cmg_outcome outcome;
     int iterations;
@@ -28,6 +38,7 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
                                        .apply = laplacian_apply,
                                        .residual = laplacian_residual,
                                        .precondition = method == CMG_KRYLOV_NONE ? quarter : NULL,
+                                       .precondition_single = single ? copy_single : NULL,
                                        .recordable = true};
     cmg_solver_options options;
     cmg_solver_options_default(&options);
@@ -110,6 +121,10 @@ static void pauses(cmg_loop loop)
     free(one.history);
     free(one.x);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-10, 3000, CMG_CONVERGED_RTOL);
+    compare_loop(A, CMG_KRYLOV_FCG, loop, 1e-10, 3000, CMG_CONVERGED_RTOL);
+    single = true;
+    compare_loop(A, CMG_KRYLOV_CG, loop, 1e-5, 3000, CMG_CONVERGED_RTOL);
+    single = false;
     cmg_matrix_destroy(&A);
 }
 
