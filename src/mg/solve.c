@@ -127,7 +127,11 @@ static cmg_status rebuild(cmg_solver *s)
         cmgi_level_clear(s->ctx, &s->level[l]);
     }
     CMGI_TRY(cmgi_solver_setup(s));
-    return cmgi_solver_compile(s);
+    CMGI_TRY(cmgi_solver_compile(s));
+    if (!cmgi_cycle_is_single(s->cycle)) { /* from fp32 to fp64, never back */
+        s->krylov->system.precondition_single = NULL;
+    }
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ falling back */
