@@ -43,7 +43,8 @@ bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr)
     (void)ctx;
     /* H200, look-alikes of published matrices, lanes and tiles in microseconds: web links (12 times
      * the steps that even rows take, longest 4699) 602 and 21, circuit (4 times, 177) 23 and 8,
-     * economy (3 times, 22) 9.3 and 10.1, heart (1, 35) 9.8 and 9.4; tiles cost up to 1.4 times as much on even rows. */
+     * economy (3 times, 22) 9.3 and 10.1, heart (1, 35) 9.8 and 9.4; tiles cost up to 1.4 times as
+     * much on even rows. */
     return steps * WARP > 4 * nnz || longest > 32;
 }
 
