@@ -520,7 +520,7 @@ typedef struct cmg_smoother_info {
  *
  * @param[in]  smoother  as in cmg_solver_options; its damping is multiplied in
  * @param[in]  save_as   up to 63 letters, neither / nor :
- * @param[out] info      may be NULL
+ * @param[out] info      NULL saves the time of the estimates
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_STATE (level without A), CMG_ERR_SINGULAR, CMG_ERR_MEMORY,
  *         CMG_ERR_UNSUPPORTED (a polynomial is dampings, not a matrix; A not symmetric, ...)
  */

@@ -46,6 +46,7 @@ static void multiply_in(cmgi_smoother_product *product)
     product->stage[0] = 1;
 }
 
+/* info: NULL, or what is asked for; the estimates cost several products with A. */
 static cmg_status make(cmg_hierarchy *h, int level, const char *smoother,
                        cmgi_smoother_product *product, cmg_smoother_info *info)
 {
@@ -59,9 +60,13 @@ static cmg_status make(cmg_hierarchy *h, int level, const char *smoother,
         ctx, product->stages == 1, CMG_ERR_UNSUPPORTED,
         "smooth: %s is a schedule of %d dampings, not a matrix to be kept; its base can be kept",
         smoother, product->stages);
-    info->seconds = cmgi_seconds() - begin;
-    info->omega = product->stage[0];
+    const double seconds = cmgi_seconds() - begin;
+    const double omega = product->stage[0];
     multiply_in(product);
+    if (info == NULL) {
+        return CMG_OK;
+    }
+    *info = (cmg_smoother_info){.seconds = seconds, .omega = omega};
     measure_size(product, info);
     CMGI_TRY(cmgi_quality(ctx, &source.A, product->factor, product->factors, 1, &info->quality));
     CMGI_TRY(cmgi_spectrum_estimate(ctx, &source.A, product->factor, product->factors, &spectrum));
@@ -77,11 +82,11 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
     }
     CMGI_TRY(check_arguments(h, level, smoother, save_as));
     cmg_context *ctx = h->ctx;
-    cmg_smoother_info made = {0};
+    cmg_smoother_info made;
     cmgi_smoother_product *product = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *product, &product));
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make(h, level, smoother, product, &made));
+    CMGI_TRY_GOTO(done, make(h, level, smoother, product, info != NULL ? &made : NULL));
     cmgi_hierarchy_drop_smoother(h, level, save_as);
     for (int f = 0; f < product->factors; ++f) {
         CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,
