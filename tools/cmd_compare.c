@@ -24,12 +24,14 @@ enum {
     VALUES,
     NUMBERING,
     BACKEND,
+    VARIANTS,
     LISTS
 };
 
 typedef struct compare_job {
     args a;
     const char *given[LISTS];
+    const char *variants;
     text_list list[LISTS];
     int choice[LISTS][LIST_LENGTH]; /* values of enumerations */
     int pre[LIST_LENGTH];
@@ -65,6 +67,7 @@ static void set_defaults(compare_job *job)
     job->given[VALUES] = cmg_enum_name("values", (int)o.matrix.values);
     job->given[NUMBERING] = cmg_enum_name("numbering", CMG_NUMBERING_GENERATED);
     job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
+    job->given[VARIANTS] = " "; /* one that sets nothing */
     job->options = (compare_options){.rtol = o.rtol,
                                      .max_it = 200,
                                      .coarse_limit = o.coarse_limit,
@@ -92,6 +95,9 @@ static void add_lists(compare_job *job)
         {"numbering", ARG_TEXT, &job->given[NUMBERING], "LIST", 0, 0,
          "of the unknowns; generated = as in FILE"},
         {"backend", ARG_TEXT, &job->given[BACKEND], "LIST", 0, 0, "where it runs"},
+        {"variants", ARG_TEXT, &job->variants, "LIST", 0, 0,
+         "settings that go together, e.g. \"krylov=none steps=4, precision=mixed\"; keys: "
+         "smoother, steps, omega, cycle, krylov, precision, format, values"},
     };
     args_add(&job->a, "Compared, every combination; lists are separated by commas", rows,
              ARGS_COUNT(rows));
@@ -127,43 +133,24 @@ static void add_options(compare_job *job)
     args_add(&job->a, "Output", output, ARGS_COUNT(output));
 }
 
-/* "2" or "2+1". */
-static bool read_steps(const char *text, int *pre, int *post)
-{
-    char *end = NULL;
-    const long first = strtol(text, &end, 10);
-    long second = first;
-    if (end != text && *end == '+') {
-        const char *rest = end + 1;
-        second = strtol(rest, &end, 10);
-        if (end == rest) {
-            return false;
-        }
-    }
-    const bool good = end != text && *end == '\0' && first >= 0 && second >= 0 && first <= 1000 &&
-                      second <= 1000 && first + second > 0;
-    *pre = good ? (int)first : 0;
-    *post = good ? (int)second : 0;
-    return good;
-}
-
 static int read_lists(compare_job *job)
 {
-    static const char *const names[LISTS] = {"smoother",  "steps",     "omega",  "cycle",
-                                             "krylov",    "precision", "format", "values",
-                                             "numbering", "backend"};
+    static const char *const names[LISTS] = {"smoother",  "steps",     "omega",   "cycle",
+                                             "krylov",    "precision", "format",  "values",
+                                             "numbering", "backend",   "variants"};
     for (int l = 0; l < LISTS; ++l) {
         if (!list_split(&job->list[l], job->given[l])) {
             return usage_error("compare: --%s has an empty entry or more than %d", names[l],
                                (int)LIST_LENGTH);
         }
-        const int bad = l >= CYCLE ? list_enums(&job->list[l], names[l], job->choice[l]) : -1;
+        const bool enums = l >= CYCLE && l <= BACKEND;
+        const int bad = enums ? list_enums(&job->list[l], names[l], job->choice[l]) : -1;
         if (bad >= 0) {
             return usage_error("compare: --%s: '%s' is unknown", names[l], job->list[l].text[bad]);
         }
     }
     for (int i = 0; i < job->list[STEPS].count; ++i) {
-        if (!read_steps(job->list[STEPS].text[i], &job->pre[i], &job->post[i])) {
+        if (!compare_read_steps(job->list[STEPS].text[i], &job->pre[i], &job->post[i])) {
             return usage_error("compare: --steps: '%s' is neither N nor PRE+POST, 1 to 1000",
                                job->list[STEPS].text[i]);
         }
@@ -172,6 +159,13 @@ static int read_lists(compare_job *job)
         const char *text = job->list[OMEGA].text[i];
         if (!args_read_real(text, &job->omega[i]) || job->omega[i] < 0) {
             return usage_error("compare: --omega: '%s' is not a number of at least 0", text);
+        }
+    }
+    for (int i = 0; i < job->list[VARIANTS].count; ++i) {
+        char bad[COMPARE_WORD];
+        compare_row row;
+        if (!compare_apply_variant(job->list[VARIANTS].text[i], &row, bad)) {
+            return usage_error("compare: --variants: '%s' is not a known key=value", bad);
         }
     }
     return EXIT_DONE;
@@ -193,6 +187,9 @@ static int parse(compare_job *job, int argc, char **argv)
     if (job->quick && !args_given(&job->a, "smoother")) {
         job->given[SMOOTHER] = quick_smoothers;
     }
+    if (job->variants != NULL) {
+        job->given[VARIANTS] = job->variants;
+    }
     const int read = read_lists(job);
     return read == EXIT_DONE ? ARGS_GO : read;
 }
@@ -210,7 +207,7 @@ static int make_rows(compare_job *job)
     }
     job->count = (int)total;
     job->rows = tool_alloc((size_t)job->count, sizeof *job->rows);
-    static const int order[] = {OMEGA,     STEPS, SMOOTHER, VALUES,    FORMAT,
+    static const int order[] = {OMEGA,     STEPS, SMOOTHER, VARIANTS,  VALUES, FORMAT,
                                 PRECISION, CYCLE, KRYLOV,   NUMBERING, BACKEND};
     for (int i = 0; i < job->count; ++i) {
         int at[LISTS];
@@ -231,6 +228,8 @@ static int make_rows(compare_job *job)
                                      .values = job->choice[VALUES][at[VALUES]],
                                      .numbering = job->choice[NUMBERING][at[NUMBERING]],
                                      .backend = job->choice[BACKEND][at[BACKEND]]};
+        char bad[COMPARE_WORD];
+        (void)compare_apply_variant(job->list[VARIANTS].text[at[VARIANTS]], &job->rows[i], bad);
     }
     compare_name(job->rows, job->count);
     return EXIT_DONE;
@@ -275,7 +274,9 @@ static int run_group(compare_job *job, int first, int last)
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_vector *b = NULL;
+    double product_bytes[COMPARE_FORMATS] = {0};
     const char *path = job->rows[first].file;
+    job->options.product_bytes = product_bytes;
     int status = open_group(job, &job->rows[first], &device, &ctx, &h);
     if (status == EXIT_DONE) {
         status = input_rhs(ctx, h, path, job->options.rhs, &b, said);
@@ -285,7 +286,9 @@ static int run_group(compare_job *job, int first, int last)
     }
     for (int i = first; status == EXIT_DONE && i < last; ++i) {
         (void)progress_report(&job->line, job->rows[i].name, i, job->count);
-        compare_measure(&job->rows[i], &job->options, ctx, h, b);
+        if (!job->rows[i].measured) {
+            compare_measure_shared(&job->rows[i], last - i, &job->options, ctx, h, b);
+        }
         const cmg_status row = job->rows[i].status;
         if (row == CMG_ERR_FILE || row == CMG_ERR_DEVICE || row == CMG_ERR_INTERNAL) {
             status = library_error(ctx, row, path); /* concerns every row */

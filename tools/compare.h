@@ -3,13 +3,14 @@
 #include "device.h"
 #include "lists.h"
 
-enum { COMPARE_NAME = 128, COMPARE_MESSAGE = 256 };
+enum { COMPARE_NAME = 128, COMPARE_MESSAGE = 256, COMPARE_WORD = 96, COMPARE_FORMATS = 64 };
 
 /* One configuration and its results. Seconds are medians; NaN = not measured. */
 typedef struct compare_row {
     /* configuration */
     const char *file;
     const char *smoother;
+    char own_smoother[COMPARE_WORD]; /* where a variant names one, smoother points here */
     int pre;
     int post;
     double omega; /* 0 = the smoother's own */
@@ -39,6 +40,7 @@ typedef struct compare_row {
                              infinity = never */
     cmg_size unknowns;
     double *history; /* iterations + 1 residual norms relative to the first */
+    bool measured;   /* the results are there */
 } compare_row;
 
 typedef struct compare_options {
@@ -49,11 +51,22 @@ typedef struct compare_options {
     int dirichlet;
     int repeat; /* solves whose median is taken */
     const char *rhs;
+    double *product_bytes; /* of one product with A, per format; of the group, 0 = not known yet */
 } compare_options;
 
 /* Measures one row; failures of a method are kept in the row and are not errors. */
 void compare_measure(compare_row *row, const compare_options *options, cmg_context *ctx,
                      cmg_hierarchy *h, const cmg_vector *b);
+/*
+ * Measures rows[0] and, of those after it in its group, the ones that use the same smoother, which
+ * is then computed once; rows that are measured already are passed over.
+ */
+void compare_measure_shared(compare_row *rows, int count, const compare_options *options,
+                            cmg_context *ctx, cmg_hierarchy *h, const cmg_vector *b);
+/* "2" or "2+1". */
+bool compare_read_steps(const char *text, int *pre, int *post);
+/* Settings of a variant, words key=value; false with the first word that is not one. */
+bool compare_apply_variant(const char *variant, compare_row *row, char bad[COMPARE_WORD]);
 /* Break-even against the row with the cheapest set-up of the same group. */
 void compare_break_even(compare_row *rows, int count);
 /* Names made of what differs between rows. */
