@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Smoothers times elements, dimensions, numberings and mesh qualities: the comparison of FE-gMG.
 
-Generates every hierarchy with `cmg generate`, solves with `cmg compare`, writes one JSON object per
-line and configuration (histories left out), and prints a table in Markdown with iterations and bytes
-per digit and unknown, or milliseconds with --times.
+Makes every hierarchy with `cmg generate`, solves with `cmg compare` and writes one JSON object a row
+(histories left out), after one on the machine. Every smoother is run as FE-gMG ran it - cycles
+alone, 4+4 steps, fp64 slices - and alone and inside CG with the storage that suits the device. Prints
+tables in Markdown, and draws bars of the times with --plot.
 
     benchmarks/smoothers.py --tool build/tools/cmg --size small --output smoothers.jsonl
 """
@@ -11,148 +12,193 @@ per digit and unknown, or milliseconds with --times.
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import tempfile
 
-# cells along a unit edge by element and dimension, and mesh levels
-SIZES = {
-    "tiny": {("q1", 2): 32, ("q2", 2): 16, ("q1", 3): 8, ("q2", 3): 4, "levels": 3},
-    "small": {("q1", 2): 128, ("q2", 2): 64, ("q1", 3): 24, ("q2", 3): 12, "levels": 3},
-    "medium": {("q1", 2): 1024, ("q2", 2): 512, ("q1", 3): 96, ("q2", 3): 48, "levels": 5},
-    "large": {("q1", 2): 4096, ("q2", 2): 2048, ("q1", 3): 256, ("q2", 3): 128, "levels": 6},
-}
-NUMBERINGS = ["lexicographic", "cells", "hierarchical", "random"]
-QUALITIES = {
-    "smooth": [],
-    "distorted": ["--distort", "0.2"],
-    "stretched": ["--aspect", "4"],
-}
+import bars
+import cases
+
 SMOOTHERS = [
     "jacobi",
     "jacobi:omega=auto",
+    "jacobi:omega=0.9",
     "chebyshev4",
+    "chebyshev4:degree=3",
+    "spai:tau=0",
     "spai",
     "sainv",
     "fsai",
     "fsai:power=0:adaptive=8",
     "patches",
 ]
+# set-up of a full pattern of 3D Q2 is a least squares problem of 343 x 125 a row: minutes on a CPU
+SLOW = {("spai:tau=0", "q2", 3)}
+PAPER = "krylov=none steps=4 precision=fp64 format=sell"
+VARIANTS = {
+    "cpu": ["krylov=none steps=2 precision=mixed format=compressed", "steps=1 precision=mixed format=compressed"],
+    "cuda": ["krylov=none steps=2 precision=mixed format=compressed values=fp16",
+             "steps=1 precision=mixed format=compressed values=fp16"],
+}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default="cmg", help="the command [cmg]")
-    parser.add_argument("--size", choices=SIZES, default="small", help="[small]")
+    parser.add_argument("--size", choices=cases.SIZES, default="small", help="[small]")
     parser.add_argument("--backend", default="cpu", help="list of backends [cpu]")
-    parser.add_argument("--krylov", default="cg", help="list: none, cg [cg]")
-    parser.add_argument("--steps", default="1", help="list of smoothing steps [1]")
+    parser.add_argument("--variants", help="as in cmg compare; default: the paper's, and two that suit the device")
     parser.add_argument("--smoother", default=",".join(SMOOTHERS), help="list of smoothers")
-    parser.add_argument("--numbering", default=",".join(NUMBERINGS), help="list of numberings")
-    parser.add_argument("--quality", default=",".join(QUALITIES), help="list: " + ", ".join(QUALITIES))
+    parser.add_argument("--numbering", default=",".join(cases.NUMBERINGS), help="list of numberings")
+    parser.add_argument("--quality", default="smooth,distorted,stretched,gmsh",
+                        help="list: " + ", ".join(cases.QUALITIES))
     parser.add_argument("--mesh", action="append", default=[], metavar="FILE",
-                        help="also this mesh file, refined, as a quality of its own; may be repeated")
+                        help="also this 2D mesh file, refined, as a quality of its own; may be repeated")
     parser.add_argument("--element", default="q1,q2", help="list of elements [q1,q2]")
     parser.add_argument("--dim", default="2,3", help="list of dimensions [2,3]")
     parser.add_argument("--repeat", default="3", help="solves a row [3]")
+    parser.add_argument("--remesh", action="store_true", help="make the gmsh meshes anew, where gmsh is found")
+    parser.add_argument("--slow", action="store_true", help="full SPAI of 3D Q2 too: minutes a case on a CPU")
     parser.add_argument("--output", metavar="FILE", help="JSON lines")
-    parser.add_argument("--times", action="store_true", help="the table shows milliseconds")
+    parser.add_argument("--plot", metavar="FILE", help="bars of the times to solution, SVG")
+    parser.add_argument("--from", dest="given", metavar="FILE", help="tell these lines; measure nothing")
     parser.add_argument("--no-times", action="store_true",
                         help="the lines hold what does not depend on the machine alone")
     return parser.parse_args()
 
 
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        sys.exit(f"{' '.join(command)}\n{done.stderr}")
-
-
-def cases(options):
-    """Element, dimension, numbering, quality and the arguments of `cmg generate`."""
-    size = SIZES[options.size]
+def inputs(options, folder):
+    """Element, dimension, quality, numbering and the arguments of `cmg generate`."""
+    remesh = folder if options.remesh else None
     for element in options.element.split(","):
         for dim in map(int, options.dim.split(",")):
-            common = ["--element", element, "--dim", str(dim), "--cells", str(size[element, dim]),
-                      "--levels", str(size["levels"])]
             for quality in options.quality.split(","):
                 for numbering in options.numbering.split(","):
-                    yield element, dim, numbering, quality, [
-                        *common, *QUALITIES[quality], "--numbering", numbering]
+                    yield element, dim, quality, numbering, cases.recipe(
+                        options.size, element, dim, quality, numbering, remesh)
         for mesh in options.mesh:
+            name = os.path.splitext(os.path.basename(mesh))[0]
+            levels = str(cases.SIZES[options.size][element, 2][2])
             for numbering in options.numbering.split(","):
-                name = os.path.splitext(os.path.basename(mesh))[0]
-                yield element, 0, numbering, name, ["--element", element, "--mesh", mesh, "--levels",
-                                                    str(size["levels"]), "--numbering", numbering]
+                yield element, 2, name, numbering, ["--element", element, "--mesh", mesh, "--levels", levels,
+                                                    "--numbering", numbering, "--no-output-mesh"]
 
 
-def compare(options, generate, folder):
-    path = os.path.join(folder, "h.cmg")
-    result = os.path.join(folder, "rows.json")
-    run([options.tool, "generate", *generate, path])
-    run([options.tool, "compare", path, "--smoother", options.smoother, "--backend", options.backend,
-         "--krylov", options.krylov, "--steps", options.steps, "--repeat", options.repeat, "--json",
-         result])
-    with open(result) as file:
-        return json.load(file)["rows"]
+TIMED = ("setup_seconds", "solve_seconds", "cycle_seconds", "memory_bytes", "break_even_solves", "message",
+         "status", "outer_bytes", "cycle_bytes")
 
 
-def cell(row, times):
-    if not row["converged"]:
+def measure(options, folder, write):
+    path = os.path.join(folder, "h")
+    lines = []
+    for element, dim, quality, numbering, recipe in inputs(options, folder):
+        cases.say(f"{element} {dim}D {quality} {numbering}")
+        cases.generate(options.tool, recipe, path)
+        smoothers = [s for s in options.smoother.split(",") if options.slow or (s, element, dim) not in SLOW]
+        for backend in options.backend.split(","):
+            variants = [options.variants] if options.variants else [PAPER, *VARIANTS[backend]]
+            for row in cases.compare(options.tool, path, smoothers, variants, backend, options.repeat):
+                shown = recipe if "--mesh" not in recipe else [os.path.relpath(word, os.path.dirname(cases.HERE))
+                                                               if word.endswith(".msh") else word for word in recipe]
+                row.update(element=element, dim=dim, quality=quality, numbering=numbering, size=options.size,
+                           generate=" ".join(shown))
+                lines.append(dict(row))
+                for key in TIMED if options.no_times else ():
+                    del row[key]
+                write(row)
+    return lines
+
+
+# ------------------------------------------------------------------ telling
+
+
+def variant(line):
+    """How a row was run, in words."""
+    steps = f"{line['pre']}+{line['post']}"
+    how = "alone" if line["krylov"] == "none" else "in CG"
+    storage = line["precision"] if line["values"] == "full" else f"{line['precision']} {line['values']}"
+    return f"{how}, {steps} steps, {storage} {line['format']}"
+
+
+def column(line):
+    """The dampings of Jacobi that were tried are one column, `jacobi tuned`."""
+    smoother = line["smoother"]
+    return "jacobi tuned" if smoother.startswith("jacobi:omega=") else smoother
+
+
+def cell(line, best):
+    if line is None:
+        return ""
+    if not line["converged"]:
         return "-"
-    if times:
-        return f"{row['iterations']} / {1e3 * row['solve_seconds']:.3g}"
-    return f"{row['iterations']} / {row['bytes_per_digit_and_unknown']:.0f}"
+    figures = [str(line["iterations"])]
+    if line.get("solve_seconds") is not None:
+        figures.append(f"{1e3 * line['solve_seconds']:.3g}")
+    figures.append(f"{line['bytes_per_digit_and_unknown']:.0f}")
+    text = " / ".join(figures)
+    return f"**{text}**" if line is best else text
 
 
-TIMED = ("setup_seconds", "solve_seconds", "cycle_seconds", "memory_bytes", "break_even_solves",
-         "machine", "format", "message", "status", "outer_bytes", "cycle_bytes", "values")
+def cost(line):
+    if not line["converged"]:
+        return float("inf")
+    return line.get("solve_seconds") or line["bytes_per_digit_and_unknown"]
 
 
-def print_table(lines, times):
-    """One line a case, one column a smoother."""
-    columns = []
-    table = {}
+def print_tables(lines):
+    """One table a backend and variant, one line a case, one column a smoother."""
+    columns = list(dict.fromkeys(map(column, lines)))
+    timed = all("solve_seconds" in line for line in lines)
+    print("Iterations / " + ("milliseconds / " if timed else "") + "bytes per digit and unknown")
+    for key in dict.fromkeys((line["backend"], variant(line)) for line in lines):
+        rows = {}
+        for line in lines:
+            if (line["backend"], variant(line)) == key:
+                case = (cases.case_name(line), line["quality"], line["numbering"])
+                row = rows.setdefault(case, {})
+                old = row.get(column(line))
+                if old is None or cost(line) < cost(old):
+                    row[column(line)] = line
+        print(f"\n{key[0]}, {key[1]}\n")
+        print(cases.markdown(["element", "mesh", "numbering", *(f"`{c}`" for c in columns)],
+                             [[*case, *(cell(row.get(c), min(row.values(), key=cost)) for c in columns)]
+                              for case, row in rows.items()]))
+
+
+def draw(path, lines):
+    """Bars of the fastest variant of every smoother; a panel a case, natural numberings alone."""
+    kept = lines[0]["numbering"]
+    backend = lines[-1]["backend"]
+    panels = {}
     for line in lines:
-        kind = tuple(line[key] for key in ("smoother", "krylov", "pre", "post", "backend"))
-        if kind not in columns:
-            columns.append(kind)
-        case = tuple(line[key] for key in ("element", "dim", "quality", "numbering"))
-        table.setdefault(case, {})[kind] = cell(line, times)
-    differs = [len({kind[i] for kind in columns}) > 1 for i in range(5)]
-    heads = [" ".join(f"`{part}`" if i == 0 else str(part)
-                      for i, part in enumerate(kind) if differs[i] or i == 0) for kind in columns]
-    print("| element | mesh | numbering | " + " | ".join(heads) + " |")
-    print("|---|---|---|" + "---|" * len(columns))
-    for (element, dim, quality, numbering), cells in table.items():
-        name = f"{element.upper()} {dim}D" if dim else element.upper()
-        print(f"| {name} | {quality} | {numbering} | "
-              + " | ".join(cells.get(kind, "") for kind in columns) + " |")
+        if line["numbering"] == kept and line["backend"] == backend and line["converged"]:
+            panel = panels.setdefault(f"{cases.case_name(line)} {line['quality']}", {})
+            panel[column(line)] = min(panel.get(column(line), float("inf")), 1e3 * line["solve_seconds"])
+    bars.draw(path, f"Milliseconds to 1e-8 on {backend}, fastest variant, numbering {kept}", panels)
 
 
 def main():
     options = arguments()
-    version = subprocess.run([options.tool, "--version"], capture_output=True, text=True).stdout.strip()
-    lines = []
-    output = open(options.output, "w") if options.output else None
-    with tempfile.TemporaryDirectory(prefix="cmg-smoothers-") as folder:
-        for element, dim, numbering, quality, generate in cases(options):
-            for row in compare(options, generate, folder):
-                del row["history"], row["file"]
-                row.update(element=element, dim=dim, numbering=numbering, quality=quality,
-                           size=options.size, generate=" ".join(generate), version=version,
-                           machine=platform.processor() or platform.machine())
-                lines.append(dict(row))
-                for key in TIMED if options.no_times else ():
-                    del row[key]
-                if output:
-                    output.write(json.dumps(row) + "\n")
-                    output.flush()
-    if output:
-        output.close()
-    print_table(lines, options.times)
+    if options.given:
+        with open(options.given) as file:
+            lines = [line for line in map(json.loads, file) if "smoother" in line]
+    else:
+        output = open(options.output, "w") if options.output else None
+
+        def write(line):
+            if output:
+                output.write(json.dumps(line) + "\n")
+                output.flush()
+
+        if not options.no_times:
+            write(cases.machine(options.tool, options.backend.split(",")))
+        with tempfile.TemporaryDirectory(prefix="cmg-smoothers-") as folder:
+            lines = measure(options, folder, write)
+        if output:
+            output.close()
+    print_tables(lines)
+    if options.plot:
+        draw(options.plot, lines)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

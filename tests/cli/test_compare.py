@@ -125,24 +125,83 @@ class Compare(cli.Case):
         error = self.refused(1, "compare", self.h, "--numbering", "lexicographic")
         self.assertIn("coordinates", error)
 
-    def test_the_table_of_smoothers_is_made(self):
-        lines = self.path("lines.jsonl")
+    def test_variants_are_settings_that_go_together(self):
+        rows = self.rows(self.h, "--smoother", "jacobi,fsai", "--variants",
+                         "krylov=none steps=4 format=sell, precision=mixed omega=0.8,"
+                         "smoother=spai:tau=0.1 steps=2+1 krylov=none", "--repeat", "1")
+        told = [(row["smoother"], row["krylov"], row["pre"], row["post"], row["format"], row["precision"],
+                 row["omega"]) for row in rows]
+        self.assertEqual(told, [("jacobi", "none", 4, 4, "sell", "fp64", 0), ("fsai", "none", 4, 4, "sell", "fp64", 0),
+                                ("jacobi", "cg", 1, 1, "auto", "mixed", 0.8), ("fsai", "cg", 1, 1, "auto", "mixed", 0.8),
+                                *[("spai:tau=0.1", "none", 2, 1, "auto", "fp64", 0)] * 2])
+        for text in ("steps=0", "steps", "cycle=X", "colour=red", "omega=-1", "krylov=", "=cg"):
+            error = self.refused(1, "compare", self.h, "--variants", f"krylov=none {text}")
+            self.assertIn(f"'{text}'", error)
+
+    def test_a_smoother_of_several_rows_is_that_of_one(self):
+        """Rows that share a computed smoother against rows that compute it themselves."""
+        for smoother in ("spai", "fsai", "sainv", "chebyshev4", "jacobi:omega=auto", "l1-jacobi", "gauss-seidel"):
+            with self.subTest(smoother=smoother):
+                shared = self.rows(self.h, "--smoother", smoother, "--krylov", "none", "--steps", "1,2",
+                                   "--repeat", "1")
+                for row in shared:
+                    alone = self.rows(self.h, "--smoother", smoother, "--krylov", "none", "--steps",
+                                      f"{row['pre']}+{row['post']}", "--repeat", "1")[0]
+                    self.assertEqual(row["smoother"], smoother)
+                    self.assertEqual(row["iterations"], alone["iterations"])
+                    self.assertEqual(row["cycle_bytes"], alone["cycle_bytes"])
+                    # the damping is multiplied into a shared matrix: rounding
+                    ratio = row["relative_residual"] / alone["relative_residual"]
+                    self.assertAlmostEqual(ratio, 1, places=5)
+
+    def benchmark(self, script, *arguments):
         done = subprocess.run(
-            [sys.executable, os.path.join(cli.SOURCE, "benchmarks", "smoothers.py"), "--tool", cli.TOOL,
-             "--size", "tiny", "--element", "q1", "--dim", "2", "--quality", "smooth,stretched",
-             "--numbering", "cells", "--smoother", "jacobi,fsai", "--repeat", "1", "--output", lines],
-            capture_output=True, text=True)
-        if "HDF5" in done.stderr:
-            self.skipTest("no HDF5 in this build")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+            [sys.executable, os.path.join(cli.SOURCE, "benchmarks", script), *map(str, arguments)],
+            capture_output=True, text=True, env=dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_table_of_smoothers_is_made(self):
+        lines, plot = self.path("lines.jsonl"), self.path("bars.svg")
+        text = self.benchmark(
+            "smoothers.py", "--tool", cli.TOOL, "--size", "tiny", "--element", "q1", "--dim", "2", "--quality",
+            "smooth,stretched,gmsh", "--numbering", "cells", "--smoother", "jacobi,jacobi:omega=0.8,fsai", "--repeat",
+            "1", "--output", lines, "--plot", plot)
+        with open(lines) as file:
+            machine, *rows = [json.loads(line) for line in file]
+        self.assertGreater(machine["cpu"]["copy_gb_per_second"], 0)
+        wanted = itertools.product(("smooth", "stretched", "gmsh"), ((4, "none"), (2, "none"), (1, "cg")),
+                                   ("jacobi", "jacobi:omega=0.8", "fsai"))
+        self.assertEqual([(row["quality"], (row["pre"], row["krylov"]), row["smoother"]) for row in rows], list(wanted))
+        table = [line for line in text.splitlines() if line.startswith("| Q1")]
+        self.assertEqual(len(table), 9)
+        for row in rows:
+            if row["smoother"] != "jacobi:omega=0.8":  # one of those that make up "jacobi tuned"
+                self.assertTrue(any(f"{row['iterations']} / " in line for line in table if row["quality"] in line))
+        again = self.benchmark("smoothers.py", "--from", lines)
+        self.assertEqual(again, text)
+        names = {node.firstChild.data for node in xml.dom.minidom.parse(plot).getElementsByTagName("text")}
+        self.assertLessEqual({"jacobi", "jacobi tuned", "fsai", "Q1 2D gmsh"}, names)
+
+    def test_factors_are_ratios_of_times(self):
+        lines = self.path("factors.jsonl")
+        text = self.benchmark("factors.py", "--tool", cli.TOOL, "--backend", "cpu", "--size", "tiny", "--search-size",
+                              "tiny", "--case", "q1-2d-stretched", "--cpu", "q1-2d-stretched", "--repeat", "1",
+                              "--output", lines)
         with open(lines) as file:
             rows = [json.loads(line) for line in file]
-        self.assertEqual([(row["quality"], row["smoother"]) for row in rows],
-                         [(q, s) for q in ("smooth", "stretched") for s in ("jacobi", "fsai")])
-        table = done.stdout.splitlines()
-        self.assertEqual(len(table), 4)
-        for row in rows:
-            self.assertTrue(any(f"| {row['iterations']} / " in line for line in table))
+        told = rows[-1]["factors"]
+        rows = [row for row in rows if "smoother" in row and row["converged"]]
+        self.assertTrue(all(row["relative_residual"] <= 1e-8 for row in rows))
+        plain = min(row["solve_seconds"] for row in rows
+                    if row["format"] in ("csr", "ellpack") and row["smoother"] == "jacobi:omega=0.7")
+        best = min(row["solve_seconds"] for row in rows if row["format"] == "compressed")
+        baseline = [row for row in rows if row["smoother"] == "jacobi:omega=0.7" and row["format"] == "sell"]
+        self.assertEqual(len(baseline), 1)
+        self.assertEqual((baseline[0]["krylov"], baseline[0]["pre"], baseline[0]["post"]), ("none", 4, 4))
+        self.assertEqual(told["plain_cpu_over_best"], plain / best)
+        self.assertEqual(told["baseline_over_best"], baseline[0]["solve_seconds"] / best)
+        self.assertIn(f"**{plain / best:.2f}**", text)
 
     def test_lists_are_checked(self):
         for option, text in (

@@ -1,0 +1,26 @@
+// A plate with a slanted slit, meshed with quadrilaterals: cells of bad shape at the ends of the slit.
+Point(1) = {0, 0, 0, 0.2};
+Point(2) = {2, 0, 0, 0.2};
+Point(3) = {2, 1, 0, 0.2};
+Point(4) = {0, 1, 0, 0.2};
+Point(5) = {0.5, 0.3, 0, 0.05};
+Point(6) = {1.2, 0.62, 0, 0.15};
+Point(7) = {1.15, 0.7, 0, 0.05};
+Point(8) = {0.45, 0.4, 0, 0.15};
+Line(1) = {1, 2};
+Line(2) = {2, 3};
+Line(3) = {3, 4};
+Line(4) = {4, 1};
+Line(5) = {5, 6};
+Line(6) = {6, 7};
+Line(7) = {7, 8};
+Line(8) = {8, 5};
+Curve Loop(1) = {1, 2, 3, 4};
+Curve Loop(2) = {5, 6, 7, 8};
+Plane Surface(1) = {1, 2};
+Physical Surface("plate") = {1};
+Recombine Surface{1};
+Mesh.Algorithm = 5;
+Mesh.RecombinationAlgorithm = 3;
+Mesh.Smoothing = 0;
+Mesh.MshFileVersion = 2.2;
