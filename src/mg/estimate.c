@@ -5,6 +5,7 @@
  * were a template.
  */
 #include "mg/solver.h"
+#include "spmv/choose.h"
 
 #include <string.h>
 
@@ -24,8 +25,24 @@ static double sliced_entries(int threads, const cmg_csr *A, int lanes)
     return stored;
 }
 
-static double matrix_bytes(int threads, const cmg_csr *A, const cmg_matrix_options *o)
+static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o);
+
+/* What the choice made for the matrix will hold; from a sample, compression may come out better. */
+static double chosen_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o)
 {
+    cmg_matrix_options chosen = *o;
+    cmgi_choice choice;
+    const double map = o->keep_map ? 8 * (double)A->indptr[A->rows] : 0;
+    if (cmgi_choose(ctx, A, NULL, &chosen, &choice) != CMG_OK) {
+        return 2 * (double)A->rows;
+    }
+    return chosen.format == CMG_FORMAT_COMPRESSED ? map + 0.8 * choice.bytes
+                                                  : matrix_bytes(ctx, A, &chosen);
+}
+
+static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o)
+{
+    const int threads = ctx->threads;
     const double nnz = (double)A->indptr[A->rows];
     const double rows = (double)A->rows;
     const double value = (double)cmgi_precision_bytes(o->precision);
@@ -43,13 +60,15 @@ static double matrix_bytes(int threads, const cmg_csr *A, const cmg_matrix_optio
     case CMG_FORMAT_SELL:
     case CMG_FORMAT_CUSPARSE_SELL:
         return map + sliced_entries(threads, A, o->warp > 0 ? o->warp : 32) * (4 + value);
+    case CMG_FORMAT_AUTO:
+        return chosen_bytes(ctx, A, o);
     case CMG_FORMAT_COMPRESSED:
         return map + 2 * rows;
     case CMG_FORMAT_DIAGONAL:
         return map + rows * value;
     case CMG_FORMAT_DENSE:
         return map + rows * (double)A->cols * value;
-    default: /* sorted, or chosen among formats that hold all entries */
+    default: /* sorted, or measured among formats that mostly hold all entries */
         return map + nnz * (4 + value);
     }
 }
@@ -63,12 +82,12 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A
         return (double)A->rows * (double)cmgi_precision_bytes(format->precision);
     }
     if (strncmp(o->smoother, "file:", 5) != 0) {
-        return 0.5 * matrix_bytes(h->ctx->threads, A, format);
+        return 0.5 * matrix_bytes(h->ctx, A, format);
     }
     const char *name = o->smoother + 5;
     for (int f = 0; f < cmg_hierarchy_factors(h, level, name); ++f) {
         if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, name, f, &M) == CMG_OK) {
-            bytes += matrix_bytes(h->ctx->threads, &M, format);
+            bytes += matrix_bytes(h->ctx, &M, format);
         }
     }
     return bytes;
@@ -86,10 +105,10 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     }
     const double rows = (double)A.rows;
     const double value = (double)cmgi_precision_bytes(o->precision);
-    double bytes = matrix_bytes(h->ctx->threads, &A, &format) + 3 * rows * value;
+    double bytes = matrix_bytes(h->ctx, &A, &format) + 3 * rows * value;
     const bool alone = o->cycle == CMG_CYCLE_NONE;
     if (!alone && cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
-        return bytes + 2 * matrix_bytes(h->ctx->threads, &P, &format) +
+        return bytes + 2 * matrix_bytes(h->ctx, &P, &format) +
                smoother_bytes(h, level, &A, o, &format);
     }
     const bool automatic = o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit;
@@ -119,7 +138,7 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     }
     if (o->precision != CMG_FP64 &&
         cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
-        sum += matrix_bytes(h->ctx->threads, &A, &o->matrix); /* the outer iteration's, in fp64 */
+        sum += matrix_bytes(h->ctx, &A, &o->matrix); /* the outer iteration's, in fp64 */
     }
     *bytes = (size_t)sum;
     return CMG_OK;

@@ -4,6 +4,7 @@
  * stay and are put in their places by the device. A format that has no such kernel is made on the
  * host.
  */
+#include "spmv/choose.h"
 #include "spmv/formats.h"
 #include "spmv/tune.h"
 
@@ -84,7 +85,7 @@ cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
     double *values = NULL;
     cmg_status status = CMG_OK;
     *made = false;
-    if (nnz < UPLOAD_FROM || !fills_itself(cmgi_format_by_rows(ctx, csr, options))) {
+    if (nnz < UPLOAD_FROM || !fills_itself(cmgi_format_find(options->format))) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows, sizeof *indptr, &indptr));
@@ -125,11 +126,16 @@ cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
         goto done;
     }
     CMGI_TRY_GOTO(done, in_range(ctx, nnz, csr->cols, csr->indices, &good));
-    const cmgi_format *format = cmgi_format_by_rows(ctx, &view, options);
-    if (good && fills_itself(format)) {
-        status = cmgi_matrix_make(ctx, &view, csr, options, A);
+    cmg_matrix_options resolved = *options;
+    /* as many entries as a diagonal matrix has: the columns tell whether it is one */
+    const bool sparse = options->format == CMG_FORMAT_AUTO && nnz <= view.rows;
+    if (good && !sparse) {
+        CMGI_TRY_GOTO(done, cmgi_choose(ctx, &view, csr, &resolved, NULL));
+    }
+    if (good && fills_itself(cmgi_format_find(resolved.format))) {
+        status = cmgi_matrix_make(ctx, &view, csr, &resolved, A);
     } else {
-        status = make_on_host(ctx, csr, options, A);
+        status = make_on_host(ctx, csr, &resolved, A);
     }
 done:
     cmgi_csr_free(ctx, &rows);

@@ -1,4 +1,5 @@
 /* The matrix handle: table of formats, choice of parameters, public products. */
+#include "spmv/choose.h"
 #include "spmv/compressed.h"
 #include "spmv/compression.h"
 #include "spmv/formats.h"
@@ -81,7 +82,7 @@ void cmg_matrix_options_default(cmg_matrix_options *options)
     }
 }
 
-/* ------------------------------------------------------------------ choice of format */
+/* ------------------------------------------------------------------ options */
 
 static bool is_power_of_two(int v, int low, int high)
 {
@@ -106,98 +107,6 @@ static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
     CMGI_CHECK(ctx, o->block == 0 || (o->block % 32 == 0 && o->block > 0 && o->block <= 1024),
                CMG_ERR_ARG, "matrix: block = %d is no multiple of 32 up to 1024", o->block);
     return CMG_OK;
-}
-
-static bool is_diagonal(const cmg_csr *A)
-{
-    if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {
-        return false;
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        if (length > 1 || (length == 1 && A->indices[A->indptr[i]] != i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Statistics of fewer rows are counted on one thread. */
-enum { MANY_ROWS = 65536 };
-
-/* Entries, padding included, of slices of `lanes` rows in the given order. */
-static cmg_size sliced_entries(const cmg_context *ctx, const cmg_csr *A, int lanes)
-{
-    cmg_size stored = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : stored) if (A->rows > MANY_ROWS)
-    for (cmg_size r = 0; r < A->rows; r += lanes) {
-        cmg_size longest = 0;
-        for (cmg_size i = r; i < A->rows && i < r + lanes; ++i) {
-            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-            longest = length > longest ? length : longest;
-        }
-        stored += longest * lanes;
-    }
-    return stored;
-}
-
-/* A GPU that is not filled waits for the longest chain of loads: CSR gives a row many lanes there.
- */
-enum { FEW_ROWS = 8192 };
-
-/*
- * By bytes: slices unless their padding costs more than CSR's row pointers and, on a GPU, its
- * scattered reads; that is allowed a fifth more.
- */
-static cmg_format choose_format(const cmg_context *ctx, const cmg_csr *A,
-                                const cmg_matrix_options *o)
-{
-    if (is_diagonal(A)) {
-        return CMG_FORMAT_DIAGONAL;
-    }
-    if (cmgi_on_cuda(ctx) && A->rows <= FEW_ROWS) {
-        return CMG_FORMAT_CSR;
-    }
-    const double entry = 4.0 + (double)cmgi_precision_bytes(o->precision);
-    const double csr = entry * (double)A->indptr[A->rows] + 8.0 * (double)A->rows;
-    const double sliced = entry * (double)sliced_entries(ctx, A, o->warp);
-    if (sliced <= csr * (cmgi_on_cuda(ctx) ? 1.2 : 1.0)) {
-        return CMG_FORMAT_SELL;
-    }
-    /* On a GPU a few rows much longer than the rest hold up CSR's lanes; K2 shares them out. H200,
-     * look-alikes of circuits and web links: K2 1.5 and 0.8 times cuSPARSE CSR, CSR 0.5 and 0.04.
-     */
-    const bool uneven =
-        cmgi_on_cuda(ctx) && cmgi_csr_longest_row(A) * A->rows > 6 * A->indptr[A->rows];
-    return uneven ? CMG_FORMAT_K2 : CMG_FORMAT_CSR;
-}
-
-/* Mean length of the rows that have entries, at least 1. */
-static cmg_size mean_length(const cmg_context *ctx, const cmg_csr *A)
-{
-    cmg_size filled = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : filled) if (A->rows > MANY_ROWS)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        filled += A->indptr[i + 1] > A->indptr[i];
-    }
-    return filled > 0 ? (A->indptr[A->rows] + filled - 1) / filled : 1;
-}
-
-static void resolve_options(const cmg_context *ctx, const cmg_csr *A, cmg_matrix_options *o)
-{
-    o->warp = o->warp != 0 ? o->warp : 32;
-    o->block = o->block != 0 ? o->block : 128;
-    if (o->format == CMG_FORMAT_AUTO) {
-        o->format = choose_format(ctx, A, o);
-    }
-    const cmg_size mean = o->threshold == 0 || o->t == 0 ? mean_length(ctx, A) : 0;
-    if (o->threshold == 0) {
-        /* rows much longer than the mean are the ones that leave lanes idle */
-        o->threshold = (int)(2 * mean < INT32_MAX ? 2 * mean : INT32_MAX);
-    }
-    if (o->t == 0) {
-        o->t = mean >= 64 ? 8 : mean >= 32 ? 2 : 1;
-    }
 }
 
 /* ------------------------------------------------------------------ life */
@@ -235,24 +144,11 @@ static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
 }
 
-const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr,
-                                       const cmg_matrix_options *options)
-{
-    cmg_matrix_options resolved = *options;
-    /* as many entries as a diagonal matrix has: the columns tell whether it is one */
-    if (options->format == CMG_FORMAT_TUNE ||
-        (options->format == CMG_FORMAT_AUTO && csr->indptr[csr->rows] <= csr->rows)) {
-        return NULL;
-    }
-    resolve_options(ctx, csr, &resolved);
-    return cmgi_format_find(resolved.format);
-}
-
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
                             const cmg_matrix_options *options, cmg_matrix **A)
 {
     cmg_matrix_options resolved = *options;
-    resolve_options(ctx, csr, &resolved);
+    CMGI_TRY(cmgi_choose(ctx, csr, NULL, &resolved, NULL));
     const cmgi_format *format = cmgi_format_find(resolved.format);
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
                "format %s renumbers and needs a square matrix, this one is %lld x %lld",
@@ -295,15 +191,19 @@ done:
 static cmg_status create_from_host(cmg_context *ctx, const cmg_csr *csr,
                                    const cmg_matrix_options *options, cmg_matrix **A)
 {
+    cmg_matrix_options resolved = *options;
+    if (options->format == CMG_FORMAT_TUNE) {
+        return cmgi_tune(ctx, csr, options, A);
+    }
+    CMGI_TRY(cmgi_choose(ctx, csr, NULL, &resolved, NULL));
     if (cmgi_on_cuda(ctx)) {
         bool made = false;
-        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, options, A, &made));
+        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, &resolved, A, &made));
         if (made) {
             return CMG_OK;
         }
     }
-    return options->format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, csr, options, A)
-                                              : cmgi_matrix_make(ctx, csr, NULL, options, A);
+    return cmgi_matrix_make(ctx, csr, NULL, &resolved, A);
 }
 
 /* What compression makes of the matrix, kept for cmg_matrix_get_compression. */

@@ -55,7 +55,8 @@ struct cmg_matrix {
 const cmgi_format *cmgi_format_find(cmg_format id);
 /*
  * A matrix from a checked CSR and checked options of any format but TUNE. `source` NULL, or the
- * same CSR on the device; then only the row pointers of `csr` are looked at.
+ * same CSR on the device; then only the row pointers of `csr` are looked at, and the options are
+ * resolved (cmgi_choose).
  */
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
                             const cmg_matrix_options *options, cmg_matrix **A);
@@ -64,14 +65,11 @@ cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
                                    const cmg_matrix_options *options, cmg_matrix **A);
 /*
  * The same of a checked CSR on the host: large ones are copied to the device as they are and
- * converted there, where that can be done and both fit; sets *made when it has been.
+ * converted there, where that can be done and both fit; sets *made when it has been. The options
+ * are resolved.
  */
 cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A, bool *made);
-/* The format that options mean for a matrix of these row pointers; NULL when its entries have to be
- * seen. */
-const cmgi_format *cmgi_format_by_rows(const cmg_context *ctx, const cmg_csr *csr,
-                                       const cmg_matrix_options *options);
 /* How the values are kept: FULL in the formats that know nothing else. */
 static inline cmg_values cmgi_matrix_values(const cmg_matrix *A)
 {

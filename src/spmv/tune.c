@@ -14,16 +14,18 @@ typedef struct candidate {
     cmg_format format;
     int t;
     int warp;
+    int threshold;
     bool padded; /* every row to the longest */
 } candidate;
 
 static const candidate candidates[] = {
-    {CMG_FORMAT_SELL, 0, 32, false},       {CMG_FORMAT_CSR, 0, 32, false},
-    {CMG_FORMAT_COMPRESSED, 0, 32, false}, {CMG_FORMAT_K1, 0, 32, false},
-    {CMG_FORMAT_K2, 0, 32, false},         {CMG_FORMAT_SELL, 0, 8, false},
-    {CMG_FORMAT_ELLPACK, 0, 32, true},     {CMG_FORMAT_ELLR, 0, 32, true},
-    {CMG_FORMAT_ELLT, 2, 32, true},        {CMG_FORMAT_ELLT, 4, 32, true},
-    {CMG_FORMAT_ELLT, 8, 32, true},
+    {CMG_FORMAT_SELL, 0, 32, 0, false},       {CMG_FORMAT_CSR, 0, 32, 0, false},
+    {CMG_FORMAT_COMPRESSED, 0, 32, 0, false}, {CMG_FORMAT_K1, 0, 32, 0, false},
+    {CMG_FORMAT_K2, 0, 32, 0, false},         {CMG_FORMAT_K2, 0, 32, 32, false},
+    {CMG_FORMAT_K2, 0, 32, 16, false},        {CMG_FORMAT_SELL, 0, 8, 0, false},
+    {CMG_FORMAT_ELLPACK, 0, 32, 0, true},     {CMG_FORMAT_ELLR, 0, 32, 0, true},
+    {CMG_FORMAT_ELLT, 2, 32, 0, true},        {CMG_FORMAT_ELLT, 4, 32, 0, true},
+    {CMG_FORMAT_ELLT, 8, 32, 0, true},
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
@@ -167,7 +169,10 @@ static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
 
 static cmg_status try_all(trial *t, const cmg_matrix_options *options)
 {
+    cmg_matrix_options chosen = *options; /* first what the model takes */
+    chosen.format = CMG_FORMAT_AUTO;
     const double nnz = (double)t->csr->indptr[t->csr->rows];
+    CMGI_TRY(try_candidate(t, &chosen));
     const bool even = (double)t->csr->rows * (double)cmgi_csr_longest_row(t->csr) <= 1.5 * nnz;
     for (int c = 0; c < CANDIDATES; ++c) {
         const bool half = options->values != CMG_VALUES_FULL;
@@ -179,6 +184,7 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
         one.format = candidates[c].format;
         one.t = options->t != 0 ? options->t : candidates[c].t;
         one.warp = options->warp != 0 ? options->warp : candidates[c].warp;
+        one.threshold = options->threshold != 0 ? options->threshold : candidates[c].threshold;
         CMGI_TRY(try_candidate(t, &one));
     }
     return try_blocks(t, options);

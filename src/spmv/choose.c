@@ -1,0 +1,405 @@
+/* The model behind `--format auto`; see choose.h. */
+#include "spmv/choose.h"
+
+#include "core/backend.h"
+#include "spmv/compression.h"
+#include "spmv/csr_tiles.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ constants */
+
+/* Seconds, and shares of the copy bandwidth. */
+typedef struct cost {
+    double launch;
+    double share;
+    double latency; /* of one of the steps that follow each other */
+    double row;
+    double entry;
+} cost;
+
+/* What one backend is like. */
+typedef struct machine {
+    double copy; /* bytes a second */
+    cost csr;
+    cost csr_tiles;      /* of uneven rows, on a GPU */
+    cost sell;           /* neighbouring rows read neighbouring entries of x */
+    cost sell_irregular; /* they do not */
+    cost ellt;
+    cost sorted; /* K1 */
+    cost sorted_irregular;
+    cost split; /* K2 */
+    cost templates;
+    cost patterns; /* fp64 */
+    cost patterns_single;
+    cost codes;
+} machine;
+
+/*
+ * H200: least squares of log T over benchmarks/results/h200-*-2026-11-21.jsonl, 10 finite-element
+ * matrices and 19 look-alikes, 3 to 1900 us; the model is within 12 (ELLT, K2) to 17 % (CSR) there.
+ * Compressed slices wait longer for each step than others, which load four entries ahead; templates
+ * by 3D Q1 with 0.25, 2 and 16.6 M rows (0.031, 0.063 and 0.227 ms in fp32).
+ */
+static const machine h200 = {
+    .copy = 4.11e12,
+    .csr = {1.9e-6, 0.81, 0.105e-6, 0, 0},
+    .csr_tiles = {3e-6, 0.80, 0, 0, 0}, /* web links 21 us, circuit 8 us (csr_tiles.c) */
+    .sell = {1.3e-6, 1.03, 0.107e-6, 0, 0},
+    .sell_irregular = {1.3e-6, 1.03, 0.107e-6, 0, 0},
+    .ellt = {1.5e-6, 1.04, 0.089e-6, 0, 0},
+    .sorted = {1.4e-6, 0.98, 0.108e-6, 0, 0},
+    .sorted_irregular = {1.4e-6, 0.98, 0.108e-6, 0, 0},
+    .split = {2.0e-6, 0.95, 0.119e-6, 0, 0},
+    .templates = {1.5e-6, 0.88, 0.9e-6, 0, 0.42e-12},
+    .patterns = {1.5e-6, 0.88, 0.5e-6, 0, 0},
+    .patterns_single = {1.5e-6, 0.84, 0.5e-6, 0, 0},
+    .codes = {1.5e-6, 0.78, 0.5e-6, 0, 0},
+};
+
+/*
+ * One core of an AMD EPYC, of two that copy 42 to 70 GB/s: benchmarks/results/cpu-spmv-2026-11-21
+ * .jsonl for 3D Q1 (SELL 0.87 of copy, K1 0.80), Q1 in 2D and seven look-alikes with
+ * `cmg bench spmv` the same day (SELL 0.35 to 0.6, K1 0.32 to 0.64, CSR 0.5 to 0.6 and 3 to 6 ns a
+ * row). Threads share the work evenly, so that their number does not matter to the choice.
+ */
+static const machine epyc = {
+    .copy = 25e9,
+    .csr = {0, 0.75, 0, 4.5e-9, 0},
+    .csr_tiles = {0, 0.75, 0, 4.5e-9, 0},
+    .sell = {0, 0.90, 0, 0, 0},
+    .sell_irregular = {0, 0.42, 0, 0, 0},
+    .ellt = {0, 0.50, 0, 0, 0},
+    .sorted = {0, 0.80, 0, 0, 0},
+    .sorted_irregular = {0, 0.42, 0, 0, 0},
+    .split = {0, 0.42, 0, 0, 0},
+    .templates = {0, 0.90, 0, 0.34e-9, 0.09e-9},
+    .patterns = {0, 0.62, 0, 0, 0},
+    .patterns_single = {0, 0.75, 0, 0, 0},
+    .codes = {0, 0.40, 0, 0, 0},
+};
+
+enum {
+    SAMPLE_ROWS = 16384,       /* looked at for compression, on the host */
+    SAMPLE_ROWS_DEVICE = 4096, /* each slice is two copies from the device */
+    SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
+    SAMPLE_LEAST = 2048,       /* ... of more than these */
+    MANY_ROWS = 65536,         /* statistics of fewer rows are counted on one thread */
+    COMPRESS_ROWS = 1024       /* smaller matrices are not looked at */
+};
+/* A compressed matrix has to save this much to be worth its dearer conversion. */
+static const double worth = 0.95;
+
+/* ------------------------------------------------------------------ statistics */
+
+void cmgi_row_statistics_take(const cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
+{
+    enum { LANES = 32, EIGHTH = 8 };
+    cmg_size longest = 0;
+    cmg_size filled = 0;
+    cmg_size sliced8 = 0;
+    cmg_size sliced32 = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > MANY_ROWS)       \
+    reduction(+ : filled, sliced8, sliced32) reduction(max : longest)
+    for (cmg_size r = 0; r < A->rows; r += LANES) {
+        cmg_size in32 = 0;
+        cmg_size in8 = 0;
+        for (cmg_size i = r; i < A->rows && i < r + LANES; ++i) {
+            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+            in8 = length > in8 ? length : in8;
+            filled += length > 0;
+            if (i % EIGHTH == EIGHTH - 1 || i == A->rows - 1) {
+                sliced8 += in8 * EIGHTH;
+                in32 = in8 > in32 ? in8 : in32;
+                in8 = 0;
+            }
+        }
+        sliced32 += in32 * LANES;
+        longest = in32 > longest ? in32 : longest;
+    }
+    (void)ctx;
+    *s = (cmgi_row_statistics){A->rows, A->cols, A->indptr[A->rows], longest, filled,
+                               sliced8, sliced32};
+}
+
+/* Mean length of the rows that have entries, at least 1. */
+static cmg_size mean_length(const cmgi_row_statistics *s)
+{
+    return s->filled > 0 ? (s->nnz + s->filled - 1) / s->filled : 1;
+}
+
+static bool is_diagonal(const cmg_csr *A)
+{
+    if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {
+        return false;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        if (length > 1 || (length == 1 && A->indices[A->indptr[i]] != i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the model */
+
+/* A choice under way. */
+typedef struct chooser {
+    cmg_context *ctx;
+    const cmg_csr *A;
+    const cmg_csr *device;
+    const cmg_matrix_options *options; /* as given: what is set there stays */
+    const machine *on;
+    cmgi_row_statistics s;
+    double regular; /* share of rows whose neighbours have equal offsets, 1 = not looked */
+    cmgi_choice best;
+} chooser;
+
+/* T of a product that reads `storage` bytes of matrix, and x and y once. */
+static double seconds(const chooser *c, const cost *k, double storage, double steps)
+{
+    const double value = (double)cmgi_precision_bytes(c->options->precision);
+    const double bytes = storage + ((double)c->s.cols + (double)c->s.rows) * value;
+    return k->launch + bytes / (k->share * c->on->copy) + steps * k->latency +
+           (double)c->s.rows * k->row + (double)c->s.nnz * k->entry;
+}
+
+/* Bytes of an entry with its column. */
+static double entry_bytes(const chooser *c)
+{
+    return (double)(sizeof(cmg_index) + cmgi_precision_bytes(c->options->precision));
+}
+
+static void consider(chooser *c, cmgi_choice one)
+{
+    if (one.seconds < c->best.seconds) {
+        c->best = one;
+    }
+}
+
+static double ceil_div(cmg_size a, cmg_size b)
+{
+    return (double)((a + b - 1) / b);
+}
+
+static void consider_csr(chooser *c)
+{
+    const double storage = entry_bytes(c) * (double)c->s.nnz + 8.0 * (double)(c->s.rows + 1);
+    const bool cuda = cmgi_on_cuda(c->ctx);
+    const bool tiles = cuda && cmgi_csr_uneven(c->ctx, c->A);
+    const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR,
+                              .seconds = seconds(c, tiles ? &c->on->csr_tiles : &c->on->csr,
+                                                 storage, ceil_div(c->s.longest, lanes)),
+                              .bytes = storage});
+}
+
+/* Between a matrix whose slices read x in a row and one whose slices do not. */
+static double mixed_seconds(const chooser *c, const cost *regular, const cost *irregular,
+                            double storage, double steps)
+{
+    return c->regular * seconds(c, regular, storage, steps) +
+           (1 - c->regular) * seconds(c, irregular, storage, steps);
+}
+
+static void consider_sell(chooser *c, int warp)
+{
+    const double entries = (double)(warp <= 8 ? c->s.sliced8 : c->s.sliced32);
+    const double storage = entry_bytes(c) * entries + 16.0 * (double)c->s.rows / warp;
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL,
+                              .warp = warp,
+                              .seconds = mixed_seconds(c, &c->on->sell, &c->on->sell_irregular,
+                                                       storage, (double)c->s.longest),
+                              .bytes = storage});
+}
+
+static double ellt_seconds(const chooser *c, int t, double *storage)
+{
+    const double steps = ceil_div(c->s.longest, t);
+    *storage = entry_bytes(c) * (double)c->s.rows * steps * t;
+    return seconds(c, &c->on->ellt, *storage, steps);
+}
+
+static int best_t(const chooser *c)
+{
+    double storage = 0;
+    int best = 1;
+    for (int t = 2; t <= 32; t *= 2) {
+        if (ellt_seconds(c, t, &storage) < ellt_seconds(c, best, &storage)) {
+            best = t;
+        }
+    }
+    return best;
+}
+
+static void consider_ellt(chooser *c)
+{
+    cmgi_choice one = {.format = CMG_FORMAT_ELLT,
+                       .t = c->options->t != 0 ? c->options->t : best_t(c)};
+    one.seconds = ellt_seconds(c, one.t, &one.bytes);
+    consider(c, one);
+}
+
+static void consider_sorted(chooser *c)
+{
+    const double storage = entry_bytes(c) * (double)c->s.nnz + 4.5 * (double)c->s.rows;
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1,
+                              .seconds = mixed_seconds(c, &c->on->sorted, &c->on->sorted_irregular,
+                                                       storage, (double)c->s.longest),
+                              .bytes = storage});
+}
+
+/* K2: the longest row is halved until its part is at most the threshold, or has the whole warp. */
+static double split_steps(const chooser *c, cmg_size threshold)
+{
+    const int warp = c->options->warp != 0 ? c->options->warp : 32;
+    int lanes = 1;
+    while (lanes < warp && (c->s.longest + lanes - 1) / lanes > threshold) {
+        lanes *= 2;
+    }
+    return ceil_div(c->s.longest, lanes);
+}
+
+static void consider_split(chooser *c)
+{
+    const double storage = entry_bytes(c) * (double)c->s.nnz + 5.0 * (double)c->s.rows;
+    const int threshold = c->options->threshold;
+    consider(c,
+             (cmgi_choice){.format = CMG_FORMAT_K2,
+                           .seconds = seconds(
+                               c, &c->on->split, storage,
+                               split_steps(c, threshold > 0 ? threshold : 2 * mean_length(&c->s))),
+                           .bytes = storage});
+}
+
+/* ------------------------------------------------------------------ compression */
+
+static cmg_size sample_rows(const chooser *c)
+{
+    const cmg_size most = c->device != NULL ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
+    const cmg_size share = c->s.rows / SAMPLE_SHARE;
+    const cmg_size wanted = share > SAMPLE_LEAST ? share : SAMPLE_LEAST;
+    return wanted < most ? wanted : most;
+}
+
+/* T from what the sample holds: rows in templates, patterns and codes each at their own cost. */
+static double compressed_seconds(const chooser *c, const cmg_compression_info *info)
+{
+    const machine *m = c->on;
+    const double rows = info->rows > 0 ? (double)info->rows : 1;
+    const double templates = (double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] / rows;
+    const double patterns = (double)info->stored_rows[CMG_COMPRESSION_PATTERN] / rows;
+    const cost *pattern = c->options->precision == CMG_FP64 ? &m->patterns : &m->patterns_single;
+    const double bytes = (double)info->bytes;
+    const double longest = (double)c->s.longest;
+    return templates * seconds(c, &m->templates, bytes, longest) +
+           patterns * seconds(c, pattern, bytes, longest) +
+           (1 - templates - patterns) * seconds(c, &m->codes, bytes, longest);
+}
+
+/* Whether the matrix is worth a look: on a CPU rows of P and R, which jump through x, gain nothing
+ * (measured), on a GPU small matrices wait for latency alone. */
+static bool may_compress(const chooser *c)
+{
+    const cmg_matrix_options *o = c->options;
+    if (c->s.rows < COMPRESS_ROWS || (o->values != CMG_VALUES_FULL && o->keep_map)) {
+        return false;
+    }
+    return cmgi_on_cuda(c->ctx) || c->s.rows == c->s.cols;
+}
+
+static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
+{
+    const cmgi_compression_look look = {.csr = c->A, .device = c->device, .rows = sample_rows(c)};
+    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, c->options, info));
+    const double rows = (double)c->s.rows;
+    c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
+                  (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /
+                 rows;
+    return CMG_OK;
+}
+
+/* Plain formats with what is known so far. */
+static void consider_plain(chooser *c)
+{
+    c->best = (cmgi_choice){.seconds = INFINITY};
+    consider_csr(c);
+    consider_sell(c, c->options->warp != 0 ? c->options->warp : 32);
+    if (c->options->warp == 0) {
+        consider_sell(c, 8);
+    }
+    consider_sorted(c);
+    if (cmgi_on_cuda(c->ctx)) {
+        consider_ellt(c);
+        consider_split(c);
+    }
+}
+
+static cmg_status choose_format(chooser *c)
+{
+    cmg_compression_info info = {0};
+    consider_plain(c);
+    /* no bytes and one launch would not do it */
+    const bool hopeless =
+        worth * c->best.seconds <=
+        (double)c->s.longest * fmin(c->on->templates.latency, c->on->patterns.latency);
+    if (!may_compress(c) || hopeless) {
+        return CMG_OK;
+    }
+    CMGI_TRY(look_for_compression(c, &info));
+    consider_plain(c);
+    const double with = compressed_seconds(c, &info);
+    if (with < worth * c->best.seconds) {
+        c->best = (cmgi_choice){
+            .format = CMG_FORMAT_COMPRESSED, .seconds = with, .bytes = (double)info.bytes};
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ options */
+
+static void resolve(const chooser *c, cmg_matrix_options *o)
+{
+    const cmg_size mean = mean_length(&c->s);
+    o->warp = o->warp != 0 ? o->warp : 32;
+    o->block = o->block != 0 ? o->block : 128;
+    if (o->threshold == 0) {
+        /* rows much longer than the mean are the ones that leave lanes idle */
+        o->threshold = (int)(2 * mean < INT32_MAX ? 2 * mean : INT32_MAX);
+    }
+    if (o->t == 0) {
+        o->t = best_t(c);
+    }
+}
+
+cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device,
+                       cmg_matrix_options *options, cmgi_choice *choice)
+{
+    chooser c = {.ctx = ctx,
+                 .A = A,
+                 .device = device,
+                 .options = options,
+                 .on = cmgi_on_cuda(ctx) ? &h200 : &epyc,
+                 .regular = 1};
+    const bool complete = options->format != CMG_FORMAT_AUTO && options->warp != 0 &&
+                          options->block != 0 && options->threshold != 0 && options->t != 0;
+    if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
+        return CMG_OK;
+    }
+    cmgi_row_statistics_take(ctx, A, &c.s);
+    if (options->format == CMG_FORMAT_AUTO && device == NULL && is_diagonal(A)) {
+        options->format = CMG_FORMAT_DIAGONAL;
+    } else if (options->format == CMG_FORMAT_AUTO) {
+        CMGI_TRY(choose_format(&c));
+        options->format = c.best.format;
+        options->t = options->t != 0 ? options->t : c.best.t;
+        options->warp = options->warp != 0 ? options->warp : c.best.warp;
+        options->threshold = options->threshold != 0 ? options->threshold : c.best.threshold;
+    }
+    resolve(&c, options);
+    if (choice != NULL) {
+        *choice = c.best;
+    }
+    return CMG_OK;
+}

@@ -1,0 +1,199 @@
+/*
+ * The choice of a format before anything is built: sensible on matrices made to have one answer,
+ * within the options that were given, and the same whatever is measured elsewhere.
+ */
+#include "spmv/choose.h"
+#include "spmv/csr_tiles.h"
+#include "core/backend.h"
+#include "suite.h"
+
+static cmg_matrix_options defaults(void)
+{
+    cmg_matrix_options o;
+    cmg_matrix_options_default(&o);
+    return o;
+}
+
+static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmgi_choice choice;
+    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, &choice));
+    CHECK(o.format != CMG_FORMAT_AUTO && o.format != CMG_FORMAT_TUNE);
+    CHECK(o.t > 0 && o.warp > 0 && o.threshold > 0 && o.block > 0);
+    return o.format;
+}
+
+/* n x cols, `width` entries a row around the diagonal; values by place in the row or random. */
+static cmgi_csr band(cmg_size n, cmg_size cols, int width, bool repeat)
+{
+    const suite_row row = {"band", n, cols, 1, width};
+    cmgi_csr A = suite_make(&row);
+    for (cmg_size i = 0; repeat && i < n; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            A.values[k] = (double)(k - A.indptr[i] + 1);
+        }
+    }
+    return A;
+}
+
+/* The same with `width` sorted columns anywhere. */
+static cmgi_csr scattered(cmg_size n, int width)
+{
+    cmgi_csr A = band(n, n, width, false);
+    uint64_t seed = 11;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size room = n / width; /* one column from each of equal stretches */
+        for (int e = 0; e < width; ++e) {
+            A.indices[A.indptr[i] + e] =
+                (cmg_index)(e * room + (cmg_size)(cmgi_random(&seed) * (double)room));
+        }
+    }
+    return A;
+}
+
+static void equal_rows_are_compressed(void)
+{
+    cmgi_csr A = band(1000000, 1000000, 9, true);
+    CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
+    cmg_matrix_options o = defaults();
+    o.precision = CMG_FP32;
+    CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
+    cmgi_csr_free(ctx, &A);
+    A = scattered(900000, 9); /* neighbours are up to 100000 columns apart: no short codes */
+    CHECK(choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
+    CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Equal offsets make patterns, which save the columns: a third of fp64, half of fp32. */
+static void patterns_are_taken_where_they_save(void)
+{
+    cmgi_csr A = band(1000000, 1000000, 9, false);
+    cmg_matrix_options o = defaults();
+    o.precision = CMG_FP32;
+    CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
+    o.no_templates = true;
+    o.keep_map = true;
+    CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
+    o.values = CMG_VALUES_FP16; /* cannot be updated: the format refuses it */
+    CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* On a CPU rows of P, which jump through x, gain nothing. */
+static void transfers_stay_plain_on_the_cpu(void)
+{
+    cmgi_csr A = band(300000, 150000, 3, true);
+    const cmg_format f = choose(&A, defaults());
+    CHECK(cmgi_on_cuda(ctx) || f != CMG_FORMAT_COMPRESSED);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* One row of 5000 entries: no format may pad others to it, and on a GPU no lane add them alone. */
+static void a_long_row_is_shared(void)
+{
+    const cmg_size n = 200000;
+    cmgi_csr short_rows = scattered(n, 4);
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n + 4996, &A));
+    for (cmg_size i = 0; i <= n; ++i) {
+        A.indptr[i] = 4 * i + (i > n / 2 ? 4996 : 0);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size e = 0; e < A.indptr[i + 1] - A.indptr[i]; ++e) {
+            A.indices[A.indptr[i] + e] =
+                i == n / 2 ? (cmg_index)(e * 7) : short_rows.indices[4 * i + e];
+            A.values[A.indptr[i] + e] = 1;
+        }
+    }
+    const cmg_format f = choose(&A, defaults());
+    CHECK(f != CMG_FORMAT_ELLPACK && f != CMG_FORMAT_ELLT && f != CMG_FORMAT_COMPRESSED);
+    if (cmgi_on_cuda(ctx)) {
+        CHECK(f == CMG_FORMAT_K2 || f == CMG_FORMAT_CSR);
+    }
+    cmgi_csr_free(ctx, &short_rows);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* A few long rows: on a GPU they get many lanes each, and nothing else. */
+static void few_long_rows_take_many_lanes(void)
+{
+    cmgi_csr A = scattered(2000, 300);
+    const cmg_format f = choose(&A, defaults());
+    if (cmgi_on_cuda(ctx)) {
+        CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLT || f == CMG_FORMAT_K2);
+        CHECK(cmgi_csr_lanes(2000, 600000) == 32);
+    } else {
+        CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_SELL);
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+static void what_is_given_stays(void)
+{
+    cmgi_csr A = band(3000, 3000, 5, false);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options o = defaults();
+    o.format = CMG_FORMAT_K2;
+    o.threshold = 3;
+    o.warp = 16;
+    o.block = 64;
+    o.t = 4;
+    const cmg_matrix_options before = o;
+    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, NULL));
+    CHECK(memcmp(&before, &o, sizeof o) == 0);
+    o.format = CMG_FORMAT_AUTO;
+    o.block = 0;
+    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, NULL));
+    CHECK(o.threshold == 3 && o.warp == 16 && o.t == 4 && o.block > 0);
+    cmgi_csr_free(ctx, &A);
+    A = suite_make(&suite[16]);
+    CHECK(choose(&A, defaults()) == CMG_FORMAT_DIAGONAL);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Statistics by plain counting, for every shape of the suite. */
+static void statistics_are_those_of_the_rows(void)
+{
+    for (int k = 0; k < SUITE; ++k) {
+        cmgi_csr A = suite_make(&suite[k]);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_row_statistics s;
+        cmgi_row_statistics_take(ctx, &view, &s);
+        cmg_size filled = 0;
+        cmg_size sliced[2] = {0, 0};
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            filled += A.indptr[i + 1] > A.indptr[i];
+        }
+        for (int w = 0; w < 2; ++w) {
+            const cmg_size lanes = w == 0 ? 8 : 32;
+            for (cmg_size r = 0; r < A.rows; r += lanes) {
+                cmg_size most = 0;
+                for (cmg_size i = r; i < r + lanes && i < A.rows; ++i) {
+                    const cmg_size length = A.indptr[i + 1] - A.indptr[i];
+                    most = length > most ? length : most;
+                }
+                sliced[w] += most * lanes;
+            }
+        }
+        CHECK(s.rows == A.rows && s.cols == A.cols && s.nnz == A.indptr[A.rows]);
+        CHECK(s.filled == filled && s.longest == cmgi_csr_longest_row(&view));
+        CHECK(s.sliced8 == sliced[0] && s.sliced32 == sliced[1]);
+        (void)choose(&A, defaults());
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(equal_rows_are_compressed);
+    RUN(patterns_are_taken_where_they_save);
+    RUN(transfers_stay_plain_on_the_cpu);
+    RUN(a_long_row_is_shared);
+    RUN(few_long_rows_take_many_lanes);
+    RUN(what_is_given_stays);
+    RUN(statistics_are_those_of_the_rows);
+    return TEST_END();
+}
