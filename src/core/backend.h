@@ -10,6 +10,35 @@
 #include "core/context.h"
 #include "core/stop.h"
 
+/*
+ * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
+ * `stop`. *pq <= 0 (breakdown) counts as a = 0 and leaves x and r as they are, and so does an
+ * iteration that no longer runs. Scalars and `stop` are in the backend's memory.
+ */
+typedef struct cmgi_cg_update {
+    const double *rz;
+    const double *pq;
+    const double *p;
+    const double *q;
+    double *x;
+    double *r;
+    float *single; /* r in fp32, NULL = not wanted */
+    double *rr;
+    cmgi_stop *stop; /* NULL = runs always */
+    double *old;     /* gets *rz, NULL = not kept */
+} cmgi_cg_update;
+
+/* What ends the update, once *rr is known. */
+CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u)
+{
+    if (u->old != NULL) {
+        *u->old = *u->rz;
+    }
+    if (u->stop != NULL) {
+        cmgi_stop_note(u->stop, *u->rz, *u->pq, *u->rr);
+    }
+}
+
 typedef struct cmgi_backend {
     const char *name;
     /* life and memory; NULL = plain host memory */
@@ -40,20 +69,15 @@ typedef struct cmgi_backend {
     /* p = z + (num/den) p, the direction update of CG, p in fp64; den = 0 counts as ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             cmg_precision pz, const void *z, double *p);
-    /* x += a p, r -= a q with a = num/den, *rr = r . r, in one pass, fp64; den <= 0 (breakdown)
-     * counts as a = 0 and leaves x and r as they are, and so does *running = 0 (NULL: runs);
-     * single = r in fp32 where it is not NULL */
-    cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, float *single,
-                            double *rr, const int *running);
+    /* the update of CG in one pass, fp64 */
+    cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_stop_begin(stop, limits, *bb, *rr) */
     cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr);
     /* stop->exact = sqrt(*rr) */
     cmg_status (*stop_exact)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-    /* cmgi_stop_note(stop, *rz, *pq, *rr), rz and pq may be NULL: 1; *old = *rz, NULL: not kept */
-    cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
-                            const double *rr, double *old);
+    /* cmgi_stop_note(stop, 1, 1, *rr) */
+    cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);

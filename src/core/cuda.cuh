@@ -144,14 +144,11 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result);
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                cmg_precision pz, const void *z, double *p);
-cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *p, const double *q, double *x, double *r,
-                               float *single, double *rr, const int *running);
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                                 const double *bb, const double *rr);
 cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
-                               const double *pq, const double *rr, double *old);
+cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr);
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                              bool scatter, const void *x, void *y);
 cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,

@@ -138,33 +138,43 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
     return CMG_OK;
 }
 
-static cmg_status cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const double *p, const double *q, double *x, double *r, float *single,
-                            double *rr, const int *running)
+/* x += a p, r -= a q over a block; r . r */
+static double update_block(const cmgi_cg_update *u, double a, cmg_size first, cmg_size last)
 {
-    if (!(*den > 0) || (running != NULL && *running == 0)) {
-        return dot(ctx, CMG_FP64, n, r, r, rr);
+    const double *p = u->p;
+    const double *q = u->q;
+    double *x = u->x;
+    double *r = u->r;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (cmg_size i = first; i < last; ++i) {
+        x[i] += a * p[i];
+        r[i] -= a * q[i];
+        sum += r[i] * r[i];
     }
-    const double alpha = *num / *den;
+    for (cmg_size i = first; u->single != NULL && i < last; ++i) {
+        u->single[i] = (float)r[i];
+    }
+    return sum;
+}
+
+static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+{
     const cmg_size blocks = block_count(n);
+    if (!(*u->pq > 0) || (u->stop != NULL && !u->stop->running)) {
+        CMGI_TRY(dot(ctx, CMG_FP64, n, u->r, u->r, u->rr));
+        cmgi_cg_note(u);
+        return CMG_OK;
+    }
     CMGI_TRY(reserve_partials(ctx, blocks));
+    const double a = *u->rz / *u->pq;
     double *partials = ctx->partials;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
     for (cmg_size k = 0; k < blocks; ++k) {
-        const cmg_size last = block_end(k, n);
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (cmg_size i = k * BLOCK; i < last; ++i) {
-            x[i] += alpha * p[i];
-            r[i] -= alpha * q[i];
-            sum += r[i] * r[i];
-        }
-        for (cmg_size i = k * BLOCK; single != NULL && i < last; ++i) {
-            single[i] = (float)r[i];
-        }
-        partials[k] = sum;
+        partials[k] = update_block(u, a, k * BLOCK, block_end(k, n));
     }
-    *rr = sum_partials(partials, blocks);
+    *u->rr = sum_partials(partials, blocks);
+    cmgi_cg_note(u);
     return CMG_OK;
 }
 
@@ -183,14 +193,10 @@ static cmg_status stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr
     return CMG_OK;
 }
 
-static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz, const double *pq,
-                            const double *rr, double *old)
+static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
 {
     (void)ctx;
-    if (old != NULL) {
-        *old = *rz;
-    }
-    cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
+    cmgi_stop_note(stop, 1, 1, *rr);
     return CMG_OK;
 }
 

@@ -281,9 +281,28 @@ cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, cons
 
 /* ------------------------------------------------------------------ reductions */
 
-/* out[block] = sum of f(i) over the block's share: packs blockIdx, blockIdx + blocks, ... */
-template <int BLOCK, int W, typename F>
-__global__ void __launch_bounds__(BLOCK) reduce_kernel(cmg_size n, F f, double *out)
+/* What is done with a sum when it is complete. */
+struct keep_sum {
+    double *result;
+    __device__ void finish(double sum) const
+    {
+        *result = sum;
+    }
+};
+
+struct note_update {
+    cmgi_cg_update u;
+    __device__ void finish(double sum) const
+    {
+        *u.rr = sum;
+        cmgi_cg_note(&u);
+    }
+};
+
+/* Sum of f(i) over a block's share, packs blockIdx, blockIdx + blocks, ...; finish(sum) or, as one
+ * block of many, out[block] = sum. */
+template <int BLOCK, int W, typename F, typename END>
+__global__ void __launch_bounds__(BLOCK) reduce_kernel(cmg_size n, F f, END end, double *out)
 {
     const cmg_size step = (cmg_size)gridDim.x * BLOCK * W;
     double sum = 0;
@@ -298,43 +317,46 @@ __global__ void __launch_bounds__(BLOCK) reduce_kernel(cmg_size n, F f, double *
         }
     }
     sum = cmgi_block_sum<BLOCK>(sum);
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && out != NULL) {
         out[blockIdx.x] = sum;
+    } else if (threadIdx.x == 0) {
+        end.finish(sum);
     }
 }
 
+template <typename END>
 __global__ void __launch_bounds__(CMGI_CUDA_PARTIALS)
-    sum_kernel(const double *partials, int count, double *result)
+    sum_kernel(const double *partials, int count, END end)
 {
     const double sum =
         cmgi_block_sum<CMGI_CUDA_PARTIALS>((int)threadIdx.x < count ? partials[threadIdx.x] : 0.0);
     if (threadIdx.x == 0) {
-        *result = sum;
+        end.finish(sum);
     }
 }
 
-template <int W, typename F>
-static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, double *result)
+template <int W, typename F, typename END>
+static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
     if (n <= SINGLE_UP_TO) {
-        reduce_kernel<SINGLE_BLOCK, W><<<1, SINGLE_BLOCK, 0, stream>>>(n, f, result);
+        reduce_kernel<SINGLE_BLOCK, W><<<1, SINGLE_BLOCK, 0, stream>>>(n, f, end, NULL);
         return CMGI_LAUNCHED(ctx);
     }
     const cmg_size most = CMGI_CUDA_PARTIALS;
     const cmg_size wanted = (n + (cmg_size)THREADS * W - 1) / ((cmg_size)THREADS * W);
     const int blocks = (int)(wanted < most ? wanted : most);
-    reduce_kernel<THREADS, W><<<blocks, THREADS, 0, stream>>>(n, f, ctx->partials);
+    reduce_kernel<THREADS, W><<<blocks, THREADS, 0, stream>>>(n, f, end, ctx->partials);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    sum_kernel<<<1, CMGI_CUDA_PARTIALS, 0, stream>>>(ctx->partials, blocks, result);
+    sum_kernel<<<1, CMGI_CUDA_PARTIALS, 0, stream>>>(ctx->partials, blocks, end);
     return CMGI_LAUNCHED(ctx);
 }
 
-template <int W, typename F>
-static cmg_status reduce(cmg_context *ctx, cmg_size n, bool wide, const F &f, double *result)
+template <int W, typename F, typename END>
+static cmg_status reduce(cmg_context *ctx, cmg_size n, bool wide, const F &f, const END &end)
 {
     const cmgi_device_guard guard(ctx);
-    return wide ? reduce_packs<W>(ctx, n, f, result) : reduce_packs<1>(ctx, n, f, result);
+    return wide ? reduce_packs<W>(ctx, n, f, end) : reduce_packs<1>(ctx, n, f, end);
 }
 
 template <typename T>
@@ -372,46 +394,39 @@ struct sum_op {
 
 /* The update and the new r . r in one pass. */
 struct cg_update_op {
-    const double *num;
-    const double *den;
-    const double *p;
-    const double *q;
-    double *x;
-    double *r;
-    float *single;
-    const int *running;
+    cmgi_cg_update u;
     template <int W>
     __device__ double run(cmg_size i) const
     {
-        const double d = *den;
-        pack<double, W> vr = load<W>(r + i);
+        const double d = *u.pq;
+        pack<double, W> vr = load<W>(u.r + i);
         double sum = 0;
-        if (!(d > 0) || (running != NULL && *running == 0)) {
+        if (!(d > 0) || (u.stop != NULL && u.stop->running == 0)) {
 #pragma unroll
             for (int k = 0; k < W; ++k) {
                 sum += vr.v[k] * vr.v[k];
             }
             return sum;
         }
-        const double alpha = *num / d;
-        const pack<double, W> vp = load<W>(p + i);
-        const pack<double, W> vq = load<W>(q + i);
-        pack<double, W> vx = load<W>(x + i);
+        const double alpha = *u.rz / d;
+        const pack<double, W> vp = load<W>(u.p + i);
+        const pack<double, W> vq = load<W>(u.q + i);
+        pack<double, W> vx = load<W>(u.x + i);
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             vx.v[k] += alpha * vp.v[k];
             vr.v[k] -= alpha * vq.v[k];
             sum += vr.v[k] * vr.v[k];
         }
-        store<W>(x + i, vx);
-        store<W>(r + i, vr);
-        if (single != NULL) {
+        store<W>(u.x + i, vx);
+        store<W>(u.r + i, vr);
+        if (u.single != NULL) {
             pack<float, W> rounded;
 #pragma unroll
             for (int k = 0; k < W; ++k) {
                 rounded.v[k] = (float)vr.v[k];
             }
-            store<W>(single + i, rounded);
+            store<W>(u.single + i, rounded);
         }
         return sum;
     }
@@ -422,41 +437,34 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
 {
     const bool wide = aligned(x) && aligned(y);
     if (p == CMG_FP64) {
-        return reduce<WIDE<double>>(ctx, n, wide,
-                                    dot_op<double>{(const double *)x, (const double *)y}, result);
+        return reduce<WIDE<double>>(
+            ctx, n, wide, dot_op<double>{(const double *)x, (const double *)y}, keep_sum{result});
     }
     return reduce<WIDE<float>>(ctx, n, wide, dot_op<float>{(const float *)x, (const float *)y},
-                               result);
+                               keep_sum{result});
 }
 
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
 {
-    return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, result);
+    return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
 }
 
-cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               const double *p, const double *q, double *x, double *r,
-                               float *single, double *rr, const int *running)
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
-    const bool wide = aligned(p) && aligned(q) && aligned(x) && aligned(r) && aligned(single);
-    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{num, den, p, q, x, r, single, running},
-                                rr);
+    const bool wide =
+        aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
+    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{*u}, note_update{*u});
 }
 
-__global__ void stop_kernel(cmgi_stop *stop, const double *rz, const double *pq, const double *rr,
-                            double *old)
+__global__ void stop_kernel(cmgi_stop *stop, const double *rr)
 {
-    if (old != NULL) {
-        *old = *rz;
-    }
-    cmgi_stop_note(stop, rz != NULL ? *rz : 1, pq != NULL ? *pq : 1, *rr);
+    cmgi_stop_note(stop, 1, 1, *rr);
 }
 
-cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rz,
-                               const double *pq, const double *rr, double *old)
+cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
 {
     const cmgi_device_guard guard(ctx);
-    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rz, pq, rr, old);
+    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -489,5 +497,5 @@ cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double 
 cudaError_t cmgi_cuda_probe(void)
 {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, (const void *)sum_kernel);
+    return cudaFuncGetAttributes(&attributes, (const void *)sum_kernel<keep_sum>);
 }

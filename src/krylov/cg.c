@@ -77,16 +77,20 @@ static cmg_status new_product(cmgi_krylov *k)
 static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *backend = s->ctx->backend;
-    double *rz = k->scalars + RZ;
-    double *pq = k->scalars + PQ;
-    double *rr = k->scalars + RR;
+    const cmgi_cg_update update = {.rz = k->scalars + RZ,
+                                   .pq = k->scalars + PQ,
+                                   .p = k->work[2],
+                                   .q = k->work[3],
+                                   .x = x,
+                                   .r = k->work[0],
+                                   .single = single_r(k),
+                                   .rr = k->scalars + RR,
+                                   .stop = k->stop,
+                                   .old = k->scalars + RZ_OLD};
     (void)b;
     CMGI_TRY(new_direction(k));
     CMGI_TRY(new_product(k));
-    CMGI_TRY(backend->cg_update(s->ctx, s->n, rz, pq, k->work[2], k->work[3], x, k->work[0],
-                                single_r(k), rr, &k->stop->running));
-    return backend->stop_note(s->ctx, k->stop, rz, pq, rr, k->scalars + RZ_OLD);
+    return s->ctx->backend->cg_update(s->ctx, s->n, &update);
 }
 
 /* r may be there in fp32, too, in the memory of z: q is what is free between steps. */

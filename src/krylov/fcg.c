@@ -37,7 +37,6 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     double *rz = k->scalars + RZ;
     double *old = k->scalars + PQ_OLD; /* -(p,q) of the last iteration */
     double *pq = k->scalars + PQ;
-    double *rr = k->scalars + RR;
     double *zq = k->scalars + ZQ;
     (void)b;
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
@@ -47,8 +46,9 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     CMGI_TRY(s->apply(s->user, p, q));
     CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, p, q, pq));
     CMGI_TRY(backend->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
-    CMGI_TRY(backend->cg_update(ctx, s->n, rz, pq, p, q, x, r, NULL, rr, &k->stop->running));
-    return backend->stop_note(ctx, k->stop, rz, pq, rr, NULL);
+    const cmgi_cg_update update = {
+        .rz = rz, .pq = pq, .p = p, .q = q, .x = x, .r = r, .rr = k->scalars + RR, .stop = k->stop};
+    return backend->cg_update(ctx, s->n, &update);
 }
 
 const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .freezes = true, .spare = 1};

@@ -16,7 +16,7 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, x));
     CMGI_TRY(s->residual(s->user, b, x, r));
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, k->scalars));
-    return ctx->backend->stop_note(ctx, k->stop, NULL, NULL, k->scalars, NULL);
+    return ctx->backend->stop_note(ctx, k->stop, k->scalars);
 }
 
 const cmgi_iteration cmgi_richardson = {.step = step, .exact = true};

@@ -107,7 +107,7 @@ static void graphs_replay_and_loop(void)
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
         CHECK_OK(ctx->backend->graph_loop(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
-        CHECK_OK(ctx->backend->stop_note(ctx, stop, NULL, NULL, x, NULL));
+        CHECK_OK(ctx->backend->stop_note(ctx, stop, x));
         CHECK_OK(ctx->backend->graph_after(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 0.0, x, 2.0, x));
         CHECK_OK(ctx->backend->graph_end(ctx, &graph));

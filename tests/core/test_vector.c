@@ -75,8 +75,15 @@ static void cg_kernels_match_loops(void)
             CHECK_OK(cmgi_to_device(ctx, v[k], host[k], (size_t)n * sizeof(double)));
         }
         /* the new direction from r, once in fp64 and once from r as it was rounded */
-        CHECK_OK(ctx->backend->cg_update(ctx, n, d_scalars, d_scalars + 1, v[0], v[1], v[2], v[3],
-                                         single, d_scalars + 2, NULL));
+        const cmgi_cg_update update = {.rz = d_scalars,
+                                       .pq = d_scalars + 1,
+                                       .p = v[0],
+                                       .q = v[1],
+                                       .x = v[2],
+                                       .r = v[3],
+                                       .single = single,
+                                       .rr = d_scalars + 2};
+        CHECK_OK(ctx->backend->cg_update(ctx, n, &update));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, v[0], CMG_FP64, v[1]));
         CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP64, v[3], v[0]));
         CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, single, v[1]));
@@ -119,16 +126,18 @@ static void cg_update_can_be_frozen(void)
 {
     enum { N = 1000 };
     const double scalars[3] = {0.75, 1.5, -1.0};
-    const int flags[2] = {0, 1};
+    /* the first has ended, the second runs and breaks down */
+    const cmgi_stop begin[2] = {{.most = 9, .done = 3, .outcome = CMG_CONVERGED_RTOL, .running = 0},
+                                {.most = 9, .done = 3, .outcome = CMGI_STOP_NONE, .running = 1}};
     double *d_scalars = NULL;
-    int *d_flags = NULL;
+    cmgi_stop *d_stop = NULL;
     double *v[4];
     double *host[4];
     double out[N];
     CHECK_OK(cmgi_alloc_device(ctx, 4, sizeof(double), &d_scalars));
-    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof(int), &d_flags));
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *d_stop, &d_stop));
     CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
-    CHECK_OK(cmgi_to_device(ctx, d_flags, flags, sizeof flags));
+    CHECK_OK(cmgi_to_device(ctx, d_stop, begin, sizeof begin));
     for (int k = 0; k < 4; ++k) {
         host[k] = random_array(N, (uint64_t)(20 + k));
         host[k][3] = k < 2 ? INFINITY : host[k][3];
@@ -141,8 +150,19 @@ static void cg_update_can_be_frozen(void)
     }
     for (int c = 0; c < 2; ++c) { /* stopped; p . q < 0 */
         double rr = -1;
-        CHECK_OK(ctx->backend->cg_update(ctx, N, d_scalars, d_scalars + 1 + c, v[0], v[1], v[2],
-                                         v[3], NULL, d_scalars + 3, d_flags + c));
+        cmgi_stop end;
+        const cmgi_cg_update update = {.rz = d_scalars,
+                                       .pq = d_scalars + 1 + c,
+                                       .p = v[0],
+                                       .q = v[1],
+                                       .x = v[2],
+                                       .r = v[3],
+                                       .rr = d_scalars + 3,
+                                       .stop = d_stop + c};
+        CHECK_OK(ctx->backend->cg_update(ctx, N, &update));
+        CHECK_OK(cmgi_to_host(ctx, &end, d_stop + c, sizeof end));
+        CHECK(end.running == 0 && end.done == 3);
+        CHECK(end.outcome == (c == 0 ? (int)CMG_CONVERGED_RTOL : (int)CMG_BREAKDOWN));
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 3, sizeof rr));
         CHECK_NEAR(rr, expected, 1e-13 * expected);
         for (int k = 2; k < 4; ++k) {
@@ -155,7 +175,7 @@ static void cg_update_can_be_frozen(void)
         cmgi_free_device(ctx, v[k]);
     }
     cmgi_free_device(ctx, d_scalars);
-    cmgi_free_device(ctx, d_flags);
+    cmgi_free_device(ctx, d_stop);
 }
 
 static void dot_is_repeatable_for_any_thread_count(void)
