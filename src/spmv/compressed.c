@@ -299,9 +299,7 @@ static cmg_status move(const cmg_matrix *A)
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_offset, entries, sizeof *C->t_offset));
     CMGI_TRY(
         cmgi_move_to_device(ctx, &C->t_value, entries, cmgi_precision_bytes(A->options.precision)));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->s_value,
-                                 (cmg_size)C->templates * C->runs * CMGI_RUN_STORED,
-                                 cmgi_precision_bytes(A->options.precision)));
+    CMGI_TRY(cmgi_stencil_move(ctx, A->options.precision, C));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_slice, C->p_count, sizeof *C->p_slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_step, C->p_count + 1, sizeof *C->p_step));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_code, C->p_count + 1, sizeof *C->p_code));
@@ -355,12 +353,13 @@ void cmgi_compressed_destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
-    void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin,  C->t_offset,
-                            C->t_value, C->p_slice, C->p_step,  C->p_code,   C->p_bytes,
-                            C->p_base,  C->codes,   C->p_scale, C->diagonal, C->s_value};
+    void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin, C->t_offset,
+                            C->t_value, C->p_slice, C->p_step,  C->p_code,  C->p_bytes,
+                            C->p_base,  C->codes,   C->p_scale, C->diagonal};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }
+    cmgi_stencil_destroy(ctx, C);
     cmgi_free(ctx, C);
 }
 

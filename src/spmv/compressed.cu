@@ -438,7 +438,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
 {
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     bool done = C->t_count == 0;
-    if (!done && C->runs > 0) {
+    if (!done && C->stencil != NULL) {
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));
     }
     if (!done) {

@@ -40,8 +40,7 @@ enum {
     CMGI_SLICE = 64,               /* rows a slice */
     CMGI_TEMPLATES = 4096,         /* most templates */
     CMGI_TEMPLATE_ENTRIES = 32768, /* most entries of all templates */
-    CMGI_TEMPLATE_ROWS = 64,       /* rows that make a template */
-    CMGI_RUNS = 64                 /* most runs of columns that templates share */
+    CMGI_TEMPLATE_ROWS = 64        /* rows that make a template */
 };
 
 typedef struct cmgi_compressed {
@@ -57,10 +56,8 @@ typedef struct cmgi_compressed {
     cmg_index *t_begin;  /* templates + 1 */
     cmg_index *t_offset; /* t_begin[templates]: column minus reference */
     void *t_value;       /* the same number of values in the matrix's precision */
-    /* the templates once more, spread over one list of runs of three columns (stencil.h) */
-    int runs;                   /* 0 = they do not share one */
-    cmg_index s_run[CMGI_RUNS]; /* runs: first column of a run minus the row, ascending */
-    void *s_value;              /* templates x runs x 4 values, the fourth 0 */
+    struct cmgi_stencil
+        *stencil; /* the templates once more, NULL = they share no runs (stencil.h) */
     /* packed slices */
     cmg_size p_count;
     cmg_index *p_slice; /* p_count: slice numbers, NULL = 0, 1, ... */

@@ -49,20 +49,45 @@ static int find_run(const cmg_index *run, int runs, cmg_index offset)
     return r;
 }
 
-static void spread(const cmgi_compressed *C, cmg_precision precision)
+static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stencil *S)
 {
     for (int t = 0; t < C->templates; ++t) {
         for (cmg_index e = C->t_begin[t]; e < C->t_begin[t + 1]; ++e) {
-            const int r = find_run(C->s_run, C->runs, C->t_offset[e]);
-            const cmg_size at =
-                ((cmg_size)t * C->runs + r) * CMGI_RUN_STORED + (C->t_offset[e] - C->s_run[r]);
+            const int r = find_run(S->run, S->runs, C->t_offset[e]);
+            const cmg_index m = C->t_offset[e] - S->run[r];
+            const cmg_size at = ((cmg_size)t * S->runs + r) * CMGI_RUN_STORED + m;
+            const double v = precision == CMG_FP64 ? ((const double *)C->t_value)[e]
+                                                   : (double)((const float *)C->t_value)[e];
             if (precision == CMG_FP64) {
-                ((double *)C->s_value)[at] = ((const double *)C->t_value)[e];
+                ((double *)S->value)[at] = v;
             } else {
-                ((float *)C->s_value)[at] = ((const float *)C->t_value)[e];
+                ((float *)S->value)[at] = (float)v;
+            }
+            if (t == 0) {
+                S->first[r][m] = v;
             }
         }
     }
+}
+
+/* Runs over the offsets of all templates; S->runs = 0 where they would be too many. */
+static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t value_bytes,
+                            cmgi_stencil *S)
+{
+    cmg_index *sorted = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, C->t_entries, sizeof *sorted, &sorted));
+    for (cmg_index e = 0; e < C->t_entries; ++e) {
+        sorted[e] = C->t_offset[e];
+    }
+    qsort(sorted, (size_t)C->t_entries, sizeof *sorted, ascending);
+    S->runs = cover(sorted, C->t_entries, S->run);
+    cmgi_free(ctx, sorted);
+    const size_t bytes = (size_t)C->templates * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
+    /* 2.5 products for one are still cheaper than loads one by one */
+    if (2 * CMGI_RUN * S->runs > 5 * longest_template(C) || bytes > TABLE_BYTES) {
+        S->runs = 0;
+    }
+    return CMG_OK;
 }
 
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
@@ -70,23 +95,35 @@ cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_co
     if (C->t_count == 0 || C->ref != NULL) {
         return CMG_OK;
     }
-    const size_t value = cmgi_precision_bytes(precision);
-    cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, C->t_entries, sizeof *sorted, &sorted));
-    for (cmg_index e = 0; e < C->t_entries; ++e) {
-        sorted[e] = C->t_offset[e];
-    }
-    qsort(sorted, (size_t)C->t_entries, sizeof *sorted, ascending);
-    const int runs = cover(sorted, C->t_entries, C->s_run);
-    cmgi_free(ctx, sorted);
-    const cmg_size stored = (cmg_size)C->templates * runs * CMGI_RUN_STORED;
-    /* 2.5 products for one are still cheaper than loads one by one */
-    if (runs == 0 || 2 * CMGI_RUN * runs > 5 * longest_template(C) ||
-        (size_t)stored * value > TABLE_BYTES) {
+    const size_t bytes = cmgi_precision_bytes(precision);
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C->stencil, &C->stencil));
+    cmgi_stencil *S = C->stencil;
+    CMGI_TRY(find_runs(ctx, C, bytes, S));
+    if (S->runs == 0) {
+        cmgi_stencil_destroy(ctx, C);
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, stored, value, &C->s_value));
-    C->runs = runs;
-    spread(C, precision);
+    CMGI_TRY(
+        cmgi_alloc_zero(ctx, (cmg_size)C->templates * S->runs * CMGI_RUN_STORED, bytes, &S->value));
+    spread(C, precision, S);
     return CMG_OK;
+}
+
+cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
+{
+    if (C->stencil == NULL) {
+        return CMG_OK;
+    }
+    return cmgi_move_to_device(ctx, &C->stencil->value,
+                               (cmg_size)C->templates * C->stencil->runs * CMGI_RUN_STORED,
+                               cmgi_precision_bytes(precision));
+}
+
+void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C)
+{
+    if (C->stencil != NULL) {
+        cmgi_free_device(ctx, C->stencil->value);
+        cmgi_free(ctx, C->stencil);
+        C->stencil = NULL;
+    }
 }

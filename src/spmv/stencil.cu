@@ -22,6 +22,10 @@ struct alignas(sizeof(T) * W) pack {
     T v[W];
 };
 
+/* Templates of a warp's rows: all the first one, whose values are kernel arguments; one a thread;
+ * one a row. */
+enum mode { FIRST, ONE, EACH };
+
 /* Rows of a thread that lie side by side, and how often. */
 template <typename T>
 constexpr int PACK = 16 / (int)sizeof(T);
@@ -38,8 +42,9 @@ struct stencil_args {
     const T *value;
     int stored; /* values of all templates */
     int runs;
-    cmg_index pack[CMGI_RUNS]; /* first column of a run minus the row, rounded down to a pack */
-    int8_t shift[CMGI_RUNS];   /* what rounding took away */
+    cmg_index start[CMGI_RUNS]; /* first column of a run minus the row, rounded down to a pack */
+    int8_t shift[CMGI_RUNS];    /* what rounding took away */
+    pack<T, CMGI_RUN_STORED> first[CMGI_RUNS]; /* values of the first template */
     const T *x;
     typename cmgi_wb_of<T>::type f;
 };
@@ -90,15 +95,15 @@ __device__ __forceinline__ void load_window(window<T> &w, const T *x, cmg_size c
     }
 }
 
-/* Adds a run to the sums; ONE: all rows of every thread are of the template of its first. */
-template <typename T, bool ONE, int SHIFT>
+/* Adds a run to the sums; `values` begins at it. */
+template <typename T, mode MODE, int SHIFT>
 __device__ __forceinline__ void add_run(const window<T> &w, const run_values<T> *values,
                                         const int (&at)[PACK<T>], T (&s)[PACK<T>])
 {
-    run_values<T> v = values[at[0]];
+    run_values<T> v = MODE == FIRST ? values[0] : values[at[0]];
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
-        if (!ONE && t > 0) {
+        if (MODE == EACH && t > 0) {
             v = values[at[t]];
         }
 #pragma unroll
@@ -109,24 +114,24 @@ __device__ __forceinline__ void add_run(const window<T> &w, const run_values<T> 
 }
 
 /* The same for a shift that is known when it runs; it is uniform over all threads. */
-template <typename T, bool ONE>
+template <typename T, mode MODE>
 __device__ __forceinline__ void add_shifted(const window<T> &w, int shift,
                                             const run_values<T> *values, const int (&at)[PACK<T>],
                                             T (&s)[PACK<T>])
 {
     if (PACK<T> == 4 && shift == 3) {
-        add_run<T, ONE, 3 % PACK<T>>(w, values, at, s);
+        add_run<T, MODE, 3 % PACK<T>>(w, values, at, s);
     } else if (PACK<T> == 4 && shift == 2) {
-        add_run<T, ONE, 2 % PACK<T>>(w, values, at, s);
+        add_run<T, MODE, 2 % PACK<T>>(w, values, at, s);
     } else if (shift == 1) {
-        add_run<T, ONE, 1>(w, values, at, s);
+        add_run<T, MODE, 1>(w, values, at, s);
     } else {
-        add_run<T, ONE, 0>(w, values, at, s);
+        add_run<T, MODE, 0>(w, values, at, s);
     }
 }
 
 /* Sums of PACK rows from `row` on, whose values begin at `at` in the table. */
-template <typename T, bool ONE, bool INSIDE>
+template <typename T, mode MODE, bool INSIDE>
 __device__ __forceinline__ void add_runs(const stencil_args<T> &a, const run_values<T> *table,
                                          const int (&at)[PACK<T>], cmg_size row, T (&s)[PACK<T>])
 {
@@ -135,13 +140,14 @@ __device__ __forceinline__ void add_runs(const stencil_args<T> &a, const run_val
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
             if (r + u < a.runs) {
-                load_window<T, INSIDE>(w[u], a.x, a.cols, row + a.pack[r + u], a.shift[r + u]);
+                load_window<T, INSIDE>(w[u], a.x, a.cols, row + a.start[r + u], a.shift[r + u]);
             }
         }
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
             if (r + u < a.runs) {
-                add_shifted<T, ONE>(w[u], a.shift[r + u], table + r + u, at, s);
+                add_shifted<T, MODE>(w[u], a.shift[r + u],
+                                     (MODE == FIRST ? a.first : table) + r + u, at, s);
             }
         }
     }
@@ -191,10 +197,9 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     *reinterpret_cast<packed *>(f.y + row) = y;
 }
 
-/* Where the values of PACK rows begin in the table, behind the last row those of the last; true
- * when they are of one template. */
+/* Where the values of PACK rows begin in the table; behind the last row those of the last. */
 template <typename T>
-__device__ __forceinline__ bool find_values(const stencil_args<T> &a, cmg_size row,
+__device__ __forceinline__ mode find_values(const stencil_args<T> &a, cmg_size row,
                                             int (&at)[PACK<T>])
 {
     pack<uint16_t, PACK<T>> id;
@@ -206,13 +211,18 @@ __device__ __forceinline__ bool find_values(const stencil_args<T> &a, cmg_size r
             id.v[t] = a.id[row + t < a.rows ? row + t : a.rows - 1];
         }
     }
+    bool first = true;
     bool one = true;
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
         at[t] = id.v[t] * a.runs;
+        first = first && id.v[t] == 0;
         one = one && id.v[t] == id.v[0];
     }
-    return one;
+    if (__all_sync(0xffffffffU, first)) {
+        return FIRST;
+    }
+    return __all_sync(0xffffffffU, one) ? ONE : EACH;
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -234,7 +244,7 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
         const cmg_size slice = a.slice != NULL ? a.slice[own] : own;
         const cmg_size first = slice * CMGI_SLICE;
         const bool inside =
-            first + a.pack[0] >= 0 && first + CMGI_SLICE + a.pack[a.runs - 1] + PACK<T> < a.cols;
+            first + a.start[0] >= 0 && first + CMGI_SLICE + a.start[a.runs - 1] + PACK<T> < a.cols;
         double dot = 0;
         const bool all_inside = __all_sync(0xffffffffU, inside);
 #pragma unroll
@@ -242,13 +252,15 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
             const cmg_size row = first + (set * HALF + threadIdx.x % HALF) * PACK<T>;
             int at[PACK<T>];
             T s[PACK<T>] = {};
-            const bool one = __all_sync(0xffffffffU, find_values(a, row, at));
+            const mode values_of = find_values(a, row, at);
             if (!all_inside) {
-                add_runs<T, false, false>(a, table, at, row, s);
-            } else if (one) {
-                add_runs<T, true, true>(a, table, at, row, s);
+                add_runs<T, EACH, false>(a, table, at, row, s);
+            } else if (values_of == FIRST) {
+                add_runs<T, FIRST, true>(a, table, at, row, s);
+            } else if (values_of == ONE) {
+                add_runs<T, ONE, true>(a, table, at, row, s);
             } else {
-                add_runs<T, false, true>(a, table, at, row, s);
+                add_runs<T, EACH, true>(a, table, at, row, s);
             }
             if (mine) {
                 put_rows<T, KIND>(a.f, row, a.rows, s);
@@ -271,18 +283,22 @@ struct launch_stencil {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+        const cmgi_stencil *S = C->stencil;
         stencil_args<T> a = {};
         a.rows = C->rows;
         a.cols = C->cols;
         a.slices = C->t_count;
         a.slice = C->t_slice;
         a.id = C->t_id;
-        a.value = (const T *)C->s_value;
-        a.stored = C->templates * C->runs * CMGI_RUN_STORED;
-        a.runs = C->runs;
-        for (int r = 0; r < a.runs; ++r) {
-            a.shift[r] = (int8_t)(C->s_run[r] & (PACK<T> - 1));
-            a.pack[r] = C->s_run[r] - a.shift[r];
+        a.value = (const T *)S->value;
+        a.stored = C->templates * S->runs * CMGI_RUN_STORED;
+        a.runs = S->runs;
+        for (int r = 0; r < S->runs; ++r) {
+            a.shift[r] = (int8_t)(S->run[r] & (PACK<T> - 1));
+            a.start[r] = S->run[r] - a.shift[r];
+            for (int m = 0; m < CMGI_RUN_STORED; ++m) {
+                a.first[r].v[m] = (T)S->first[r][m];
+            }
         }
         a.x = x;
         a.f = f;

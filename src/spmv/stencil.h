@@ -14,10 +14,20 @@
 #pragma once
 #include "spmv/compressed.h"
 
-enum { CMGI_RUN = 3, CMGI_RUN_STORED = 4 };
+enum { CMGI_RUN = 3, CMGI_RUN_STORED = 4, CMGI_RUNS = 64 };
 
-/* Finds the runs of a matrix's templates; leaves C->runs = 0 where they would be too many. */
+typedef struct cmgi_stencil {
+    int runs;
+    cmg_index run[CMGI_RUNS];                 /* runs: first column minus the row, ascending */
+    void *value;                              /* templates x runs x 4 values, the fourth 0 */
+    double first[CMGI_RUNS][CMGI_RUN_STORED]; /* those of the first template, on the host */
+} cmgi_stencil;
+
+/* Finds the runs of a matrix's templates; leaves C->stencil NULL where they would be too many. */
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
+/* Moves the values to the device. */
+cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
+void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C);
 /* *done = the template slices were multiplied; false where alignment forbids it. */
 cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
                                   bool *done);
