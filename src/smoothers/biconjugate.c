@@ -34,25 +34,26 @@ typedef struct family {
     cmgi_list *rows; /* of cmg_index; may hold columns that dropped the entry, or finished ones */
 } family;
 
-/* A vector with few nonzeros in a dense array, and marks that are emptied by a change of stamp. */
-typedef struct sparse {
-    double *value;
-    cmg_index *support;
-    cmg_size length;
-    cmg_size *stamp; /* row is in the support when stamp[row] is the process's step */
-} sparse;
+/* What the process knows of row k and column k, side by side: a step goes from row to column to
+ * row, in no order, and needs all of it. */
+typedef struct cell {
+    double product;   /* entry k of A z_i or A^T w_i, 0 outside its support */
+    double current;   /* entry k of z_i, 0 outside its entries */
+    uint32_t met;     /* = step: row k is in the support of the product */
+    uint32_t seen;    /* = step: column k was looked at in this step */
+    uint32_t touched; /* = updates: the column updated has an entry in row k */
+} cell;
 
 typedef struct process {
     cmg_context *ctx;
     const cmgi_biconjugate_options *options;
     cmgi_pool pool;
     cmg_size n;
-    sparse product;    /* A z_i or A^T w_i */
-    double *current;   /* z_i, dense, zero outside its entries */
-    cmg_size step;     /* 1, 2, ... one for every product */
-    cmg_size updates;  /* 1, 2, ... one for every update of a column */
-    cmg_size *touched; /* touched[row] = updates: the column updated has an entry in this row */
-    cmg_size *seen;    /* seen[j] = step: column j was looked at in this step */
+    cell *cells;
+    cmg_index *support; /* rows of the product */
+    cmg_size length;    /* how many */
+    uint32_t step;      /* 1, 2, ... one for every product */
+    uint32_t updates;   /* 1, 2, ... one for every update of a column */
 } process;
 
 static cmg_status allocate_family(const process *P, cmgi_pool *pool, family *F)
@@ -73,19 +74,21 @@ static cmg_status allocate_family(const process *P, cmgi_pool *pool, family *F)
 /* product = B^T z for a column z: the sum of z_k times row k of B. A new step begins. */
 static void multiply(process *P, const cmg_csr *B, const cmgi_list *column)
 {
-    sparse *s = &P->product;
     const entry *z = column->data;
-    s->length = 0;
-    ++P->step;
+    for (cmg_size k = 0; k < P->length; ++k) {
+        P->cells[P->support[k]].product = 0;
+    }
+    P->length = 0;
+    ++P->step; /* at most 2 n of them */
     for (int32_t e = 0; e < column->length; ++e) {
         for (cmg_size k = B->indptr[z[e].row]; k < B->indptr[z[e].row + 1]; ++k) {
             const cmg_index row = B->indices[k];
-            if (s->stamp[row] != P->step) {
-                s->stamp[row] = P->step;
-                s->support[s->length++] = row;
-                s->value[row] = 0;
+            cell *c = &P->cells[row];
+            if (c->met != P->step) {
+                c->met = P->step;
+                P->support[P->length++] = row;
             }
-            s->value[row] += z[e].value * B->values[k];
+            c->product += z[e].value * B->values[k];
         }
     }
 }
@@ -97,10 +100,21 @@ static double dot(const process *P, const cmgi_list *column, double *norm2)
     double sum = 0;
     *norm2 = 0;
     for (int32_t e = 0; e < column->length; ++e) {
-        sum += P->product.stamp[z[e].row] == P->step ? z[e].value * P->product.value[z[e].row] : 0;
+        sum += z[e].value * P->cells[z[e].row].product;
         *norm2 += z[e].value * z[e].value;
     }
     return sum;
+}
+
+/* A new mark for `touched`; marks begin anew when they are used up. */
+static void begin_update(process *P)
+{
+    if (++P->updates == 0) {
+        for (cmg_size k = 0; k < P->n; ++k) {
+            P->cells[k].touched = 0;
+        }
+        P->updates = 1;
+    }
 }
 
 /* z_j <- z_j - factor z_i; entries not over `least` are dropped, the diagonal stays. */
@@ -108,20 +122,24 @@ static cmg_status update(process *P, family *F, cmg_size i, cmg_size j, double f
 {
     cmgi_list *column = &F->columns[j];
     entry *z = column->data;
+    const entry *current = F->columns[i].data;
+    const int32_t currents = F->columns[i].length;
+    const int32_t length = column->length;
     int32_t kept = 0;
-    ++P->updates;
-    for (int32_t e = 0; e < column->length; ++e) {
+    begin_update(P);
+    for (int32_t e = 0; e < length; ++e) {
         const entry old = z[e];
-        const double value = old.value - factor * P->current[old.row];
-        P->touched[old.row] = P->updates;
+        cell *c = &P->cells[old.row];
+        const double value = old.value - factor * c->current;
+        c->touched = P->updates;
         if (old.row == j || fabs(value) > least) {
             z[kept++] = (entry){value, old.row};
         }
     }
     column->length = kept;
-    for (int32_t e = 0; e < F->columns[i].length; ++e) {
-        const entry add = ((const entry *)F->columns[i].data)[e];
-        if (P->touched[add.row] == P->updates || fabs(factor * add.value) <= least) {
+    for (int32_t e = 0; e < currents; ++e) {
+        const entry add = current[e];
+        if (fabs(factor * add.value) <= least || P->cells[add.row].touched == P->updates) {
             continue;
         }
         entry *place = NULL;
@@ -150,10 +168,10 @@ static cmg_status update_row(process *P, family *F, cmg_size i, cmg_index row, d
     for (int32_t k = 0; k < kept; ++k) {
         /* the list may move: it grows at its end while this loop runs over its beginning */
         const cmg_index j = ((const cmg_index *)F->rows[row].data)[k];
-        if (P->seen[j] == P->step) {
+        if (P->cells[j].seen == P->step) {
             continue;
         }
-        P->seen[j] = P->step;
+        P->cells[j].seen = P->step;
         double norm2 = 0;
         const double p = dot(P, &F->columns[j], &norm2);
         if (p != 0) {
@@ -169,13 +187,13 @@ static cmg_status eliminate(process *P, family *F, cmg_size i, double pivot)
     const cmgi_list *column = &F->columns[i];
     for (int32_t e = 0; e < column->length; ++e) {
         const entry z = ((const entry *)column->data)[e];
-        P->current[z.row] = z.value;
+        P->cells[z.row].current = z.value;
     }
-    for (cmg_size k = 0; k < P->product.length; ++k) {
-        CMGI_TRY(update_row(P, F, i, P->product.support[k], pivot));
+    for (cmg_size k = 0; k < P->length; ++k) {
+        CMGI_TRY(update_row(P, F, i, P->support[k], pivot));
     }
     for (int32_t e = 0; e < column->length; ++e) {
-        P->current[((const entry *)column->data)[e].row] = 0;
+        P->cells[((const entry *)column->data)[e].row].current = 0;
     }
     return CMG_OK;
 }
@@ -268,23 +286,15 @@ static cmg_status gather(cmg_context *ctx, cmg_size n, const family *F, cmgi_csr
 
 static cmg_status allocate(process *P)
 {
-    CMGI_TRY(cmgi_alloc(P->ctx, P->n, sizeof(double), &P->product.value));
-    CMGI_TRY(cmgi_alloc(P->ctx, P->n, sizeof(cmg_index), &P->product.support));
-    CMGI_TRY(cmgi_alloc_zero(P->ctx, P->n, sizeof(cmg_size), &P->product.stamp));
-    CMGI_TRY(cmgi_alloc_zero(P->ctx, P->n, sizeof(double), &P->current));
-    CMGI_TRY(cmgi_alloc_zero(P->ctx, P->n, sizeof(cmg_size), &P->touched));
-    return cmgi_alloc_zero(P->ctx, P->n, sizeof(cmg_size), &P->seen);
+    CMGI_TRY(cmgi_alloc_zero(P->ctx, P->n, sizeof *P->cells, &P->cells));
+    return cmgi_alloc(P->ctx, P->n, sizeof *P->support, &P->support);
 }
 
 static void release(process *P, family *Z, family *W)
 {
     cmgi_pool_destroy(&P->pool);
-    cmgi_free(P->ctx, P->product.value);
-    cmgi_free(P->ctx, P->product.support);
-    cmgi_free(P->ctx, P->product.stamp);
-    cmgi_free(P->ctx, P->current);
-    cmgi_free(P->ctx, P->touched);
-    cmgi_free(P->ctx, P->seen);
+    cmgi_free(P->ctx, P->cells);
+    cmgi_free(P->ctx, P->support);
     cmgi_free(P->ctx, Z->columns);
     cmgi_free(P->ctx, Z->rows);
     cmgi_free(P->ctx, W->columns);
