@@ -283,6 +283,33 @@ static void healthy_iterations_keep_their_limit(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Memory that runs out while the cycle is built again: the solver says so, and lets go of all. */
+static void failing_memory_leaves_nothing(void)
+{
+    cmg_hierarchy *h = problem(OVERFLOWS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_status status = CMG_ERR_MEMORY;
+    int allocations = 0;
+    for (; status == CMG_ERR_MEMORY && allocations < 10000; ++allocations) {
+        const cmg_solver_options o = options_of(&storages[0]);
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        cmgi_context_fail_after(ctx, allocations);
+        status = cmg_solver_solve(s, b, x, NULL);
+        cmgi_context_fail_after(ctx, -1);
+        cmg_solver_destroy(&s);
+    }
+    CHECK_OK(status);
+    CHECK(allocations > 10);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -292,5 +319,6 @@ int main(int argc, char **argv)
     RUN(where_nothing_helps_the_best_iterate_is_returned);
     RUN(the_guess_survives);
     RUN(healthy_iterations_keep_their_limit);
+    RUN(failing_memory_leaves_nothing);
     return TEST_END();
 }

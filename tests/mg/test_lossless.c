@@ -1,0 +1,176 @@
+/*
+ * Iterations do not depend on the storage: fp64 compressed, fp32, fp16 and bf16 take as many as
+ * fp64 CSR, within one, on preassembled/, on distorted meshes and on hierarchies made by others
+ * (shared data, skipped visibly without it); nothing falls back.
+ */
+#include "solves.h"
+
+typedef struct storage {
+    const char *name;
+    cmg_format format;
+    cmg_precision precision;
+    const char *schedule;
+} storage;
+
+static const storage storages[] = {
+    {"fp64 compressed", CMG_FORMAT_COMPRESSED, CMG_FP64, NULL},
+    {"fp32 csr", CMG_FORMAT_CSR, CMG_FP32, NULL},
+    {"fp32 compressed", CMG_FORMAT_COMPRESSED, CMG_FP32, NULL},
+    {"fp16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:fp16,P:fp16,R:fp16,M:fp16"},
+    {"bf16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:bf16,P:bf16,R:bf16,M:bf16"},
+};
+enum { STORAGES = sizeof storages / sizeof storages[0] };
+
+/* The right-hand side of the hierarchy, or ones. */
+static cmg_vector *given_rhs(cmg_hierarchy *h)
+{
+    cmg_vector *b = NULL;
+    cmg_size n = 0;
+    const double *values = NULL;
+    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b));
+    CHECK_OK(cmg_vector_fill(b, 1));
+    if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
+        CHECK_OK(cmg_vector_set(b, values));
+    }
+    return b;
+}
+
+static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
+{
+    cmg_vector *b = given_rhs(h);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
+    cmg_solver_options o = *options;
+    o.matrix.format = CMG_FORMAT_CSR;
+    const cmg_report plain = solve(h, &o, b, x);
+    CHECK(plain.outcome == CMG_CONVERGED_RTOL);
+    for (int k = 0; k < STORAGES; ++k) {
+        const storage *s = &storages[k];
+        for (int templates = 0; templates < 2; ++templates) {
+            if (templates && s->format != CMG_FORMAT_COMPRESSED) {
+                continue;
+            }
+            o = *options;
+            o.matrix.format = s->format;
+            o.matrix.no_templates = !templates;
+            o.precision = s->precision;
+            o.precision_schedule = s->schedule;
+            CHECK_OK(cmg_vector_fill(x, 0));
+            const cmg_report report = solve(h, &o, b, x);
+            const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
+                              abs(report.iterations - plain.iterations) <= 1;
+            CHECK(same);
+            if (!same) {
+                printf("   %s, %s: %d iterations (%s), fp64 csr %d\n", name, s->name,
+                       report.iterations, cmg_enum_name("outcome", (int)report.outcome),
+                       plain.iterations);
+            }
+        }
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+}
+
+/* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */
+static void compare_methods(const char *name, cmg_hierarchy *h, const char *stored)
+{
+    cmg_solver_options o = defaults();
+    compare_storages(name, h, &o);
+    o.krylov = CMG_KRYLOV_NONE;
+    o.pre = 4;
+    o.post = 4;
+    o.smoother = stored != NULL ? stored : "jacobi";
+    compare_storages(name, h, &o);
+}
+
+/* NULL where it cannot be read in this build. */
+static cmg_hierarchy *read(const char *folder, const char *name)
+{
+    char path[1024];
+    cmg_hierarchy *h = NULL;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
+    if (status == CMG_ERR_UNSUPPORTED) {
+        SKIP("this build reads no containers: %s", name);
+    } else {
+        CHECK_OK(status);
+    }
+    return h;
+}
+
+static void preassembled_hierarchies(void)
+{
+    static const char *const names[] = {
+        "poisson_q1_2d_64.cmg", "poisson_q1_2d_64_dirichlet_rows.cmg", "poisson_q1_3d_16.cmg"};
+    for (int i = 0; i < 3; ++i) {
+        cmg_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
+        if (h != NULL) {
+            compare_methods(names[i], h, NULL);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void distorted_meshes(void)
+{
+    static const struct {
+        const char *name;
+        cmg_element element;
+        int dim;
+        cmg_size cells;
+        cmg_problem problem;
+    } meshes[] = {
+        {"Q1 2D", CMG_ELEMENT_Q1, 2, 32, CMG_PROBLEM_POISSON},
+        {"Q1 3D", CMG_ELEMENT_Q1, 3, 8, CMG_PROBLEM_POISSON},
+        {"Q2 2D", CMG_ELEMENT_Q2, 2, 16, CMG_PROBLEM_POISSON},
+        {"P1 2D", CMG_ELEMENT_P1, 2, 32, CMG_PROBLEM_POISSON},
+        {"elasticity 2D", CMG_ELEMENT_Q1, 2, 16, CMG_PROBLEM_ELASTICITY},
+        {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
+    };
+    for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
+        cmg_generate_options g;
+        cmg_generate_options_default(&g);
+        g.element = meshes[m].element;
+        g.dim = meshes[m].dim;
+        g.cells = meshes[m].cells;
+        g.levels = 2;
+        g.problem = meshes[m].problem;
+        g.distort = 0.2;
+        cmg_hierarchy *h = NULL;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+        if (h != NULL) {
+            compare_methods(meshes[m].name, h, NULL);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void hierarchies_made_by_others(void)
+{
+    static const struct {
+        const char *name;
+        const char *smoother;
+    } others[] = {{"hier/honei_poisson_q1", NULL},
+                  {"hier/honei_pa2_q1_ell", "file:spai"},
+                  {"hier/raptor_rss", NULL}};
+    if (test_shared_data() == NULL) {
+        SKIP("hierarchies made by others: no shared data");
+        return;
+    }
+    for (int i = 0; i < 3; ++i) {
+        cmg_hierarchy *h = read(test_shared_data(), others[i].name);
+        if (h != NULL) {
+            compare_methods(others[i].name, h, others[i].smoother);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(preassembled_hierarchies);
+    RUN(distorted_meshes);
+    RUN(hierarchies_made_by_others);
+    return TEST_END();
+}
