@@ -1,11 +1,23 @@
 #!/bin/sh
 # The figures on one GPU: solves at several sizes and storages, products with finite-element matrices of
 # many kinds, a distorted mesh, the host's cores beside the GPU. JSON lines on standard output.
-# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|spai|host]...
+# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|spai|host|auto|alpha]... [statistics=FILE]
+# auto: what --format auto takes against tune, on all elements and look-alikes; alpha: break-even of conversions on
+# look-alikes. Both print a table last, and take the row statistics of the originals (benchmarks/look_alikes.py), without
+# which look-alikes are left out.
 set -u
 build=${1:?build directory}
 shift
-[ $# -gt 0 ] || set -- solve spmv distorted host
+statistics=
+parts=
+for word in "$@"; do
+  case $word in
+  statistics=*) statistics=${word#statistics=} ;;
+  *) parts="$parts $word" ;;
+  esac
+done
+[ -n "$parts" ] || parts="solve spmv distorted host"
+here=$(dirname "$0")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 solve() { "$build/benchmarks/bench_solve" --backend cuda --repeat 11 "$@"; }
@@ -28,17 +40,19 @@ solve_part() {
   done
 }
 
+formats=all
+least=20
 # name, then the options of cmg generate; one level: the matrix alone
 matrix() {
   name=$1
   shift
   "$build/tools/cmg" generate "$scratch/$name.cmg" --levels 1 --no-coords "$@" >&2 &&
-    "$build/tools/cmg" bench spmv "$scratch/$name.cmg" --backend cuda --formats all --values fp64 \
-      --json "$scratch/$name.json" >&2 && tr -d '\n' <"$scratch/$name.json" && echo
+    "$build/tools/cmg" bench spmv "$scratch/$name.cmg" --backend cuda --formats $formats --values fp64 \
+      --sample-ms $least --json "$scratch/$name.json" >&2 && tr -d '\n' <"$scratch/$name.json" && echo
   rm -f "$scratch/$name.cmg"
 }
 
-spmv_part() {
+elements() {
   matrix q1-3d-160-distorted --element q1 --dim 3 --cells 160 --distort 0.4
   matrix q1-2d-2048 --element q1 --dim 2 --cells 2048 --distort 0.4
   matrix q2-3d-64 --element q2 --dim 3 --cells 64 --distort 0.4
@@ -47,6 +61,42 @@ spmv_part() {
   matrix p2-2d-1024 --element p2 --dim 2 --cells 1024 --distort 0.4
   matrix elasticity-q1-3d-64 --problem elasticity --element q1 --dim 3 --cells 64 --distort 0.4
   matrix elasticity-q2-2d-512 --problem elasticity --element q2 --dim 2 --cells 512 --distort 0.4
+}
+
+spmv_part() { elements; }
+
+# every look-alike, or those named, with the options given first, as one JSON line each
+look_alikes() {
+  options=$1
+  shift
+  [ -n "$statistics" ] || { echo "no statistics=FILE: look-alikes are left out" >&2; return; }
+  [ -d "$scratch/alike" ] || python3 "$here/look_alikes.py" "$statistics" "$scratch/alike" 2>/dev/null || return
+  [ $# -gt 0 ] || set -- $(cd "$scratch/alike" && ls | sed 's/^alike-//; s/[.]petsc$//')
+  for name in "$@"; do
+    "$build/tools/cmg" bench spmv "$scratch/alike/alike-$name.petsc" --backend cuda --values fp64 --sample-ms 5 --samples 7 \
+      $options --json - 2>/dev/null | tr -d '\n'
+    echo
+  done
+}
+
+auto_part() {
+  {
+    formats=auto,tune
+    least=5
+    "$build/tools/cmg" bench spmv --generate q1-2d:1024,q1-3d:128,noisy-2d:1024,noisy-3d:128,q1-3d:256,noisy-3d:256 \
+      --backend cuda --formats auto,tune --values fp64,fp32 --sample-ms 5 --json - 2>/dev/null | tr -d '\n'
+    echo
+    elements 2>/dev/null
+    look_alikes "--formats auto,tune"
+  } | tee "$scratch/auto.jsonl"
+  python3 "$here/tables.py" auto "$scratch/auto.jsonl"
+}
+
+# the matrices of Table 4 of Wong, Kuhl and Darve 2015, as far as they have look-alikes
+alpha_part() {
+  look_alikes "--formats cusparse-csr,k1,k2 --conversion" scircuit mac_econ_fwd500 mc2depi cop20k_A cant rma10 shipsec1 \
+    consph pdb1HYS webbase-1M pwtk | tee "$scratch/alpha.jsonl"
+  python3 "$here/tables.py" alpha "$scratch/alpha.jsonl"
 }
 
 distorted_part() {
@@ -93,6 +143,6 @@ host_part() {
   done
 }
 
-for part in "$@"; do
+for part in $parts; do
   ${part}_part
 done

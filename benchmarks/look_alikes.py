@@ -9,6 +9,7 @@ middle; columns lie around the diagonal in pairs, a tenth of them anywhere, as i
 circuits. Only the row lengths are those of the original: these are look-alikes, not the matrices.
 """
 import csv
+import multiprocessing
 import os
 import sys
 
@@ -52,24 +53,29 @@ def write_petsc(path, n, rows, cols, values):
         values.astype(">f8").tofile(f)
 
 
+def make(job):
+    row, out = job
+    n, nnz = int(row["rows"]), int(row["nnz"])
+    if row["rows"] != row["cols"]:
+        return f"{row['name']}: {row['rows']} x {row['cols']} is not square, left out"
+    rng = np.random.default_rng(1)
+    r, c = columns(row_lengths(row, n, nnz, rng), n, rng)
+    values = np.where(r == c, 4.0, rng.random(r.size) - 0.5)
+    write_petsc(os.path.join(out, f"alike-{row['name']}.petsc"), n, r, c, values)
+    lengths = np.bincount(r, minlength=n)
+    return (f"{row['name']}: {n} rows, {r.size} entries for {nnz}, mean {lengths.mean():.1f} for "
+            f"{float(row['row_mean']):.1f}, longest {lengths.max()} for {row['row_max']}")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     os.makedirs(sys.argv[2], exist_ok=True)
     with open(sys.argv[1], newline="") as f:
         table = list(csv.DictReader(f, delimiter="\t"))
-    for row in table:
-        n, nnz = int(row["rows"]), int(row["nnz"])
-        if row["rows"] != row["cols"]:
-            print(f"{row['name']}: {row['rows']} x {row['cols']} is not square, left out", file=sys.stderr)
-            continue
-        rng = np.random.default_rng(1)
-        r, c = columns(row_lengths(row, n, nnz, rng), n, rng)
-        values = np.where(r == c, 4.0, rng.random(r.size) - 0.5)
-        write_petsc(os.path.join(sys.argv[2], f"alike-{row['name']}.petsc"), n, r, c, values)
-        lengths = np.bincount(r, minlength=n)
-        print(f"{row['name']}: {n} rows, {r.size} entries for {nnz}, mean {lengths.mean():.1f} for "
-              f"{float(row['row_mean']):.1f}, longest {lengths.max()} for {row['row_max']}", file=sys.stderr)
+    with multiprocessing.Pool() as pool:
+        for line in pool.imap(make, [(row, sys.argv[2]) for row in table]):
+            print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -249,6 +249,7 @@ typedef struct cmg_matrix_info {
     int t; /**< as in cmg_matrix_options, after the choice */
     int warp;
     int threshold;
+    int block;
     size_t bytes;   /**< storage held */
     size_t traffic; /**< bytes one y = A x moves: storage read once, x read once, y written once */
 } cmg_matrix_info;

@@ -166,8 +166,13 @@ void bench_measure(cmg_context *ctx, const bench_matrix *m, const bench_referenc
                    const bench_case *what, int samples, double least, bench_result *result)
 {
     product p = {.ctx = ctx};
-    *result = (bench_result){
-        .what = *what, .convert = NAN, .median = NAN, .lower = NAN, .upper = NAN, .error = NAN};
+    *result = (bench_result){.what = *what,
+                             .convert = NAN,
+                             .median = NAN,
+                             .lower = NAN,
+                             .upper = NAN,
+                             .error = NAN,
+                             .times = {NAN, NAN, NAN, NAN}};
     if (refuse(m, what, result->failure)) {
         return;
     }

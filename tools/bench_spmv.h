@@ -11,6 +11,14 @@ typedef struct bench_case {
     const char *values; /* "fp64", "fp32", "fp16" or "bf16" */
 } bench_case;
 
+/* Seconds, least of a few; NaN where there is no such way. */
+typedef struct conversion_times {
+    double host;          /* from a CSR on the host, its transfer included */
+    double device;        /* from a CSR on the device */
+    double update_host;   /* values on the same pattern, from the host */
+    double update_device; /* from the device: one scatter */
+} conversion_times;
+
 typedef struct bench_result {
     bench_case what;
     cmg_matrix_info info;
@@ -19,7 +27,8 @@ typedef struct bench_result {
     double median;               /* seconds of y = A x */
     double lower;
     double upper;
-    double error; /* largest deviation from the plain loops over the largest entry */
+    conversion_times times; /* all NaN when not asked for */
+    double error;           /* largest deviation from the plain loops over the largest entry */
 } bench_result;
 
 /* Values and product of a matrix by plain loops, what every format is checked with. */

@@ -2,7 +2,7 @@
  * `cmg bench spmv`: y = A x in every format, against the copy bandwidth, against the vendor's
  * library and against what the conversion costs.
  */
-#include "bench_spmv.h"
+#include "bench_report.h"
 #include "lists.h"
 #include "status.h"
 #include "svg.h"
@@ -20,6 +20,7 @@ typedef struct bench_job {
     cmg_matrix_options options; /* t, warp, threshold, block */
     int samples;
     double least; /* milliseconds a sample */
+    bool conversion;
     const char *json_path;
     const char *plot;
     device_args device;
@@ -67,6 +68,8 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
     const arg_option how[] = {
         {"samples", ARG_INT, &job->samples, "N", 3, BENCH_MAX_SAMPLES, "samples a format"},
         {"sample-ms", ARG_REAL, &job->least, "MS", 0, 10000, "least milliseconds a sample"},
+        {"conversion", ARG_FLAG, &job->conversion, "", 0, 0,
+         "also time conversions and new values on the same pattern"},
         {"json", ARG_TEXT, &job->json_path, "FILE", 0, 0,
          "write the figures as JSON, - = standard output"},
         {"plot", ARG_TEXT, &job->plot, "FILE", 0, 0, "write bars of the times as SVG"},
@@ -168,147 +171,7 @@ static int make_cases(bench_job *job)
     return status;
 }
 
-/* ------------------------------------------------------------------ figures */
-
-/* What others are compared with: the vendor's best, else CSR, in the same values; NULL = none. */
-static const bench_result *baseline(const bench_result *results, int count,
-                                    const bench_result *mine)
-{
-    const bench_result *best = NULL;
-    bool vendor = false;
-    for (int i = 0; i < count; ++i) {
-        const bench_result *r = &results[i];
-        const bool is_vendor = strncmp(r->what.format, "cusparse", 8) == 0;
-        const bool same = r->what.options.precision == mine->what.options.precision;
-        if (!same || r->failure[0] != '\0' || (!is_vendor && strcmp(r->what.format, "csr") != 0)) {
-            continue;
-        }
-        if (best == NULL || (is_vendor && !vendor) ||
-            (is_vendor == vendor && r->median < best->median)) {
-            best = r;
-            vendor = is_vendor;
-        }
-    }
-    return best;
-}
-
-static double gb_per_second(const bench_result *r)
-{
-    return 1e-9 * (double)r->info.traffic / r->median;
-}
-
-/* Products after which the dearer conversion has paid; infinite when it never does. */
-static double break_even(const bench_result *r, const bench_result *base)
-{
-    const double dearer = r->convert - base->convert;
-    const double saved = base->median - r->median;
-    if (dearer <= 0) {
-        return 0;
-    }
-    return saved > 0 ? ceil(dearer / saved) : INFINITY;
-}
-
-static double padding(const bench_result *r)
-{
-    return r->info.nnz > 0 ? (double)r->info.stored / (double)r->info.nnz - 1 : 0;
-}
-
-static void print_row(const bench_job *job, table *t, const bench_result *r,
-                      const bench_result *base)
-{
-    char text[AMOUNT_LENGTH];
-    table_cell(t, "%s", r->what.format);
-    table_cell(t, "%s", r->what.values);
-    table_cell(t, "%s", format_seconds(r->median, text));
-    table_cell(t, "%+.1f %%", 50 * (r->upper - r->lower) / r->median);
-    table_cell(t, "%.0f", gb_per_second(r));
-    table_cell(t, "%.1f %%", 100 * gb_per_second(r) / job->bandwidth);
-    table_cell(t, base != NULL ? "%.2f" : " ", base != NULL ? base->median / r->median : 0);
-    table_cell(t, "%.1f %%", 100 * padding(r));
-    table_cell(t, "%s", format_bytes((double)r->info.bytes, text));
-    table_cell(t, "%s", format_seconds(r->convert, text));
-    const double products = base != NULL ? break_even(r, base) : NAN;
-    table_cell(t, isfinite(products) ? "%.0f" : isnan(products) ? " " : "never", products);
-}
-
-static void print_results(const bench_job *job, const bench_matrix *m, const bench_result *results,
-                          int count)
-{
-    static const char *const headings[] = {"<format", "<values",    "median",    "half quartiles",
-                                           "GB/s",    "of copy",    "speed-up",  "padding",
-                                           "memory",  "conversion", "break-even"};
-    const double nnz = (double)m->csr.indptr[m->csr.rows];
-    fprintf(job->out, "%s: %lld x %lld, %.0f entries, %.1f a row, longest %lld\n", m->name,
-            (long long)m->csr.rows, (long long)m->csr.cols, nnz,
-            m->csr.rows > 0 ? nnz / (double)m->csr.rows : 0, (long long)m->longest);
-    table *t = table_create(headings, 11);
-    const bench_result *base = NULL;
-    for (int i = 0; i < count; ++i) {
-        if (results[i].failure[0] == '\0') {
-            base = baseline(results, count, &results[i]);
-            print_row(job, t, &results[i], base);
-        }
-    }
-    table_print(t, job->out, "  ");
-    table_destroy(&t);
-    if (base != NULL) {
-        fprintf(job->out, "speed-up and break-even are over %s in the same precision\n",
-                base->what.format);
-    }
-    for (int i = 0; i < count; ++i) {
-        if (results[i].failure[0] != '\0') {
-            fprintf(job->out, "%s %s: %s\n", results[i].what.format, results[i].what.values,
-                    results[i].failure);
-        }
-    }
-    fprintf(job->out, "\n");
-}
-
-static void json_result(json *j, const bench_job *job, const bench_result *r,
-                        const bench_result *base)
-{
-    const bool measured = r->failure[0] == '\0';
-    json_object(j, NULL);
-    json_text(j, "format", r->what.format);
-    json_text(j, "values", r->what.values);
-    json_text(j, "failure", measured ? NULL : r->failure);
-    json_integer(j, "t", r->info.t);
-    json_integer(j, "warp", r->info.warp);
-    json_integer(j, "threshold", r->info.threshold);
-    json_integer(j, "stored", r->info.stored);
-    json_real(j, "padding", measured ? padding(r) : NAN);
-    json_integer(j, "bytes", (cmg_size)r->info.bytes);
-    json_integer(j, "traffic", (cmg_size)r->info.traffic);
-    json_real(j, "median_seconds", r->median);
-    json_real(j, "lower_quartile_seconds", r->lower);
-    json_real(j, "upper_quartile_seconds", r->upper);
-    json_real(j, "gb_per_second", measured ? gb_per_second(r) : NAN);
-    json_real(j, "share_of_copy", measured ? gb_per_second(r) / job->bandwidth : NAN);
-    json_text(j, "baseline", base != NULL ? base->what.format : NULL);
-    json_real(j, "speedup", measured && base != NULL ? base->median / r->median : NAN);
-    json_real(j, "conversion_seconds", r->convert);
-    json_real(j, "break_even_products", measured && base != NULL ? break_even(r, base) : NAN);
-    json_real(j, "relative_error", r->error);
-    json_end(j);
-}
-
-static void json_results(bench_job *job, const bench_matrix *m, const bench_result *results,
-                         int count)
-{
-    json *j = &job->j;
-    json_object(j, NULL);
-    json_text(j, "matrix", m->name);
-    json_integer(j, "rows", m->csr.rows);
-    json_integer(j, "cols", m->csr.cols);
-    json_integer(j, "entries", m->csr.indptr[m->csr.rows]);
-    json_integer(j, "longest_row", m->longest);
-    json_array(j, "formats");
-    for (int i = 0; i < count; ++i) {
-        json_result(j, job, &results[i], baseline(results, count, &results[i]));
-    }
-    json_end(j);
-    json_end(j);
-}
+/* ------------------------------------------------------------------ run */
 
 static void plot_results(bench_job *job, const bench_matrix *m, const bench_result *results,
                          int count, bool several)
@@ -326,8 +189,6 @@ static void plot_results(bench_job *job, const bench_matrix *m, const bench_resu
     }
 }
 
-/* ------------------------------------------------------------------ run */
-
 static int measure_matrix(bench_job *job, const bench_matrix *m, bool several)
 {
     bench_reference reference;
@@ -339,11 +200,15 @@ static int measure_matrix(bench_job *job, const bench_matrix *m, bool several)
         bench_measure(job->ctx, m, &reference, &job->cases[c], job->samples, 1e-3 * job->least,
                       &results[c]);
         failed += strncmp(results[c].failure, "wrong", 5) == 0;
+        if (job->conversion && results[c].failure[0] == '\0') {
+            bench_conversion(job->ctx, m, &job->cases[c], &results[c].times);
+        }
     }
     progress_end(&job->device.line);
-    print_results(job, m, results, job->ncases);
+    const bench_report report = {m, results, job->ncases, job->bandwidth};
+    bench_report_print(&report, job->out);
     if (job->json_path != NULL) {
-        json_results(job, m, results, job->ncases);
+        bench_report_json(&report, &job->j);
     }
     if (job->plot != NULL) {
         plot_results(job, m, results, job->ncases, several);

@@ -85,7 +85,7 @@ enum {
     SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
     SAMPLE_LEAST = 2048,       /* ... of more than these */
     MANY_ROWS = 65536,         /* statistics of fewer rows are counted on one thread */
-    COMPRESS_ROWS = 1024       /* smaller matrices are not looked at */
+    COMPRESS_ROWS = 256        /* smaller matrices are not looked at */
 };
 /* A compressed matrix has to save this much to be worth its dearer conversion. */
 static const double worth = 0.95;

@@ -278,6 +278,7 @@ cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
                               .t = A->options.t,
                               .warp = A->options.warp,
                               .threshold = A->options.threshold,
+                              .block = A->options.block,
                               .bytes = A->bytes,
                               .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
     return CMG_OK;

@@ -1,5 +1,6 @@
 """`cmg bench spmv`: every format is measured, checked and accounted for; mistakes are refused."""
 
+import math
 import os
 
 import cli
@@ -27,6 +28,29 @@ class Bench(cli.Case):
                 self.assertLessEqual(found["median_seconds"], found["upper_quartile_seconds"])
                 rate = found["traffic"] / found["median_seconds"] * 1e-9
                 self.assertAlmostEqual(found["gb_per_second"] / rate, 1, places=9)
+
+    def test_conversions_and_choices_are_told(self):
+        options = ("--formats", "auto,tune,csr,sell,k1,compressed", "--values", "fp64", "--conversion")
+        (matrix,) = self.json("bench", "spmv", "--generate", "noisy-2d:40", *options, *QUICK)["matrices"]
+        by_name = {f["format"]: f for f in matrix["formats"]}
+        (choice,) = matrix["auto_and_tune"]
+        ratio = by_name["auto"]["median_seconds"] / by_name["tune"]["median_seconds"]
+        self.assertAlmostEqual(choice["auto_over_tune"] / ratio, 1)
+        base = by_name["csr"]
+        for name, found in by_name.items():
+            self.assertGreater(found["convert_seconds"], 0)
+            self.assertGreater(found["update_seconds"], 0)
+            self.assertIsNone(found["update_from_device_seconds"])  # the CPU's memory is the host's
+            saved = base["median_seconds"] - found["median_seconds"]
+            for way in ("convert", "update"):
+                products = found[f"{way}_products"]
+                if name == "csr" or saved <= 0:
+                    self.assertIsNone(products)
+                else:
+                    self.assertAlmostEqual(products, math.ceil(found[f"{way}_seconds"] / saved), delta=1)
+        text = self.good("bench", "spmv", "--generate", "q1-2d:16", *options, *QUICK)
+        self.assertRegex(text, r"auto took \w+.*, tune took \w+.*: auto needs [0-9.]+ times as long")
+        self.assertIn("products to pay", text)
 
     def test_files_and_plot(self):
         h = self.path("h")
