@@ -540,8 +540,10 @@ typedef enum cmg_cycle {
 typedef enum cmg_krylov {
     CMG_KRYLOV_NONE = 0, /**< stand-alone cycles, x <- x + C (b - A x) */
     CMG_KRYLOV_CG,       /**< CG, for a constant symmetric C */
-    CMG_KRYLOV_FCG       /**< flexible CG, for a C that varies or is not quite symmetric: one inner
+    CMG_KRYLOV_FCG,      /**< flexible CG, for a C that varies or is not quite symmetric: one inner
                             product more an iteration */
+    CMG_KRYLOV_DEFECT    /**< defect correction: CG in the precision of the cycle, residuals and
+                            corrections in fp64 */
 } cmg_krylov;
 
 /** What to do about identity rows that stand for Dirichlet conditions. */
@@ -602,8 +604,10 @@ typedef struct cmg_solver_options {
     double rtol;           /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
     double atol;           /**< or at ||b - A x|| <= atol, default 0 */
     double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
-    int max_it;            /**< iterations, in each precision that is fallen back to, default 100 */
-    cmg_loop loop;         /**< default AUTO */
+    double inner_rtol; /**< CMG_KRYLOV_DEFECT: the CG inside has solved A c = d at ||d - A c|| <=
+                          inner_rtol ||d||, in (0, 1), default 0.01 */
+    int max_it;        /**< iterations, in each precision that is fallen back to, default 100 */
+    cmg_loop loop;     /**< default AUTO */
 } cmg_solver_options;
 
 typedef enum cmg_outcome {
@@ -627,7 +631,9 @@ typedef struct cmg_report {
     double rhs_norm;          /**< ||b|| */
     double setup_seconds;     /**< of cmg_solver_create */
     double solve_seconds;
-    cmg_loop loop;              /**< that was used, never AUTO */
+    cmg_loop loop; /**< that was used, never AUTO */
+    int starts; /**< of the iteration from a true residual: CMG_KRYLOV_DEFECT corrections, in CG 1
+                   unless rounding made it start again; of the last precision fallen back to */
     long long graph_launches;   /**< of CUDA graphs in this solve */
     long long synchronisations; /**< times that the host waited for the device in this solve */
     const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL

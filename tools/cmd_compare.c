@@ -87,7 +87,7 @@ static void add_lists(compare_job *job)
         {"cycle", ARG_TEXT, &job->given[CYCLE], "LIST", 0, 0,
          "shapes of the cycle, none = smoothing alone"},
         {"krylov", ARG_TEXT, &job->given[KRYLOV], "LIST", 0, 0,
-         "cycles alone, in CG or in flexible CG"},
+         "cycles alone, in CG, in flexible CG or in defect correction"},
         {"precision", ARG_TEXT, &job->given[PRECISION], "LIST", 0, 0, "of the cycle"},
         {"format", ARG_TEXT, &job->given[FORMAT], "LIST", 0, 0, "storage of the matrices"},
         {"values", ARG_TEXT, &job->given[VALUES], "LIST", 0, 0,

@@ -25,7 +25,9 @@ void solver_args_add_iteration(args *a, solver_args *s)
         {"dtol", ARG_REAL, &o->dtol, "X", 1, ARG_ANY, "diverged at ||b - A x|| > X ||b||"},
         {"max-it", ARG_INT, &o->max_it, "N", 0, 1000000, "most iterations"},
         {"krylov", ARG_ENUM, &s->krylov, "krylov", 0, 0,
-         "cycles on their own, or as preconditioner of CG or flexible CG"},
+         "cycles on their own, or as preconditioner of CG, flexible CG, or CG in their precision"},
+        {"inner-rtol", ARG_REAL, &o->inner_rtol, "X", 0, 1,
+         "defect: correct in fp64 at ||d - A c|| <= X ||d||"},
         {"loop", ARG_ENUM, &s->loop, "loop", 0, 0, "CUDA: how the iteration is repeated"},
     };
     args_add(a, "Iteration", rows, ARGS_COUNT(rows));

@@ -18,10 +18,11 @@
 typedef struct cmgi_cg_update {
     const double *rz;
     const double *pq;
-    const double *p;
-    const double *q;
-    double *x;
-    double *r;
+    cmg_precision precision; /* of the next four */
+    const void *p;
+    const void *q;
+    void *x;
+    void *r;
     float *single; /* r in fp32, NULL = not wanted */
     double *rr;
     cmgi_stop *stop; /* NULL = runs always */
@@ -66,10 +67,11 @@ typedef struct cmgi_backend {
                       double *result);
     /* *result = sum of x, fp64 */
     cmg_status (*sum)(cmg_context *ctx, cmg_size n, const double *x, double *result);
-    /* p = z + (num/den) p, the direction update of CG, p in fp64; den = 0 counts as ratio 0 */
+    /* p = z + (num/den) p, the direction update of CG, z in fp32 where p is; den = 0 counts as
+     * ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            cmg_precision pz, const void *z, double *p);
-    /* the update of CG in one pass, fp64 */
+                            cmg_precision pz, const void *z, cmg_precision pp, void *p);
+    /* the update of CG in one pass */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_stop_begin(stop, limits, *bb, *rr) */
     cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,

@@ -143,7 +143,7 @@ cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const vo
                          const void *y, double *result);
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result);
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               cmg_precision pz, const void *z, double *p);
+                               cmg_precision pz, const void *z, cmg_precision pp, void *p);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                                 const double *bb, const double *rr);

@@ -72,6 +72,7 @@ static const name_row krylovs[] = {
     {CMG_KRYLOV_NONE, "none", "stand-alone cycles (defect correction)"},
     {CMG_KRYLOV_CG, "cg", "conjugate gradients with the cycle as preconditioner"},
     {CMG_KRYLOV_FCG, "fcg", "flexible CG: the cycle may be unsymmetric or vary"},
+    {CMG_KRYLOV_DEFECT, "defect", "CG in the precision of the cycle, corrections in fp64"},
 };
 static const name_row dirichlets[] = {
     {CMG_DIRICHLET_ZERO, "zero", "zero P at Dirichlet identity rows and columns"},

@@ -17,6 +17,7 @@ typedef struct cmgi_limits {
     double rtol;
     double atol;
     double dtol;
+    double gain;  /* stops, too, at a residual norm of this times the first; 0 = does not */
     int most;     /* iterations, all in all */
     int done;     /* iterations taken */
     int patience; /* stagnated when so many iterations gain less than a factor of 2; 0 = never */
@@ -26,7 +27,7 @@ typedef struct cmgi_stop {
     double rhs_norm; /* ||b|| */
     double first;    /* residual norm before the iteration */
     double exact;    /* ||b - A x|| from b, A and x, once it has ended */
-    double relative; /* converged at a residual norm of at most this, rtol ||b|| */
+    double relative; /* converged at a residual norm of at most this, rtol ||b|| or a gain */
     double absolute; /* or this, atol */
     double diverged; /* given up over this, dtol ||b|| */
     int most;        /* iterations, all in all */
@@ -62,7 +63,7 @@ CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double
     s->rhs_norm = sqrt(bb);
     s->first = sqrt(rr);
     s->exact = s->first;
-    s->relative = limits->rtol * s->rhs_norm;
+    s->relative = fmax(limits->rtol * s->rhs_norm, limits->gain * s->first);
     s->absolute = limits->atol;
     s->diverged = limits->dtol * s->rhs_norm;
     s->most = limits->most;

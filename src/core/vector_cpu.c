@@ -119,59 +119,40 @@ static cmg_status sum(cmg_context *ctx, cmg_size n, const double *x, double *res
 }
 
 static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            cmg_precision pz, const void *z, double *p)
+                            cmg_precision pz, const void *z, cmg_precision pp, void *p)
 {
     const double beta = *den != 0 ? *num / *den : 0;
-    const double *z64 = z;
-    const float *z32 = z;
-    if (pz == CMG_FP64) {
+    if (pp == CMG_FP32) {
+        direction_f32(ctx->threads, n, (float)beta, z, p);
+    } else if (pz == CMG_FP64) {
+        direction_f64(ctx->threads, n, beta, z, p);
+    } else {
+        const float *restrict from = z;
+        double *restrict to = p;
 #pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
         for (cmg_size i = 0; i < n; ++i) {
-            p[i] = z64[i] + beta * p[i];
+            to[i] = (double)from[i] + beta * to[i];
         }
-        return CMG_OK;
-    }
-#pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
-    for (cmg_size i = 0; i < n; ++i) {
-        p[i] = (double)z32[i] + beta * p[i];
     }
     return CMG_OK;
-}
-
-/* x += a p, r -= a q over a block; r . r */
-static double update_block(const cmgi_cg_update *u, double a, cmg_size first, cmg_size last)
-{
-    const double *p = u->p;
-    const double *q = u->q;
-    double *x = u->x;
-    double *r = u->r;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (cmg_size i = first; i < last; ++i) {
-        x[i] += a * p[i];
-        r[i] -= a * q[i];
-        sum += r[i] * r[i];
-    }
-    for (cmg_size i = first; u->single != NULL && i < last; ++i) {
-        u->single[i] = (float)r[i];
-    }
-    return sum;
 }
 
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
     const cmg_size blocks = block_count(n);
     if (!(*u->pq > 0) || (u->stop != NULL && !u->stop->running)) {
-        CMGI_TRY(dot(ctx, CMG_FP64, n, u->r, u->r, u->rr));
+        CMGI_TRY(dot(ctx, u->precision, n, u->r, u->r, u->rr));
         cmgi_cg_note(u);
         return CMG_OK;
     }
     CMGI_TRY(reserve_partials(ctx, blocks));
+    const bool low = u->precision == CMG_FP32;
     const double a = *u->rz / *u->pq;
     double *partials = ctx->partials;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > PARALLEL_FROM)
     for (cmg_size k = 0; k < blocks; ++k) {
-        partials[k] = update_block(u, a, k * BLOCK, block_end(k, n));
+        partials[k] = low ? update_block_f32(u, (float)a, k * BLOCK, block_end(k, n))
+                          : update_block_f64(u, a, k * BLOCK, block_end(k, n));
     }
     *u->rr = sum_partials(partials, blocks);
     cmgi_cg_note(u);

@@ -160,22 +160,22 @@ struct axpby_op {
     }
 };
 
-template <typename T>
+template <typename TZ, typename T>
 struct direction_op {
     const double *num;
     const double *den;
-    const T *z;
-    double *p;
+    const TZ *z;
+    T *p;
     template <int W>
     __device__ void run(cmg_size i) const
     {
         const double d = *den;
-        const double beta = d != 0 ? *num / d : 0;
-        const pack<T, W> from = load<W>(z + i);
-        pack<double, W> v = load<W>(p + i);
+        const T beta = (T)(d != 0 ? *num / d : 0);
+        const pack<TZ, W> from = load<W>(z + i);
+        pack<T, W> v = load<W>(p + i);
 #pragma unroll
         for (int k = 0; k < W; ++k) {
-            v.v[k] = (double)from.v[k] + beta * v.v[k];
+            v.v[k] = (T)from.v[k] + beta * v.v[k];
         }
         store<W>(p + i, v);
     }
@@ -249,15 +249,22 @@ cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double
                              axpby_op<float>{(float)a, (const float *)x, (float)b, (float *)y});
 }
 
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               cmg_precision pz, const void *z, double *p)
+template <typename TZ, typename T>
+static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                            const void *z, void *p)
 {
-    const bool wide = aligned(z) && aligned(p);
-    if (pz == CMG_FP64) {
-        return each<WIDE<double>>(ctx, n, wide,
-                                  direction_op<double>{num, den, (const double *)z, p});
+    return each<WIDE<T>>(ctx, n, aligned(z) && aligned(p),
+                         direction_op<TZ, T>{num, den, (const TZ *)z, (T *)p});
+}
+
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
+                               cmg_precision pz, const void *z, cmg_precision pp, void *p)
+{
+    if (pp == CMG_FP32) {
+        return direction<float, float>(ctx, n, num, den, z, p);
     }
-    return each<WIDE<double>>(ctx, n, wide, direction_op<float>{num, den, (const float *)z, p});
+    return pz == CMG_FP64 ? direction<double, double>(ctx, n, num, den, z, p)
+                          : direction<float, double>(ctx, n, num, den, z, p);
 }
 
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
@@ -393,33 +400,35 @@ struct sum_op {
 };
 
 /* The update and the new r . r in one pass. */
+template <typename T>
 struct cg_update_op {
     cmgi_cg_update u;
     template <int W>
     __device__ double run(cmg_size i) const
     {
         const double d = *u.pq;
-        pack<double, W> vr = load<W>(u.r + i);
+        T *r = (T *)u.r;
+        pack<T, W> vr = load<W>(r + i);
         double sum = 0;
         if (!(d > 0) || (u.stop != NULL && u.stop->running == 0)) {
 #pragma unroll
             for (int k = 0; k < W; ++k) {
-                sum += vr.v[k] * vr.v[k];
+                sum += (double)vr.v[k] * (double)vr.v[k];
             }
             return sum;
         }
-        const double alpha = *u.rz / d;
-        const pack<double, W> vp = load<W>(u.p + i);
-        const pack<double, W> vq = load<W>(u.q + i);
-        pack<double, W> vx = load<W>(u.x + i);
+        const T alpha = (T)(*u.rz / d);
+        const pack<T, W> vp = load<W>((const T *)u.p + i);
+        const pack<T, W> vq = load<W>((const T *)u.q + i);
+        pack<T, W> vx = load<W>((T *)u.x + i);
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             vx.v[k] += alpha * vp.v[k];
             vr.v[k] -= alpha * vq.v[k];
-            sum += vr.v[k] * vr.v[k];
+            sum += (double)vr.v[k] * (double)vr.v[k];
         }
-        store<W>(u.x + i, vx);
-        store<W>(u.r + i, vr);
+        store<W>((T *)u.x + i, vx);
+        store<W>(r + i, vr);
         if (u.single != NULL) {
             pack<float, W> rounded;
 #pragma unroll
@@ -453,7 +462,10 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_updat
 {
     const bool wide =
         aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
-    return reduce<WIDE<double>>(ctx, n, wide, cg_update_op{*u}, note_update{*u});
+    if (u->precision == CMG_FP64) {
+        return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
+    }
+    return reduce<WIDE<float>>(ctx, n, wide, cg_update_op<float>{*u}, note_update{*u});
 }
 
 __global__ void stop_kernel(cmgi_stop *stop, const double *rr)

@@ -57,7 +57,8 @@ static cmg_status new_direction(cmgi_krylov *k)
     CMGI_TRY(single ? s->precondition_single(s->user, single_r(k), single_z(k))
                     : cmgi_krylov_precondition(k, k->work[0], k->work[1]));
     CMGI_TRY(ctx->backend->dot(ctx, precision, s->n, r, z, rz));
-    return ctx->backend->direction(ctx, s->n, rz, k->scalars + RZ_OLD, precision, z, k->work[2]);
+    return ctx->backend->direction(ctx, s->n, rz, k->scalars + RZ_OLD, precision, z, CMG_FP64,
+                                   k->work[2]);
 }
 
 /* q = A p, (p,q) */

@@ -42,7 +42,7 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, r, z, rz));
     CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, z, q, zq));
-    CMGI_TRY(backend->direction(ctx, s->n, zq, old, CMG_FP64, z, p));
+    CMGI_TRY(backend->direction(ctx, s->n, zq, old, CMG_FP64, z, CMG_FP64, p));
     CMGI_TRY(s->apply(s->user, p, q));
     CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, p, q, pq));
     CMGI_TRY(backend->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));

@@ -3,13 +3,42 @@
  *
  * The recursive residual of CG can fall below the true one. When it meets the tolerance and the
  * true one does not, the iteration starts again from the true one. If that has gained less than a
- * factor of two since the last start, rounding is reached: stagnated.
+ * factor of two since the last start, rounding is reached: stagnated. In defect correction a start
+ * from the true residual is the rule.
  */
 #include "krylov/krylov.h"
 
 #include <math.h>
 
 enum { PAD = 4 }; /* doubles behind z: room for two aligned vectors in fp32 */
+
+static cmg_status allocate_low(cmgi_krylov *k)
+{
+    cmg_context *ctx = k->system.ctx;
+    const size_t bytes = cmgi_precision_bytes(k->system.low);
+    for (int v = 0; v < CMGI_LOW_VECTORS; ++v) {
+        if (k->low[v] == NULL) {
+            CMGI_TRY(cmgi_alloc_device(ctx, k->system.n, bytes, &k->low[v]));
+        }
+    }
+    return CMG_OK;
+}
+
+static void free_low(cmgi_krylov *k)
+{
+    for (int v = 0; v < CMGI_LOW_VECTORS; ++v) {
+        cmgi_free_device(k->system.ctx, k->low[v]);
+        k->low[v] = NULL;
+    }
+}
+
+void cmgi_krylov_raise(cmgi_krylov *k)
+{
+    cmgi_krylov_forget(k);
+    free_low(k); /* the next solve has new ones */
+    k->system.precondition_single = NULL;
+    k->system.low = CMG_FP64;
+}
 
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver_options *options,
                               cmgi_krylov **k)
@@ -21,12 +50,17 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver
     made->rtol = options->rtol;
     made->atol = options->atol;
     made->dtol = options->dtol;
+    made->gain = options->inner_rtol;
     made->max_it = options->max_it;
     made->loop = options->loop;
     cmg_status status = CMG_OK;
-    for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
+    const bool defect = options->krylov == CMG_KRYLOV_DEFECT;
+    for (int v = 0; v < (defect ? CMGI_DEFECT_VECTORS : CMGI_KRYLOV_VECTORS); ++v) {
         CMGI_TRY_GOTO(done,
                       cmgi_alloc_device(ctx, system->n + PAD, sizeof(double), &made->work[v]));
+    }
+    if (defect) {
+        CMGI_TRY_GOTO(done, allocate_low(made));
     }
     CMGI_TRY_GOTO(done,
                   cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));
@@ -52,6 +86,7 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
         cmgi_free_device(ctx, (*k)->work[v]);
     }
+    free_low(*k);
     cmgi_krylov_forget(*k);
     cmgi_free_device(ctx, (*k)->scalars);
     cmgi_free_device(ctx, (*k)->stop);
@@ -88,11 +123,18 @@ cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b,
 {
     cmg_context *ctx = k->system.ctx;
     double before = INFINITY;
-    k->method = method == CMG_KRYLOV_CG    ? &cmgi_cg
-                : method == CMG_KRYLOV_FCG ? &cmgi_fcg
-                                           : &cmgi_richardson;
+    static const cmgi_iteration *const methods[] = {[CMG_KRYLOV_NONE] = &cmgi_richardson,
+                                                    [CMG_KRYLOV_CG] = &cmgi_cg,
+                                                    [CMG_KRYLOV_FCG] = &cmgi_fcg,
+                                                    [CMG_KRYLOV_DEFECT] = &cmgi_defect};
+    k->method = methods[method];
     k->iterations = 0;
+    k->starts = 0;
+    if (method == CMG_KRYLOV_DEFECT) {
+        CMGI_TRY(allocate_low(k));
+    }
     for (;;) {
+        ++k->starts;
         CMGI_TRY(cmgi_krylov_repeat(k, b, x));
         if (k->rhs_norm == 0) {
             k->residual = 0;

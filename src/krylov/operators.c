@@ -63,6 +63,8 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     }
     CMGI_CHECK(ctx, A != NULL && b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
     CMGI_TRY(check(ctx, A, C, b, x));
+    CMGI_CHECK(ctx, options == NULL || options->krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
+               "cg: operators have one precision, defect correction needs two");
     cmg_solver_options defaults;
     cmg_solver_options_default(&defaults);
     const double begin = cmgi_seconds();
@@ -81,6 +83,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     if (status == CMG_OK && report != NULL) {
         *report = (cmg_report){.outcome = k->outcome,
                                .iterations = k->iterations,
+                               .starts = k->starts,
                                .residual = k->residual,
                                .rhs_norm = k->rhs_norm,
                                .relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0,

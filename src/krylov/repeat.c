@@ -36,9 +36,18 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
     double *r = k->work[0];
     double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
-    const cmgi_limits limits = {k->rtol, k->atol, k->dtol, k->max_it, k->iterations, k->patience};
+    const bool corrects = k->method->finish != NULL;
+    const cmgi_limits limits = {.rtol = k->rtol,
+                                .atol = k->atol,
+                                .dtol = k->dtol,
+                                .gain = corrects ? k->gain : 0,
+                                .most = k->max_it,
+                                .done = k->iterations,
+                                .patience = k->patience};
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
-    CMGI_TRY(s->residual(s->user, b, x, r));
+    if (!corrects || k->iterations == 0) { /* else the last end left it there */
+        CMGI_TRY(s->residual(s->user, b, x, r));
+    }
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
     CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, &limits, bb, rr));
     return k->method->start != NULL ? k->method->start(k, b, x) : CMG_OK;
@@ -54,6 +63,9 @@ static cmg_status end(cmgi_krylov *k, const double *b, double *x)
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
     if (k->method->exact) {
         return CMG_OK;
+    }
+    if (k->method->finish != NULL) {
+        CMGI_TRY(k->method->finish(k, b, x));
     }
     CMGI_TRY(s->residual(s->user, b, x, r));
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));

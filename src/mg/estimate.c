@@ -128,7 +128,10 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     const cmg_solver_options *o = options != NULL ? options : &defaults;
     CMGI_CHECK(h->ctx, o->smoother != NULL, CMG_ERR_ARG, "memory: the smoother's name is missing");
     const double rows = (double)cmg_hierarchy_rows(h, 0);
-    double sum = CMGI_KRYLOV_VECTORS * rows * sizeof(double);
+    const double low = rows * (double)cmgi_precision_bytes(o->precision);
+    double sum = o->krylov == CMG_KRYLOV_DEFECT
+                     ? CMGI_DEFECT_VECTORS * rows * sizeof(double) + CMGI_LOW_VECTORS * low
+                     : CMGI_KRYLOV_VECTORS * rows * sizeof(double);
     cmg_csr A;
     for (int l = 0; l < cmgi_solver_levels(h, o); ++l) {
         sum += level_bytes(h, l, o);

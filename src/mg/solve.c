@@ -129,7 +129,7 @@ static cmg_status rebuild(cmg_solver *s)
     CMGI_TRY(cmgi_solver_setup(s));
     CMGI_TRY(cmgi_solver_compile(s));
     if (!cmgi_cycle_is_single(s->cycle)) { /* from fp32 to fp64, never back */
-        s->krylov->system.precondition_single = NULL;
+        cmgi_krylov_raise(s->krylov);
     }
     return CMG_OK;
 }
@@ -269,6 +269,7 @@ cmg_status cmgi_solver_run(cmg_solver *s, const double *b, double *x)
     if (s->report.fallbacks > 0) {
         CMGI_TRY(finish(s, b, x));
     }
+    s->report.starts = k->starts;
     s->report.residual = k->residual;
     s->report.rhs_norm = k->rhs_norm;
     s->report.relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0;

@@ -26,6 +26,7 @@ void cmg_solver_options_default(cmg_solver_options *options)
                                     .fuse = true,
                                     .rtol = 1e-8,
                                     .dtol = 1e5,
+                                    .inner_rtol = 0.01,
                                     .max_it = 100,
                                     .fallback = true};
     cmg_matrix_options_default(&options->matrix);
@@ -67,6 +68,8 @@ static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
     CMGI_CHECK(ctx, o->rtol >= 0 && o->rtol < 1 && o->atol >= 0, CMG_ERR_ARG,
                "rtol %g has to be in [0, 1) and atol %g >= 0", o->rtol, o->atol);
     CMGI_CHECK(ctx, o->dtol > 1, CMG_ERR_ARG, "dtol %g has to be over 1", o->dtol);
+    CMGI_CHECK(ctx, o->inner_rtol > 0 && o->inner_rtol < 1, CMG_ERR_ARG,
+               "inner_rtol %g has to be in (0, 1)", o->inner_rtol);
     CMGI_CHECK(ctx, o->max_it >= 0 && o->max_it <= MAX_ITERATIONS, CMG_ERR_ARG,
                "max_it %d has to be in 0 .. %d", o->max_it, (int)MAX_ITERATIONS);
     CMGI_CHECK(ctx, cmg_enum_name("loop", (int)o->loop) != NULL, CMG_ERR_ARG, "unknown loop %d",
@@ -111,6 +114,20 @@ static cmg_status precondition_single(void *user, const float *r, float *z)
     return cmgi_cycle_run_single(s->cycle, r, z);
 }
 
+static cmg_status apply_low(void *user, const void *x, void *y)
+{
+    const cmg_solver *s = user;
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(s->level[0].A, &w, x);
+}
+
+static cmg_status precondition_low(void *user, const void *r, void *z)
+{
+    const cmg_solver *s = user;
+    return cmgi_cycle_is_single(s->cycle) ? precondition_single(user, r, z)
+                                          : precondition(user, r, z);
+}
+
 /* Work vectors, and the sorted numbering in the backend's memory. */
 static cmg_status allocate_work(cmg_solver *s)
 {
@@ -124,6 +141,9 @@ static cmg_status allocate_work(cmg_solver *s)
         .residual = residual,
         .precondition = precondition,
         .apply_dot = apply_dot,
+        .low = s->level[0].A->options.precision,
+        .apply_low = apply_low,
+        .precondition_low = precondition_low,
         .precondition_single = cmgi_cycle_is_single(s->cycle) ? precondition_single : NULL,
         .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));

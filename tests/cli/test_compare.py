@@ -24,7 +24,7 @@ class Compare(cli.Case):
     def test_every_combination_is_there_once(self):
         lists = {
             "smoother": ["jacobi", "spai:tau=0.1"],
-            "krylov": ["none", "cg", "fcg"],
+            "krylov": ["none", "cg", "fcg", "defect"],
             "cycle": ["V", "W"],
             "precision": ["fp64", "mixed"],
             "format": ["csr", "sell"],

@@ -58,7 +58,7 @@ class Usage(cli.Case):
     def test_enumerations_list_what_is_known(self):
         for option, known in (
             ("--cycle", ("V", "W", "F", "none")),
-            ("--krylov", ("none", "cg", "fcg")),
+            ("--krylov", ("none", "cg", "fcg", "defect")),
             ("--backend", ("cpu", "cuda")),
             ("--precision", ("fp64", "mixed")),
             ("--format", ("csr", "sell", "k1rs")),

@@ -85,8 +85,10 @@ static void cg_kernels_match_loops(void)
                                        .rr = d_scalars + 2};
         CHECK_OK(ctx->backend->cg_update(ctx, n, &update));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, v[0], CMG_FP64, v[1]));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP64, v[3], v[0]));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, single, v[1]));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP64, v[3], CMG_FP64,
+                                         v[0]));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, single,
+                                         CMG_FP64, v[1]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
         double *out = malloc((size_t)(n + 1) * sizeof *out);
@@ -117,6 +119,58 @@ static void cg_kernels_match_loops(void)
         }
         free(out);
         cmgi_free_device(ctx, single);
+        cmgi_free_device(ctx, d_scalars);
+    }
+}
+
+static void cg_kernels_match_loops_in_fp32(void)
+{
+    for (int s = 0; s < SIZES; ++s) {
+        const cmg_size n = sizes[s];
+        const double scalars[3] = {0.75, 1.5, 0}; /* num / den = 1 / 2 */
+        double *host[4];
+        double *d_scalars = NULL;
+        cmg_vector *v[4];
+        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
+        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
+        for (int k = 0; k < 4; ++k) {
+            host[k] = random_array(n, (uint64_t)(30 + k));
+            CHECK_OK(cmg_vector_create(ctx, n, CMG_FP32, &v[k]));
+            CHECK_OK(cmg_vector_set(v[k], host[k]));
+        }
+        const cmgi_cg_update update = {.rz = d_scalars,
+                                       .pq = d_scalars + 1,
+                                       .precision = CMG_FP32,
+                                       .p = v[0]->data,
+                                       .q = v[1]->data,
+                                       .x = v[2]->data,
+                                       .r = v[3]->data,
+                                       .rr = d_scalars + 2};
+        CHECK_OK(ctx->backend->cg_update(ctx, n, &update));
+        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, v[3]->data,
+                                         CMG_FP32, v[0]->data));
+        double rr = -1;
+        double expected = 0;
+        double worst = 0;
+        double *x = malloc((size_t)(n + 1) * sizeof *x);
+        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
+        CHECK_OK(cmg_vector_get(v[2], x));
+        CHECK_OK(cmg_vector_get(v[0], p));
+        for (cmg_size i = 0; i < n; ++i) {
+            const double r = host[3][i] - 0.5 * host[1][i];
+            expected += r * r;
+            worst = fmax(worst, fabs(x[i] - (host[2][i] + 0.5 * host[0][i])));
+            worst = fmax(worst, fabs(p[i] - (r + 0.5 * host[0][i])));
+        }
+        CHECK_NEAR(worst, 0, 1e-6);
+        CHECK_NEAR(rr, expected, 1e-6 * (expected + 1));
+        for (int k = 0; k < 4; ++k) {
+            free(host[k]);
+            cmg_vector_destroy(&v[k]);
+        }
+        free(x);
+        free(p);
         cmgi_free_device(ctx, d_scalars);
     }
 }
@@ -273,6 +327,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(axpby_and_dot_match_loops);
     RUN(cg_kernels_match_loops);
+    RUN(cg_kernels_match_loops_in_fp32);
     RUN(cg_update_can_be_frozen);
     RUN(dot_is_repeatable_for_any_thread_count);
     RUN(conversion_rounds_once);

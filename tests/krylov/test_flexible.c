@@ -56,7 +56,7 @@ static cmg_status weighted(void *user, const double *r, double *z)
     CMGI_TRY(backend->convert(c, n, CMG_FP64, r, CMG_FP64, z));
     CMGI_TRY(backend->axpby(c, CMG_FP64, n, 0.1, r, 0.0, v->work));
     return backend->direction(c, n - half, v->scalars, v->scalars + 1, CMG_FP64, v->work + half,
-                              z + half);
+                              CMG_FP64, z + half);
 }
 
 /* z = r + 0.7 S r with the shift (S r)_i = r_(i+1): unsymmetric, its symmetric part positive

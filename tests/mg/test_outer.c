@@ -1,4 +1,5 @@
-/* What else there is besides CG around cycles: flexible CG, smoothing without a hierarchy. */
+/* What else there is besides CG around cycles: flexible CG, polynomials without a hierarchy, defect
+ * correction. */
 #include "solves.h"
 
 /* One step before the coarse correction and none after it: C is not symmetric, and CG has to pay.
@@ -78,10 +79,149 @@ static void smoothing_alone_needs_no_hierarchy(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* ------------------------------------------------------------------ polynomial PCG */
+
+static cmg_hierarchy *elastic(int dim, cmg_size cells)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.problem = CMG_PROBLEM_ELASTICITY;
+    g.dim = dim;
+    g.cells = cells;
+    g.levels = 1;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+/*
+ * Zhang and Zhang 2013, algorithm 6 and table 3, on elasticity: P_m(A) in fp32 as preconditioner of
+ * CG in fp64. A polynomial of order m takes m + 1 stages.
+ */
+static void polynomial_cg_in_two_precisions(void)
+{
+    static const char *const families[] = {"least-squares", "neumann"};
+    for (int dim = 2; dim <= 3; ++dim) {
+        cmg_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        int iterations[2][2][3];
+        for (int f = 0; f < 2; ++f) {
+            for (int m = 0; m < 3; ++m) {
+                for (int p = 0; p < 2; ++p) {
+                    char name[64];
+                    (void)snprintf(name, sizeof name, "%s:degree=%d", families[f], 2 * m + 3);
+                    cmg_solver_options o = defaults();
+                    o.cycle = CMG_CYCLE_NONE;
+                    o.post = 0;
+                    o.max_it = 1000;
+                    o.smoother = name;
+                    o.precision = p ? CMG_FP32 : CMG_FP64;
+                    CHECK_OK(cmg_vector_fill(x, 0));
+                    const cmg_report report = solve(h, &o, b, x);
+                    CHECK(report.outcome == CMG_CONVERGED_RTOL);
+                    CHECK(true_residual(h, b, x) <= 1e-8);
+                    iterations[f][p][m] = report.iterations;
+                }
+                CHECK(10 * iterations[f][1][m] <= 13 * iterations[f][0][m]);
+                CHECK(m == 0 || iterations[f][0][m] < iterations[f][0][m - 1]);
+                CHECK(f == 0 || iterations[0][0][m] < iterations[1][0][m]);
+            }
+        }
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* Algorithm 5: residuals of fp64 from solves in fp32, around cycles and around polynomials alone.
+ */
+static void defect_correction_reaches_fp64(void)
+{
+    cmg_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    for (int way = 0; way < 8; ++way) {
+        cmg_solver_options o = defaults();
+        o.cycle = way % 2 ? CMG_CYCLE_NONE : CMG_CYCLE_V;
+        o.smoother = way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi";
+        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
+        o.matrix.format = way / 4 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
+        o.rtol = 1e-12;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_report cg = solve(h, &o, b, x);
+        o.krylov = CMG_KRYLOV_DEFECT;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-12);
+        CHECK(report.starts >= 3 && cg.starts <= 2);
+        CHECK(report.iterations <= 3 * cg.iterations);
+        size_t bytes[2];
+        CHECK_OK(cmg_solver_memory(h, &o, &bytes[0]));
+        CHECK(bytes[0] > 0);
+    }
+    cmg_solver_options o = defaults();
+    cmg_solver *s = NULL;
+    o.inner_rtol = 1;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    o.inner_rtol = 0;
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* New values, and starts that need nothing, through the cycle in fp32. */
+static void defect_correction_is_refreshed(void)
+{
+    cmg_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver_options o = defaults();
+    cmg_solver *s = NULL;
+    cmg_report report;
+    cmg_csr A;
+    o.krylov = CMG_KRYLOV_DEFECT;
+    o.precision = CMG_FP32;
+    o.smoother = "chebyshev";
+    o.matrix.keep_map = true;
+    o.fmg = true;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.iterations == 0 && report.outcome == CMG_CONVERGED_RTOL);
+    for (int l = 0; l < 3; ++l) {
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            values[k] = 5 * A.values[k];
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
+    CHECK_OK(cmg_vector_fill(b, 0));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.residual == 0);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(flexible_cg_takes_unsymmetric_cycles);
     RUN(smoothing_alone_needs_no_hierarchy);
+    RUN(polynomial_cg_in_two_precisions);
+    RUN(defect_correction_reaches_fp64);
+    RUN(defect_correction_is_refreshed);
     return TEST_END();
 }
