@@ -3,7 +3,13 @@
 #include "device.h"
 #include "lists.h"
 
-enum { COMPARE_NAME = 128, COMPARE_MESSAGE = 256, COMPARE_WORD = 96, COMPARE_FORMATS = 64 };
+enum {
+    COMPARE_NAME = 128,
+    COMPARE_MESSAGE = 256,
+    COMPARE_WORD = 96,
+    COMPARE_FORMATS = 64,
+    COMPARE_STORAGES = 16
+};
 
 /* One configuration and its results. Seconds are medians; NaN = not measured. */
 typedef struct compare_row {
@@ -27,6 +33,7 @@ typedef struct compare_row {
     char message[COMPARE_MESSAGE];
     cmg_outcome outcome;
     int iterations;
+    int starts; /* from a true residual: corrections of defect correction */
     double relative_residual;
     double factor; /* mean reduction of the residual per iteration */
     double setup_seconds;
@@ -51,7 +58,8 @@ typedef struct compare_options {
     int dirichlet;
     int repeat; /* solves whose median is taken */
     const char *rhs;
-    double *product_bytes; /* of one product with A, per format; of the group, 0 = not known yet */
+    double *product_bytes; /* of one product with A, COMPARE_STORAGES per format: 8 kinds of values
+                              in fp64 and in fp32; of the group, 0 = not known yet */
 } compare_options;
 
 /* Measures one row; failures of a method are kept in the row and are not errors. */

@@ -51,6 +51,7 @@ static cmg_status solve(compare_row *row, const compare_options *options, cmg_so
         const double last = report.history[report.iterations];
         row->outcome = report.outcome;
         row->iterations = report.iterations;
+        row->starts = report.starts;
         row->relative_residual = report.relative_residual;
         row->setup_seconds = report.setup_seconds;
         row->solve_seconds = median(seconds, options->repeat);
@@ -80,22 +81,20 @@ static cmg_status read_steps(compare_row *row, cmg_solver *s)
     return status;
 }
 
-/* Bytes of one fp64 product with A in a format, looked up once a group. */
-static cmg_status product_bytes(int format, const compare_options *options, cmg_context *ctx,
-                                const cmg_hierarchy *h, double *bytes)
+/* Bytes of one product with A in a storage, looked up once a group. */
+static cmg_status product_bytes(const cmg_matrix_options *matrix, const compare_options *options,
+                                cmg_context *ctx, const cmg_hierarchy *h, double *bytes)
 {
-    double *known = &options->product_bytes[format];
+    const int storage = (matrix->precision == CMG_FP32 ? 8 : 0) + (int)matrix->values % 8;
+    double *known = &options->product_bytes[(int)matrix->format * COMPARE_STORAGES + storage];
     cmg_csr csr;
     cmg_matrix *A = NULL;
     cmg_matrix_info info;
-    cmg_matrix_options matrix;
-    cmg_matrix_options_default(&matrix);
-    matrix.format = (cmg_format)format;
     cmg_status status = CMG_OK;
     if (*known == 0) {
         status = cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr);
         if (status == CMG_OK) {
-            status = cmg_matrix_create_csr(ctx, &csr, &matrix, &A);
+            status = cmg_matrix_create_csr(ctx, &csr, matrix, &A);
         }
         if (status == CMG_OK) {
             status = cmg_matrix_get_info(A, &info);
@@ -124,12 +123,40 @@ static double outer_vectors(int krylov, bool single)
     return krylov == CMG_KRYLOV_NONE ? 5 : krylov == CMG_KRYLOV_FCG ? 15 : 13;
 }
 
+/*
+ * Defect correction: CG with all its vectors in the cycle's precision, without the conversions that
+ * are steps of the cycle. Every correction multiplies with A in fp64 once and reads and writes, in
+ * vectors of fp64, 7 (three inner products with itself 3, residual 1, correction 3) and, in low
+ * precision, 5 (c twice, p, r, c) besides fp64 ones for the conversions of d and c, 2.
+ */
+static double correction_bytes(const compare_row *row, double product, double low_product)
+{
+    const bool single = row->precision == CMG_FP32;
+    const double n = (double)row->unknowns;
+    const double low = single ? 4 : 8;
+    const double inner = low_product + (13 * low - (single ? 24 : 0)) * n;
+    const double outer = product + (9 * 8 + 5 * low) * n;
+    return inner + outer * row->starts / (row->iterations > 0 ? row->iterations : 1);
+}
+
 static cmg_status read_outer(compare_row *row, const compare_options *options, cmg_context *ctx,
                              const cmg_hierarchy *h)
 {
-    const double vectors = outer_vectors(row->krylov, row->precision == CMG_FP32);
-    const cmg_status status = product_bytes(row->format, options, ctx, h, &row->outer_bytes);
-    row->outer_bytes += vectors * 8 * (double)cmg_hierarchy_rows(h, 0);
+    cmg_matrix_options matrix;
+    double product = 0;
+    cmg_matrix_options_default(&matrix);
+    matrix.format = (cmg_format)row->format;
+    cmg_status status = product_bytes(&matrix, options, ctx, h, &product);
+    if (status == CMG_OK && row->krylov == CMG_KRYLOV_DEFECT) {
+        double low_product = 0;
+        matrix.precision = (cmg_precision)row->precision;
+        matrix.values = row->precision == CMG_FP32 ? (cmg_values)row->values : CMG_VALUES_FULL;
+        status = product_bytes(&matrix, options, ctx, h, &low_product);
+        row->outer_bytes = correction_bytes(row, product, low_product);
+        return status;
+    }
+    row->outer_bytes = product + outer_vectors(row->krylov, row->precision == CMG_FP32) * 8 *
+                                     (double)row->unknowns;
     return status;
 }
 

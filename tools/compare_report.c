@@ -198,6 +198,7 @@ int compare_write_json(const char *path, const compare_row *rows, int count)
         json_text(&j, "reason", ran ? cmg_enum_name("outcome", (int)r->outcome) : NULL);
         json_bool(&j, "converged", compare_converged(r));
         json_integer(&j, "iterations", r->iterations);
+        json_integer(&j, "starts", r->starts);
         json_real(&j, "relative_residual", ran ? r->relative_residual : NAN);
         json_real(&j, "convergence_factor", r->factor);
         json_real(&j, "setup_seconds", r->setup_seconds);

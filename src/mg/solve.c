@@ -136,6 +136,17 @@ static cmg_status rebuild(cmg_solver *s)
 
 /* ------------------------------------------------------------------ falling back */
 
+/* Smoothing on one level is slow by nature: neither patience nor a pace is expected of it. */
+static bool is_slow(const cmg_solver *s)
+{
+    return s->nlevels == 1 && s->coarse == NULL;
+}
+
+static int patience(const cmg_solver *s)
+{
+    return s->options.precision == CMG_FP64 || is_slow(s) ? 0 : PATIENCE;
+}
+
 /* The iteration ended for a reason that more bits in the cycle may cure. */
 static bool let_down(const cmg_solver *s)
 {
@@ -149,7 +160,8 @@ static bool let_down(const cmg_solver *s)
     case CMG_NOT_A_NUMBER: /* not where b or the guess is none */
         return isfinite(k->history[0]) || s->fmg != NULL;
     case CMG_ITERATION_LIMIT:
-        return k->iterations > 0 && k->residual > pow(SLOW, k->iterations) * k->history[0];
+        return k->iterations > 0 && !is_slow(s) &&
+               k->residual > pow(SLOW, k->iterations) * k->history[0];
     default:
         return false;
     }
@@ -226,7 +238,7 @@ static cmg_status fall_back(cmg_solver *s, const double *b, double *x)
     note_fallback(s, from, why, iterations);
     ++s->report.fallbacks;
     CMGI_TRY(rebuild(s));
-    k->patience = s->options.precision == CMG_FP64 ? 0 : PATIENCE;
+    k->patience = patience(s);
     CMGI_TRY(s->ctx->backend->convert(s->ctx, k->system.n, CMG_FP64, x, CMG_FP64, s->guess));
     return attempt(s, b, x);
 }
@@ -255,7 +267,7 @@ cmg_status cmgi_solver_run(cmg_solver *s, const double *b, double *x)
     s->past = 0;
     s->fallback[0] = '\0';
     s->report.fallbacks = 0;
-    k->patience = may_fall ? PATIENCE : 0;
+    k->patience = may_fall ? patience(s) : 0;
     if (may_fall) {
         CMGI_TRY(s->ctx->backend->convert(s->ctx, k->system.n, CMG_FP64, x, CMG_FP64, s->guess));
     }

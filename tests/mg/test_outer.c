@@ -135,6 +135,62 @@ static void polynomial_cg_in_two_precisions(void)
     }
 }
 
+/* Hundreds of iterations are what a smoother alone needs: no reason to give up its precision. */
+static void slow_is_not_stalled(void)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.cells = 128;
+    g.levels = 1;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    for (int k = 0; k < 2; ++k) {
+        cmg_solver_options o = defaults();
+        o.krylov = k ? CMG_KRYLOV_DEFECT : CMG_KRYLOV_CG;
+        o.cycle = CMG_CYCLE_NONE;
+        o.post = 0;
+        o.precision = CMG_FP32;
+        o.max_it = 2000;
+        CHECK_OK(cmg_vector_fill(b, 1));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations > 60);
+        CHECK(report.fallbacks == 0);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Where corrections in fp32 stall, what is low becomes fp64, in the solves after, too. */
+static void defect_correction_falls_back(void)
+{
+    cmg_hierarchy *h = poisson(32, 4, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    cmg_report report;
+    cmg_solver_options o = defaults();
+    o.krylov = CMG_KRYLOV_DEFECT;
+    o.precision = CMG_FP32;
+    o.rtol = 0; /* never reached */
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    for (int again = 0; again < 2; ++again) {
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_STAGNATED);
+        CHECK(true_residual(h, b, x) <= 1e-13);
+    }
+    CHECK(strcmp(report.precision, "fp64") == 0);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Algorithm 5: residuals of fp64 from solves in fp32, around cycles and around polynomials alone.
  */
 static void defect_correction_reaches_fp64(void)
@@ -221,7 +277,9 @@ int main(int argc, char **argv)
     RUN(flexible_cg_takes_unsymmetric_cycles);
     RUN(smoothing_alone_needs_no_hierarchy);
     RUN(polynomial_cg_in_two_precisions);
+    RUN(slow_is_not_stalled);
     RUN(defect_correction_reaches_fp64);
+    RUN(defect_correction_falls_back);
     RUN(defect_correction_is_refreshed);
     return TEST_END();
 }
