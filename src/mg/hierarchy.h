@@ -76,6 +76,11 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
 /* The same for a vector, an array of cmgi_alloc, which is taken on success. */
 cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size n, double *values);
+/* One more element at the end of an array of `count`, cleared; the array is moved. */
+cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size);
+void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);
+/* Keeps the vectors of levels first .. last, renumbered. */
+void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last);
 /* Forgets a named smoother of a level, if it is there. */
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* cmg_hierarchy_check, once. */

@@ -1,0 +1,184 @@
+/* Storage of a hierarchy: named vectors of its levels, and attributes. */
+#include "core/memory.h"
+#include "mg/hierarchy.h"
+
+#include <string.h>
+
+cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size)
+{
+    void *larger = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, count + 1, size, &larger));
+    void *old = *(void **)array;
+    if (count > 0) {
+        memcpy(larger, old, (size_t)count * size);
+    }
+    cmgi_free(ctx, old);
+    *(void **)array = larger;
+    return CMG_OK;
+}
+
+void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v)
+{
+    cmgi_free(ctx, v->kind);
+    cmgi_free(ctx, v->name);
+    cmgi_free(ctx, v->values);
+}
+
+static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                       const char *name)
+{
+    for (int i = 0; i < h->vectors; ++i) {
+        cmgi_stored_vector *v = &h->vector[i];
+        if (v->level == level && strcmp(v->kind, kind) == 0 &&
+            strcmp(v->name, name != NULL ? name : "") == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size n, double *values)
+{
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
+    const bool coords = kind != NULL && strcmp(kind, "coords") == 0;
+    CMGI_CHECK(ctx,
+               coords ||
+                   (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
+               CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
+    CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
+               coords ? "coords take no name" : "a vector of kind \"%s\" needs a name", kind);
+    cmgi_stored_vector *old = find_vector(h, level, kind, name);
+    if (old != NULL) {
+        cmgi_free(ctx, old->values);
+        old->values = values;
+        old->n = n;
+        h->checked = false;
+        return CMG_OK;
+    }
+    cmgi_stored_vector v = {.level = level, .n = n};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, kind, &v.kind));
+    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, name != NULL ? name : "", &v.name));
+    CMGI_TRY_GOTO(failed, cmgi_hierarchy_grow(ctx, &h->vector, h->vectors, sizeof v));
+    v.values = values;
+    h->vector[h->vectors++] = v;
+    h->checked = false;
+    return CMG_OK;
+failed:
+    cmgi_stored_vector_clear(ctx, &v);
+    return status;
+}
+
+cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
+                                    cmg_size n, const double *values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, n >= 0 && (values != NULL || n == 0), CMG_ERR_ARG,
+               "vector of %lld entries: values is NULL or the length negative", (long long)n);
+    double *copy = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *copy, &copy));
+    if (n > 0) {
+        memcpy(copy, values, (size_t)n * sizeof *copy);
+    }
+    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, copy);
+    if (status != CMG_OK) {
+        cmgi_free(h->ctx, copy);
+    }
+    return status;
+}
+
+cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                    const char *name, cmg_size *n, const double **values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, kind != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
+               "hierarchy: kind or an out-pointer is NULL");
+    const cmgi_stored_vector *v = find_vector(h, level, kind, name);
+    if (v == NULL) {
+        return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no vector %s %s", level, kind,
+                         name != NULL ? name : "");
+    }
+    *n = v->n;
+    *values = v->values;
+    return CMG_OK;
+}
+
+const char *cmg_hierarchy_vector_name(const cmg_hierarchy *h, const char *kind, int i)
+{
+    for (int k = 0; h != NULL && kind != NULL && k < h->vectors; ++k) {
+        if (h->vector[k].level == 0 && strcmp(h->vector[k].kind, kind) == 0 && i-- == 0) {
+            return h->vector[k].name;
+        }
+    }
+    return NULL;
+}
+
+void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last)
+{
+    int kept = 0;
+    for (int i = 0; i < h->vectors; ++i) {
+        cmgi_stored_vector v = h->vector[i];
+        if (v.level < first || v.level > last) {
+            cmgi_stored_vector_clear(h->ctx, &v);
+            continue;
+        }
+        v.level -= first;
+        h->vector[kept++] = v;
+    }
+    h->vectors = kept;
+}
+
+/* ------------------------------------------------------------------ attributes */
+
+cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const char *value)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, key != NULL && key[0] != '\0' && value != NULL, CMG_ERR_ARG,
+               "attribute: key or value is missing");
+    char *copy = NULL;
+    CMGI_TRY(cmgi_strdup(ctx, value, &copy));
+    for (int i = 0; i < h->attributes; ++i) {
+        if (strcmp(h->attribute[i].key, key) == 0) {
+            cmgi_free(ctx, h->attribute[i].value);
+            h->attribute[i].value = copy;
+            return CMG_OK;
+        }
+    }
+    cmgi_attribute a = {.value = copy};
+    cmg_status status = cmgi_strdup(ctx, key, &a.key);
+    if (status == CMG_OK) {
+        status = cmgi_hierarchy_grow(ctx, &h->attribute, h->attributes, sizeof a);
+    }
+    if (status != CMG_OK) {
+        cmgi_free(ctx, a.key);
+        cmgi_free(ctx, a.value);
+        return status;
+    }
+    h->attribute[h->attributes++] = a;
+    return CMG_OK;
+}
+
+const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key)
+{
+    for (int i = 0; h != NULL && key != NULL && i < h->attributes; ++i) {
+        if (strcmp(h->attribute[i].key, key) == 0) {
+            return h->attribute[i].value;
+        }
+    }
+    return NULL;
+}
+
+const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i)
+{
+    return i >= 0 && i < h->attributes ? h->attribute[i].key : NULL;
+}
