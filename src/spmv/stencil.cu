@@ -9,6 +9,7 @@
  * Next come the values of the templates, which are fetched once for all rows of a thread where the
  * whole warp can do so; where a grid line ends in it, row by row.
  */
+#include "core/pack.cuh"
 #include "spmv/spmv.cuh"
 
 extern "C" {
@@ -17,18 +18,13 @@ extern "C" {
 
 enum { BLOCK = 256, WARPS = BLOCK / 32, HALF = 16, AHEAD = 3 /* runs in flight */ };
 
-template <typename T, int W>
-struct alignas(sizeof(T) * W) pack {
-    T v[W];
-};
-
 /* Templates of a warp's rows: all the first one, whose values are kernel arguments; one a thread;
  * one a row. */
 enum mode { FIRST, ONE, EACH };
 
 /* Rows of a thread that lie side by side, and how often. */
 template <typename T>
-constexpr int PACK = 16 / (int)sizeof(T);
+constexpr int PACK = WIDE<T>;
 template <typename T>
 constexpr int SETS = CMGI_SLICE / (HALF * PACK<T>);
 
@@ -74,8 +70,8 @@ __device__ __forceinline__ void load_window(window<T> &w, const T *x, cmg_size c
 {
     if constexpr (INSIDE) {
         const T *from = x + begin;
-        w.a = *reinterpret_cast<const pack<T, PACK<T>> *>(from);
-        w.b = *reinterpret_cast<const pack<T, PACK<T>> *>(from + PACK<T>);
+        w.a = load<PACK<T>>(from);
+        w.b = load<PACK<T>>(from + PACK<T>);
         if (shift + CMGI_RUN - 1 > PACK<T>) {
             w.c = __ldg(from + 2 * PACK<T>);
         }
@@ -178,23 +174,23 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     loaded.y = y.v;
     const bool by_d = KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
     if (KIND == CMGI_WB_RESIDUAL || by_d) {
-        b = *reinterpret_cast<const packed *>(f.b + row);
+        b = load<PACK<T>>(f.b + row);
     }
     if (KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_MOMENTUM ||
         (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
-        c = *reinterpret_cast<const packed *>(f.c + row);
+        c = load<PACK<T>>(f.c + row);
     }
     if (by_d) {
-        d = *reinterpret_cast<const packed *>(f.d + row);
+        d = load<PACK<T>>(f.d + row);
     }
     if (KIND == CMGI_WB_MOMENTUM && f.e != NULL) {
-        e = *reinterpret_cast<const packed *>(f.e + row);
+        e = load<PACK<T>>(f.e + row);
     }
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
         cmgi_put<KIND>(loaded, t, s[t]);
     }
-    *reinterpret_cast<packed *>(f.y + row) = y;
+    store<PACK<T>>(f.y + row, y);
 }
 
 /* Where the values of PACK rows begin in the table; behind the last row those of the last. */
@@ -204,7 +200,7 @@ __device__ __forceinline__ mode find_values(const stencil_args<T> &a, cmg_size r
 {
     pack<uint16_t, PACK<T>> id;
     if (row + PACK<T> <= a.rows) {
-        id = *reinterpret_cast<const pack<uint16_t, PACK<T>> *>(a.id + row);
+        id = load<PACK<T>>(a.id + row);
     } else {
 #pragma unroll
         for (int t = 0; t < PACK<T>; ++t) {
@@ -309,11 +305,6 @@ struct launch_stencil {
         return CMGI_LAUNCHED(A->ctx);
     }
 };
-
-static bool aligned(const void *p)
-{
-    return (uintptr_t)p % 16 == 0;
-}
 
 extern "C" cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                              const void *x, bool *done)

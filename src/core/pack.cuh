@@ -1,0 +1,30 @@
+/* Packs of neighbouring values, loaded and stored at once. */
+#pragma once
+#include "core/cuda.cuh"
+
+template <typename T, int W>
+struct alignas(sizeof(T) * W) pack {
+    T v[W];
+};
+
+/* Values in 16 bytes, the most that one load brings. */
+template <typename T>
+constexpr int WIDE = 16 / (int)sizeof(T);
+
+/* True when an array can be read in packs of 16 bytes; NULL can. */
+static inline bool aligned(const void *p)
+{
+    return (uintptr_t)p % 16 == 0;
+}
+
+template <int W, typename T>
+__device__ __forceinline__ pack<T, W> load(const T *p)
+{
+    return *reinterpret_cast<const pack<T, W> *>(p);
+}
+
+template <int W, typename T>
+__device__ __forceinline__ void store(T *p, const pack<T, W> &v)
+{
+    *reinterpret_cast<pack<T, W> *>(p) = v;
+}

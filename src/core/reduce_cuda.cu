@@ -1,0 +1,232 @@
+/*
+ * Sums over vectors on the CUDA backend, and what CG does with them. Every block sums its share of
+ * the packs, a second kernel of one block sums the blocks; the shares depend on the length alone,
+ * so that repeated runs give the same bits.
+ */
+#include "core/pack.cuh"
+
+enum { THREADS = 256, SINGLE_BLOCK = 1024, SINGLE_UP_TO = 8192 };
+
+/* What is done with a sum when it is complete. */
+struct keep_sum {
+    double *result;
+    __device__ void finish(double sum) const
+    {
+        *result = sum;
+    }
+};
+
+struct note_update {
+    cmgi_cg_update u;
+    __device__ void finish(double sum) const
+    {
+        *u.rr = sum;
+        cmgi_cg_note(&u);
+    }
+};
+
+/* Sum of f(i) over a block's share, packs blockIdx, blockIdx + blocks, ...; finish(sum) or, as one
+ * block of many, out[block] = sum. */
+template <int BLOCK, int W, typename F, typename END>
+__global__ void __launch_bounds__(BLOCK) reduce_kernel(cmg_size n, F f, END end, double *out)
+{
+    const cmg_size step = (cmg_size)gridDim.x * BLOCK * W;
+    double sum = 0;
+#pragma unroll 2
+    for (cmg_size i = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) * W; i < n; i += step) {
+        if (i + W <= n) {
+            sum += f.template run<W>(i);
+        } else {
+            for (cmg_size k = i; k < n; ++k) {
+                sum += f.template run<1>(k);
+            }
+        }
+    }
+    sum = cmgi_block_sum<BLOCK>(sum);
+    if (threadIdx.x == 0 && out != NULL) {
+        out[blockIdx.x] = sum;
+    } else if (threadIdx.x == 0) {
+        end.finish(sum);
+    }
+}
+
+template <typename END>
+__global__ void __launch_bounds__(CMGI_CUDA_PARTIALS)
+    sum_kernel(const double *partials, int count, END end)
+{
+    const double sum =
+        cmgi_block_sum<CMGI_CUDA_PARTIALS>((int)threadIdx.x < count ? partials[threadIdx.x] : 0.0);
+    if (threadIdx.x == 0) {
+        end.finish(sum);
+    }
+}
+
+template <int W, typename F, typename END>
+static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    if (n <= SINGLE_UP_TO) {
+        reduce_kernel<SINGLE_BLOCK, W><<<1, SINGLE_BLOCK, 0, stream>>>(n, f, end, NULL);
+        return CMGI_LAUNCHED(ctx);
+    }
+    const cmg_size most = CMGI_CUDA_PARTIALS;
+    const cmg_size wanted = (n + (cmg_size)THREADS * W - 1) / ((cmg_size)THREADS * W);
+    const int blocks = (int)(wanted < most ? wanted : most);
+    reduce_kernel<THREADS, W><<<blocks, THREADS, 0, stream>>>(n, f, end, ctx->partials);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    sum_kernel<<<1, CMGI_CUDA_PARTIALS, 0, stream>>>(ctx->partials, blocks, end);
+    return CMGI_LAUNCHED(ctx);
+}
+
+template <int W, typename F, typename END>
+static cmg_status reduce(cmg_context *ctx, cmg_size n, bool wide, const F &f, const END &end)
+{
+    const cmgi_device_guard guard(ctx);
+    return wide ? reduce_packs<W>(ctx, n, f, end) : reduce_packs<1>(ctx, n, f, end);
+}
+
+template <typename T>
+struct dot_op {
+    const T *x;
+    const T *y;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const pack<T, W> p = load<W>(x + i);
+        const pack<T, W> q = load<W>(y + i);
+        double sum = 0;
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            sum += (double)p.v[k] * (double)q.v[k];
+        }
+        return sum;
+    }
+};
+
+struct sum_op {
+    const double *x;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const pack<double, W> p = load<W>(x + i);
+        double sum = 0;
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            sum += p.v[k];
+        }
+        return sum;
+    }
+};
+
+/* The update and the new r . r in one pass. */
+template <typename T>
+struct cg_update_op {
+    cmgi_cg_update u;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const double d = *u.pq;
+        T *r = (T *)u.r;
+        pack<T, W> vr = load<W>(r + i);
+        double sum = 0;
+        if (!(d > 0) || (u.stop != NULL && u.stop->running == 0)) {
+#pragma unroll
+            for (int k = 0; k < W; ++k) {
+                sum += (double)vr.v[k] * (double)vr.v[k];
+            }
+            return sum;
+        }
+        const T alpha = (T)(*u.rz / d);
+        const pack<T, W> vp = load<W>((const T *)u.p + i);
+        const pack<T, W> vq = load<W>((const T *)u.q + i);
+        pack<T, W> vx = load<W>((T *)u.x + i);
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            vx.v[k] += alpha * vp.v[k];
+            vr.v[k] -= alpha * vq.v[k];
+            sum += (double)vr.v[k] * (double)vr.v[k];
+        }
+        store<W>((T *)u.x + i, vx);
+        store<W>(r + i, vr);
+        if (u.single != NULL) {
+            pack<float, W> rounded;
+#pragma unroll
+            for (int k = 0; k < W; ++k) {
+                rounded.v[k] = (float)vr.v[k];
+            }
+            store<W>(u.single + i, rounded);
+        }
+        return sum;
+    }
+};
+
+cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+                         const void *y, double *result)
+{
+    const bool wide = aligned(x) && aligned(y);
+    if (p == CMG_FP64) {
+        return reduce<WIDE<double>>(
+            ctx, n, wide, dot_op<double>{(const double *)x, (const double *)y}, keep_sum{result});
+    }
+    return reduce<WIDE<float>>(ctx, n, wide, dot_op<float>{(const float *)x, (const float *)y},
+                               keep_sum{result});
+}
+
+cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
+{
+    return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
+}
+
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+{
+    const bool wide =
+        aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
+    if (u->precision == CMG_FP64) {
+        return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
+    }
+    return reduce<WIDE<float>>(ctx, n, wide, cg_update_op<float>{*u}, note_update{*u});
+}
+
+__global__ void stop_kernel(cmgi_stop *stop, const double *rr)
+{
+    cmgi_stop_note(stop, 1, 1, *rr);
+}
+
+cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
+    return CMGI_LAUNCHED(ctx);
+}
+
+__global__ void begin_kernel(cmgi_stop *stop, const cmgi_limits limits, const double *bb,
+                             const double *rr)
+{
+    cmgi_stop_begin(stop, &limits, *bb, *rr);
+}
+
+cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
+                                const double *bb, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    begin_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, *limits, bb, rr);
+    return CMGI_LAUNCHED(ctx);
+}
+
+__global__ void exact_kernel(cmgi_stop *stop, const double *rr)
+{
+    stop->exact = sqrt(*rr);
+}
+
+cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
+{
+    const cmgi_device_guard guard(ctx);
+    exact_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
+    return CMGI_LAUNCHED(ctx);
+}
+
+cudaError_t cmgi_cuda_probe(void)
+{
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, (const void *)sum_kernel<keep_sum>);
+}
