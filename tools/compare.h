@@ -86,9 +86,12 @@ bool compare_same_group(const compare_row *a, const compare_row *b);
 void compare_print(const compare_row *rows, int count, FILE *out);
 /* Which smoother to take for one solve and for many, and by how much. */
 void compare_recommend(const compare_row *rows, int count, FILE *out);
-/* Row with the least seconds for `solves` solves, set-up included, of those converged; jacobi: of
- * Jacobi's alone; -1 = none. */
-int compare_best(const compare_row *rows, int count, double solves, bool jacobi);
+typedef enum compare_family { COMPARE_ALL, COMPARE_JACOBI, COMPARE_OTHERS } compare_family;
+
+/* Seconds of `solves` solves, set-up included; 0 = of one solve, set-up not counted. */
+double compare_cost(const compare_row *row, double solves);
+/* Row with the least cost of those of a family that converged, -1 = none. */
+int compare_best(const compare_row *rows, int count, double solves, compare_family family);
 /* The three write one file each and return an exit status. */
 int compare_write_json(const char *path, const compare_row *rows, int count);
 int compare_write_csv(const char *path, const compare_row *rows, int count);

@@ -235,13 +235,19 @@ void compare_break_even(compare_row *rows, int count)
     }
 }
 
-int compare_best(const compare_row *rows, int count, double solves, bool jacobi)
+double compare_cost(const compare_row *row, double solves)
+{
+    return solves == 0 ? row->solve_seconds : row->setup_seconds + solves * row->solve_seconds;
+}
+
+int compare_best(const compare_row *rows, int count, double solves, compare_family family)
 {
     int best = -1;
     double least = INFINITY;
     for (int i = 0; i < count; ++i) {
-        const bool wanted = !jacobi || strncmp(rows[i].smoother, "jacobi", 6) == 0;
-        const double seconds = rows[i].setup_seconds + solves * rows[i].solve_seconds;
+        const bool jacobi = strncmp(rows[i].smoother, "jacobi", 6) == 0;
+        const bool wanted = family == COMPARE_ALL || jacobi == (family == COMPARE_JACOBI);
+        const double seconds = compare_cost(&rows[i], solves);
         if (wanted && compare_converged(&rows[i]) && seconds < least) {
             best = i;
             least = seconds;

@@ -129,23 +129,23 @@ void compare_print(const compare_row *rows, int count, FILE *out)
         "a set-up has paid off\n");
 }
 
+/* The best row, and what it gains: over the best Jacobi, or, where Jacobi wins, over the others. */
 static void recommend(const compare_row *rows, int count, double solves, const char *when,
                       FILE *out)
 {
-    const int best = compare_best(rows, count, solves, false);
-    const int jacobi = compare_best(rows, count, solves, true);
+    const int best = compare_best(rows, count, solves, COMPARE_ALL);
+    const int jacobi = compare_best(rows, count, solves, COMPARE_JACOBI);
+    const int other = jacobi == best ? compare_best(rows, count, solves, COMPARE_OTHERS) : jacobi;
     if (best < 0) {
         fprintf(out, "%s: none converged\n", when);
         return;
     }
-    const compare_row *b = &rows[best];
-    const double seconds = b->setup_seconds + solves * b->solve_seconds;
+    const double seconds = compare_cost(&rows[best], solves);
     char text[AMOUNT_LENGTH];
-    fprintf(out, "%s: %s, %s", when, b->name, format_seconds(seconds, text));
-    if (jacobi >= 0 && jacobi != best) {
-        const compare_row *j = &rows[jacobi];
-        fprintf(out, ", %.2f times faster than %s",
-                (j->setup_seconds + solves * j->solve_seconds) / seconds, j->name);
+    fprintf(out, "%s: %s, %s", when, rows[best].name, format_seconds(seconds, text));
+    if (other >= 0) {
+        fprintf(out, ", %.2f times faster than %s", compare_cost(&rows[other], solves) / seconds,
+                rows[other].name);
     }
     fprintf(out, "\n");
 }
@@ -162,6 +162,7 @@ void compare_recommend(const compare_row *rows, int count, FILE *out)
                 cmg_enum_name("backend", rows[first].backend));
         recommend(rows + first, last - first, 1, "  one solve, set-up included", out);
         recommend(rows + first, last - first, 100, "  100 solves, set-up included", out);
+        recommend(rows + first, last - first, 0, "  a solve, set-up done before", out);
         first = last;
     }
 }

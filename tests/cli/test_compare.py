@@ -102,9 +102,20 @@ class Compare(cli.Case):
             self.assertIn("spai:tau=0", text)
 
     def test_quick_recommends(self):
-        text = self.good("compare", self.h, "--quick", "--repeat", "1")
-        self.assertIn("one solve, set-up included: ", text)
-        self.assertIn("100 solves, set-up included: ", text)
+        path = self.path("quick.json")
+        text = self.good("compare", self.h, "--quick", "--repeat", "1", "--json", path)
+        with open(path) as file:
+            rows = [row for row in json.load(file)["rows"] if row["converged"]]
+        for when, setups, solves in (("one solve, set-up included", 1, 1), ("100 solves, set-up included", 1, 100),
+                                     ("a solve, set-up done before", 0, 1)):
+            cost = {f"{row['smoother']} {row['pre']}+{row['post']}":
+                    setups * row["setup_seconds"] + solves * row["solve_seconds"] for row in rows}
+            jacobi = min((name for name in cost if name.startswith("jacobi")), key=cost.get)
+            other = min((name for name in cost if not name.startswith("jacobi")), key=cost.get)
+            best, second = sorted((jacobi, other), key=cost.get)
+            line = next(line for line in text.splitlines() if line.strip().startswith(when))
+            self.assertIn(f": {best}, ", line)
+            self.assertTrue(line.endswith(f"{cost[second] / cost[best]:.2f} times faster than {second}"), line)
 
     def test_several_files_are_told_apart(self):
         other = self.path("other")
