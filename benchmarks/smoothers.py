@@ -119,10 +119,12 @@ def variant(line):
     return f"{how}, {steps} steps, {storage} {line['format']}"
 
 
-def column(line):
-    """The dampings of Jacobi that were tried are one column, `jacobi tuned`."""
+def columns(line, smoothers):
+    """Jacobi is two columns: at its default damping, and at the best of all dampings that were tried."""
     smoother = line["smoother"]
-    return "jacobi tuned" if smoother.startswith("jacobi:omega=") else smoother
+    if smoother == "jacobi":
+        return ["jacobi", "jacobi tuned"] if any(s.startswith("jacobi:omega=") for s in smoothers) else ["jacobi"]
+    return ["jacobi tuned" if smoother.startswith("jacobi:omega=") else smoother]
 
 
 def cell(line, best):
@@ -146,7 +148,8 @@ def cost(line):
 
 def print_tables(lines):
     """One table a backend and variant, one line a case, one column a smoother."""
-    columns = list(dict.fromkeys(map(column, lines)))
+    smoothers = {line["smoother"] for line in lines}
+    heads = list(dict.fromkeys(head for line in lines for head in columns(line, smoothers)))
     timed = all("solve_seconds" in line for line in lines)
     print("Iterations / " + ("milliseconds / " if timed else "") + "bytes per digit and unknown")
     for key in dict.fromkeys((line["backend"], variant(line)) for line in lines):
@@ -155,12 +158,12 @@ def print_tables(lines):
             if (line["backend"], variant(line)) == key:
                 case = (cases.case_name(line), line["quality"], line["numbering"])
                 row = rows.setdefault(case, {})
-                old = row.get(column(line))
-                if old is None or cost(line) < cost(old):
-                    row[column(line)] = line
+                for head in columns(line, smoothers):
+                    if head not in row or cost(line) < cost(row[head]):
+                        row[head] = line
         print(f"\n{key[0]}, {key[1]}\n")
-        print(cases.markdown(["element", "mesh", "numbering", *(f"`{c}`" for c in columns)],
-                             [[*case, *(cell(row.get(c), min(row.values(), key=cost)) for c in columns)]
+        print(cases.markdown(["element", "mesh", "numbering", *(f"`{head}`" for head in heads)],
+                             [[*case, *(cell(row.get(head), min(row.values(), key=cost)) for head in heads)]
                               for case, row in rows.items()]))
 
 
@@ -168,11 +171,13 @@ def draw(path, lines):
     """Bars of the fastest variant of every smoother; a panel a case, natural numberings alone."""
     kept = lines[0]["numbering"]
     backend = lines[-1]["backend"]
+    smoothers = {line["smoother"] for line in lines}
     panels = {}
     for line in lines:
         if line["numbering"] == kept and line["backend"] == backend and line["converged"]:
             panel = panels.setdefault(f"{cases.case_name(line)} {line['quality']}", {})
-            panel[column(line)] = min(panel.get(column(line), float("inf")), 1e3 * line["solve_seconds"])
+            for head in columns(line, smoothers):
+                panel[head] = min(panel.get(head, float("inf")), 1e3 * line["solve_seconds"])
     bars.draw(path, f"Milliseconds to 1e-8 on {backend}, fastest variant, numbering {kept}", panels)
 
 
