@@ -443,8 +443,13 @@ extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmg_csr *A,
     setup p = {};
     p.ctx = ctx;
     p.choice = *choice;
-    *made = A->rows > 0 && cmgi_csr_longest_row(A) <= LONGEST_SORTED;
+    const cmg_size longest = cmgi_csr_longest_row(A);
+    *made = A->rows > 0 && longest <= LONGEST_SORTED;
     if (!*made) {
+        cmgi_log(ctx, CMG_LOG_INFO,
+                 "spai: A has %lld rows, the longest of %lld entries; the device prepares from 1 "
+                 "row and to %d entries, the CPU does it",
+                 (long long)A->rows, (long long)longest, (int)LONGEST_SORTED);
         return CMG_OK;
     }
     const cmg_status status = run(&p, A, M, made);

@@ -431,6 +431,32 @@ static void contexts_agree(void)
     cmg_context_destroy(&one);
 }
 
+/* Problems of one unknown and so many equations that a device has to take other ways, with the
+ * minimum m_ii = a_ii / |row i|^2: the entries of the long first row are below the threshold. */
+static void long_rows_have_their_minimum(void)
+{
+    static const cmg_size lengths[] = {1024, 1025, 2000, 13000};
+    for (int k = 0; k < 4; ++k) {
+        const cmg_size n = lengths[k];
+        cmgi_csr A = {0};
+        CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
+        for (cmg_size i = 0; i < n; ++i) {
+            A.indptr[i + 1] = n + i;
+            A.indices[i] = (cmg_index)i;
+            A.values[i] = i == 0 ? 1 : 0.01;
+            A.indices[i == 0 ? 0 : n + i - 1] = (cmg_index)i;
+            A.values[i == 0 ? 0 : n + i - 1] = 1;
+        }
+        cmgi_smoother_product *product = make(&A, "spai:symmetric=no");
+        const cmgi_csr *M = &product->factor[0];
+        CHECK(M->indptr[n] == n);
+        CHECK_NEAR(M->values[0], 1 / (1 + 1e-4 * (double)(n - 1)), 1e-13);
+        CHECK_NEAR(M->values[n - 1], 1, 1e-15);
+        discard(product);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 /* Growing patterns lowers the residual, and rows below epsilon are left alone. */
 static void adaptive_growth_pays(void)
 {
@@ -476,6 +502,7 @@ int main(int argc, char **argv)
     RUN(dirichlet_rows_decouple);
     RUN(repeated_problems_are_recognised);
     RUN(contexts_agree);
+    RUN(long_rows_have_their_minimum);
     RUN(adaptive_growth_pays);
     return TEST_END();
 }
