@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static const char *const kept_name = "compare";
+static const char *const kept_name = "rows of compare";
+static const char *const kept_smoother = "file:rows of compare";
 
 /* A damping of the row's own would replace that of the kept matrix, which is multiplied in. */
 static bool shares(const compare_row *a, const compare_row *b)
@@ -24,23 +25,21 @@ static bool is_diagonal(const cmg_hierarchy *h, int level)
 
 /*
  * A diagonal is not kept: as a method of its own it is fused into the product with A. Nor are
- * polynomials, which are dampings; their rows report failures themselves.
+ * polynomials, which are dampings; their rows report failures themselves. Coarse levels come first,
+ * where a refusal is cheap; the coarsest may be solved without.
  */
 static bool keep(cmg_hierarchy *h, const char *method, double *seconds)
 {
-    const int levels = cmg_hierarchy_levels(h);
+    const int coarsest = cmg_hierarchy_levels(h) - 1;
     const double begin = tool_seconds();
-    for (int l = 0; l < levels; ++l) {
+    for (int l = coarsest; l >= 0; --l) {
         const cmg_status status = cmg_hierarchy_smooth(h, l, method, kept_name, NULL);
-        if (l == 0 && status == CMG_OK && is_diagonal(h, l)) {
+        if (status != CMG_OK && (l < coarsest || l == 0)) {
             return false;
-        }
-        if (status != CMG_OK && (l == 0 || l < levels - 1)) {
-            return false; /* the coarsest level may be solved without */
         }
     }
     *seconds = tool_seconds() - begin;
-    return true;
+    return !is_diagonal(h, 0);
 }
 
 /* Measures one row with the kept smoother, if there is one, under its own name. */
@@ -48,7 +47,7 @@ static void measure(compare_row *row, bool kept, double seconds, const compare_o
                     cmg_context *ctx, cmg_hierarchy *h, const cmg_vector *b)
 {
     const char *method = row->smoother;
-    row->smoother = kept ? "file:compare" : method;
+    row->smoother = kept ? kept_smoother : method;
     compare_measure(row, options, ctx, h, b);
     row->smoother = method;
     row->setup_seconds += kept ? seconds : 0;
