@@ -27,8 +27,10 @@ QUALITIES = {
     "stretched8": ["--aspect", "8"],
     "stretched16": ["--aspect", "16"],
     "gmsh": None,  # slit.msh, block.msh: bad cells
+    "published": None,  # a mesh of others, from $CMG_SHARED_DATA/meshes
 }
 MESHES = {2: "slit", 3: "block"}
+PUBLISHED = {2: "dealii_step49.msh"}  # the worst cells of those that are free
 
 
 def say(text):
@@ -58,12 +60,22 @@ def mesh_file(dim, remesh=None):
     return made
 
 
+def published_mesh(dim):
+    """A published mesh with bad cells, None where there is none."""
+    path = os.path.join(os.environ.get("CMG_SHARED_DATA", ""), "meshes", PUBLISHED.get(dim, ""))
+    return path if os.path.isfile(path) else None
+
+
 def recipe(size, element, dim, quality, numbering, remesh=None):
-    """Arguments of `cmg generate`."""
+    """Arguments of `cmg generate`; None for a case that cannot be made here."""
     cells, levels, refined = SIZES[size][element, dim]
     common = ["--element", element, "--numbering", numbering, "--no-output-mesh"]
     if QUALITIES[quality] is None:
-        return [*common, "--mesh", mesh_file(dim, remesh), "--levels", str(refined)]
+        if quality == "published":  # four times the cells of slit.msh
+            mesh, refined = published_mesh(dim), refined - 1
+        else:
+            mesh = mesh_file(dim, remesh)
+        return mesh and [*common, "--mesh", mesh, "--levels", str(refined)]
     return [*common, "--dim", str(dim), "--cells", str(cells), "--levels", str(levels), *QUALITIES[quality]]
 
 

@@ -49,7 +49,7 @@ def arguments():
     parser.add_argument("--variants", help="as in cmg compare; default: the paper's, and two that suit the device")
     parser.add_argument("--smoother", default=",".join(SMOOTHERS), help="list of smoothers")
     parser.add_argument("--numbering", default=",".join(cases.NUMBERINGS), help="list of numberings")
-    parser.add_argument("--quality", default="smooth,distorted,stretched,gmsh",
+    parser.add_argument("--quality", default="smooth,distorted,stretched,gmsh,published",
                         help="list: " + ", ".join(cases.QUALITIES))
     parser.add_argument("--mesh", action="append", default=[], metavar="FILE",
                         help="also this 2D mesh file, refined, as a quality of its own; may be repeated")
@@ -91,14 +91,15 @@ def measure(options, folder, write):
     path = os.path.join(folder, "h")
     lines = []
     for element, dim, quality, numbering, recipe in inputs(options, folder):
-        cases.say(f"{element} {dim}D {quality} {numbering}")
+        cases.say(f"{element} {dim}D {quality} {numbering}" + ("" if recipe else ": no mesh, skipped"))
+        if recipe is None:
+            continue
         cases.generate(options.tool, recipe, path)
         smoothers = [s for s in options.smoother.split(",") if options.slow or (s, element, dim) not in SLOW]
         for backend in options.backend.split(","):
             variants = [options.variants] if options.variants else [PAPER, *VARIANTS[backend]]
             for row in cases.compare(options.tool, path, smoothers, variants, backend, options.repeat):
-                shown = recipe if "--mesh" not in recipe else [os.path.relpath(word, os.path.dirname(cases.HERE))
-                                                               if word.endswith(".msh") else word for word in recipe]
+                shown = [os.path.basename(word) if word.endswith(".msh") else word for word in recipe]
                 row.update(element=element, dim=dim, quality=quality, numbering=numbering, size=options.size,
                            generate=" ".join(shown))
                 lines.append(dict(row))
