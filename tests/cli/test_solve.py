@@ -34,6 +34,10 @@ class Solve(cli.Case):
             ("--coarse", "smoother", "--coarse-steps", "20"),
             ("--format", "compressed", "--no-templates"),
             ("--format", "compressed", "--precision", "mixed", "--values", "fp16"),
+            ("--krylov", "fcg", "--pre", "1", "--post", "0"),
+            ("--krylov", "defect", "--precision", "mixed", "--inner-rtol", "0.1"),
+            ("--cycle", "none", "--precision", "mixed", "--smoother",
+             "least-squares:degree=6:form=recurrence"),
         ):
             with self.subTest(options=options):
                 x_path = self.path("x.mtx")
@@ -56,6 +60,19 @@ class Solve(cli.Case):
                 self.assertAlmostEqual(result["rhs_norm"], cli.norm(self.b), delta=1e-10)
                 self.assertEqual(result["unknowns"], 31 * 31)
                 self.assertEqual(result["levels"], 4)
+
+    def test_a_single_matrix_is_solved_by_polynomials_alone(self):
+        path = os.path.join(self.h, "A0.mtx")
+        b = os.path.join(self.h, "b.mtx")
+        starts = []
+        for krylov in ("cg", "fcg", "defect"):
+            result = self.json("solve", path, "--rhs", b, "--krylov", krylov, "--precision", "mixed", "--cycle", "none",
+                               "--pre", "1", "--post", "0", "--smoother", "neumann:degree=5", "--max-it", "300")
+            self.assertEqual(result["reason"], "converged_rtol")
+            self.assertEqual((result["levels"], result["fallbacks"]), (1, 0))
+            starts.append(result["starts"])
+        self.assertEqual(starts[:2], [1, 1])
+        self.assertGreaterEqual(starts[2], 3)
 
     def test_json_on_standard_output_is_alone_there(self):
         done = cli.run("solve", self.h, "--json", "-")
@@ -138,7 +155,9 @@ class Backends(cli.Case):
         cli.write_poisson(h, 32, 4, cli.random_vector(31 * 31, 1))
         if cli.run("solve", h, "--backend", "cuda").returncode != 0:
             self.skipTest("no CUDA device")
-        for options in ((), ("--krylov", "none", "--cycle", "W"), ("--precision", "mixed")):
+        for options in ((), ("--krylov", "none", "--cycle", "W"), ("--precision", "mixed"),
+                        ("--krylov", "fcg"),
+                        ("--smoother", "chebyshev4:form=recurrence")):
             with self.subTest(options=options):
                 cpu = self.json("solve", h, *options)
                 cuda = self.json("solve", h, *options, "--backend", "cuda")
