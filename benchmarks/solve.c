@@ -6,7 +6,7 @@
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
  * cg|none]
  *         [--rtol T] [--loop auto|graph|blocks|host] [--values full|fp16|bf16|fp8] [--templates
- * 0|1]
+ * 0|1] [--precision-schedule TEXT]
  *         [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
  */
 #include "bench.h"
@@ -72,6 +72,8 @@ static bool set_option(settings *s, const char *name, const char *text)
     }
     if (strcmp(name, "--smoother") == 0) {
         o->smoother = text;
+    } else if (strcmp(name, "--precision-schedule") == 0) {
+        o->precision_schedule = text;
     } else if (strcmp(name, "--omega") == 0) {
         o->omega = atof(text);
     } else if (strcmp(name, "--rtol") == 0) {
@@ -177,6 +179,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->relative_residual, report->setup_seconds, seconds, s->repeat, made, peak[0],
            peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
+    printf(", \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision, report->fallbacks);
     printf("}\n");
 }
 

@@ -116,6 +116,15 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     return bytes + (inverse ? rows * rows * value : smoother_bytes(h, level, &A, o, &format));
 }
 
+/* Scheduled storage, from below: everything compressed, in fp32. */
+static void follow_schedule(const cmgi_schedule *schedule, cmg_solver_options *options)
+{
+    if (cmgi_schedule_least(schedule) != CMG_VALUES_FULL) {
+        options->precision = CMG_FP32;
+        options->matrix.format = CMG_FORMAT_COMPRESSED;
+    }
+}
+
 cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
                              size_t *bytes)
 {
@@ -126,6 +135,13 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     cmg_solver_options defaults;
     cmg_solver_options_default(&defaults);
     const cmg_solver_options *o = options != NULL ? options : &defaults;
+    cmg_solver_options scheduled = *o;
+    if (o->precision_schedule != NULL) {
+        cmgi_schedule schedule;
+        CMGI_TRY(cmgi_schedule_parse(h->ctx, o->precision_schedule, &schedule));
+        follow_schedule(&schedule, &scheduled);
+        o = &scheduled;
+    }
     CMGI_CHECK(h->ctx, o->smoother != NULL, CMG_ERR_ARG, "memory: the smoother's name is missing");
     const double rows = (double)cmg_hierarchy_rows(h, 0);
     const double low = rows * (double)cmgi_precision_bytes(o->precision);
@@ -155,7 +171,9 @@ cmg_status cmgi_solver_check_memory(cmg_solver *s)
     if (ctx->backend->memory_free == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmg_solver_memory(s->h, &s->options, &needed));
+    cmg_solver_options options = s->options;
+    follow_schedule(&s->schedule, &options);
+    CMGI_TRY(cmg_solver_memory(s->h, &options, &needed));
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
     cmgi_log(ctx, CMG_LOG_INFO,
              "solver: about %.3f GB of device memory are needed, %.3f GB are free",

@@ -155,6 +155,15 @@ static void matrices_are_stored_as_scheduled(void)
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK(s != NULL && s->level[0].A->options.precision == CMG_FP64);
     cmg_solver_destroy(&s);
+    size_t plain = 0;
+    size_t scheduled = 0;
+    o.precision_schedule = NULL;
+    CHECK_OK(cmg_solver_memory(h, &o, &plain));
+    o.precision_schedule = "fp8";
+    CHECK_OK(cmg_solver_memory(h, &o, &scheduled));
+    CHECK(scheduled < plain);
+    o.precision_schedule = "fp9";
+    CHECK_STATUS(cmg_solver_memory(h, &o, &scheduled), CMG_ERR_ARG);
     cmg_hierarchy_destroy(&h);
 }
 
