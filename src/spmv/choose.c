@@ -38,24 +38,29 @@ typedef struct machine {
 /*
  * H200: least squares of log T over benchmarks/results/h200-*-2026-11-21.jsonl, 10 finite-element
  * matrices and 19 look-alikes, 3 to 1900 us; the model is within 12 (ELLT, K2) to 17 % (CSR) there.
- * Compressed slices wait longer for each step than others, which load four entries ahead; templates
- * by 3D Q1 with 0.25, 2 and 16.6 M rows (0.031, 0.063 and 0.227 ms in fp32).
+ * Compression: Q1 in 2D and 3D, 0.25 to 16.6 M rows, values that repeat (templates, 8.7 to 34 us
+ * in fp64) or do not (patterns, 23 to 1058 us); codes by P2 in 2D.
  */
 static const machine h200 = {
     .copy = 4.11e12,
     .csr = {1.9e-6, 0.81, 0.105e-6, 0, 0},
-    .csr_tiles = {3e-6, 0.80, 0, 0, 0}, /* web links 21 us, circuit 8 us (csr_tiles.c) */
+    .csr_tiles = {3e-6, 0.80, 0, 0, 0}, /* web links 21 us, circuit 8 us */
     .sell = {1.3e-6, 1.03, 0.107e-6, 0, 0},
     .sell_irregular = {1.3e-6, 1.03, 0.107e-6, 0, 0},
     .ellt = {1.5e-6, 1.04, 0.089e-6, 0, 0},
     .sorted = {1.4e-6, 0.98, 0.108e-6, 0, 0},
     .sorted_irregular = {1.4e-6, 0.98, 0.108e-6, 0, 0},
     .split = {2.0e-6, 0.95, 0.119e-6, 0, 0},
-    .templates = {1.5e-6, 0.88, 0.9e-6, 0, 0.42e-12},
-    .patterns = {1.5e-6, 0.88, 0.5e-6, 0, 0},
-    .patterns_single = {1.5e-6, 0.84, 0.5e-6, 0, 0},
-    .codes = {1.5e-6, 0.78, 0.5e-6, 0, 0},
+    .templates = {1.9e-6, 0.88, 0.12e-6, 0, 0.33e-12},
+    .patterns = {2.4e-6, 0.86, 0.15e-6, 0, 0},
+    .patterns_single = {2.0e-6, 0.70, 0.12e-6, 0, 0},
+    .codes = {2.4e-6, 0.76, 0.30e-6, 0, 0},
 };
+/*
+ * Lanes that share a row add up what they have at its end, which costs each as much as this many
+ * entries. H200: ELLT reaches 0.45 of copy with 1 entry a lane, 0.82 with 7, 0.90 with 17.
+ */
+static const double shared_row = 1.3;
 
 /*
  * One core of an AMD EPYC, of two that copy 42 to 70 GB/s: benchmarks/results/cpu-spmv-2026-11-21
@@ -183,6 +188,12 @@ static double ceil_div(cmg_size a, cmg_size b)
     return (double)((a + b - 1) / b);
 }
 
+/* What sharing a row among lanes adds, in parts of the entries; each lane has `steps` of them. */
+static double shared(int lanes, double steps)
+{
+    return lanes > 1 ? shared_row / fmax(steps, 1) : 0;
+}
+
 static void consider_csr(chooser *c)
 {
     const double storage = entry_bytes(c) * (double)c->s.nnz + 8.0 * (double)(c->s.rows + 1);
@@ -218,7 +229,7 @@ static double ellt_seconds(const chooser *c, int t, double *storage)
 {
     const double steps = ceil_div(c->s.longest, t);
     *storage = entry_bytes(c) * (double)c->s.rows * steps * t;
-    return seconds(c, &c->on->ellt, *storage, steps);
+    return seconds(c, &c->on->ellt, *storage * (1 + shared(t, steps)), steps);
 }
 
 static int best_t(const chooser *c)
@@ -250,27 +261,49 @@ static void consider_sorted(chooser *c)
                               .bytes = storage});
 }
 
-/* K2: the longest row is halved until its part is at most the threshold, or has the whole warp. */
-static double split_steps(const chooser *c, cmg_size threshold)
+/* Lanes that K2 gives a row: doubled until each has at most the threshold, or it is a whole warp.
+ */
+static int split_lanes(const chooser *c, cmg_size length, cmg_size threshold)
 {
     const int warp = c->options->warp != 0 ? c->options->warp : 32;
     int lanes = 1;
-    while (lanes < warp && (c->s.longest + lanes - 1) / lanes > threshold) {
+    while (lanes < warp && (length + lanes - 1) / lanes > threshold) {
         lanes *= 2;
     }
-    return ceil_div(c->s.longest, lanes);
+    return lanes;
 }
 
-static void consider_split(chooser *c)
+static void consider_split(chooser *c, cmg_size threshold)
 {
-    const double storage = entry_bytes(c) * (double)c->s.nnz + 5.0 * (double)c->s.rows;
-    const int threshold = c->options->threshold;
-    consider(c,
-             (cmgi_choice){.format = CMG_FORMAT_K2,
-                           .seconds = seconds(
-                               c, &c->on->split, storage,
-                               split_steps(c, threshold > 0 ? threshold : 2 * mean_length(&c->s))),
-                           .bytes = storage});
+    const cmg_size mean = mean_length(&c->s);
+    const int lanes = split_lanes(c, mean, threshold);
+    const double entries = entry_bytes(c) * (double)c->s.nnz;
+    const double storage = entries + 5.0 * (double)c->s.rows;
+    const double steps = ceil_div(c->s.longest, split_lanes(c, c->s.longest, threshold));
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K2,
+                              .threshold = (int)threshold,
+                              .seconds = seconds(
+                                  c, &c->on->split,
+                                  storage + entries * shared(lanes, ceil_div(mean, lanes)), steps),
+                              .bytes = storage});
+}
+
+/* Rows much longer than the mean are the ones that leave lanes idle. */
+static int usual_threshold(const cmgi_row_statistics *s)
+{
+    const cmg_size twice = 2 * mean_length(s);
+    return twice < INT32_MAX ? (int)twice : INT32_MAX;
+}
+
+static void consider_splits(chooser *c)
+{
+    if (c->options->threshold != 0) {
+        consider_split(c, c->options->threshold);
+        return;
+    }
+    consider_split(c, usual_threshold(&c->s));
+    consider_split(c, 32);
+    consider_split(c, 16);
 }
 
 /* ------------------------------------------------------------------ compression */
@@ -326,13 +359,14 @@ static void consider_plain(chooser *c)
     c->best = (cmgi_choice){.seconds = INFINITY};
     consider_csr(c);
     consider_sell(c, c->options->warp != 0 ? c->options->warp : 32);
-    if (c->options->warp == 0) {
-        consider_sell(c, 8);
-    }
     consider_sorted(c);
-    if (cmgi_on_cuda(c->ctx)) {
+    if (!cmgi_on_cuda(c->ctx)) {
+        if (c->options->warp == 0) {
+            consider_sell(c, 8);
+        }
+    } else {
         consider_ellt(c);
-        consider_split(c);
+        consider_splits(c);
     }
 }
 
@@ -361,13 +395,9 @@ static cmg_status choose_format(chooser *c)
 
 static void resolve(const chooser *c, cmg_matrix_options *o)
 {
-    const cmg_size mean = mean_length(&c->s);
     o->warp = o->warp != 0 ? o->warp : 32;
     o->block = o->block != 0 ? o->block : 128;
-    if (o->threshold == 0) {
-        /* rows much longer than the mean are the ones that leave lanes idle */
-        o->threshold = (int)(2 * mean < INT32_MAX ? 2 * mean : INT32_MAX);
-    }
+    o->threshold = o->threshold != 0 ? o->threshold : usual_threshold(&c->s);
     if (o->t == 0) {
         o->t = best_t(c);
     }
