@@ -244,12 +244,15 @@ static int best_t(const chooser *c)
     return best;
 }
 
+/* With one lane a row SELL has the same loop and less padding. */
 static void consider_ellt(chooser *c)
 {
     cmgi_choice one = {.format = CMG_FORMAT_ELLT,
                        .t = c->options->t != 0 ? c->options->t : best_t(c)};
     one.seconds = ellt_seconds(c, one.t, &one.bytes);
-    consider(c, one);
+    if (one.t > 1) {
+        consider(c, one);
+    }
 }
 
 static void consider_sorted(chooser *c)
