@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 
+#include <cmg.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -81,6 +83,16 @@ void bench_machine(FILE *out, int threads)
                   "\"commit\": \"%s\", \"compiler\": \"%s\", \"flags\": \"%s\", \"processor\": "
                   "\"%s\", \"threads\": %d",
                   CMG_BENCH_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
+}
+
+bool bench_enum(const char *kind, const char *text, void *value)
+{
+    int v = 0;
+    if (cmg_enum_parse(kind, text, &v) != CMG_OK) {
+        return false;
+    }
+    memcpy(value, &v, sizeof v); /* every enumeration of the library is an int */
+    return true;
 }
 
 double bench_peak_memory(void)

@@ -30,23 +30,13 @@ typedef struct result {
     int iterations;
 } result;
 
-static bool set_enum(const char *kind, const char *text, void *value, size_t size)
-{
-    int v = 0;
-    if (cmg_enum_parse(kind, text, &v) != CMG_OK) {
-        return false;
-    }
-    memcpy(value, &v, size); /* every enumeration here is an int */
-    return true;
-}
-
 static bool set_option(settings *s, const char *name, const char *text)
 {
     if (strcmp(name, "--backend") == 0) {
-        return set_enum("backend", text, &s->context.backend, sizeof s->context.backend);
+        return bench_enum("backend", text, &s->context.backend);
     }
     if (strcmp(name, "--format") == 0) {
-        return set_enum("format", text, &s->solver.matrix.format, sizeof s->solver.matrix.format);
+        return bench_enum("format", text, &s->solver.matrix.format);
     }
     if (strcmp(name, "--dim") == 0) {
         s->mesh.dim = atoi(text);

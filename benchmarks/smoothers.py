@@ -84,7 +84,7 @@ def inputs(options, folder):
 
 
 TIMED = ("setup_seconds", "solve_seconds", "cycle_seconds", "memory_bytes", "break_even_solves", "message",
-         "status", "outer_bytes", "cycle_bytes")
+         "status", "iteration_bytes", "cycle_bytes")
 
 
 def measure(options, folder, write):

@@ -25,16 +25,6 @@ typedef struct settings {
     cmg_solver_options solver;
 } settings;
 
-static bool set_enum(const char *kind, const char *text, void *value, size_t size)
-{
-    int v = 0;
-    if (cmg_enum_parse(kind, text, &v) != CMG_OK) {
-        return false;
-    }
-    memcpy(value, &v, size); /* every enumeration here is an int */
-    return true;
-}
-
 static bool set_option(settings *s, const char *name, const char *text)
 {
     cmg_solver_options *o = &s->solver;
@@ -50,25 +40,25 @@ static bool set_option(settings *s, const char *name, const char *text)
         }
     }
     if (strcmp(name, "--backend") == 0) {
-        return set_enum("backend", text, &s->context.backend, sizeof s->context.backend);
+        return bench_enum("backend", text, &s->context.backend);
     }
     if (strcmp(name, "--precision") == 0) {
-        return set_enum("precision", text, &o->precision, sizeof o->precision);
+        return bench_enum("precision", text, &o->precision);
     }
     if (strcmp(name, "--format") == 0) {
-        return set_enum("format", text, &o->matrix.format, sizeof o->matrix.format);
+        return bench_enum("format", text, &o->matrix.format);
     }
     if (strcmp(name, "--values") == 0) {
-        return set_enum("values", text, &o->matrix.values, sizeof o->matrix.values);
+        return bench_enum("values", text, &o->matrix.values);
     }
     if (strcmp(name, "--cycle") == 0) {
-        return set_enum("cycle", text, &o->cycle, sizeof o->cycle);
+        return bench_enum("cycle", text, &o->cycle);
     }
     if (strcmp(name, "--krylov") == 0) {
-        return set_enum("krylov", text, &o->krylov, sizeof o->krylov);
+        return bench_enum("krylov", text, &o->krylov);
     }
     if (strcmp(name, "--loop") == 0) {
-        return set_enum("loop", text, &o->loop, sizeof o->loop);
+        return bench_enum("loop", text, &o->loop);
     }
     if (strcmp(name, "--smoother") == 0) {
         o->smoother = text;
@@ -157,7 +147,10 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
                        double seconds, double made)
 {
     size_t peak[2];
+    double copy = 0;
     cmg_context_memory(ctx, NULL, peak);
+    (void)cmg_context_bandwidth(ctx, &copy);
+    const double floor = copy > 0 ? 1e-9 * report->bytes / copy : 0;
     const double n = (double)pow(s->cells - 1, s->dim);
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
            "\"unknowns\": %.0f, "
@@ -168,6 +161,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"relative_residual\": %.3g, "
            "\"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"repeats\": %d, "
            "\"hierarchy_seconds\": %.3g, "
+           "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
            s->dim, s->cells, n, cmg_enum_name("backend", (int)s->context.backend),
            cmg_enum_name("krylov", (int)s->solver.krylov),
@@ -176,8 +170,8 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->synchronisations, cmg_enum_name("precision", (int)s->solver.precision),
            cmg_enum_name("format", (int)s->solver.matrix.format),
            cmg_enum_name("outcome", (int)report->outcome), report->iterations,
-           report->relative_residual, report->setup_seconds, seconds, s->repeat, made, peak[0],
-           peak[1], bench_peak_memory());
+           report->relative_residual, report->setup_seconds, seconds, s->repeat, made,
+           report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
     printf(", \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision, report->fallbacks);
     printf("}\n");

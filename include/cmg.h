@@ -636,8 +636,12 @@ typedef struct cmg_report {
                    unless rounding made it start again; of the last precision fallen back to */
     long long graph_launches;   /**< of CUDA graphs in this solve */
     long long synchronisations; /**< times that the host waited for the device in this solve */
-    const double *history; /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
-                              from cmg_cg */
+    double bytes; /**< that the solve moved by the model: steps of the cycle, products and vectors
+                     of the outer iteration, every array that a kernel reads or writes counted once;
+                     over the copy bandwidth the floor of solve_seconds. 0 from cmg_cg */
+    double iteration_bytes; /**< of these, one iteration in the mean, at the end */
+    const double *history;  /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
+                               from cmg_cg */
     int fallbacks;        /**< times that the cycle was built again with more bits; it stays so. The
                              iterations are those in all precisions */
     const char *fallback; /**< "fp8 to fp16 after 12 iterations (stagnated)", more after commas; ""

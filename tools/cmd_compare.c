@@ -274,9 +274,7 @@ static int run_group(compare_job *job, int first, int last)
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_vector *b = NULL;
-    double product_bytes[COMPARE_FORMATS * COMPARE_STORAGES] = {0};
     const char *path = job->rows[first].file;
-    job->options.product_bytes = product_bytes;
     int status = open_group(job, &job->rows[first], &device, &ctx, &h);
     if (status == EXIT_DONE) {
         status = input_rhs(ctx, h, path, job->options.rhs, &b, said);

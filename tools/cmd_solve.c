@@ -338,6 +338,7 @@ static void json_result(json *j, const solve_job *job)
     json_real(j, "best_relative_residual", job->best_residual);
     json_real(j, "reference_error", job->error);
     json_integer(j, "starts", r->starts);
+    json_real(j, "bytes", r->bytes);
     json_text(j, "loop", cmg_enum_name("loop", (int)r->loop));
     json_integer(j, "graph_launches", r->graph_launches);
     json_integer(j, "synchronisations", r->synchronisations);

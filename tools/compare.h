@@ -3,13 +3,7 @@
 #include "device.h"
 #include "lists.h"
 
-enum {
-    COMPARE_NAME = 128,
-    COMPARE_MESSAGE = 256,
-    COMPARE_WORD = 96,
-    COMPARE_FORMATS = 64,
-    COMPARE_STORAGES = 16
-};
+enum { COMPARE_NAME = 128, COMPARE_MESSAGE = 256, COMPARE_WORD = 96 };
 
 /* One configuration and its results. Seconds are medians; NaN = not measured. */
 typedef struct compare_row {
@@ -37,14 +31,14 @@ typedef struct compare_row {
     double relative_residual;
     double factor; /* mean reduction of the residual per iteration */
     double setup_seconds;
-    double solve_seconds; /* to the tolerance */
-    double cycle_seconds; /* one cycle: the sum of its measured steps */
-    double cycle_bytes;   /* one cycle: the sum over its steps */
-    double outer_bytes;   /* one outer iteration without the cycle: product with A and vectors */
-    double digit_bytes;   /* bytes per digit of accuracy and unknown */
-    double memory_bytes;  /* held by the solver */
-    double break_even;    /* solves after which it beats the cheapest set-up; 0 = from the start,
-                             infinity = never */
+    double solve_seconds;   /* to the tolerance */
+    double cycle_seconds;   /* one cycle: the sum of its measured steps */
+    double cycle_bytes;     /* one cycle: the sum over its steps */
+    double iteration_bytes; /* cycle, product with A, vectors */
+    double digit_bytes;     /* bytes per digit of accuracy and unknown */
+    double memory_bytes;    /* held by the solver */
+    double break_even;      /* solves after which it beats the cheapest set-up; 0 = from the start,
+                               infinity = never */
     cmg_size unknowns;
     double *history; /* iterations + 1 residual norms relative to the first */
     bool measured;   /* the results are there */
@@ -58,8 +52,6 @@ typedef struct compare_options {
     int dirichlet;
     int repeat; /* solves whose median is taken */
     const char *rhs;
-    double *product_bytes; /* of one product with A, COMPARE_STORAGES per format: 8 kinds of values
-                              in fp64 and in fp32; of the group, 0 = not known yet */
 } compare_options;
 
 /* Measures one row; failures of a method are kept in the row and are not errors. */

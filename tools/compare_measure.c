@@ -52,6 +52,7 @@ static cmg_status solve(compare_row *row, const compare_options *options, cmg_so
         row->outcome = report.outcome;
         row->iterations = report.iterations;
         row->starts = report.starts;
+        row->iteration_bytes = report.iteration_bytes;
         row->relative_residual = report.relative_residual;
         row->setup_seconds = report.setup_seconds;
         row->solve_seconds = median(seconds, options->repeat);
@@ -81,85 +82,6 @@ static cmg_status read_steps(compare_row *row, cmg_solver *s)
     return status;
 }
 
-/* Bytes of one product with A in a storage, looked up once a group. */
-static cmg_status product_bytes(const cmg_matrix_options *matrix, const compare_options *options,
-                                cmg_context *ctx, const cmg_hierarchy *h, double *bytes)
-{
-    const int storage = (matrix->precision == CMG_FP32 ? 8 : 0) + (int)matrix->values % 8;
-    double *known = &options->product_bytes[(int)matrix->format * COMPARE_STORAGES + storage];
-    cmg_csr csr;
-    cmg_matrix *A = NULL;
-    cmg_matrix_info info;
-    cmg_status status = CMG_OK;
-    if (*known == 0) {
-        status = cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr);
-        if (status == CMG_OK) {
-            status = cmg_matrix_create_csr(ctx, &csr, matrix, &A);
-        }
-        if (status == CMG_OK) {
-            status = cmg_matrix_get_info(A, &info);
-        }
-        if (status == CMG_OK) {
-            *known = (double)info.traffic;
-        }
-        cmg_matrix_destroy(&A);
-    }
-    *bytes = *known;
-    return status;
-}
-
-/*
- * The outer iteration multiplies with A in fp64 once. Vectors of fp64 read and written besides: CG
- * 13 (two inner products 4, x and r 6, direction 3), flexible CG an inner product more, Richardson
- * 5 (residual 2, correction 3). Around a cycle in fp32 CG moves half a vector in place of one for
- * z, twice, and for r in (r,z), one half more for r in fp32, and saves the two conversions of three
- * halves each that are steps of the cycle.
- */
-static double outer_vectors(int krylov, bool single)
-{
-    if (krylov == CMG_KRYLOV_CG && single) {
-        return 9;
-    }
-    return krylov == CMG_KRYLOV_NONE ? 5 : krylov == CMG_KRYLOV_FCG ? 15 : 13;
-}
-
-/*
- * Defect correction: CG with all its vectors in the cycle's precision, without the conversions that
- * are steps of the cycle. Every correction multiplies with A in fp64 once and reads and writes, in
- * vectors of fp64, 7 (three inner products with itself 3, residual 1, correction 3) and, in low
- * precision, 5 (c twice, p, r, c) besides fp64 ones for the conversions of d and c, 2.
- */
-static double correction_bytes(const compare_row *row, double product, double low_product)
-{
-    const bool single = row->precision == CMG_FP32;
-    const double n = (double)row->unknowns;
-    const double low = single ? 4 : 8;
-    const double inner = low_product + (13 * low - (single ? 24 : 0)) * n;
-    const double outer = product + (9 * 8 + 5 * low) * n;
-    return inner + outer * row->starts / (row->iterations > 0 ? row->iterations : 1);
-}
-
-static cmg_status read_outer(compare_row *row, const compare_options *options, cmg_context *ctx,
-                             const cmg_hierarchy *h)
-{
-    cmg_matrix_options matrix;
-    double product = 0;
-    cmg_matrix_options_default(&matrix);
-    matrix.format = (cmg_format)row->format;
-    cmg_status status = product_bytes(&matrix, options, ctx, h, &product);
-    if (status == CMG_OK && row->krylov == CMG_KRYLOV_DEFECT) {
-        double low_product = 0;
-        matrix.precision = (cmg_precision)row->precision;
-        matrix.values = row->precision == CMG_FP32 ? (cmg_values)row->values : CMG_VALUES_FULL;
-        status = product_bytes(&matrix, options, ctx, h, &low_product);
-        row->outer_bytes = correction_bytes(row, product, low_product);
-        return status;
-    }
-    row->outer_bytes = product + outer_vectors(row->krylov, row->precision == CMG_FP32) * 8 *
-                                     (double)row->unknowns;
-    return status;
-}
-
 static cmg_status measure(compare_row *row, const compare_options *options, cmg_context *ctx,
                           cmg_hierarchy *h, const cmg_vector *b)
 {
@@ -184,7 +106,7 @@ static cmg_status measure(compare_row *row, const compare_options *options, cmg_
     }
     cmg_vector_destroy(&x);
     cmg_solver_destroy(&s);
-    return status == CMG_OK ? read_outer(row, options, ctx, h) : status;
+    return status;
 }
 
 void compare_measure(compare_row *row, const compare_options *options, cmg_context *ctx,
@@ -202,8 +124,7 @@ void compare_measure(compare_row *row, const compare_options *options, cmg_conte
     }
     const double digits = -log10(row->history[row->iterations]);
     if (digits > 0) {
-        row->digit_bytes = (row->cycle_bytes + row->outer_bytes) * row->iterations / digits /
-                           (double)row->unknowns;
+        row->digit_bytes = row->iteration_bytes * row->iterations / digits / (double)row->unknowns;
     }
 }
 

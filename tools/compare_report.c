@@ -206,7 +206,7 @@ int compare_write_json(const char *path, const compare_row *rows, int count)
         json_real(&j, "solve_seconds", r->solve_seconds);
         json_real(&j, "cycle_seconds", ran ? r->cycle_seconds : NAN);
         json_real(&j, "cycle_bytes", ran ? r->cycle_bytes : NAN);
-        json_real(&j, "outer_bytes", ran ? r->outer_bytes : NAN);
+        json_real(&j, "iteration_bytes", ran ? r->iteration_bytes : NAN);
         json_real(&j, "bytes_per_digit_and_unknown", r->digit_bytes);
         json_real(&j, "memory_bytes", ran ? r->memory_bytes : NAN);
         json_real(&j, "break_even_solves", r->break_even); /* null: never, or did not converge */
@@ -251,7 +251,7 @@ static void csv_row(FILE *file, const compare_row *r)
             r->iterations);
     const bool ran = r->status == CMG_OK;
     const double values[] = {r->factor,        r->setup_seconds, r->solve_seconds,
-                             r->cycle_seconds, r->cycle_bytes,   r->outer_bytes,
+                             r->cycle_seconds, r->cycle_bytes,   r->iteration_bytes,
                              r->digit_bytes,   r->memory_bytes,  r->break_even};
     for (size_t v = 0; v < sizeof values / sizeof values[0]; ++v) {
         csv_real(file, ran ? values[v] : NAN);
@@ -269,7 +269,7 @@ int compare_write_csv(const char *path, const compare_row *rows, int count)
           "status,"
           "converged,"
           "iterations,convergence_factor,setup_seconds,solve_seconds,cycle_seconds,cycle_bytes,"
-          "outer_bytes,bytes_per_digit_and_unknown,memory_bytes,break_even_solves\n",
+          "iteration_bytes,bytes_per_digit_and_unknown,memory_bytes,break_even_solves\n",
           file);
     for (int i = 0; i < count; ++i) {
         csv_row(file, &rows[i]);

@@ -272,8 +272,11 @@ cmg_status cmgi_solver_run(cmg_solver *s, const double *b, double *x)
         CMGI_TRY(s->ctx->backend->convert(s->ctx, k->system.n, CMG_FP64, x, CMG_FP64, s->guess));
     }
     CMGI_TRY(attempt(s, b, x));
+    s->report.bytes = 0;
+    cmgi_solver_add_bytes(s);
     while (may_fall && s->options.precision != CMG_FP64 && let_down(s)) {
         CMGI_TRY(fall_back(s, b, x));
+        cmgi_solver_add_bytes(s);
     }
     s->report.outcome = k->outcome;
     s->report.iterations = k->iterations;

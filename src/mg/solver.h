@@ -62,5 +62,7 @@ cmg_status cmgi_solver_check_memory(cmg_solver *s);
 cmg_status cmgi_solver_run(cmg_solver *s, const double *b, double *x);
 /* Name of the cycle's precision: fp64, fp32, or the storage in it with the fewest bits. */
 const char *cmgi_solver_precision(const cmg_solver *s);
+/* Adds the bytes of the attempt that has just ended to the report. */
+void cmgi_solver_add_bytes(cmg_solver *s);
 /* Compiles the cycle, and the nested iteration if asked for. */
 cmg_status cmgi_solver_compile(cmg_solver *s);

@@ -54,7 +54,7 @@ class Compare(cli.Case):
         plan = self.json("plan", self.h, "--smoother", "spai", "--format", "csr", "--collapse", "0")
         self.assertEqual(row["cycle_bytes"], plan["bytes"])
         digits = -math.log10(row["history"][-1])
-        total = (row["cycle_bytes"] + row["outer_bytes"]) * row["iterations"]
+        total = row["iteration_bytes"] * row["iterations"]
         expected = total / digits / row["unknowns"]
         self.assertAlmostEqual(row["bytes_per_digit_and_unknown"] / expected, 1, places=12)
 
