@@ -271,6 +271,42 @@ static void defect_correction_is_refreshed(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static void allocation_failures_leave_nothing(void)
+{
+    cmg_hierarchy *h = poisson(4, 2, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 1);
+    cmg_vector *x = vector_of(n, 2);
+    cmg_solver_options o = defaults();
+    bool done = false;
+    o.krylov = CMG_KRYLOV_DEFECT;
+    o.precision = CMG_FP32;
+    o.smoother = "gls:form=recurrence";
+    o.rtol = 0; /* falls back to fp64 */
+    for (long allocations = 0; allocations < 2000 && !done; ++allocations) {
+        size_t before[2];
+        size_t after[2];
+        cmg_solver *s = NULL;
+        cmg_context_memory(ctx, before, NULL);
+        cmgi_context_fail_after(ctx, allocations);
+        cmg_status status = cmg_solver_create(h, &o, &s);
+        if (status == CMG_OK) {
+            CHECK_OK(cmg_vector_fill(x, 0));
+            status = cmg_solver_solve(s, b, x, NULL);
+        }
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+        cmg_solver_destroy(&s);
+        cmg_context_memory(ctx, after, NULL);
+        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] && before[1] == after[1]);
+    }
+    CHECK(done);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -281,5 +317,6 @@ int main(int argc, char **argv)
     RUN(defect_correction_reaches_fp64);
     RUN(defect_correction_falls_back);
     RUN(defect_correction_is_refreshed);
+    RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }
