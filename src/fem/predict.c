@@ -49,8 +49,8 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, const sides *
     CMGI_TRY(cmgi_progress(p->h->ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
     const cmg_csr view = cmgi_csr_view(A);
     const cmgi_compression_look look = {
-        .csr = &view, .to = {rows->order, cols->place}, .rows = p->rows};
-    return cmgi_compression_predict(p->h->ctx, &look, p->options, info);
+        .csr = &view, .options = p->options, .to = {rows->order, cols->place}, .rows = p->rows};
+    return cmgi_compression_predict(p->h->ctx, &look, info);
 }
 
 static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)

@@ -347,8 +347,12 @@ static bool may_compress(const chooser *c)
 
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
-    const cmgi_compression_look look = {.csr = c->A, .device = c->device, .rows = sample_rows(c)};
-    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, c->options, info));
+    const cmgi_compression_look look = {.csr = c->A,
+                                        .device = c->device,
+                                        .options = c->options,
+                                        .rows = sample_rows(c),
+                                        .quick = true};
+    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
     const double rows = (double)c->s.rows;
     c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
                   (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /

@@ -13,6 +13,7 @@ typedef struct tally {
     cmg_size met[CMG_OBSTACLES];
     cmg_size example[CMG_OBSTACLES]; /* row of the CSR that is looked at, -1 = none */
     cmg_size t_slices;
+    cmg_size t_entries; /* of all templates */
     cmg_size p_slices;
     cmg_size p_steps;
     cmg_size code_bytes;
@@ -22,6 +23,7 @@ typedef struct tally {
 typedef struct census {
     cmg_context *ctx;
     const cmg_matrix_options *options;
+    bool quick;
     cmgi_compressor B;
     cmgi_compressed C;      /* the references alone */
     cmg_size least;         /* rows that make a template */
@@ -73,7 +75,8 @@ static cmg_obstacle why_no_template(const census *s, cmg_size row)
     if (s->found.id[row] == CMGI_TEMPLATE_LEFT_OUT) {
         return CMG_OBSTACLE_TOO_MANY;
     }
-    return s->pattern.id[row] == CMGI_NO_TEMPLATE ? CMG_OBSTACLE_OFFSETS : CMG_OBSTACLE_VALUES;
+    const bool repeats = s->pattern.id != NULL && s->pattern.id[row] != CMGI_NO_TEMPLATE;
+    return repeats ? CMG_OBSTACLE_VALUES : CMG_OBSTACLE_OFFSETS;
 }
 
 static void look_at_slice(const census *s, cmg_size slice, cmg_index *base, tally *t)
@@ -115,7 +118,7 @@ static cmg_status find_templates(census *s)
         return CMG_OK;
     }
     CMGI_TRY(cmgi_templates_find(s->ctx, &what, &s->found));
-    for (cmg_size i = 0; i < csr->rows && all; ++i) {
+    for (cmg_size i = 0; i < csr->rows && all && !s->quick; ++i) {
         all = s->found.id[i] < CMGI_TEMPLATES;
     }
     if (all) {
@@ -154,22 +157,21 @@ static cmg_status look_at_slices(const census *s, tally *sum)
 }
 
 /* Looks at all slices of csr, whose rows have the reference columns `ref`, NULL = their number. */
-static cmg_status look(cmg_context *ctx, const cmg_csr *csr, cmg_index *ref, bool square,
-                       cmg_size least, const cmg_matrix_options *options, tally *sum,
-                       cmg_size *t_entries)
+static cmg_status look(cmg_context *ctx, const cmgi_compression_look *l, const cmg_csr *csr,
+                       cmg_index *ref, cmg_size least, tally *sum)
 {
-    census s = {.ctx = ctx, .options = options, .least = least};
+    const bool square = l->csr->rows == l->csr->cols;
+    census s = {.ctx = ctx, .options = l->options, .quick = l->quick, .least = least};
     s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .ref = ref};
     s.B = (cmgi_compressor){.csr = csr,
                             .C = &s.C,
-                            .split_diagonal = options->values != CMG_VALUES_FULL && square,
-                            .pairs_columns = cmgi_pairs_columns(ctx, options->values)};
+                            .split_diagonal = l->options->values != CMG_VALUES_FULL && square,
+                            .pairs_columns = cmgi_pairs_columns(ctx, l->options->values)};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, find_templates(&s));
     CMGI_TRY_GOTO(done, look_at_slices(&s, sum));
-    *t_entries = 0;
     for (int t = 0; t < s.found.count && sum->t_slices > 0; ++t) {
-        *t_entries += csr->indptr[s.found.row[t] + 1] - csr->indptr[s.found.row[t]];
+        sum->t_entries += csr->indptr[s.found.row[t] + 1] - csr->indptr[s.found.row[t]];
     }
 done:
     cmgi_templates_free(ctx, &s.found);
@@ -298,11 +300,11 @@ static cmg_size in_proportion(cmg_size part, double factor)
 }
 
 /* From the tally of the sample to the matrix; row k of the sample is row k % 64 of its slice. */
-static void fill_info(const cmgi_compression_look *l, const cmg_matrix_options *options,
-                      const cmg_size *slice, const tally *t, cmg_size t_entries,
+static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, const tally *t,
                       cmg_compression_info *info)
 {
     const cmg_csr *A = l->csr;
+    const cmg_matrix_options *options = l->options;
     const double factor = info->looked > 0 ? (double)info->slices / (double)info->looked : 1;
     const cmgi_compressed_size size = {.rows = A->rows,
                                        .references = A->rows != A->cols,
@@ -311,7 +313,7 @@ static void fill_info(const cmgi_compression_look *l, const cmg_matrix_options *
                                        .precision = options->precision,
                                        .values = options->values,
                                        .t_slices = in_proportion(t->t_slices, factor),
-                                       .t_entries = t_entries,
+                                       .t_entries = t->t_entries,
                                        .p_slices = in_proportion(t->p_slices, factor),
                                        .p_steps = in_proportion(t->p_steps, factor),
                                        .code_bytes = in_proportion(t->code_bytes, factor)};
@@ -331,7 +333,7 @@ static void fill_info(const cmgi_compression_look *l, const cmg_matrix_options *
 
 /* From a gathered copy: of a sample, of a renumbered matrix, of one on the device. */
 static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look *l,
-                                   const cmg_matrix_options *options, cmg_compression_info *info)
+                                   cmg_compression_info *info)
 {
     const cmg_csr *A = l->csr;
     const cmg_size count = choose_slices(l, NULL);
@@ -340,7 +342,6 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     cmg_index *ref = NULL;
     cmgi_csr sample = {0};
     tally t;
-    cmg_size t_entries = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *slice, &slice));
     (void)choose_slices(l, slice);
@@ -355,10 +356,9 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
     const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
     const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
-    CMGI_TRY_GOTO(done, look(ctx, &view, ref, A->rows == A->cols, seen > 2 ? seen : 2, options, &t,
-                             &t_entries));
+    CMGI_TRY_GOTO(done, look(ctx, l, &view, ref, seen > 2 ? seen : 2, &t));
     info->looked = count;
-    fill_info(l, options, slice, &t, t_entries, info);
+    fill_info(l, slice, &t, info);
 done:
     cmgi_csr_free(ctx, &sample);
     cmgi_free(ctx, slice);
@@ -368,24 +368,23 @@ done:
 }
 
 cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *l,
-                                    const cmg_matrix_options *options, cmg_compression_info *info)
+                                    cmg_compression_info *info)
 {
     const cmg_csr *A = l->csr;
     cmg_compression_info made = {.rows = A->rows,
                                  .cols = A->cols,
                                  .nnz = A->indptr[A->rows],
                                  .slices = (A->rows + CMGI_SLICE - 1) / CMGI_SLICE,
-                                 .plain = plain_bytes(l, options->precision)};
+                                 .plain = plain_bytes(l, l->options->precision)};
     const bool as_it_is = l->device == NULL && l->to.row == NULL && l->to.column == NULL;
     cmg_status status = CMG_OK;
     if (!as_it_is || (l->rows > 0 && l->rows < A->rows)) {
-        CMGI_TRY(predict_gathered(ctx, l, options, &made));
+        CMGI_TRY(predict_gathered(ctx, l, &made));
         *info = made;
         return CMG_OK;
     }
     cmg_index *ref = NULL;
     tally t;
-    cmg_size t_entries = 0;
     if (A->rows != A->cols) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *ref, &ref));
         for (cmg_size i = 0; i < A->rows; ++i) {
@@ -393,11 +392,11 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
             ref[i] = first < A->indptr[i + 1] ? A->indices[first] : 0;
         }
     }
-    status = look(ctx, A, ref, A->rows == A->cols, CMGI_TEMPLATE_ROWS, options, &t, &t_entries);
+    status = look(ctx, l, A, ref, CMGI_TEMPLATE_ROWS, &t);
     cmgi_free(ctx, ref);
     if (status == CMG_OK) {
         made.looked = made.slices;
-        fill_info(l, options, NULL, &t, t_entries, &made);
+        fill_info(l, NULL, &t, &made);
         *info = made;
     }
     return status;
@@ -420,6 +419,7 @@ cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
     CMGI_TRY(cmgi_csr_check(ctx, "compression", csr));
     cmg_matrix_options defaults;
     cmg_matrix_options_default(&defaults);
-    const cmgi_compression_look l = {.csr = csr, .rows = rows};
-    return cmgi_compression_predict(ctx, &l, options != NULL ? options : &defaults, info);
+    const cmgi_compression_look l = {
+        .csr = csr, .options = options != NULL ? options : &defaults, .rows = rows};
+    return cmgi_compression_predict(ctx, &l, info);
 }

@@ -20,10 +20,12 @@ typedef struct cmgi_renumbering {
 typedef struct cmgi_compression_look {
     const cmg_csr *csr;    /* row pointers on the host */
     const cmg_csr *device; /* columns and values of the same matrix on the device, NULL = in csr */
-    cmgi_renumbering to;   /* predicted as if renumbered */
-    cmg_size rows;         /* most rows to look at, 0 = all */
+    const cmg_matrix_options *options; /* as for cmg_matrix_predict */
+    cmgi_renumbering to;               /* predicted as if renumbered */
+    cmg_size rows;                     /* most rows to look at, 0 = all */
+    bool quick; /* do not tell rows whose offsets repeat from those whose do not */
 } cmgi_compression_look;
 
-/* As cmg_matrix_predict of checked arguments. */
+/* As cmg_matrix_predict, of checked arguments. */
 cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *look,
-                                    const cmg_matrix_options *options, cmg_compression_info *info);
+                                    cmg_compression_info *info);

@@ -209,9 +209,9 @@ static cmg_status create_from_host(cmg_context *ctx, const cmg_csr *csr,
 /* What compression makes of the matrix, kept for cmg_matrix_get_compression. */
 static cmg_status explain(cmg_matrix *A, const cmg_csr *csr)
 {
-    const cmgi_compression_look look = {.csr = csr};
+    const cmgi_compression_look look = {.csr = csr, .options = &A->options};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
-    return cmgi_compression_predict(A->ctx, &look, &A->options, A->compression);
+    return cmgi_compression_predict(A->ctx, &look, A->compression);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,

@@ -258,9 +258,9 @@ static void renumbered_is_what_a_renumbered_matrix_gives(void)
         }
         const cmg_csr view = cmgi_csr_view(&A);
         CHECK_OK(cmgi_csr_permute(ctx, &view, order, order, true, &B));
-        const cmgi_compression_look look = {.csr = &view, .to = {order, position}};
+        const cmgi_compression_look look = {.csr = &view, .options = &o, .to = {order, position}};
         cmg_compression_info info = {0};
-        CHECK_OK(cmgi_compression_predict(ctx, &look, &o, &info));
+        CHECK_OK(cmgi_compression_predict(ctx, &look, &info));
         const cmg_compression_info wanted = predict(&B, &o, 0);
         CHECK(memcmp(&info, &wanted, sizeof info) == 0);
         cmgi_csr_free(ctx, &A);
