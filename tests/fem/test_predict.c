@@ -163,6 +163,47 @@ static void a_renumbered_solve_is_the_same(void)
     }
 }
 
+/* The n-th allocation fails, for every n: a status, no leak, the hierarchy as it was. */
+static void shortage_leaves_it_as_it_was(void)
+{
+    cmg_hierarchy *h = generate(CMG_PROBLEM_POISSON, CMG_NUMBERING_RANDOM);
+    cmg_level_prediction before[8];
+    cmg_level_prediction after[8];
+    cmg_level_prediction other[8];
+    CHECK_OK(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 300, before));
+    cmg_status status = CMG_ERR_MEMORY;
+    long n = 0;
+    for (; status == CMG_ERR_MEMORY && n < 2000; ++n) {
+        const size_t held = ctx->bytes_now[0];
+        cmgi_context_fail_after(ctx, n);
+        status = cmg_hierarchy_predict(h, CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, 1, NULL, 300, other);
+        cmgi_context_fail_after(ctx, -1);
+        CHECK((status == CMG_OK || status == CMG_ERR_MEMORY) && ctx->bytes_now[0] == held);
+    }
+    CHECK(status == CMG_OK && n > 20);
+    CHECK_OK(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 300, after));
+    CHECK(equal(before, after, cmg_hierarchy_levels(h)));
+    cmg_hierarchy_destroy(&h);
+}
+
+static int stop_at_once(void *user, const char *what, cmg_size done, cmg_size total)
+{
+    (void)user;
+    CHECK(what != NULL && done >= 0 && done <= total);
+    return 1;
+}
+
+static void progress_can_stop_it(void)
+{
+    cmg_hierarchy *h = generate(CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    cmg_level_prediction levels[8];
+    ctx->options.progress = stop_at_once;
+    CHECK_STATUS(cmg_hierarchy_predict(h, CMG_NUMBERING_GENERATED, 1, NULL, 0, levels),
+                 CMG_ERR_STATE);
+    ctx->options.progress = NULL;
+    cmg_hierarchy_destroy(&h);
+}
+
 static void what_is_wrong_is_refused(void)
 {
     cmg_hierarchy *h = generate(CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
@@ -180,6 +221,8 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(predictions_are_of_the_renumbered_hierarchy);
     RUN(a_renumbered_solve_is_the_same);
+    RUN(shortage_leaves_it_as_it_was);
+    RUN(progress_can_stop_it);
     RUN(what_is_wrong_is_refused);
     return TEST_END();
 }

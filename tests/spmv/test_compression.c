@@ -270,6 +270,29 @@ static void renumbered_is_what_a_renumbered_matrix_gives(void)
     }
 }
 
+/* The n-th allocation fails, for every n: a status, no leak, no matrix. */
+static void shortage_gives_no_matrix(void)
+{
+    cmgi_csr A = band(3000, 5, 2);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    o.format = CMG_FORMAT_AUTO;
+    cmg_matrix *M = NULL;
+    cmg_status status = CMG_ERR_MEMORY;
+    long n = 0;
+    for (; status == CMG_ERR_MEMORY && n < 500; ++n) {
+        const size_t held = ctx->bytes_now[0] + ctx->bytes_now[1];
+        cmgi_context_fail_after(ctx, n);
+        status = cmg_matrix_create_csr(ctx, &view, &o, &M);
+        cmgi_context_fail_after(ctx, -1);
+        CHECK((status == CMG_OK) == (M != NULL));
+        CHECK(M != NULL || ctx->bytes_now[0] + ctx->bytes_now[1] == held);
+    }
+    CHECK(status == CMG_OK && n > 10);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
 static void what_is_missing_is_refused(void)
 {
     cmgi_csr A = band(100, 3, 1);
@@ -297,6 +320,7 @@ int main(int argc, char **argv)
     RUN(obstacles_at_the_edge_are_named);
     RUN(samples_come_near);
     RUN(renumbered_is_what_a_renumbered_matrix_gives);
+    RUN(shortage_gives_no_matrix);
     RUN(what_is_missing_is_refused);
     return TEST_END();
 }
