@@ -186,7 +186,7 @@ typedef struct cmg_csr {
 } cmg_csr;
 
 typedef enum cmg_format {
-    CMG_FORMAT_AUTO = 0,   /**< the library chooses from row statistics */
+    CMG_FORMAT_AUTO = 0,   /**< the library chooses by a model of time */
     CMG_FORMAT_CSR,        /**< compressed sparse rows */
     CMG_FORMAT_ELLPACK,    /**< every row padded to the longest */
     CMG_FORMAT_ELLR,       /**< ELLPACK-R: with row lengths */

@@ -18,7 +18,7 @@ static const name_row precisions[] = {
     {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
 };
 static const name_row formats[] = {
-    {CMG_FORMAT_AUTO, "auto", "chosen from row statistics"},
+    {CMG_FORMAT_AUTO, "auto", "chosen by a model of time"},
     {CMG_FORMAT_CSR, "csr", "compressed sparse rows"},
     {CMG_FORMAT_ELLPACK, "ellpack", "rows padded to the longest"},
     {CMG_FORMAT_ELLR, "ellr", "ELLPACK-R: with row lengths"},
