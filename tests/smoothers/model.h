@@ -135,3 +135,31 @@ static inline cmgi_csr model_five_point(cmg_context *c, int m)
     A.indptr[n] = at;
     return A;
 }
+
+/* max |M A - I| */
+static inline double model_distance_to_identity(cmg_size n, const double *M, const double *A)
+{
+    double *MA = model_multiply(n, M, A);
+    double worst = 0;
+    for (cmg_size k = 0; k < n * n; ++k) {
+        worst = fmax(worst, fabs(MA[k] - (k % (n + 1) == 0 ? 1 : 0)));
+    }
+    free(MA);
+    return worst;
+}
+
+/* An unsymmetric diagonally dominant matrix with a symmetric pattern of random entries. */
+static inline double *model_unsymmetric(cmg_size n)
+{
+    double *dense = calloc((size_t)(n * n), sizeof *dense);
+    uint64_t seed = 21;
+    for (cmg_size k = 0; k < 4 * n; ++k) {
+        const cmg_size i = (cmg_size)(cmgi_random(&seed) * (double)n);
+        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)n);
+        dense[i * n + j] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        dense[i * n + i] = i % 2 == 0 ? 9 : -7;
+    }
+    return dense;
+}

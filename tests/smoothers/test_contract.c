@@ -4,8 +4,7 @@
  * result or a clear status, one and two threads give the same bits, and no allocation failure
  * leaks.
  */
-#include "smoothers/smoother.h"
-#include "smoothers/model.h"
+#include "smoothers/product.h"
 #include "test.h"
 
 /* Besides every method with its default arguments. */
@@ -80,20 +79,6 @@ static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
 static cmgi_smoother_product *new_product(void)
 {
     return calloc(1, sizeof(cmgi_smoother_product));
-}
-
-/* The product of all factors, dense. */
-static double *dense_smoother(const cmgi_smoother_product *product)
-{
-    double *M = model_to_dense(&product->factor[0]);
-    for (int f = 1; f < product->factors; ++f) {
-        double *F = model_to_dense(&product->factor[f]);
-        double *next = model_multiply(product->factor[f].rows, F, M);
-        free(F);
-        free(M);
-        M = next;
-    }
-    return M;
 }
 
 /* Growth of a random vector under prod_j (I - omega_j M A) over many steps, per step. */
@@ -172,7 +157,7 @@ static void check_contraction(int problem, const char *name)
     const cmg_status status = make(ctx, &A, name, product);
     CHECK_OK(status);
     if (status == CMG_OK) {
-        double *M = dense_smoother(product);
+        double *M = multiply_out(product);
         const double factor = contraction(n, dense, M, product);
         const cmgi_smoother_method *method = NULL;
         cmgi_arguments arguments;
@@ -219,7 +204,7 @@ static void survives_small_and_diagonal(void)
             cmgi_csr A = model_from_dense(ctx, n, dense);
             cmgi_smoother_product *product = new_product();
             CHECK_OK(make(ctx, &A, name, product));
-            double *M = dense_smoother(product);
+            double *M = multiply_out(product);
             double worst = 0;
             for (cmg_size k = 0; k < n * n; ++k) {
                 const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;

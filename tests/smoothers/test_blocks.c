@@ -1,0 +1,229 @@
+/*
+ * Smoothers of blocks and colours: block Jacobi inverts the blocks, patches add up the inverses of
+ * elements, Gauss-Seidel is substitution by colours.
+ */
+#include "smoothers/cliques.h"
+#include "smoothers/product.h"
+#include "test.h"
+
+static void block_jacobi_inverts_blocks(void)
+{
+    static const int sizes[] = {1, 2, 3, 5, 64};
+    enum { N = 33 };
+    double *dense = model_unsymmetric(N);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        char name[64];
+        const int b = sizes[s];
+        (void)snprintf(name, sizeof name, "block-jacobi:size=%d", b);
+        cmgi_smoother_product *product = make(&A, name);
+        double *M = model_to_dense(&product->factor[0]);
+        double *blocks = calloc(N * N, sizeof *blocks);
+        for (int k = 0; k < N * N; ++k) {
+            const bool inside = k / N / b == k % N / b;
+            blocks[k] = inside ? dense[k] : 0;
+            CHECK(inside || M[k] == 0);
+        }
+        CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
+        free(M);
+        free(blocks);
+        discard(product);
+    }
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/* The default block is the hierarchy's block_size; nonsense there is refused. */
+static void block_size_comes_from_the_hierarchy(void)
+{
+    double *dense = model_q1(4, 2, 1);
+    cmgi_csr A = model_from_dense(ctx, 16, dense);
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    static const struct {
+        const char *text;
+        cmg_size size; /* 0 = refused */
+    } cases[] = {{"2", 2}, {"16", 16}, {"0", 0}, {"x", 0}, {"100000", 0}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+        CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
+        const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = cmgi_csr_view(&A)};
+        cmgi_smoother_product *product = calloc(1, sizeof *product);
+        CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, product),
+                     cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);
+        if (cases[c].size > 0) {
+            CHECK(product->factor[0].indptr[16] == 16 * cases[c].size);
+        }
+        discard(product);
+    }
+    cmg_hierarchy_destroy(&h);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/*
+ * Gauss-Seidel by colours, recovered from the factors: factor c changes the rows of colour c alone,
+ * and the whole solves (D + L) y = r where L couples to earlier colours; the symmetric one D + U
+ * after that.
+ */
+static void gauss_seidel_is_substitution(void)
+{
+    enum { M = 6, N = M * M };
+    double *dense = model_q1(M, 2, 2);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_product *forward = make(&A, "gauss-seidel:symmetric=no");
+    cmgi_smoother_product *both = make(&A, "gauss-seidel");
+    int colour[N];
+    for (int f = 0; f < forward->factors; ++f) {
+        const cmgi_csr *F = &forward->factor[f];
+        for (int i = 0; i < N; ++i) {
+            const bool identity =
+                F->indptr[i + 1] - F->indptr[i] == 1 && F->values[F->indptr[i]] == 1;
+            colour[i] = identity ? colour[i] : f;
+        }
+    }
+    CHECK(forward->factors == 4);
+    CHECK(both->factors == 7);
+    double *G = multiply_out(forward);
+    double *S = multiply_out(both);
+    uint64_t seed = 2;
+    double r[N];
+    double y[N];
+    for (int i = 0; i < N; ++i) {
+        r[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (int sweep = 0; sweep < 2; ++sweep) {
+        for (int c = 0; c < 4; ++c) {
+            for (int i = 0; i < N; ++i) {
+                const int now = sweep == 0 ? c : 3 - c;
+                double sum = sweep == 0 ? r[i] : dense[i * N + i] * y[i];
+                for (int j = 0; colour[i] == now && j < N; ++j) {
+                    CHECK(j == i || colour[j] != now || dense[i * N + j] == 0);
+                    const bool done = sweep == 0 ? colour[j] < now : colour[j] > now;
+                    sum -= done ? dense[i * N + j] * y[j] : 0;
+                }
+                y[i] = colour[i] == now ? sum / dense[i * N + i] : y[i];
+            }
+        }
+        for (int i = 0; i < N; ++i) {
+            double sum = 0;
+            for (int j = 0; j < N; ++j) {
+                sum += (sweep == 0 ? G : S)[i * N + j] * r[j];
+            }
+            CHECK_NEAR(sum, y[i], 1e-13);
+        }
+    }
+    free(G);
+    free(S);
+    discard(forward);
+    discard(both);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/* The cliques of a grid are its cells, 2^dim nodes each, every one once. */
+static void cliques_are_elements(void)
+{
+    for (int dim = 2; dim <= 3; ++dim) {
+        enum { M = 5 };
+        const cmg_size n = dim == 2 ? M * M : M * M * M;
+        const cmg_size cells = dim == 2 ? (M - 1) * (M - 1) : (M - 1) * (M - 1) * (M - 1);
+        /* stretched, so that no entry happens to be zero */
+        double *dense = model_q1(M, dim, 1.3);
+        cmgi_csr A = model_from_dense(ctx, n, dense);
+        cmgi_cliques c = {0};
+        CHECK_OK(cmgi_cliques_find(ctx, &A, 256, &c));
+        CHECK(c.count == cells && c.largest == (1 << dim));
+        for (cmg_size e = 0; e < c.count; ++e) {
+            const cmg_index *members = c.members + c.first[e];
+            const cmg_size length = c.first[e + 1] - c.first[e];
+            CHECK(length == (1 << dim));
+            const int corner[3] = {members[0] % M, members[0] / M % M, members[0] / M / M};
+            for (cmg_size m = 0; m < length; ++m) {
+                const int at[3] = {members[m] % M, members[m] / M % M, members[m] / M / M};
+                for (int d = 0; d < dim; ++d) {
+                    CHECK(at[d] - corner[d] == (m >> d & 1));
+                }
+            }
+        }
+        cmgi_cliques_free(ctx, &c);
+        cmgi_csr_free(ctx, &A);
+        free(dense);
+    }
+}
+
+/* M against its definition, with the cells of a grid as patches. */
+static void patches_add_element_inverses(void)
+{
+    enum { M = 5, N = M * M };
+    double *dense = model_q1(M, 2, 1.3);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_product *product = make(&A, "patches:omega=1");
+    double *computed = model_to_dense(&product->factor[0]);
+    double expected[N * N] = {0};
+    double count[N] = {0};
+    for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
+        for (int e = 0; e < (M - 1) * (M - 1); ++e) {
+            const int corner = e / (M - 1) * M + e % (M - 1);
+            const int J[4] = {corner, corner + 1, corner + M, corner + M + 1};
+            double H[16];
+            double X[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+            for (int k = 0; k < 16; ++k) {
+                H[k] = dense[J[k / 4] * N + J[k % 4]];
+                count[J[k / 4]] += pass == 0 ? 0.25 : 0;
+            }
+            for (int p = 0; p < 4; ++p) { /* Gauss-Jordan: these matrices need no exchanges */
+                const double pivot = H[p * 4 + p];
+                for (int j = 0; j < 4; ++j) {
+                    H[p * 4 + j] /= pivot;
+                    X[p * 4 + j] /= pivot;
+                }
+                for (int i = 0; i < 4; ++i) {
+                    const double factor = i == p ? 0 : H[i * 4 + p];
+                    for (int j = 0; j < 4; ++j) {
+                        H[i * 4 + j] -= factor * H[p * 4 + j];
+                        X[i * 4 + j] -= factor * X[p * 4 + j];
+                    }
+                }
+            }
+            for (int k = 0; pass == 1 && k < 16; ++k) {
+                expected[J[k / 4] * N + J[k % 4]] += X[k] / sqrt(count[J[k / 4]] * count[J[k % 4]]);
+            }
+        }
+    }
+    for (int k = 0; k < N * N; ++k) {
+        CHECK_NEAR(computed[k], expected[k], 1e-13);
+    }
+    CHECK(product->factor[0].indptr[N] == A.indptr[N]);
+    free(computed);
+    discard(product);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+static void too_many_colours_are_refused(void)
+{
+    enum { N = 70 };
+    double *dense = malloc(sizeof(double) * N * N);
+    for (int k = 0; k < N * N; ++k) {
+        dense[k] = k % (N + 1) == 0 ? N : 1;
+    }
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_product *product = calloc(1, sizeof *product);
+    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
+    CHECK_STATUS(cmgi_smoother_make(&source, "gauss-seidel", 0, product), CMG_ERR_UNSUPPORTED);
+    discard(product);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(block_jacobi_inverts_blocks);
+    RUN(block_size_comes_from_the_hierarchy);
+    RUN(gauss_seidel_is_substitution);
+    RUN(cliques_are_elements);
+    RUN(patches_add_element_inverses);
+    RUN(too_many_colours_are_refused);
+    return TEST_END();
+}
