@@ -4,7 +4,7 @@
 #include "smoothers/model.h"
 
 /* "name:key=value" of A; to be discarded. */
-static inline cmgi_smoother_product *make(const cmgi_csr *A, const char *name)
+static inline cmgi_smoother_product *product_make(const cmgi_csr *A, const char *name)
 {
     cmgi_smoother_product *product = calloc(1, sizeof *product);
     const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(A)};
@@ -12,14 +12,14 @@ static inline cmgi_smoother_product *make(const cmgi_csr *A, const char *name)
     return product;
 }
 
-static inline void discard(cmgi_smoother_product *product)
+static inline void product_discard(cmgi_smoother_product *product)
 {
     cmgi_smoother_product_clear(ctx, product);
     free(product);
 }
 
 /* The product of all factors, dense, malloc'ed. */
-static inline double *multiply_out(const cmgi_smoother_product *product)
+static inline double *product_dense(const cmgi_smoother_product *product)
 {
     double *M = model_to_dense(&product->factor[0]);
     for (int f = 1; f < product->factors; ++f) {

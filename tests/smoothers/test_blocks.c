@@ -16,7 +16,7 @@ static void block_jacobi_inverts_blocks(void)
         char name[64];
         const int b = sizes[s];
         (void)snprintf(name, sizeof name, "block-jacobi:size=%d", b);
-        cmgi_smoother_product *product = make(&A, name);
+        cmgi_smoother_product *product = product_make(&A, name);
         double *M = model_to_dense(&product->factor[0]);
         double *blocks = calloc(N * N, sizeof *blocks);
         for (int k = 0; k < N * N; ++k) {
@@ -27,7 +27,7 @@ static void block_jacobi_inverts_blocks(void)
         CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
         free(M);
         free(blocks);
-        discard(product);
+        product_discard(product);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -53,7 +53,7 @@ static void block_size_comes_from_the_hierarchy(void)
         if (cases[c].size > 0) {
             CHECK(product->factor[0].indptr[16] == 16 * cases[c].size);
         }
-        discard(product);
+        product_discard(product);
     }
     cmg_hierarchy_destroy(&h);
     cmgi_csr_free(ctx, &A);
@@ -70,8 +70,8 @@ static void gauss_seidel_is_substitution(void)
     enum { M = 6, N = M * M };
     double *dense = model_q1(M, 2, 2);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *forward = make(&A, "gauss-seidel:symmetric=no");
-    cmgi_smoother_product *both = make(&A, "gauss-seidel");
+    cmgi_smoother_product *forward = product_make(&A, "gauss-seidel:symmetric=no");
+    cmgi_smoother_product *both = product_make(&A, "gauss-seidel");
     int colour[N];
     for (int f = 0; f < forward->factors; ++f) {
         const cmgi_csr *F = &forward->factor[f];
@@ -83,8 +83,8 @@ static void gauss_seidel_is_substitution(void)
     }
     CHECK(forward->factors == 4);
     CHECK(both->factors == 7);
-    double *G = multiply_out(forward);
-    double *S = multiply_out(both);
+    double *G = product_dense(forward);
+    double *S = product_dense(both);
     uint64_t seed = 2;
     double r[N];
     double y[N];
@@ -114,8 +114,8 @@ static void gauss_seidel_is_substitution(void)
     }
     free(G);
     free(S);
-    discard(forward);
-    discard(both);
+    product_discard(forward);
+    product_discard(both);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -157,7 +157,7 @@ static void patches_add_element_inverses(void)
     enum { M = 5, N = M * M };
     double *dense = model_q1(M, 2, 1.3);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *product = make(&A, "patches:omega=1");
+    cmgi_smoother_product *product = product_make(&A, "patches:omega=1");
     double *computed = model_to_dense(&product->factor[0]);
     double expected[N * N] = {0};
     double count[N] = {0};
@@ -195,7 +195,7 @@ static void patches_add_element_inverses(void)
     }
     CHECK(product->factor[0].indptr[N] == A.indptr[N]);
     free(computed);
-    discard(product);
+    product_discard(product);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -211,7 +211,7 @@ static void too_many_colours_are_refused(void)
     cmgi_smoother_product *product = calloc(1, sizeof *product);
     const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
     CHECK_STATUS(cmgi_smoother_make(&source, "gauss-seidel", 0, product), CMG_ERR_UNSUPPORTED);
-    discard(product);
+    product_discard(product);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }

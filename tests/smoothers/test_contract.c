@@ -157,7 +157,7 @@ static void check_contraction(int problem, const char *name)
     const cmg_status status = make(ctx, &A, name, product);
     CHECK_OK(status);
     if (status == CMG_OK) {
-        double *M = multiply_out(product);
+        double *M = product_dense(product);
         const double factor = contraction(n, dense, M, product);
         const cmgi_smoother_method *method = NULL;
         cmgi_arguments arguments;
@@ -204,7 +204,7 @@ static void survives_small_and_diagonal(void)
             cmgi_csr A = model_from_dense(ctx, n, dense);
             cmgi_smoother_product *product = new_product();
             CHECK_OK(make(ctx, &A, name, product));
-            double *M = multiply_out(product);
+            double *M = product_dense(product);
             double worst = 0;
             for (cmg_size k = 0; k < n * n; ++k) {
                 const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;

@@ -28,12 +28,12 @@ static void exact_without_dropping(void)
                 dense = square;
             }
             cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_product *product = make(&A, names[v]);
-            double *M = multiply_out(product);
+            cmgi_smoother_product *product = product_make(&A, names[v]);
+            double *M = product_dense(product);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
             free(M);
             free(dense);
-            discard(product);
+            product_discard(product);
             cmgi_csr_free(ctx, &A);
         }
     }
@@ -53,10 +53,10 @@ static void forms_agree(void)
         for (int f = 0; f < 3; ++f) {
             char name[64];
             (void)snprintf(name, sizeof name, "%s:drop=0.1:form=%s", methods[v], words[f]);
-            cmgi_smoother_product *product = make(&A, name);
+            cmgi_smoother_product *product = product_make(&A, name);
             CHECK(product->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
-            forms[f] = multiply_out(product);
-            discard(product);
+            forms[f] = product_dense(product);
+            product_discard(product);
         }
         for (int k = 0; k < N * N; ++k) {
             const double scale = sqrt(fabs(forms[0][k / N * (N + 1)] * forms[0][k % N * (N + 1)]));
@@ -80,14 +80,14 @@ static void columns_stay_short(void)
         const cmg_size n = (cmg_size)m * m;
         double *dense = model_q1(m, 2, 1);
         cmgi_csr A = model_from_dense(ctx, n, dense);
-        cmgi_smoother_product *product = make(&A, "sainv:drop=0.1");
+        cmgi_smoother_product *product = product_make(&A, "sainv:drop=0.1");
         per_column[s] = (double)product->factor[0].indptr[n] / (double)n;
-        discard(product);
-        product = make(&A, "sainv:drop=0:cap=4");
+        product_discard(product);
+        product = product_make(&A, "sainv:drop=0:cap=4");
         for (cmg_size i = 0; i < n; ++i) {
             CHECK(product->factor[0].indptr[i + 1] - product->factor[0].indptr[i] <= 4);
         }
-        discard(product);
+        product_discard(product);
         cmgi_csr_free(ctx, &A);
         free(dense);
     }
@@ -117,7 +117,7 @@ static void indefinite_and_unsymmetric_are_named(void)
         A = model_from_dense(ctx, N, small);
         source.A = cmgi_csr_view(&A);
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, product), CMG_ERR_UNSUPPORTED);
-        discard(product);
+        product_discard(product);
         cmgi_csr_free(ctx, &A);
         free(dense);
     }
@@ -135,7 +135,7 @@ static void fsai_equations(void)
     model_rescale(N, dense);
     cmgi_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_product *product = make(&A, names[v]);
+        cmgi_smoother_product *product = product_make(&A, names[v]);
         CHECK(product->factors == 2);
         double *G = model_to_dense(&product->factor[0]);
         double *T = model_to_dense(&product->factor[1]);
@@ -154,7 +154,7 @@ static void fsai_equations(void)
         free(T);
         free(GA);
         free(GAGt);
-        discard(product);
+        product_discard(product);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -171,7 +171,7 @@ static void adaptive_fsai_lowers_kaporin_number(void)
     for (int steps = 0; steps <= 6; steps += 2) {
         char name[64];
         (void)snprintf(name, sizeof name, "fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
-        cmgi_smoother_product *product = make(&A, name);
+        cmgi_smoother_product *product = product_make(&A, name);
         double *G = model_to_dense(&product->factor[0]);
         double log_determinant = 0;
         for (int i = 0; i < N; ++i) {
@@ -181,7 +181,7 @@ static void adaptive_fsai_lowers_kaporin_number(void)
         CHECK(product->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = log_determinant;
         free(G);
-        discard(product);
+        product_discard(product);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -195,7 +195,7 @@ static void isai_equations(void)
     double *dense = model_unsymmetric(N);
     cmgi_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_product *product = make(&A, names[v]);
+        cmgi_smoother_product *product = product_make(&A, names[v]);
         const cmgi_csr *M = &product->factor[0];
         double *dense_m = model_to_dense(M);
         double *MA = model_multiply(N, dense_m, dense);
@@ -207,7 +207,7 @@ static void isai_equations(void)
         }
         free(dense_m);
         free(MA);
-        discard(product);
+        product_discard(product);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
