@@ -232,7 +232,7 @@ static void momentum_text(const cmgi_step *step, const char *out, const char *in
                           const char *c, const char *matrix, char *text)
 {
     const size_t size = CMGI_STEP_TEXT;
-    char inertia[40];
+    char inertia[64];
     if (step->e == CMGI_NONE) {
         (void)snprintf(inertia, sizeof inertia, "%.4g %s", 1 + step->beta, c);
     } else {

@@ -13,7 +13,7 @@
 #pragma once
 #include "mg/level.h"
 
-enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 96 };
+enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 192 };
 
 typedef enum cmgi_step_kind {
     CMGI_STEP_PRODUCT = 0, /* out = writeback(A in) */
