@@ -1,7 +1,7 @@
 #!/bin/sh
 # The figures on one GPU: solves at several sizes and storages, products with finite-element matrices of
 # many kinds, a distorted mesh, the host's cores beside the GPU. JSON lines on standard output.
-# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|smoother|spai|host|auto|alpha]... [statistics=FILE]
+# usage: benchmarks/gpu.sh BUILD_DIR [solve|spmv|distorted|others|spai|host|auto|alpha]... [statistics=FILE]
 # auto: what --format auto takes against tune, on all elements and look-alikes; alpha: break-even of conversions on
 # look-alikes. Both print a table last, and take the row statistics of the originals (benchmarks/look_alikes.py), without
 # which look-alikes are left out.
@@ -16,7 +16,7 @@ for word in "$@"; do
   *) parts="$parts $word" ;;
   esac
 done
-[ -n "$parts" ] || parts="solve spmv distorted host"
+[ -n "$parts" ] || parts="solve spmv distorted others host"
 here=$(dirname "$0")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -25,7 +25,7 @@ solve() { "$build/benchmarks/bench_solve" --backend cuda --repeat 11 "$@"; }
 solve_part() {
   solve --cells 256
   "$build/tools/cmg" bench spmv --generate q1-3d:256,noisy-3d:256 --backend cuda --formats all \
-    --values fp64,fp32,fp16,bf16 --json "$scratch/spmv.json" >&2
+    --values fp64,fp32,fp16,bf16,fp8 --json "$scratch/spmv.json" >&2
   tr -d '\n' <"$scratch/spmv.json"
   echo
   for cells in 256 128 64 32; do
@@ -33,7 +33,9 @@ solve_part() {
     solve --cells $cells --format compressed --precision mixed
   done
   solve --cells 256 --format compressed --precision mixed --templates 0
-  solve --cells 256 --format compressed --precision mixed --templates 0 --values fp16
+  for values in fp16 fp8; do
+    solve --cells 256 --format compressed --precision mixed --templates 0 --values $values
+  done
   for cells in 4096 1024 100; do
     solve --dim 2 --cells $cells
     solve --dim 2 --cells $cells --format compressed --precision mixed
@@ -99,30 +101,43 @@ alpha_part() {
   python3 "$here/tables.py" alpha "$scratch/alpha.jsonl"
 }
 
+# one line of a solve of $file
+solve_file() {
+  "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 "$@" --json "$scratch/solve.json" >&2
+  tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
+  echo
+}
+
+# a mesh without two equal cells: storages, then smoothers
 distorted_part() {
   file=$scratch/distorted.cmg
   "$build/tools/cmg" generate "$file" --dim 3 --cells 256 --levels 5 --distort 0.4 --coefficient smooth --no-coords >&2
-  for options in "" "--format compressed" "--format compressed --precision mixed" \
-    "--format compressed --precision mixed --values fp16"; do
-    "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 $options --json "$scratch/solve.json" >&2
-    tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
-    echo
+  solve_file
+  solve_file --format compressed
+  solve_file --format compressed --precision mixed
+  for values in fp16 fp8; do
+    solve_file --format compressed --precision mixed --values $values
+    for smoother in spai chebyshev4:degree=2 fsai; do
+      solve_file --format compressed --precision mixed --values $values --smoother $smoother
+    done
   done
+  solve_file --format compressed --precision mixed --values fp16 --krylov defect
+  rm -f "$file"
 }
 
-# a smoother that is computed once and kept: SPAI of the finest levels
-smoother_part() {
-  file=$scratch/distorted.cmg
-  "$build/tools/cmg" generate "$file" --dim 3 --cells 256 --levels 5 --distort 0.4 --coefficient smooth --no-coords >&2
-  "$build/tools/cmg" smooth "$file" --smoother spai --save-as spai --finest --json "$scratch/smooth.json" >&2
-  tr -d '\n' <"$scratch/smooth.json"
-  echo
-  for values in full fp16; do
-    "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 --format compressed --precision mixed --values $values \
-      --smoother file:spai --json "$scratch/solve.json" >&2
-    tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
-    echo
+# what is not Q1 Poisson
+others_part() {
+  file=$scratch/other.cmg
+  for options in "--element q2 --dim 3 --cells 64" "--element q2 --dim 3 --cells 64 --distort 0.4" \
+    "--element q2 --dim 2 --cells 1024" "--problem elasticity --element q1 --dim 3 --cells 64 --dirichlet-labels left" \
+    "--problem elasticity --element q2 --dim 2 --cells 512 --dirichlet-labels left"; do
+    "$build/tools/cmg" generate "$file" $options --no-coords >&2
+    solve_file --format sell
+    for smoother in jacobi:omega=auto spai; do
+      solve_file --format compressed --precision mixed --values fp16 --smoother $smoother
+    done
   done
+  rm -f "$file"
 }
 
 # set-up of SPAI, regular and distorted mesh (no two rows alike), on the device and on the host's cores
