@@ -48,7 +48,7 @@ static const cmgi_format formats[] = {
      .build = cmgi_compressed_build,
      .spmv_cpu = cmgi_compressed_spmv_cpu,
      .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
-     .dots_cuda = true,
+     .dots = true,
      .destroy = cmgi_compressed_destroy},
     {.id = CMG_FORMAT_CUSPARSE_CSR,
      .name = "cusparse-csr",
@@ -176,8 +176,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
     if (format->finish != NULL) {
         CMGI_TRY_GOTO(done, format->finish(made));
     }
-    if (format->dots_cuda && cmgi_on_cuda(ctx) && made->rows == made->cols &&
-        resolved.precision == CMG_FP64) {
+    if (format->dots && made->rows == made->cols && resolved.precision == CMG_FP64) {
         CMGI_TRY_GOTO(done,
                       cmgi_alloc_device(ctx, slices_of(made), sizeof *made->dots, &made->dots));
     }

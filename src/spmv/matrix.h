@@ -27,7 +27,7 @@ typedef struct cmgi_format {
     cmg_status (*fill_cuda)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
-    bool dots_cuda; /* spmv_cuda fills writeback.dots */
+    bool dots; /* products fill writeback.dots */
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
     void (*destroy)(cmg_matrix *A);
 } cmgi_format;
