@@ -5,8 +5,10 @@ set -eu
 build=${1:?build directory}
 cells=${2:-128}
 export OMP_NUM_THREADS=2
-for precision in fp64 mixed; do
-  "$build/benchmarks/bench_solve" --cells "$cells" --threads 2 --precision $precision
+for format in auto sell; do
+  for precision in fp64 mixed; do
+    "$build/benchmarks/bench_solve" --cells "$cells" --threads 2 --precision $precision --format $format
+  done
 done
 if [ -x "$build/benchmarks/bench_peers" ]; then
   OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe -n 2 "$build/benchmarks/bench_peers" --cells "$cells"
