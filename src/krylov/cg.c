@@ -27,7 +27,7 @@ cmg_status cmgi_cg_start(cmgi_krylov *k, const double *b, double *x)
 /* r and z in fp32: the two halves of the memory of z; NULL where C works in fp64. */
 static float *single_r(const cmgi_krylov *k)
 {
-    return k->system.precondition_single != NULL ? (float *)k->work[1] : NULL;
+    return cmgi_krylov_single(k) ? (float *)k->work[1] : NULL;
 }
 static float *single_z(const cmgi_krylov *k)
 {
@@ -49,12 +49,12 @@ static cmg_status new_direction(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
-    const bool single = s->precondition_single != NULL;
+    const bool single = cmgi_krylov_single(k);
     const cmg_precision precision = single ? CMG_FP32 : CMG_FP64;
     const void *r = single ? (void *)single_r(k) : (void *)k->work[0];
     const void *z = single ? (void *)single_z(k) : (void *)k->work[1];
     double *rz = k->scalars + RZ;
-    CMGI_TRY(single ? s->precondition_single(s->user, single_r(k), single_z(k))
+    CMGI_TRY(single ? s->precondition_low(s->user, single_r(k), single_z(k))
                     : cmgi_krylov_precondition(k, k->work[0], k->work[1]));
     CMGI_TRY(ctx->backend->dot(ctx, precision, s->n, r, z, rz));
     return ctx->backend->direction(ctx, s->n, rz, k->scalars + RZ_OLD, precision, z, CMG_FP64,

@@ -32,11 +32,15 @@ static void free_low(cmgi_krylov *k)
     }
 }
 
+bool cmgi_krylov_single(const cmgi_krylov *k)
+{
+    return k->system.low == CMG_FP32 && k->system.precondition_low != NULL;
+}
+
 void cmgi_krylov_raise(cmgi_krylov *k)
 {
     cmgi_krylov_forget(k);
     free_low(k); /* the next solve has new ones */
-    k->system.precondition_single = NULL;
     k->system.low = CMG_FP64;
 }
 

@@ -16,13 +16,10 @@ typedef struct cmgi_linear_system {
     cmg_status (*apply)(void *user, const double *x, double *y);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     cmg_status (*precondition)(void *user, const double *r, double *z); /* NULL: z = r */
-    /* The same between vectors in fp32, for a preconditioner that works in it: CG then spares the
-     * conversions; NULL = there is none. */
-    cmg_status (*precondition_single)(void *user, const float *r, float *z);
     /* y = A x and *xy = x . y in the backend's memory; NULL = apply and an inner product */
     cmg_status (*apply_dot)(void *user, const double *x, double *y, double *xy);
-    /* For defect correction: y = A x and z = C r in the precision `low`. NULL = it cannot be had,
-     * and z = r */
+    /* y = A x, for defect correction, and z = C r, for CG too, in the precision `low` that C works
+     * in. NULL = it cannot be had, and z = r */
     cmg_precision low;
     cmg_status (*apply_low)(void *user, const void *x, void *y);
     cmg_status (*precondition_low)(void *user, const void *r, void *z);
@@ -105,6 +102,8 @@ void cmgi_krylov_forget(cmgi_krylov *k);
 /* Forgets, too, that C and what is low have been in fp32: they are in fp64 from now on. */
 void cmgi_krylov_raise(cmgi_krylov *k);
 
+/* True when C takes and gives vectors in fp32, which CG then spares the conversions of. */
+bool cmgi_krylov_single(const cmgi_krylov *k);
 /* What CG and its kin start with. */
 cmg_status cmgi_cg_start(cmgi_krylov *k, const double *b, double *x);
 /* Norm of the vector on the host. */

@@ -108,24 +108,18 @@ static cmg_status precondition(void *user, const double *r, double *z)
     return cmgi_cycle_run(s->cycle, r, z);
 }
 
-static cmg_status precondition_single(void *user, const float *r, float *z)
-{
-    const cmg_solver *s = user;
-    return cmgi_cycle_run_single(s->cycle, r, z);
-}
-
 static cmg_status apply_low(void *user, const void *x, void *y)
 {
     const cmg_solver *s = user;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    return cmgi_matrix_spmv(s->level[0].A, &w, x);
+    return cmgi_matrix_spmv(cmgi_cycle_is_single(s->cycle) ? s->level[0].A : s->A, &w, x);
 }
 
 static cmg_status precondition_low(void *user, const void *r, void *z)
 {
     const cmg_solver *s = user;
-    return cmgi_cycle_is_single(s->cycle) ? precondition_single(user, r, z)
-                                          : precondition(user, r, z);
+    return cmgi_cycle_is_single(s->cycle) ? cmgi_cycle_run_single(s->cycle, r, z)
+                                          : cmgi_cycle_run(s->cycle, r, z);
 }
 
 /* Work vectors, and the sorted numbering in the backend's memory. */
@@ -133,19 +127,17 @@ static cmg_status allocate_work(cmg_solver *s)
 {
     cmg_context *ctx = s->ctx;
     const cmg_size n = s->level[0].rows;
-    const cmgi_linear_system system = {
-        .ctx = ctx,
-        .n = n,
-        .user = s,
-        .apply = apply,
-        .residual = residual,
-        .precondition = precondition,
-        .apply_dot = apply_dot,
-        .low = s->level[0].A->options.precision,
-        .apply_low = apply_low,
-        .precondition_low = precondition_low,
-        .precondition_single = cmgi_cycle_is_single(s->cycle) ? precondition_single : NULL,
-        .recordable = true};
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = n,
+                                       .user = s,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = precondition,
+                                       .apply_dot = apply_dot,
+                                       .low = cmgi_cycle_is_single(s->cycle) ? CMG_FP32 : CMG_FP64,
+                                       .apply_low = apply_low,
+                                       .precondition_low = precondition_low,
+                                       .recordable = true};
     CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
     if (s->options.fallback && s->options.precision != CMG_FP64) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->guess, &s->guess));

@@ -5,20 +5,26 @@
 #include "spmv/matrix.h"
 #include "test.h"
 
-/* -u'' with a shift on n points: entries -1, 2 + shift, -1. */
-static inline cmg_matrix *laplacian(cmg_size n, double shift)
+/* -u'' with a shift on n points: entries -1, 2 + shift, -1, over `divisor`. */
+static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
 {
     cmgi_csr A = {0};
-    cmg_matrix *M = NULL;
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
     cmg_size k = 0;
     for (cmg_size i = 0; i < n; ++i) {
         A.indptr[i] = k;
         for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
             A.indices[k] = (cmg_index)j;
-            A.values[k++] = i == j ? 2 + shift : -1;
+            A.values[k++] = (i == j ? 2 + shift : -1) / divisor;
         }
     }
+    return A;
+}
+
+static inline cmg_matrix *laplacian(cmg_size n, double shift)
+{
+    cmgi_csr A = laplacian_csr(n, shift, 1);
+    cmg_matrix *M = NULL;
     const cmg_csr view = cmgi_csr_view(&A);
     CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
     cmgi_csr_free(ctx, &A);

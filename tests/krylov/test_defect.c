@@ -31,17 +31,7 @@ static cmg_status apply_low(void *user, const void *x, void *y)
 static pair make_pair(cmg_size n, double shift, cmg_precision low)
 {
     pair made = {NULL, NULL};
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = k;
-        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = (i == j ? 2 + shift : -1) / 3;
-        }
-    }
-    A.indptr[n] = k;
+    cmgi_csr A = laplacian_csr(n, shift, 3);
     const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);

@@ -15,7 +15,7 @@ static cmg_status quarter(void *user, const double *r, double *z)
 static bool single = false;
 
 /* z = r in fp32 */
-static cmg_status copy_single(void *user, const float *r, float *z)
+static cmg_status copy_single(void *user, const void *r, void *z)
 {
     const cmg_matrix *A = user;
     return A->ctx->backend->convert(A->ctx, A->rows, CMG_FP32, r, CMG_FP32, z);
@@ -38,7 +38,8 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
                                        .apply = laplacian_apply,
                                        .residual = laplacian_residual,
                                        .precondition = method == CMG_KRYLOV_NONE ? quarter : NULL,
-                                       .precondition_single = single ? copy_single : NULL,
+                                       .low = single ? CMG_FP32 : CMG_FP64,
+                                       .precondition_low = single ? copy_single : NULL,
                                        .recordable = true};
     cmg_solver_options options;
     cmg_solver_options_default(&options);
