@@ -1,19 +1,13 @@
 /* Copy bandwidth of the backend's memory: the ceiling that every product is measured against. */
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/order.h"
 #include "core/timer.h"
 
 #include <stdlib.h>
 
 /* 128 MiB an array: several times the last cache of the machines seen. */
 enum { LENGTH = 1 << 24, LENGTH_CUDA = 1 << 27, SAMPLES = 11, COPIES = 4 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x, double *y,
                               int copies, double *seconds)
@@ -47,7 +41,7 @@ cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
         for (int s = 0; s < SAMPLES; ++s) {
             CMGI_TRY_GOTO(done, time_copies(ctx, length, x, y, COPIES, &samples[s]));
         }
-        qsort(samples, SAMPLES, sizeof samples[0], ascending);
+        qsort(samples, SAMPLES, sizeof samples[0], cmgi_ascending_double);
         ctx->bandwidth = 2.0 * (double)length * sizeof(double) / samples[SAMPLES / 2] * 1e-9;
     }
     *gb_per_second = ctx->bandwidth;

@@ -1,22 +1,16 @@
 /* Pattern of a space's matrix, cell integrals with boundary values, identity rows, errors. */
 #include "core/memory.h"
+#include "core/order.h"
 #include "fem/space.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *a, const void *b)
-{
-    const cmg_index x = *(const cmg_index *)a;
-    const cmg_index y = *(const cmg_index *)b;
-    return (x > y) - (x < y);
-}
-
 /* The list of a long row, or of a block of nodes. */
 static cmg_size sort_long(cmg_index *list, cmg_size n)
 {
-    qsort(list, (size_t)n, sizeof *list, ascending);
+    qsort(list, (size_t)n, sizeof *list, cmgi_ascending_index);
     cmg_size kept = 0;
     for (cmg_size i = 0; i < n; ++i) {
         if (kept == 0 || list[kept - 1] != list[i]) {

@@ -1,4 +1,5 @@
 /* The step list for people: what each step is, what it moves, how long it takes. */
+#include "core/order.h"
 #include "core/random.h"
 #include "core/timer.h"
 #include "mg/solver.h"
@@ -51,13 +52,6 @@ cmg_status cmg_solver_step_compression(const cmg_solver *s, int i, cmg_compressi
     const cmgi_step *step = &s->cycle->steps[i];
     CMGI_CHECK(s->ctx, step->kind == CMGI_STEP_PRODUCT, CMG_ERR_STATE, "step %d has no matrix", i);
     return cmg_matrix_get_compression(step->A, info);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each
@@ -152,7 +146,7 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     }
     for (int i = 0; i < cycle->nsteps; ++i) {
         double *mine = samples + (cmg_size)i * repeats;
-        qsort(mine, (size_t)repeats, sizeof *mine, ascending);
+        qsort(mine, (size_t)repeats, sizeof *mine, cmgi_ascending_double);
         cycle->steps[i].seconds = mine[repeats / 2];
     }
 done:

@@ -7,6 +7,7 @@
 #include "smoothers/cliques.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +41,6 @@ static bool meets_all(const cmgi_csr *S, cmg_index k, const cmg_index *members, 
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const cmg_index x = *(const cmg_index *)a;
-    const cmg_index y = *(const cmg_index *)b;
-    return (x > y) - (x < y);
-}
-
 /* The clique around the edge (i, j), j = i for a vertex alone; returns its length. */
 static cmg_size grow(const cmgi_csr *S, cmg_size i, cmg_index j, cmg_size limit, cmg_index *members)
 {
@@ -60,7 +54,7 @@ static cmg_size grow(const cmgi_csr *S, cmg_size i, cmg_index j, cmg_size limit,
             members[length++] = S->indices[k];
         }
     }
-    qsort(members, (size_t)length, sizeof *members, ascending);
+    qsort(members, (size_t)length, sizeof *members, cmgi_ascending_index);
     return length;
 }
 

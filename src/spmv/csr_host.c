@@ -2,6 +2,7 @@
 #include "spmv/csr_host.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -404,19 +405,12 @@ static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cm
     return length;
 }
 
-static int ascending_index(const void *a, const void *b)
-{
-    const cmg_index x = *(const cmg_index *)a;
-    const cmg_index y = *(const cmg_index *)b;
-    return (x > y) - (x < y);
-}
-
 static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
                          double *sum, cmgi_csr *C)
 {
     cmg_index *columns = C->indices + C->indptr[i];
     const cmg_size length = merge_pattern(A, B, i, mark, columns);
-    qsort(columns, (size_t)length, sizeof *columns, ascending_index);
+    qsort(columns, (size_t)length, sizeof *columns, cmgi_ascending_index);
     for (cmg_size e = 0; e < length; ++e) {
         sum[columns[e]] = 0;
     }

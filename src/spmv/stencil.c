@@ -1,16 +1,11 @@
 /* Search for the runs of columns that all templates share. */
 #include "spmv/stencil.h"
 
+#include "core/order.h"
+
 #include <stdlib.h>
 
 enum { TABLE_BYTES = 40 * 1024 }; /* of values: they have to fit in a block's shared memory */
-
-static int ascending(const void *a, const void *b)
-{
-    const cmg_index x = *(const cmg_index *)a;
-    const cmg_index y = *(const cmg_index *)b;
-    return (x > y) - (x < y);
-}
 
 /* Covers the offsets of all templates by runs, first fit from the smallest; 0 = more than most. */
 static int cover(const cmg_index *sorted, cmg_size count, cmg_index *run)
@@ -79,7 +74,7 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
     for (cmg_index e = 0; e < C->t_entries; ++e) {
         sorted[e] = C->t_offset[e];
     }
-    qsort(sorted, (size_t)C->t_entries, sizeof *sorted, ascending);
+    qsort(sorted, (size_t)C->t_entries, sizeof *sorted, cmgi_ascending_index);
     S->runs = cover(sorted, C->t_entries, S->run);
     cmgi_free(ctx, sorted);
     const size_t bytes = (size_t)C->templates * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
