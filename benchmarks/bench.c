@@ -85,6 +85,12 @@ void bench_machine(FILE *out, int threads)
                   CMG_BENCH_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
 }
 
+double bench_median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, ascending);
+    return values[n / 2];
+}
+
 bool bench_enum(const char *kind, const char *text, void *value)
 {
     int v = 0;

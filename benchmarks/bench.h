@@ -21,6 +21,8 @@ double bench_seconds(void);
 bool bench_run(bench_fn fn, void *user, int samples, double least, bench_times *times);
 /* Commit, compiler, flags, processor and threads as JSON members without braces. */
 void bench_machine(FILE *out, int threads);
+/* Median of n values, which are sorted by it. */
+double bench_median(double *values, int n);
 /* An option's text as a value of an enumeration of the library; false when it is none. */
 bool bench_enum(const char *kind, const char *text, void *value);
 /* Peak resident memory of this process, bytes. */

@@ -82,13 +82,6 @@ static bool set_option(settings *s, const char *name, const char *text)
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Solves `repeat` times from zero; the median goes to *seconds. */
 static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int repeat,
                         cmg_report *report, double *seconds)
@@ -116,8 +109,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int re
         }
     }
     if (status == CMG_OK) {
-        qsort(times, (size_t)repeat, sizeof *times, ascending);
-        *seconds = times[repeat / 2];
+        *seconds = bench_median(times, repeat);
     }
     free(times);
     cmg_vector_destroy(&b);
