@@ -4,12 +4,12 @@
  *
  * A vector counts 8 bytes a row in fp64 and `low` in the precision of the cycle. An iteration of
  *
- *   CG          cycle, A p, and 13 vectors: (r,z) 2, p 3, (p,q) 2 or, taken along with A p, none,
- *               x and r 6. Around a cycle in fp32: (r,z) 2 and z 1 in it, and r once more
- *   FCG         an inner product more
- *   Richardson  cycle, residual, and 3 vectors for x, 2 for the norm
- *   defect      cycle, A p, 13 vectors in low precision; a start: residual, and 9 vectors in fp64
- * and 5 in low precision for the correction, its conversions and norms
+ * - CG: cycle, A p, and 13 vectors: (r,z) 2, p 3, (p,q) 2 or, taken along with A p, none, x and r
+ *   6; around a cycle in fp32 (r,z) 2 and z 1 in it, and r once more;
+ * - FCG: an inner product more;
+ * - Richardson: cycle, residual, 3 vectors for x, 1 for the norm;
+ * - defect: cycle, A p, 13 vectors in low precision; a start: residual, 8 vectors in fp64 and 5 in
+ *   low precision for the correction, its conversions and norms.
  */
 #include "mg/solver.h"
 
@@ -28,7 +28,7 @@ static double cycle_bytes(const cmg_solver *s, bool conversions)
 
 static double cg_bytes(const cmg_solver *s, double n, double product)
 {
-    const bool single = s->krylov->system.precondition_single != NULL;
+    const bool single = cmgi_krylov_single(s->krylov);
     const double inner = s->A->dots != NULL ? 0 : 16;
     return cycle_bytes(s, !single) + product + (single ? 80 + inner : 88 + inner) * n;
 }

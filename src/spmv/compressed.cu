@@ -3,9 +3,9 @@
  * and l + 32, so that every load of values and codes brings two entries and x is read in order; of
  * values in 8 bits it brings four, of two slice columns.
  *
- *   templates  the lists of offsets and values lie in shared memory when they fit; every block
- * takes a long run of slices, so that the lines of x that its rows share stay in the cache packed
- * one kernel a precision and kind of values; the size of a code is uniform in a warp
+ * - templates: the lists of offsets and values lie in shared memory when they fit; every block
+ *   takes a long run of slices, so that the lines of x that its rows share stay in the cache;
+ * - packed: one kernel a precision and kind of values; the size of a code is uniform in a warp.
  */
 #include "spmv/spmv.cuh"
 

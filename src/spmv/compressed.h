@@ -8,11 +8,12 @@
  * where ref(i) = i in a square matrix and the first column of the row in a rectangular one. A slice
  * is stored in one of these ways, the first that fits:
  *
- *   template   every row is one of a few row templates, each a list of offsets and values: a number
- * a row, no entries at all pattern    the slice has one list of offsets for all its rows: values, 4
- * bytes a slice column, no codes; a row that lacks an offset stores a zero there 8, 16 bit  a base
- * a slice column and a code of that size an entry 32 bit     the same with codes of 4 bytes:
- * nothing was gained
+ * - template: every row is one of a few row templates, each a list of offsets and values; a number
+ *   a row, no entries at all;
+ * - pattern: the slice has one list of offsets for all its rows; values, 4 bytes a slice column, no
+ *   codes; a row that lacks an offset stores a zero there;
+ * - 8, 16 bit: a base a slice column and a code of that size an entry;
+ * - 32 bit: the same with codes of 4 bytes, nothing was gained.
  *
  * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 or 8 bits with a
  * power-of-two scale a slice (reduced.h). Then a square matrix keeps its diagonal apart in fp32,

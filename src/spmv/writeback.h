@@ -6,8 +6,10 @@
  *   AXPBY     y_i = alpha s + beta c_i          c may be y; beta = 0 does not read c
  *   RESIDUAL  y_i = b_i - s                     b may be y
  *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
- *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s), a step of a three-term
- * recurrence; alpha s in place of the last term where d is NULL; e NULL counts as 0; e may be y
+ *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s)
+ *
+ * MOMENTUM is a step of a three-term recurrence: alpha s in place of the last term where d is NULL;
+ * e NULL counts as 0; e may be y.
  *
  * Formats that have `dots` in their row of the table also leave x . y with APPLY, slice by slice,
  * where `dots` is given: an inner product without a pass of its own.
