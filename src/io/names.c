@@ -1,9 +1,8 @@
 /*
  * File names of directories.
  *
- *   plain          A0 P0 R0 M0_spai M0_sainv.0 M0_sainv.1 coords0 A1 ... inverse b x rhs0_NAME
- * sol0_NAME FE-gMG         A_1 prol_2 A_2 A_2_spai rhs_2 sol_2 init_2 ...; prol_l goes from level
- * l-1 to l
+ * - plain: A0 P0 R0 M0_spai M0_sainv.0 M0_sainv.1 coords0 A1 ... inverse b x rhs0_NAME sol0_NAME
+ * - FE-gMG: A_1 prol_2 A_2 A_2_spai rhs_2 sol_2 init_2 ...; prol_l goes from level l-1 to l
  *
  * each with .mtx, .petsc, .ell or .txt, or, for vectors, with no extension.
  */

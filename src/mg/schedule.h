@@ -1,12 +1,12 @@
 /*
  * Storage of the cycle's values by level and role, from text:
  *
- *   schedule   clause { ; clause }            later clauses win
- *   clause     [levels :] what
- *   levels     2 | 2-4 | 2- | -4              0 is the finest; - to the coarsest, or from the
- * finest what       storage                        of every role | role : storage { , role :
- * storage } role       A | P | R | M | inverse storage    full | fp32 | fp16 | bf16 | fp8     full
- * and fp32 mean the same: the cycle is in fp32
+ * - schedule: clause { ; clause }, later clauses win
+ * - clause: [levels :] what
+ * - levels: 2 | 2-4 | 2- | -4, where 0 is the finest, and - alone reaches to the end of that side
+ * - what: storage, of every role, or role : storage { , role : storage }
+ * - role: A | P | R | M | inverse
+ * - storage: full | fp32 | fp16 | bf16 | fp8; full and fp32 mean the same, the cycle is in fp32
  *
  * Blanks count nowhere.
  */
