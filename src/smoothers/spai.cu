@@ -1,5 +1,7 @@
 /*
  * SPAI on the device: the least squares problems of all rows, two warps each (spai_row.cuh).
+ * Where rows repeat (spai_repeat.cu) each different problem is solved once, for the lowest row that
+ * poses it, and copied to the others.
  *
  * A first pass counts the equations; rows of about equal need go into one launch, whose blocks
  * share a multiprocessor's memory. What does not fit there works in global memory.
@@ -34,15 +36,18 @@ __global__ void norm_kernel(const cmgi_device_csr A, double *norm2)
     }
 }
 
-/* equations[i] = number of equations of row i where the table holds them, need[i] = its bytes. */
-__global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int slots,
-                               bool counted, int *equations, int *need, int *counter)
+/* equations[i] = number of equations of row i where the table holds them, need[i] = its bytes; of
+ * `rows` rows in a list, NULL: of all. */
+__global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const int *list,
+                               cmg_size rows, int slots, bool counted, int *equations, int *need,
+                               int *counter)
 {
     extern __shared__ int keys[];
     const int lane = (int)threadIdx.x % WARP;
     const int warp = (int)threadIdx.x / WARP;
-    const cmg_size i = (cmg_size)blockIdx.x * (blockDim.x / WARP) + warp;
-    if (i >= S.rows || equations[i] >= 0) {
+    const cmg_size a = (cmg_size)blockIdx.x * (blockDim.x / WARP) + warp;
+    const cmg_size i = a < rows && list != NULL ? list[a] : a;
+    if (a >= rows || equations[i] >= 0) {
         return;
     }
     const table t = {keys + warp * slots, NULL, slots, 32 - log2_of(slots), slots - slots / 4};
@@ -98,13 +103,14 @@ __device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
     return place;
 }
 
-/* Rows of each class are counted (list = NULL), or listed behind the counter's start. The order in
- * a list depends on the run, what a row gets does not. */
-__global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, const int *need, const limits l,
-                            int *counter, int *list)
+/* Rows of each class are counted (list = NULL), or listed behind the counter's start; where `same`
+ * is given, only those that stand for themselves. The order in a list depends on the run, what a
+ * row gets does not. */
+__global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, const int *same, const int *need,
+                            const limits l, int *counter, int *list)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const bool wanted = i < rows && indptr[i + 1] > indptr[i];
+    const bool wanted = i < rows && indptr[i + 1] > indptr[i] && (same == NULL || same[i] == i);
     const int c = wanted ? class_of(l, need[i]) : 0;
     const int place = take_place(counter, c, wanted);
     if (wanted && list != NULL) {
@@ -152,6 +158,7 @@ typedef struct plan {
     int *list;      /* rows by class */
     int *counter;   /* COUNTERS */
     double *norm2;  /* of the rows of A */
+    cmgi_spai_repeats repeats;
     int count[COUNTERS];
     limits l;
     int processors;
@@ -169,6 +176,7 @@ static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
 
 static void plan_free(cmg_context *ctx, plan *p)
 {
+    cmgi_spai_repeats_free(ctx, &p->repeats);
     cmgi_free_device(ctx, p->equations);
     cmgi_free_device(ctx, p->need);
     cmgi_free_device(ctx, p->list);
@@ -202,12 +210,14 @@ static cmg_status find_limits(cmg_context *ctx, plan *p)
     return CMG_OK;
 }
 
-/* Counts the equations of all rows, with small tables first. */
+/* Counts the equations of each problem, with small tables first. */
 static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                           bool counted, plan *p)
 {
     static const int slots[] = {256, 2048, 16384};
     const cudaStream_t stream = cmgi_stream(ctx);
+    const cmgi_spai_repeats *R = &p->repeats;
+    const cmg_size problems = R->same != NULL ? R->problems : S->rows;
     int left = 1;
     norm_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -219,8 +229,8 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
                   cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        (int)bytes));
         CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-        measure_kernel<<<cmgi_grid(S->rows, warps), warps * WARP, bytes, stream>>>(
-            *A, *S, slots[s], counted, p->equations, p->need, p->counter);
+        measure_kernel<<<cmgi_grid(problems, warps), warps * WARP, bytes, stream>>>(
+            *A, *S, R->list, problems, slots[s], counted, p->equations, p->need, p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(cmgi_to_host(ctx, &left, p->counter + UNMEASURED, sizeof left));
     }
@@ -235,15 +245,16 @@ static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
     const cudaStream_t stream = cmgi_stream(ctx);
     int start[COUNTERS] = {0};
     CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->need, p->l, p->counter, NULL);
+    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->repeats.same, p->need, p->l,
+                                              p->counter, NULL);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, UNMEASURED * sizeof(int)));
     for (int c = 1; c <= GLOBAL; ++c) {
         start[c] = start[c - 1] + p->count[c - 1];
     }
     CMGI_TRY(cmgi_to_device(ctx, p->counter, start, sizeof start));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->need, p->l, p->counter,
-                                              p->list);
+    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->repeats.same, p->need, p->l,
+                                              p->counter, p->list);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -296,11 +307,15 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
     CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
     CMGI_TRY_GOTO(done, plan_alloc(ctx, S->rows, &p));
     CMGI_TRY_GOTO(done, find_limits(ctx, &p));
+    CMGI_TRY_GOTO(done, cmgi_spai_repeats_find(ctx, A, S, &p.repeats));
     CMGI_TRY_GOTO(done, measure(ctx, A, S, counted, &p));
     *made = p.count[UNMEASURED] == 0;
     if (*made) {
         CMGI_TRY_GOTO(done, sort_rows(ctx, S, &p));
         CMGI_TRY_GOTO(done, solve_all(ctx, A, counted, S, &p, made));
+    }
+    if (*made && p.repeats.same != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_spai_repeats_copy(ctx, &p.repeats, S));
     }
     if (!*made) {
         cmgi_log(ctx, CMG_LOG_WARN,

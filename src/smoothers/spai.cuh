@@ -1,4 +1,4 @@
-/* What spai.cu and spai_pattern.cu share: a CSR on the device, and the least squares over it. */
+/* What the .cu files of SPAI share: a CSR on the device, its repeated rows, the least squares. */
 #pragma once
 #include "core/cuda.cuh"
 
@@ -18,6 +18,20 @@ typedef struct cmgi_device_csr {
 /* Values of S become those of SPAI of A on S's pattern; *made = false: a row is too large. */
 cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
                                cmgi_device_csr *S, bool *made);
+
+/* Rows of S that pose the same least squares problem (spai_repeat.cu). */
+typedef struct cmgi_spai_repeats {
+    int *same;    /* lowest row that poses the problem of row i; NULL: not looked up */
+    int *list;    /* the rows i with same[i] = i */
+    int problems; /* their number */
+} cmgi_spai_repeats;
+
+/* `same` stays NULL where too few rows repeat. */
+cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
+                                  const cmgi_device_csr *S, cmgi_spai_repeats *R);
+/* Values of row same[i] of S to row i. */
+cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_repeats *R, cmgi_device_csr *S);
+void cmgi_spai_repeats_free(cmg_context *ctx, cmgi_spai_repeats *R);
 
 cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A);
 void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A);
