@@ -40,3 +40,5 @@ cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values,
                                 cmgi_device_csr *B);
 /* A on the host. */
 cmg_status cmgi_device_csr_fetch(cmg_context *ctx, const cmgi_device_csr *A, cmgi_csr *B);
+/* The entries of `rows` >= 1 rows, counted in count[0 .. rows-1], become offsets [0 .. rows]. */
+cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz);

@@ -1,7 +1,7 @@
 /*
  * SPAI from A to M on the device: what pattern.c and csr_host.c do on the host around the least
  * squares, with the same comparisons in the same arithmetic. Filters count the
- * entries that stay, the host adds up the counts, and the rows are written behind each other.
+ * entries that stay, the counts are added up, and the rows are written behind each other.
  */
 #include "smoothers/spai.cuh"
 
@@ -237,27 +237,6 @@ static cmg_status read_findings(const setup *p, int found[FINDINGS])
     return cmgi_to_host(p->ctx, found, p->findings, FINDINGS * sizeof *found);
 }
 
-/* indptr on the device from the counts there. */
-static cmg_status add_up(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz)
-{
-    cmg_size *host = NULL;
-    cmg_size sum = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, count, (size_t)rows * sizeof *host));
-    for (cmg_size i = 0; i < rows; ++i) {
-        const cmg_size length = host[i];
-        host[i] = sum;
-        sum += length;
-    }
-    host[rows] = sum;
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, count, host, (size_t)(rows + 1) * sizeof *host));
-    *nnz = sum;
-done:
-    cmgi_free(ctx, host);
-    return status;
-}
-
 template <typename KEEP>
 static cmg_status filter(cmg_context *ctx, const cmgi_device_csr *A, const KEEP keep,
                          cmgi_device_csr *B)
@@ -268,7 +247,7 @@ static cmg_status filter(cmg_context *ctx, const cmgi_device_csr *A, const KEEP 
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *made.indptr, &made.indptr));
     count_kernel<<<ROWS(A->rows)>>>(*A, keep, made.indptr);
     CMGI_TRY_GOTO(failed, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(failed, add_up(ctx, A->rows, made.indptr, &made.nnz));
+    CMGI_TRY_GOTO(failed, cmgi_device_csr_offsets(ctx, A->rows, made.indptr, &made.nnz));
     CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, made.nnz, sizeof *made.indices, &made.indices));
     CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, made.nnz, sizeof *made.values, &made.values));
     filter_kernel<<<ROWS(A->rows)>>>(*A, keep, made);
