@@ -328,7 +328,8 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
                          .csr = csr,
                          .C = C,
                          .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols,
-                         .pairs_columns = cmgi_pairs_columns(ctx, kind)};
+                         .pairs_columns = cmgi_pairs_columns(ctx, kind),
+                         .value_bytes = (int)cmgi_values_bytes(kind, A->options.precision)};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     if (cmgi_on_cuda(ctx)) {

@@ -52,14 +52,29 @@ static bool refuse_pattern(cmgi_slice_plan *plan, cmg_obstacle why, cmg_size row
     return false;
 }
 
-/* The union of the offsets of all rows, if it is not much wider than the longest row. */
+/* Widest pattern that is taken whatever the codes would need: it has none to load. */
+static int always_worth(int longest)
+{
+    return longest + longest / 4 + 1;
+}
+
+/* Widest pattern that is no more to read than codes of `bytes`; entries of x count too. */
+static int worth_beside(const cmgi_compressor *B, int longest, int bytes)
+{
+    const int widest = longest * (B->value_bytes + bytes) / B->value_bytes;
+    const int most = widest < 2 * longest ? widest : 2 * longest;
+    return most > always_worth(longest) ? most : always_worth(longest);
+}
+
+/* The union of the offsets of all rows, if it may be worth its width. */
 static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
                          cmgi_slice_plan *plan)
 {
     const cmg_csr *csr = B->csr;
-    const int most = longest + longest / 4 + 1;
+    const int most = worth_beside(B, longest, 4);
     plan->width = 0;
     plan->bytes = 0;
+    plan->pattern_row = -1;
     for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
         int at = 0;
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
@@ -74,6 +89,9 @@ static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
                 at = cmgi_pattern_find(plan, offset, 0);
             }
             ++at;
+        }
+        if (plan->pattern_row < 0 && plan->width > always_worth(longest)) {
+            plan->pattern_row = i;
         }
     }
     for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice) && plan->width > 0; ++i) {
@@ -164,6 +182,14 @@ static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmg_ind
     return true;
 }
 
+static void take_pattern(cmgi_slice_plan *plan, int width, cmg_index *base)
+{
+    plan->width = width;
+    plan->bytes = 0;
+    plan->no_codes = (cmg_obstacle)CMG_OBSTACLES;
+    memcpy(base, plan->offset, (size_t)width * sizeof *base);
+}
+
 static void plan_rows(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
                       cmg_index *base)
 {
@@ -171,13 +197,22 @@ static void plan_rows(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan 
     const int longest = longest_row(B, slice, &which);
     plan->no_pattern = (cmg_obstacle)CMG_OBSTACLES;
     plan->no_codes = (cmg_obstacle)CMG_OBSTACLES;
-    if (longest >= CMGI_PATTERN) {
-        (void)refuse_pattern(plan, CMG_OBSTACLE_LONG_ROW, which);
-    } else if (plan_pattern(B, slice, longest, plan)) {
-        memcpy(base, plan->offset, (size_t)plan->width * sizeof *base);
+    const bool pattern = longest < CMGI_PATTERN
+                             ? plan_pattern(B, slice, longest, plan)
+                             : refuse_pattern(plan, CMG_OBSTACLE_LONG_ROW, which);
+    const int width = pattern ? plan->width : 0;
+    if (pattern && width <= always_worth(longest)) {
+        take_pattern(plan, width, base);
         return;
     }
     plan_codes(B, slice, longest, plan, base);
+    if (pattern && width <= worth_beside(B, longest, plan->bytes)) {
+        take_pattern(plan, width, base);
+        return;
+    }
+    if (pattern) {
+        plan->no_pattern = CMG_OBSTACLE_MANY_OFFSETS;
+    }
     if (!padding_fits(B, slice, base, plan)) {
         /* 32-bit codes are whole columns less the reference: a base of 0 fits every row */
         plan->bytes = 4;

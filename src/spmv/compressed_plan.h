@@ -42,6 +42,7 @@ typedef struct cmgi_compressor {
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
     bool pairs_columns;  /* slice columns are stored two by two */
+    int value_bytes;     /* of a packed entry */
 } cmgi_compressor;
 
 /* On a GPU 8-bit values of two slice columns are loaded at once. */

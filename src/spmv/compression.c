@@ -166,7 +166,9 @@ static cmg_status look(cmg_context *ctx, const cmgi_compression_look *l, const c
     s.B = (cmgi_compressor){.csr = csr,
                             .C = &s.C,
                             .split_diagonal = l->options->values != CMG_VALUES_FULL && square,
-                            .pairs_columns = cmgi_pairs_columns(ctx, l->options->values)};
+                            .pairs_columns = cmgi_pairs_columns(ctx, l->options->values),
+                            .value_bytes =
+                                (int)cmgi_values_bytes(l->options->values, l->options->precision)};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, find_templates(&s));
     CMGI_TRY_GOTO(done, look_at_slices(&s, sum));
