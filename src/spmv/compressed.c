@@ -285,20 +285,37 @@ static size_t storage_bytes(const cmg_matrix *A)
     return cmgi_compressed_storage(&size);
 }
 
+/* On a GPU values and offsets are interleaved, so that one load brings both. */
+static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
+{
+    const size_t size = cmgi_precision_bytes(precision);
+    if (!cmgi_on_cuda(ctx)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, C->t_entries, 2 * size, &C->t_pair));
+    for (cmg_index e = 0; e < C->t_entries; ++e) {
+        char *pair = (char *)C->t_pair + 2 * size * (size_t)e;
+        memcpy(pair, (char *)C->t_value + size * (size_t)e, size);
+        memcpy(pair + size, &C->t_offset[e], sizeof C->t_offset[e]);
+    }
+    cmgi_free(ctx, C->t_value);
+    cmgi_free(ctx, C->t_offset);
+    C->t_value = NULL;
+    C->t_offset = NULL;
+    return cmgi_move_to_device(ctx, &C->t_pair, C->t_entries, 2 * size);
+}
+
 static cmg_status move(const cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
-    const cmg_size entries = C->t_entries;
     const cmg_size steps = C->p_step[C->p_count];
     const cmg_size codes = C->p_code[C->p_count];
     CMGI_TRY(cmgi_move_to_device(ctx, &C->ref, C->rows, sizeof *C->ref));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_slice, C->t_count, sizeof *C->t_slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_id, C->rows, sizeof *C->t_id));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t_begin, C->templates + 1, sizeof *C->t_begin));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t_offset, entries, sizeof *C->t_offset));
-    CMGI_TRY(
-        cmgi_move_to_device(ctx, &C->t_value, entries, cmgi_precision_bytes(A->options.precision)));
+    CMGI_TRY(move_entries(ctx, A->options.precision, C));
     CMGI_TRY(cmgi_stencil_move(ctx, A->options.precision, C));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_slice, C->p_count, sizeof *C->p_slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->p_step, C->p_count + 1, sizeof *C->p_step));
@@ -355,8 +372,8 @@ void cmgi_compressed_destroy(cmg_matrix *A)
         return;
     }
     void *const arrays[] = {C->ref,     C->t_slice, C->t_id,    C->t_begin, C->t_offset,
-                            C->t_value, C->p_slice, C->p_step,  C->p_code,  C->p_bytes,
-                            C->p_base,  C->codes,   C->p_scale, C->diagonal};
+                            C->t_value, C->t_pair,  C->p_slice, C->p_step,  C->p_code,
+                            C->p_bytes, C->p_base,  C->codes,   C->p_scale, C->diagonal};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }

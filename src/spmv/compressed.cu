@@ -1,13 +1,10 @@
 /*
- * Products with compressed slices. A warp takes a slice of 64 rows, a thread the rows of lanes l
- * and l + 32, so that every load of values and codes brings two entries and x is read in order; of
- * values in 8 bits it brings four, of two slice columns.
- *
- * - templates: the lists of offsets and values lie in shared memory when they fit; every block
- *   takes a long run of slices, so that the lines of x that its rows share stay in the cache;
- * - packed: one kernel a precision and kind of values; the size of a code is uniform in a warp.
+ * Products with compressed slices that hold values. A warp takes a slice of 64 rows, a thread the
+ * rows of lanes l and l + 32, so that every load of values and codes brings two entries and x is
+ * read in order; of values in 8 bits it brings four, of two slice columns. One kernel a precision
+ * and kind of values; the size of a code is uniform in a warp.
  */
-#include "spmv/spmv.cuh"
+#include "spmv/compressed.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -16,188 +13,7 @@ extern "C" {
 #include "spmv/stencil.h"
 }
 
-enum {
-    BLOCK = 256,
-    WARPS = BLOCK / 32,
-    SHARED_TABLE = 40 * 1024 /* bytes of templates kept in shared memory */
-};
-
-template <typename T>
-struct compressed_args {
-    cmgi_compressed C;
-    const void *values;
-    const T *x;
-    typename cmgi_wb_of<T>::type f;
-};
-
-template <typename T>
-static compressed_args<T> arguments(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f,
-                                    const T *x)
-{
-    return compressed_args<T>{*(const cmgi_compressed *)A->data, A->values, x, f};
-}
-
-/* x . y of a slice, from the sums of a warp's rows; the other lanes give 0. */
-template <typename T, cmgi_wb_kind KIND>
-__device__ __forceinline__ void put_dot(const compressed_args<T> &a, cmg_size slice, cmg_size i0,
-                                        cmg_size i1, T s0, T s1)
-{
-    if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
-        double dot = i0 < a.C.rows ? (double)s0 * (double)__ldg(a.x + i0) : 0;
-        dot += i1 < a.C.rows ? (double)s1 * (double)__ldg(a.x + i1) : 0;
-        dot = cmgi_warp_sum(dot);
-        if (threadIdx.x % 32 == 0) {
-            a.f.dots[slice] = dot;
-        }
-    }
-}
-
-/* ------------------------------------------------------------------ templates */
-
-template <typename T>
-struct template_entry {
-    T value;
-    int offset;
-};
-
-/* Sums of two rows of one template, whose entries of x lie `apart` from each other; 0 = anywhere.
- */
-template <typename T, bool SHARED, int APART>
-__device__ __forceinline__ void template_pair(const compressed_args<T> &a,
-                                              const template_entry<T> *table, int id, const T *x0,
-                                              const T *x1, T &s0, T &s1)
-{
-    const int end = __ldg(a.C.t_begin + id + 1);
-#pragma unroll 9
-    for (int e = __ldg(a.C.t_begin + id); e < end; ++e) {
-        template_entry<T> t;
-        if (SHARED) {
-            t = table[e];
-        } else {
-            t.value = __ldg((const T *)a.C.t_value + e);
-            t.offset = __ldg(a.C.t_offset + e);
-        }
-        const T *at = x0 + t.offset;
-        s0 += t.value * __ldg(at);
-        s1 += t.value * __ldg(APART > 0 ? at + APART : x1 + t.offset);
-    }
-}
-
-/* Entry k of a template that begins at `begin`; behind its end a zero on its last offset. */
-template <typename T, bool SHARED>
-__device__ __forceinline__ template_entry<T>
-entry_of(const compressed_args<T> &a, const template_entry<T> *table, int begin, int length, int k)
-{
-    const int e = begin + (k < length ? k : length - 1);
-    template_entry<T> t;
-    if (SHARED) {
-        t = table[e];
-    } else {
-        t.value = __ldg((const T *)a.C.t_value + e);
-        t.offset = __ldg(a.C.t_offset + e);
-    }
-    t.value = k < length ? t.value : T(0);
-    return t;
-}
-
-/* Sums of two rows of any templates: the lanes of a warp step together, however they differ. */
-template <typename T, bool SHARED>
-__device__ __forceinline__ void template_mixed(const compressed_args<T> &a,
-                                               const template_entry<T> *table, int id0, int id1,
-                                               const T *x0, const T *x1, T &s0, T &s1)
-{
-    const int b0 = __ldg(a.C.t_begin + id0);
-    const int b1 = __ldg(a.C.t_begin + id1);
-    const int n0 = __ldg(a.C.t_begin + id0 + 1) - b0;
-    const int n1 = __ldg(a.C.t_begin + id1 + 1) - b1;
-    const int longest = __reduce_max_sync(0xffffffffU, (unsigned)(n0 > n1 ? n0 : n1));
-#pragma unroll 4
-    for (int k = 0; k < longest; ++k) {
-        if (n0 > 0) {
-            const template_entry<T> t = entry_of<T, SHARED>(a, table, b0, n0, k);
-            s0 += t.value * __ldg(x0 + t.offset);
-        }
-        if (n1 > 0) {
-            const template_entry<T> t = entry_of<T, SHARED>(a, table, b1, n1, k);
-            s1 += t.value * __ldg(x1 + t.offset);
-        }
-    }
-}
-
-template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
-__global__ void __launch_bounds__(BLOCK)
-    template_kernel(const compressed_args<T> a, cmg_size chunk, int entries)
-{
-    extern __shared__ __align__(16) unsigned char memory[];
-    template_entry<T> *table = (template_entry<T> *)memory;
-    for (int e = threadIdx.x; SHARED && e < entries; e += BLOCK) {
-        table[e].value = __ldg((const T *)a.C.t_value + e);
-        table[e].offset = __ldg(a.C.t_offset + e);
-    }
-    __syncthreads();
-    const int lane = threadIdx.x % 32;
-    const cmg_size first = blockIdx.x * chunk;
-    const cmg_size last = first + chunk < a.C.t_count ? first + chunk : a.C.t_count;
-    for (cmg_size k = first + threadIdx.x / 32; k < last; k += WARPS) {
-        const cmg_size slice = a.C.t_slice != NULL ? a.C.t_slice[k] : k;
-        const cmg_size i0 = slice * CMGI_SLICE + lane;
-        const cmg_size i1 = i0 + 32;
-        /* lanes without a row work on the last row and keep the result for themselves */
-        const cmg_size r0 = i0 < a.C.rows ? i0 : a.C.rows - 1;
-        const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
-        const int id0 = cmgi_load_once(a.C.t_id + r0);
-        const int id1 = cmgi_load_once(a.C.t_id + r1);
-        const T *x0 = a.x + (REF ? cmgi_load_once(a.C.ref + r0) : r0);
-        const T *x1 = a.x + (REF ? cmgi_load_once(a.C.ref + r1) : r1);
-        T s0 = 0;
-        T s1 = 0;
-        if (__all_sync(0xffffffffU, id0 == id1 && r1 == i1)) {
-            template_pair<T, SHARED, REF ? 0 : 32>(a, table, id0, x0, x1, s0, s1);
-        } else {
-            template_mixed<T, SHARED>(a, table, id0, id1, x0, x1, s0, s1);
-        }
-        if (i0 < a.C.rows) {
-            cmgi_put<KIND>(a.f, i0, s0);
-        }
-        if (i1 < a.C.rows) {
-            cmgi_put<KIND>(a.f, i1, s1);
-        }
-        put_dot<T, KIND>(a, slice, i0, i1, s0, s1);
-    }
-}
-
-template <typename T, cmgi_wb_kind KIND, bool REF>
-static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk,
-                          int entries, cudaStream_t stream)
-{
-    if (shared > 0) {
-        template_kernel<T, KIND, true, REF><<<grid, BLOCK, shared, stream>>>(a, chunk, entries);
-    } else {
-        template_kernel<T, KIND, false, REF><<<grid, BLOCK, 0, stream>>>(a, chunk, entries);
-    }
-}
-
-template <typename T, cmgi_wb_kind KIND>
-struct launch_templates {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const compressed_args<T> a = arguments(A, f, x);
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        const int entries = (int)a.C.t_entries;
-        const size_t bytes = (size_t)entries * sizeof(template_entry<T>);
-        const bool shared = bytes <= SHARED_TABLE;
-        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t_count, bytes, WARPS);
-        const unsigned grid = (unsigned)((a.C.t_count + chunk - 1) / chunk);
-        if (a.C.ref != NULL) {
-            run_templates<T, KIND, true>(a, grid, shared ? bytes : 0, chunk, entries, stream);
-        } else {
-            run_templates<T, KIND, false>(a, grid, shared ? bytes : 0, chunk, entries, stream);
-        }
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
-/* ------------------------------------------------------------------ packed slices */
+enum { BLOCK = 256 };
 
 /*
  * What a thread loads at once, `columns` entries of its two rows, as factors of two sums. How many
@@ -468,7 +284,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));
     }
     if (!done) {
-        CMGI_TRY(cmgi_select<launch_templates>(A, w, x));
+        CMGI_TRY(cmgi_templates_spmv_cuda(A, w, x));
     }
     return C->p_count > 0 ? cmgi_select<launch_packed>(A, w, x) : CMG_OK;
 }

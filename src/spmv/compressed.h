@@ -57,6 +57,7 @@ typedef struct cmgi_compressed {
     cmg_index *t_begin;  /* templates + 1 */
     cmg_index *t_offset; /* t_begin[templates]: column minus reference */
     void *t_value;       /* the same number of values in the matrix's precision */
+    void *t_pair;        /* on a GPU in place of both: a value, then its offset, in as many bytes */
     struct cmgi_stencil
         *stencil; /* the templates once more, NULL = they share no runs (stencil.h) */
     /* packed slices */
@@ -71,3 +72,6 @@ typedef struct cmgi_compressed {
     float *diagonal; /* rows: kept apart next to reduced values of a square matrix, else NULL */
     cmg_values kind; /* how packed values are kept */
 } cmgi_compressed;
+
+/* The template slices of a product on a GPU, for templates without runs. */
+cmg_status cmgi_templates_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
