@@ -599,8 +599,10 @@ typedef struct cmg_solver_options {
     cmg_size collapse; /**< levels of at most this many rows become one dense operator, the matrix
                           of their cycle; -1 = chosen (default), 0 = none; never in F-cycles */
     bool fuse;         /**< run the passes over the step list, default true */
-    bool fuse_restriction; /**< form R A at set-up and restrict with R b - (R A) x where that moves
-                              fewer bytes, default false: the product costs set-up time */
+    bool fuse_restriction; /**< form R (I - omega A D^-1), or R A for smoothers other than one step
+                              of Jacobi, on all levels where that has fewer entries than what it
+                              replaces; default false: it costs set-up time, and only small levels
+                              on a GPU have it */
     double rtol;           /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
     double atol;           /**< or at ||b - A x|| <= atol, default 0 */
     double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
@@ -699,7 +701,8 @@ CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 /** One step of the compiled cycle. */
 typedef struct cmg_step_info {
     const char *text;   /**< e.g. "r1 = R0 (b0 - A0 x0)" */
-    const char *matrix; /**< "A", "P", "R", "M", "inverse", "collapsed" or "" */
+    const char *matrix; /**< "A", "P", "R", "M", "RA", "RS", "inverse", "collapsed"
+                             or "" */
     int level;          /**< level of the result */
     cmg_size rows;
     cmg_size nnz;

@@ -82,7 +82,7 @@ void solver_args_add_cycle(args *a, solver_args *s)
          "make levels up to N rows one dense operator; -1 = chosen, 0 = none"},
         {"no-fuse", ARG_OFF, &o->fuse, "", 0, 0, "leave the step list as compiled"},
         {"fuse-restriction", ARG_FLAG, &o->fuse_restriction, "", 0, 0,
-         "form R A where defect and restriction get cheaper by it"},
+         "one product for defect and restriction on all levels where it has fewer entries"},
     };
     args_add(a, "Cycle", rows, ARGS_COUNT(rows));
     add_matrices(a, s);

@@ -74,6 +74,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY_GOTO(done, cmgi_cycle_build(made, plan));
     if (plan->fuse) {
         CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
+        cmgi_pass_presmooth(made, plan->levels);
         cmgi_pass_restrict(made, plan->levels);
         cmgi_pass_jacobi(made);
     }
@@ -279,6 +280,10 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
     case CMGI_WB_JACOBI:
         (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha,
                        step->level, b, matrix, in);
+        break;
+    case CMGI_WB_FROM_ZERO:
+        (void)snprintf(text, size, "%s = %.4g D%d^-1 %s + %s %s", out, step->alpha, step->level, b,
+                       matrix, in);
         break;
     case CMGI_WB_MOMENTUM:
         momentum_text(step, out, in, b, c, matrix, text);

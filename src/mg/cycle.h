@@ -25,9 +25,9 @@ typedef struct cmgi_step {
     cmgi_step_kind kind;
     cmgi_wb_kind writeback;
     const cmg_matrix *A;
-    const cmg_matrix *D; /* JACOBI, MOMENTUM: the diagonal matrix D^-1 whose values are the
-                            functor's d; NULL in a MOMENTUM that adds A in itself */
-    const char *name;    /* "A", "P", "R", "M", "RA", "inverse", "collapsed" */
+    const cmg_matrix *D; /* JACOBI, MOMENTUM, FROM_ZERO: the diagonal matrix D^-1 whose values are
+                            the functor's d; NULL in a MOMENTUM that adds A in itself */
+    const char *name;    /* "A", "P", "R", "M", "RA", "RS", "inverse", "collapsed" */
     int level;           /* level the matrix belongs to */
     double alpha;
     double beta;
@@ -121,5 +121,6 @@ void cmgi_cycle_compact(cmgi_cycle *cycle);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
+void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);

@@ -140,25 +140,6 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
 }
 
 /*
- * R A for rc = R b - (R A) x instead of rc = R (b - A x). It replaces the entries of A by those of
- * R A and saves a vector written and read, so it is kept only when it has fewer entries than A.
- */
-static cmg_status place_product(cmg_context *ctx, const cmgi_csr *R, const cmg_csr *A,
-                                const cmgi_level *fine, const cmgi_level *coarse,
-                                const cmg_matrix_options *options, cmg_matrix **out)
-{
-    const cmg_csr view = cmgi_csr_view(R);
-    cmgi_csr RA = {0};
-    CMGI_TRY(cmgi_csr_multiply(ctx, &view, A, &RA));
-    cmg_status status = CMG_OK;
-    if (*out != NULL || RA.indptr[RA.rows] < A->indptr[A->rows]) {
-        status = place_renumbered(ctx, &RA, coarse->perm, fine->perm, options, out);
-    }
-    cmgi_csr_free(ctx, &RA);
-    return status;
-}
-
-/*
  * Identity rows of a coarse matrix that is diagonal, say with one inner node: those whose unknown a
  * fine identity row takes over, that is, where P has a row with the one entry (i, j).
  */
@@ -180,6 +161,35 @@ static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const 
     return CMG_OK;
 }
 
+/* P without what Dirichlet conditions forbid. */
+static cmg_status prolongation_of(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level *fine,
+                                  const cmgi_level *coarse, cmgi_csr *P)
+{
+    cmg_csr view;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
+    CMGI_TRY(cmgi_csr_copy(ctx, &view, P));
+    zero_marked(ctx, P, fine->identity, coarse->identity);
+    return CMG_OK;
+}
+
+/* R likewise: the hierarchy's, or P^T. */
+static cmg_status restriction_of(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level *fine,
+                                 const cmgi_level *coarse, cmgi_csr *R)
+{
+    cmg_csr view;
+    cmgi_csr P = {0};
+    if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &view) == CMG_OK) {
+        CMGI_TRY(cmgi_csr_copy(ctx, &view, R));
+        zero_marked(ctx, R, coarse->identity, fine->identity);
+        return CMG_OK;
+    }
+    CMGI_TRY(prolongation_of(h, ctx, l, fine, coarse, &P));
+    const cmg_csr zeroed = cmgi_csr_view(&P);
+    const cmg_status status = cmgi_csr_transpose(ctx, &zeroed, R);
+    cmgi_csr_free(ctx, &P);
+    return status;
+}
+
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
@@ -192,22 +202,10 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
     CMGI_TRY(identity_from_finer(ctx, &view, fine, coarse));
-    CMGI_TRY(cmgi_csr_copy(ctx, &view, &P));
-    zero_marked(ctx, &P, fine->identity, coarse->identity);
-    if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &view) == CMG_OK) {
-        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &view, &R));
-        zero_marked(ctx, &R, coarse->identity, fine->identity);
-    } else {
-        const cmg_csr zeroed = cmgi_csr_view(&P);
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &zeroed, &R));
-    }
+    CMGI_TRY_GOTO(done, prolongation_of(h, ctx, l, fine, coarse, &P));
+    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
-    if (options->restrict_fused) {
-        cmg_csr A;
-        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY_GOTO(done, place_product(ctx, &R, &A, fine, coarse, &r, &fine->RA));
-    }
 done:
     cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);
@@ -227,12 +225,113 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
     return cmgi_smoother_build(&source, &smoother, &level->smoother);
 }
 
+/* ------------------------------------------------------------------ fused products */
+
+/* Levels up to so many rows are launches and waits on a GPU, and R S is formed in milliseconds. */
+enum { FUSE_ROWS = 1 << 17 };
+
+/* True where a smoothing step is one of Jacobi, in the numbering of the hierarchy. */
+static bool is_jacobi(const cmgi_level *level)
+{
+    const cmgi_smoother *s = &level->smoother;
+    return level->perm == NULL && s->diagonal && s->factors == 1 && s->stages == 1;
+}
+
+/* omega D^-1 on the host, as the cycle has it. */
+static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, double *scale)
+{
+    const cmg_matrix *D = s->factor[0];
+    const cmg_size n = D->rows;
+    float *single = NULL;
+    cmg_status status = CMG_OK;
+    if (D->options.precision == CMG_FP64) {
+        CMGI_TRY(cmgi_to_host(ctx, scale, D->values, (size_t)n * sizeof *scale));
+    } else {
+        CMGI_TRY(cmgi_alloc(ctx, n, sizeof *single, &single));
+        status = cmgi_to_host(ctx, single, D->values, (size_t)n * sizeof *single);
+        for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
+            scale[i] = single[i];
+        }
+        cmgi_free(ctx, single);
+    }
+    for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
+        scale[i] *= s->omega[0];
+    }
+    return status;
+}
+
+/* RA becomes R - (R A) omega D^-1, on its own pattern; false where that lacks an entry of R. */
+static bool subtract_smoothed(cmg_context *ctx, const cmgi_csr *R, const double *scale,
+                              cmgi_csr *RA)
+{
+    bool fits = true;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : fits)
+    for (cmg_size i = 0; i < R->rows; ++i) {
+        const cmg_size begin = RA->indptr[i];
+        const cmg_size end = RA->indptr[i + 1];
+        cmg_size at = begin;
+        for (cmg_size k = begin; k < end; ++k) {
+            RA->values[k] *= -scale[RA->indices[k]];
+        }
+        for (cmg_size e = R->indptr[i]; e < R->indptr[i + 1]; ++e) {
+            cmg_size looked = begin;
+            for (; looked < end && RA->indices[at] != R->indices[e]; ++looked) {
+                at = at + 1 < end ? at + 1 : begin;
+            }
+            fits = fits && looked < end;
+            if (looked < end) {
+                RA->values[at] += R->values[e];
+            }
+        }
+    }
+    return fits;
+}
+
+cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
+                           const cmgi_level_options *options, cmgi_level *fine,
+                           const cmgi_level *coarse)
+{
+    const bool small = options->fuse && cmgi_on_cuda(ctx) && fine->rows <= FUSE_ROWS;
+    const bool smooths = options->pre == 1 && is_jacobi(fine);
+    if (!options->fuse_all && !(small && smooths)) {
+        return CMG_OK;
+    }
+    cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
+    const cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
+    cmg_csr A;
+    cmgi_csr R = {0};
+    cmgi_csr RA = {0};
+    double *scale = NULL;
+    cmg_status status = CMG_OK;
+    bool fits = true;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &R));
+    const cmg_csr view = cmgi_csr_view(&R);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &view, &A, &RA));
+    if (smooths) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
+        CMGI_TRY_GOTO(done, read_damped_inverse(ctx, &fine->smoother, scale));
+        fits = subtract_smoothed(ctx, &R, scale, &RA);
+    }
+    /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
+    const cmg_size replaced = A.indptr[A.rows] + (smooths ? R.indptr[R.rows] : 0);
+    if (fits && (*out != NULL || RA.indptr[RA.rows] < replaced)) {
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &RA, coarse->perm, fine->perm, &format, out));
+    }
+done:
+    cmgi_csr_free(ctx, &R);
+    cmgi_csr_free(ctx, &RA);
+    cmgi_free(ctx, scale);
+    return status;
+}
+
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)
 {
     cmg_matrix_destroy(&level->A);
     cmg_matrix_destroy(&level->P);
     cmg_matrix_destroy(&level->R);
     cmg_matrix_destroy(&level->RA);
+    cmg_matrix_destroy(&level->RS);
     cmgi_smoother_clear(&level->smoother);
     cmgi_free(ctx, level->identity);
     *level = (cmgi_level){0};

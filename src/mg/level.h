@@ -12,6 +12,7 @@ typedef struct cmgi_level {
     cmg_matrix *P;  /* from level l+1, NULL on the last level in use */
     cmg_matrix *R;  /* to level l+1 */
     cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
+    cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
     cmgi_smoother smoother;
     const cmg_index *perm; /* sorted numbering on the host, NULL = the hierarchy's */
     cmg_size dirichlet;    /* identity rows found */
@@ -24,7 +25,9 @@ typedef struct cmgi_level_options {
     cmg_dirichlet dirichlet;
     const char *smoother;
     double omega;
-    bool restrict_fused; /* form R A where that moves fewer bytes */
+    int pre;       /* smoothing steps before the coarse correction */
+    bool fuse;     /* form R S on small levels, where a GPU waits for every step */
+    bool fuse_all; /* form R S or R A on all levels where that moves fewer bytes */
 } cmgi_level_options;
 
 /*
@@ -33,10 +36,14 @@ typedef struct cmgi_level_options {
  */
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level);
-/* P and R between a level and the next coarser one, and R A when asked for. */
+/* P and R between a level and the next coarser one. */
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse);
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level);
+/* R S or R A of a level that has a smoother, where they are wanted and have fewer entries. */
+cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
+                           const cmgi_level_options *options, cmgi_level *fine,
+                           const cmgi_level *coarse);
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level);

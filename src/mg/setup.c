@@ -26,7 +26,9 @@ static cmgi_level_options level_options(const cmg_solver *s)
                                   .dirichlet = s->options.dirichlet,
                                   .smoother = s->smoother,
                                   .omega = s->options.omega,
-                                  .restrict_fused = s->options.fuse && s->options.fuse_restriction};
+                                  .pre = s->options.pre,
+                                  .fuse = s->options.fuse,
+                                  .fuse_all = s->options.fuse && s->options.fuse_restriction};
     options.matrix.precision = s->options.precision;
     return options;
 }
@@ -74,6 +76,16 @@ static cmg_status build_smoothers(cmg_solver *s, int first, int last)
     }
     if (first == 0 && last >= 0) {
         note_smoother(s);
+    }
+    return CMG_OK;
+}
+
+/* Products of several matrices for levels 0 .. last. */
+static cmg_status build_fused(cmg_solver *s, int last)
+{
+    const cmgi_level_options options = level_options(s);
+    for (int l = 0; l <= last; ++l) {
+        CMGI_TRY(cmgi_level_fuse(s->h, s->ctx, l, &options, &s->level[l], &s->level[l + 1]));
     }
     return CMG_OK;
 }
@@ -282,6 +294,7 @@ cmg_status cmgi_solver_setup(cmg_solver *s)
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
     CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
+    CMGI_TRY(build_fused(s, first - 1));
     s->nlevels = total;
     if (inverse) {
         cmg_matrix *kept = s->collapsed ? s->coarse : NULL;

@@ -332,8 +332,9 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind)
 {
     static const int vectors[CMGI_WB_KINDS] = {
-        [CMGI_WB_APPLY] = 1,  [CMGI_WB_AXPBY] = 2,    [CMGI_WB_RESIDUAL] = 2,
-        [CMGI_WB_JACOBI] = 4, [CMGI_WB_MOMENTUM] = 4, /* with d, without e */
+        [CMGI_WB_APPLY] = 1,     [CMGI_WB_AXPBY] = 2,    [CMGI_WB_RESIDUAL] = 2,
+        [CMGI_WB_JACOBI] = 4,    [CMGI_WB_MOMENTUM] = 4, /* with d, without e */
+        [CMGI_WB_FROM_ZERO] = 3,
     };
     const size_t value = cmgi_precision_bytes(A->options.precision);
     return A->bytes + (size_t)A->cols * value + (size_t)A->rows * value * (size_t)vectors[kind];

@@ -68,7 +68,8 @@ __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *
     }
     to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
     constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    const bool scaled = KIND == CMGI_WB_JACOBI || (momentum && f.d != NULL);
+    const bool scaled =
+        KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || (momentum && f.d != NULL);
     if (KIND == CMGI_WB_RESIDUAL || scaled) {
         to.b = f.b[to.i];
     }

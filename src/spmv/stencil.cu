@@ -172,7 +172,8 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     loaded.d = f.d != NULL ? d.v : NULL;
     loaded.e = f.e != NULL ? e.v : NULL;
     loaded.y = y.v;
-    const bool by_d = KIND == CMGI_WB_JACOBI || (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
+    const bool by_d = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO ||
+                      (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
     if (KIND == CMGI_WB_RESIDUAL || by_d) {
         b = load<PACK<T>>(f.b + row);
     }

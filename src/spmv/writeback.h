@@ -7,6 +7,7 @@
  *   RESIDUAL  y_i = b_i - s                     b may be y
  *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
  *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s)
+ *   FROM_ZERO y_i = s + alpha d_i b_i           a correction s after a step of Jacobi from zero
  *
  * MOMENTUM is a step of a three-term recurrence: alpha s in place of the last term where d is NULL;
  * e NULL counts as 0; e may be y.
@@ -23,11 +24,12 @@ typedef enum cmgi_wb_kind {
     CMGI_WB_RESIDUAL,
     CMGI_WB_JACOBI,
     CMGI_WB_MOMENTUM,
+    CMGI_WB_FROM_ZERO,
     CMGI_WB_KINDS
 } cmgi_wb_kind;
 
 /* X(KIND) for every kind: instantiations and selectors are generated from this list. */
-#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI) X(MOMENTUM)
+#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI) X(MOMENTUM) X(FROM_ZERO)
 
 typedef struct cmgi_writeback {
     cmgi_wb_kind kind;
@@ -79,6 +81,8 @@ typedef struct cmgi_writeback {
         case CMGI_WB_MOMENTUM:                                                                     \
             s = w->d != NULL ? w->d[i] * (w->b[i] - s) : s;                                        \
             return w->c[i] + w->beta * (w->c[i] - (w->e != NULL ? w->e[i] : 0)) + w->alpha * s;    \
+        case CMGI_WB_FROM_ZERO:                                                                    \
+            return s + w->alpha * w->d[i] * w->b[i];                                               \
         default:                                                                                   \
             return s;                                                                              \
         }                                                                                          \

@@ -198,11 +198,12 @@ static void semidefinite_problems_converge(void)
 /* Refreshing a solver after new values is the same as making a new one. */
 static void new_values_need_no_new_structure(void)
 {
-    for (int way = 0; way < 4; ++way) {
+    for (int way = 0; way < 8; ++way) {
         cmg_solver_options o = defaults();
         o.matrix.keep_map = true;
+        o.fuse_restriction = way / 4;
         o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
-        o.precision = way / 2 ? CMG_FP32 : CMG_FP64;
+        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
         cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_vector *b = vector_of(n, 3);

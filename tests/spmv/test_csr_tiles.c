@@ -163,6 +163,8 @@ static double expected(int kind, double s, const double *v, cmg_size i)
         return v[i] + 0.7 * v[i] * (v[i] - s);
     case CMGI_WB_MOMENTUM: /* without the vector e */
         return -v[i] + 0.7 * v[i] * (v[i] - s);
+    case CMGI_WB_FROM_ZERO:
+        return s + 0.7 * v[i] * v[i];
     default:
         return s;
     }

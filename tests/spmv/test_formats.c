@@ -78,6 +78,8 @@ static double expected_value(const comparison *t, int kind, cmg_size i)
         return t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
     case CMGI_WB_MOMENTUM:
         return 1.25 * t->x[i] - 0.25 * t->c[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
+    case CMGI_WB_FROM_ZERO:
+        return t->sum[i] + 0.7 * t->d[i] * t->b[i];
     case MOMENTUM_PLAIN:
         return 1.25 * t->b[i] - 0.25 * t->c[i] + 0.7 * t->sum[i];
     case MOMENTUM_FIRST:
@@ -130,6 +132,10 @@ static void compare(const comparison *t, int kind)
         CHECK_OK(cmg_matrix_residual(t->M, x, b, y));
     } else if (kind == CMGI_WB_JACOBI) {
         CHECK_OK(cmg_matrix_jacobi(t->M, 0.7, d, b, x, y));
+    } else if (kind == CMGI_WB_FROM_ZERO) {
+        const cmgi_writeback w = {
+            .kind = kind, .alpha = 0.7, .b = b->data, .d = d->data, .y = y->data};
+        CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
     } else {
         apply_momentum(t, kind, x, b, d, y);
     }

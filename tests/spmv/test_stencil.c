@@ -151,8 +151,13 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
         CHECK_OK(cmg_vector_get(v[k], value[k]));
     }
     suite_multiply(A, value[X], sum, size);
-    double worst[4] = {0, 0, 0, 0};
-    for (int kind = 0; kind < 4; ++kind) {
+    double worst[5] = {0, 0, 0, 0, 0};
+    for (int kind = 0; kind < 5; ++kind) {
+        const cmgi_writeback w = {.kind = CMGI_WB_FROM_ZERO,
+                                  .alpha = 0.7,
+                                  .b = v[B]->data,
+                                  .d = v[D]->data,
+                                  .y = v[Y]->data};
         CHECK_OK(cmg_vector_set(v[Y], value[Y]));
         switch (kind) {
         case 0:
@@ -164,15 +169,19 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
         case 2:
             CHECK_OK(cmg_matrix_residual(M, v[X], v[B], v[Y]));
             break;
-        default:
+        case 3:
             CHECK_OK(cmg_matrix_jacobi(M, 0.7, v[D], v[B], v[X], v[Y]));
+            break;
+        default:
+            CHECK_OK(cmgi_matrix_spmv(M, &w, v[X]->data));
             break;
         }
         CHECK_OK(cmg_vector_get(v[Y], out));
         for (cmg_size i = 0; i < n; ++i) {
-            const double expected[4] = {sum[i], 0.5 * sum[i] - 2.0 * value[Y][i],
+            const double expected[5] = {sum[i], 0.5 * sum[i] - 2.0 * value[Y][i],
                                         value[B][i] - sum[i],
-                                        value[X][i] + 0.7 * value[D][i] * (value[B][i] - sum[i])};
+                                        value[X][i] + 0.7 * value[D][i] * (value[B][i] - sum[i]),
+                                        sum[i] + 0.7 * value[D][i] * value[B][i]};
             const double error = fabs(out[i] - expected[kind]) / (size[i] + 4);
             worst[kind] = error <= worst[kind] ? worst[kind] : error; /* NaN wins */
         }
