@@ -31,6 +31,7 @@ solve_part() {
   for cells in 256 128 64 32; do
     solve --cells $cells --format compressed
     solve --cells $cells --format compressed --precision mixed
+    solve --cells $cells --format compressed --precision mixed --fuse-restriction 1
   done
   solve --cells 256 --format compressed --precision mixed --templates 0
   for values in fp16 fp8; do
@@ -39,6 +40,7 @@ solve_part() {
   for cells in 4096 1024 100; do
     solve --dim 2 --cells $cells
     solve --dim 2 --cells $cells --format compressed --precision mixed
+    solve --dim 2 --cells $cells --format compressed --precision mixed --fuse-restriction 1
   done
 }
 
@@ -117,11 +119,12 @@ distorted_part() {
   solve_file --format compressed --precision mixed
   for values in fp16 fp8; do
     solve_file --format compressed --precision mixed --values $values
-    for smoother in spai chebyshev4:degree=2 fsai; do
+    for smoother in spai spai:tau=0 chebyshev4:degree=2; do
       solve_file --format compressed --precision mixed --values $values --smoother $smoother
     done
   done
   solve_file --format compressed --precision mixed --values fp16 --krylov defect
+  solve_file --format compressed --precision mixed --values fp16 --fuse-restriction
   rm -f "$file"
 }
 
