@@ -297,13 +297,16 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
         return CMG_OK;
     }
     cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
-    const cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
+    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
     cmg_csr A;
     cmgi_csr R = {0};
     cmgi_csr RA = {0};
     double *scale = NULL;
     cmg_status status = CMG_OK;
     bool fits = true;
+    if (small && format.format != CMG_FORMAT_COMPRESSED) {
+        format.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &R));
     const cmg_csr view = cmgi_csr_view(&R);
