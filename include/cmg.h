@@ -226,7 +226,11 @@ typedef struct cmg_matrix_options {
                                 default CMG_FP64 */
     cmg_values values;       /**< COMPRESSED, DENSE in fp32: storage of the values, default FULL */
     bool no_templates;       /**< COMPRESSED: do not look for rows that repeat, default false */
-    int t;                   /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
+    double template_tolerance; /**< COMPRESSED: rows repeat whose values differ by no more than this
+                                  times the largest of the row, 1e-15 to 0.1, and the first stands
+                                  for the others; 0 = equal to the bit (default). A solver does not
+                                  take it for the matrix of its residuals */
+    int t;                     /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
     int warp; /**< rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen
                */
     int threshold; /**< K2: most entries a lane takes before a row is split; 0 = chosen */

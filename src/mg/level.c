@@ -100,7 +100,10 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(find_identity_rows(ctx, &A, level));
     }
-    const cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
+    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
+    if (l == 0 && format.precision == CMG_FP64) {
+        format.template_tolerance = 0; /* the matrix of the residuals, too */
+    }
     CMGI_TRY(place(ctx, &A, &format, &level->A));
     level->perm = cmg_matrix_permutation(level->A);
     return CMG_OK;

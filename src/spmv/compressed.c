@@ -162,7 +162,7 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL);
     }
-    const cmgi_template_search what = cmgi_compressed_search(B, o->precision);
+    const cmgi_template_search what = cmgi_compressed_search(B, o);
     CMGI_TRY(cmgi_templates_find(B->A->ctx, &what, &t));
     cmg_status status = split_slices(B, t.id);
     if (status == CMG_OK && B->C->t_count > 0) {

@@ -76,11 +76,12 @@ static inline bool cmgi_packs(const cmgi_compressor *B, cmg_size i, cmg_size k)
 
 /* The search for row templates of the format. */
 static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor *B,
-                                                          cmg_precision precision)
+                                                          const cmg_matrix_options *options)
 {
     return (cmgi_template_search){.A = B->csr,
                                   .ref = B->C->ref,
-                                  .single = precision == CMG_FP32,
+                                  .single = options->precision == CMG_FP32,
+                                  .tolerance = options->template_tolerance,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES,
                                   .least = CMGI_TEMPLATE_ROWS};

@@ -111,7 +111,7 @@ static void look_at_slice(const census *s, cmg_size slice, cmg_index *base, tall
 static cmg_status find_templates(census *s)
 {
     const cmg_csr *csr = s->B.csr;
-    cmgi_template_search what = cmgi_compressed_search(&s->B, s->options->precision);
+    cmgi_template_search what = cmgi_compressed_search(&s->B, s->options);
     bool all = true;
     what.least = s->least;
     if (s->options->keep_map || s->options->no_templates) {

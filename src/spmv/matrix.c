@@ -102,6 +102,9 @@ static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
                "matrix: t = %d is none of 1, 2, 4, 8, 16, 32", o->t);
     CMGI_CHECK(ctx, o->warp == 0 || is_power_of_two(o->warp, 4, 64), CMG_ERR_ARG,
                "matrix: warp = %d is none of 4, 8, 16, 32, 64", o->warp);
+    const double tolerance = o->template_tolerance;
+    CMGI_CHECK(ctx, tolerance == 0 || (tolerance >= 1e-15 && tolerance <= 0.1), CMG_ERR_ARG,
+               "matrix: template_tolerance = %g is neither 0 nor in 1e-15 .. 0.1", tolerance);
     CMGI_CHECK(ctx, o->threshold >= 0, CMG_ERR_ARG, "matrix: threshold = %d is negative",
                o->threshold);
     CMGI_CHECK(ctx, o->block == 0 || (o->block % 32 == 0 && o->block > 0 && o->block <= 1024),

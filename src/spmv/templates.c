@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +38,34 @@ static cmg_index reference(const search *s, cmg_size i)
     return s->ref != NULL ? s->ref[i] : (cmg_index)i;
 }
 
-static uint64_t value_bits(const search *s, double v)
+static uint64_t bits_of(double v)
 {
     union {
         double d;
         uint64_t u;
-    } bits;
-    bits.d = s->what->single ? (double)(float)v : v;
+    } bits = {.d = v};
     return bits.u;
+}
+
+/* What the values of a row are counted in under a tolerance, 0 = compared to the bit. Rows that
+ * agree when counted so differ by a unit at most. */
+static double unit_of(const search *s, cmg_size i)
+{
+    double largest = 0;
+    int exponent = 0;
+    if (s->what->tolerance == 0 || s->what->offsets_only) {
+        return 0;
+    }
+    for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
+        largest = fmax(largest, fabs(s->A->values[k]));
+    }
+    (void)frexp(largest, &exponent);
+    return largest > 0 ? s->what->tolerance * ldexp(1, exponent - 1) : 0;
+}
+
+static uint64_t value_key(const search *s, double v, double unit)
+{
+    return unit > 0 ? (uint64_t)llround(v / unit) : bits_of(s->what->single ? (double)(float)v : v);
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -55,10 +76,11 @@ static uint64_t mix(uint64_t h, uint64_t v)
 
 static uint64_t hash_row(const search *s, cmg_size i)
 {
-    uint64_t h = (uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]);
+    const double unit = unit_of(s, i);
+    uint64_t h = mix((uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]), bits_of(unit));
     for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
         h = mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
-        h = s->what->offsets_only ? h : mix(h, value_bits(s, s->A->values[k]));
+        h = s->what->offsets_only ? h : mix(h, value_key(s, s->A->values[k], unit));
     }
     return h;
 }
@@ -66,7 +88,9 @@ static uint64_t hash_row(const search *s, cmg_size i)
 static bool same_rows(const search *s, cmg_size i, cmg_size j)
 {
     const cmg_size length = s->A->indptr[i + 1] - s->A->indptr[i];
-    if (s->A->indptr[j + 1] - s->A->indptr[j] != length) {
+    const double unit = unit_of(s, i);
+    if (s->A->indptr[j + 1] - s->A->indptr[j] != length ||
+        bits_of(unit_of(s, j)) != bits_of(unit)) {
         return false;
     }
     const cmg_index shift = reference(s, i) - reference(s, j);
@@ -75,7 +99,7 @@ static bool same_rows(const search *s, cmg_size i, cmg_size j)
         const cmg_size q = s->A->indptr[j] + e;
         if (s->A->indices[p] - s->A->indices[q] != shift ||
             (!s->what->offsets_only &&
-             value_bits(s, s->A->values[p]) != value_bits(s, s->A->values[q]))) {
+             value_key(s, s->A->values[p], unit) != value_key(s, s->A->values[q], unit))) {
             return false;
         }
     }

@@ -65,7 +65,8 @@ static cmgi_tuned *recall(cmg_context *ctx, uint64_t pattern, const cmg_matrix_o
         cmgi_tuned *t = &ctx->tuned[k];
         if (t->pattern == pattern && t->options.precision == options->precision &&
             t->options.keep_map == options->keep_map &&
-            t->options.no_templates == options->no_templates) {
+            t->options.no_templates == options->no_templates &&
+            t->options.template_tolerance == options->template_tolerance) {
             return t;
         }
     }

@@ -145,6 +145,35 @@ static void distorted_meshes(void)
     }
 }
 
+/* Templates with a tolerance change the cycle and nothing else: residuals are those of the matrix
+ * given, also where the cycle is in fp64. */
+static void a_tolerance_is_not_for_residuals(void)
+{
+    cmg_generate_options g;
+    cmg_generate_options_default(&g);
+    g.dim = 2;
+    g.cells = 64;
+    g.distort = 0.02;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
+    for (int precision = CMG_FP64; precision <= CMG_FP32; ++precision) {
+        cmg_solver_options o = defaults();
+        o.matrix.format = CMG_FORMAT_COMPRESSED;
+        o.precision = (cmg_precision)precision;
+        o.matrix.template_tolerance = 0.1;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+        CHECK(true_residual(h, b, x) <= 1.01e-8);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void hierarchies_made_by_others(void)
 {
     static const struct {
@@ -171,6 +200,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(preassembled_hierarchies);
     RUN(distorted_meshes);
+    RUN(a_tolerance_is_not_for_residuals);
     RUN(hierarchies_made_by_others);
     return TEST_END();
 }

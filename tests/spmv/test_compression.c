@@ -311,6 +311,57 @@ static void what_is_missing_is_refused(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* Rows that differ by a part in 10^9 repeat under a tolerance and not without; products are then
+ * off by no more than it says. */
+static void rows_within_a_tolerance_repeat(void)
+{
+    const cmg_size n = 3001;
+    const double tolerance = 1e-6;
+    cmgi_csr A = band(n, 5, 3);
+    uint64_t seed = 7;
+    double *x = suite_vector(n, 3);
+    double *sum = calloc((size_t)n, sizeof *sum);
+    double *size = calloc((size_t)n, sizeof *size);
+    double *out = calloc((size_t)n, sizeof *out);
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) {
+        A.values[k] *= 1 + 1e-9 * (cmgi_random(&seed) - 0.5);
+    }
+    suite_multiply(&A, x, sum, size);
+    for (int precision = CMG_FP64; precision <= CMG_FP32; ++precision) {
+        cmg_matrix_options o = compressed((cmg_precision)precision, CMG_VALUES_FULL);
+        CHECK(precision == CMG_FP32 ||
+              predict(&A, &o, 0).stored_rows[CMG_COMPRESSION_TEMPLATE] == 0);
+        o.template_tolerance = tolerance;
+        CHECK(predict(&A, &o, 0).stored_rows[CMG_COMPRESSION_TEMPLATE] == n);
+        check_exact(&A, &o);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmg_matrix *M = NULL;
+        cmg_vector *vx = NULL;
+        cmg_vector *y = NULL;
+        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+        CHECK_OK(cmg_vector_create(ctx, n, o.precision, &vx));
+        CHECK_OK(cmg_vector_create(ctx, n, o.precision, &y));
+        CHECK_OK(cmg_vector_set(vx, x));
+        CHECK_OK(cmg_matrix_apply(M, vx, y));
+        CHECK_OK(cmg_vector_get(y, out));
+        double worst = 0;
+        for (cmg_size i = 0; i < n; ++i) { /* entries of a row are within a factor of 5 */
+            worst = fmax(worst, fabs(out[i] - sum[i]) / size[i]);
+        }
+        CHECK(worst <= 5 * tolerance + (precision == CMG_FP32 ? 1e-6 : 1e-15));
+        cmg_vector_destroy(&vx);
+        cmg_vector_destroy(&y);
+        cmg_matrix_destroy(&M);
+        o.template_tolerance = 0.2;
+        CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &o, &M), CMG_ERR_ARG);
+    }
+    free(x);
+    free(sum);
+    free(size);
+    free(out);
+    cmgi_csr_free(ctx, &A);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -320,6 +371,7 @@ int main(int argc, char **argv)
     RUN(obstacles_at_the_edge_are_named);
     RUN(samples_come_near);
     RUN(renumbered_is_what_a_renumbered_matrix_gives);
+    RUN(rows_within_a_tolerance_repeat);
     RUN(shortage_gives_no_matrix);
     RUN(what_is_missing_is_refused);
     return TEST_END();

@@ -134,7 +134,7 @@ static void compare(const comparison *t, int kind)
         CHECK_OK(cmg_matrix_jacobi(t->M, 0.7, d, b, x, y));
     } else if (kind == CMGI_WB_FROM_ZERO) {
         const cmgi_writeback w = {
-            .kind = kind, .alpha = 0.7, .b = b->data, .d = d->data, .y = y->data};
+            .kind = (cmgi_wb_kind)kind, .alpha = 0.7, .b = b->data, .d = d->data, .y = y->data};
         CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
     } else {
         apply_momentum(t, kind, x, b, d, y);
