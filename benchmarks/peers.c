@@ -1,7 +1,7 @@
 /*
- * The same problem with PETSc and hypre: 3D Q1 Poisson, the same matrices, b = 1, CG to the same
- * true relative residual. Started with one MPI process a thread: mpirun -n 2 bench_peers --cells
- * 128.
+ * The same problem with PETSc and hypre: 3D Q1 Poisson on a grid or a distorted mesh, the same
+ * matrices, b = 1, CG to the same true relative residual. Started with one MPI process a thread:
+ * mpirun -n 2 bench_peers --cells 128 [--distort 0.4].
  *
  *   petsc-mg    CG + PCMG over the given levels, Chebyshev/Jacobi smoothing
  *   petsc-gamg  CG + GAMG
@@ -39,7 +39,7 @@ static const peer peers[] = {
 enum { PEERS = sizeof peers / sizeof peers[0], MAX_LEVELS = 16 };
 
 /* Rows [n rank / size, n (rank + 1) / size) of a matrix every process has made. */
-static PetscErrorCode distribute(const q1_csr *A, Mat *M)
+static PetscErrorCode distribute(const cmg_csr *A, Mat *M)
 {
     int rank = 0;
     int size = 1;
@@ -78,8 +78,8 @@ static PetscErrorCode set_levels(KSP ksp, int levels, Mat *A, Mat *P)
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, double rtol,
-                          int repeat)
+static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, double distort,
+                          double rtol, int repeat)
 {
     KSP ksp = NULL;
     Vec b = NULL;
@@ -127,11 +127,11 @@ static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, 
         int size = 1;
         MPI_Comm_size(PETSC_COMM_WORLD, &size);
         printf("{\"benchmark\": \"solve\", \"solver\": \"%s\", \"problem\": \"q1-3d-%d\", "
-               "\"iterations\": %d, "
+               "\"distort\": %g, \"iterations\": %d, "
                "\"relative_residual\": %.3g, \"setup_seconds\": %.4g, \"solve_seconds\": %.5g, "
                "\"best_of\": %d, "
                "\"processes\": %d, \"resident_bytes_a_process\": %.0f}\n",
-               p->name, cells, (int)iterations, residual / norm, setup, best, repeat, size,
+               p->name, cells, distort, (int)iterations, residual / norm, setup, best, repeat, size,
                bench_peak_memory());
         fflush(stdout);
     }
@@ -142,13 +142,42 @@ static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, 
     PetscFunctionReturn(0);
 }
 
+/* The levels of the grid, or of the distorted mesh. */
+static PetscErrorCode make_levels(int cells, double distort, Mat *A, Mat *P, int *levels)
+{
+    cmg_context *ctx = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_csr csr;
+    PetscFunctionBegin;
+    PetscCheck(cmg_context_create(NULL, &ctx) == CMG_OK, PETSC_COMM_SELF, PETSC_ERR_LIB,
+               "no context");
+    PetscCheck((distort > 0 ? q1_distorted(ctx, 3, cells, distort, &h)
+                            : q1_hierarchy(ctx, 3, cells, &h)) == CMG_OK,
+               PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", cmg_context_message(ctx));
+    *levels = 0;
+    for (int l = 0; l < cmg_hierarchy_levels(h) && (cells >> l) >= 4; ++l, ++*levels) {
+        if (l > 0) {
+            (void)cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &csr);
+            PetscCall(distribute(&csr, &P[l - 1]));
+        }
+        (void)cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr);
+        PetscCall(distribute(&csr, &A[l]));
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&ctx);
+    PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
     int cells = 128;
+    double distort = 0;
     double rtol = 1e-8;
     for (int a = 1; a + 1 < argc; a += 2) {
         if (strcmp(argv[a], "--cells") == 0) {
             cells = atoi(argv[a + 1]);
+        } else if (strcmp(argv[a], "--distort") == 0) {
+            distort = atof(argv[a + 1]);
         } else if (strcmp(argv[a], "--rtol") == 0) {
             rtol = atof(argv[a + 1]);
         }
@@ -158,19 +187,9 @@ int main(int argc, char **argv)
     Mat A[MAX_LEVELS];
     Mat P[MAX_LEVELS];
     int levels = 0;
-    for (int n = cells; n >= 4 && levels < MAX_LEVELS; n /= 2) {
-        q1_csr a = q1_matrix(3, n);
-        PetscCall(distribute(&a, &A[levels]));
-        q1_free(&a);
-        if (n / 2 >= 4) {
-            q1_csr p = q1_prolongation(3, n);
-            PetscCall(distribute(&p, &P[levels]));
-            q1_free(&p);
-        }
-        ++levels;
-    }
+    PetscCall(make_levels(cells, distort, A, P, &levels));
     for (int i = 0; i < PEERS; ++i) {
-        PetscCall(run(&peers[i], levels, A, P, cells, rtol, 3));
+        PetscCall(run(&peers[i], levels, A, P, cells, distort, rtol, 3));
     }
     for (int l = 0; l < levels; ++l) {
         PetscCall(MatDestroy(&A[l]));

@@ -179,3 +179,18 @@ cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
     *h = made;
     return CMG_OK;
 }
+
+cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.cells = cells;
+    o.distort = distort;
+    o.coefficient = CMG_COEFFICIENT_SMOOTH;
+    o.levels = 1;
+    for (int n = cells; n % 2 == 0 && n > 16; n /= 2) {
+        ++o.levels;
+    }
+    return cmg_hierarchy_generate(ctx, &o, h);
+}

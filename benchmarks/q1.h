@@ -22,5 +22,8 @@ static inline cmg_csr q1_view(const q1_csr *A)
 {
     return (cmg_csr){A->rows, A->cols, A->indptr, A->indices, A->values};
 }
+/* A mesh without two equal cells: coarse nodes shifted by up to half of `distort` cells, smooth
+ * coefficient, levels down to 16 cells a side. */
+cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h);
 /* Levels down to 2 cells a side. */
 cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);

@@ -1,8 +1,10 @@
 /*
- * How long does a solve take? Q1 Poisson made in memory, b = 1, to a true relative residual of
- * rtol. One JSON line: iterations, set-up and solve seconds (median), memory.
+ * How long does a solve take? Q1 Poisson made in memory, on a grid or on a distorted mesh, b = 1,
+ * to a true relative residual of rtol. One JSON line: iterations, set-up and solve seconds
+ * (median), memory.
  *
- *   solve [--dim 2|3] [--cells N] [--backend cpu|cuda] [--threads N] [--precision fp64|mixed]
+ *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--precision
+ * fp64|mixed]
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
  * cg|none]
  *         [--rtol T] [--loop auto|graph|blocks|host] [--values full|fp16|bf16|fp8] [--templates
@@ -20,6 +22,7 @@ typedef struct settings {
     int dim;
     int cells;
     int repeat;
+    double distort;
     bool plan;
     cmg_context_options context;
     cmg_solver_options solver;
@@ -38,6 +41,10 @@ static bool set_option(settings *s, const char *name, const char *text)
             *numbers[i].value = atoi(text);
             return true;
         }
+    }
+    if (strcmp(name, "--distort") == 0) {
+        s->distort = atof(text);
+        return true;
     }
     if (strcmp(name, "--backend") == 0) {
         return bench_enum("backend", text, &s->context.backend);
@@ -145,6 +152,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
     const double floor = copy > 0 ? 1e-9 * report->bytes / copy : 0;
     const double n = (double)pow(s->cells - 1, s->dim);
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
+           "\"distort\": %g, "
            "\"unknowns\": %.0f, "
            "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": "
            "\"%s\", \"loop\": \"%s\", \"graph_launches\": %lld, \"synchronisations\": %lld, "
@@ -155,7 +163,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"hierarchy_seconds\": %.3g, "
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
-           s->dim, s->cells, n, cmg_enum_name("backend", (int)s->context.backend),
+           s->dim, s->cells, s->distort, n, cmg_enum_name("backend", (int)s->context.backend),
            cmg_enum_name("krylov", (int)s->solver.krylov),
            cmg_enum_name("cycle", (int)s->solver.cycle), s->solver.pre, s->solver.post,
            s->solver.smoother, cmg_enum_name("loop", (int)report->loop), report->graph_launches,
@@ -191,7 +199,8 @@ int main(int argc, char **argv)
         return 4;
     }
     const double begin = bench_seconds();
-    cmg_status status = q1_hierarchy(ctx, s.dim, s.cells, &h);
+    cmg_status status = s.distort > 0 ? q1_distorted(ctx, s.dim, s.cells, s.distort, &h)
+                                      : q1_hierarchy(ctx, s.dim, s.cells, &h);
     const double made = bench_seconds() - begin;
     if (status == CMG_OK) {
         status = cmg_solver_create(h, &s.solver, &solver);
