@@ -54,6 +54,16 @@ int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
     return readers;
 }
 
+void cmgi_step_drop(cmgi_step *step)
+{
+    *step = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                        .in = CMGI_NONE,
+                        .b = CMGI_NONE,
+                        .c = CMGI_NONE,
+                        .e = CMGI_NONE,
+                        .out = CMGI_NONE};
+}
+
 void cmgi_cycle_compact(cmgi_cycle *cycle)
 {
     int kept = 0;

@@ -116,7 +116,8 @@ cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
 bool cmgi_step_reads(const cmgi_step *step, int value);
 /* How many steps read a value. */
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value);
-/* Drops the steps marked by A == NULL and kind PRODUCT. */
+/* Marks a step that compact takes out of the list; until then it reads and writes nothing. */
+void cmgi_step_drop(cmgi_step *step);
 void cmgi_cycle_compact(cmgi_cycle *cycle);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);

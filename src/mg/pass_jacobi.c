@@ -36,12 +36,7 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle)
         update->name = defect->name;
         update->in = defect->in;
         update->b = defect->b;
-        *defect = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                              .in = CMGI_NONE,
-                              .b = CMGI_NONE,
-                              .c = CMGI_NONE,
-                              .e = CMGI_NONE,
-                              .out = CMGI_NONE};
+        cmgi_step_drop(defect);
     }
     cmgi_cycle_compact(cycle);
 }

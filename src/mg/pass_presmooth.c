@@ -40,12 +40,6 @@ static cmgi_step *find_correction(cmgi_cycle *cycle, int x, const cmg_matrix *P)
 
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels)
 {
-    static const cmgi_step dropped = {.kind = CMGI_STEP_PRODUCT,
-                                      .in = CMGI_NONE,
-                                      .b = CMGI_NONE,
-                                      .c = CMGI_NONE,
-                                      .e = CMGI_NONE,
-                                      .out = CMGI_NONE};
     for (int s = 0; s + 2 < cycle->nsteps; ++s) {
         cmgi_step *first = &cycle->steps[s];
         cmgi_step *defect = &cycle->steps[s + 1];
@@ -69,8 +63,8 @@ void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels)
         restriction->A = level->RS;
         restriction->name = "RS";
         restriction->in = first->in;
-        *first = dropped;
-        *defect = dropped;
+        cmgi_step_drop(first);
+        cmgi_step_drop(defect);
     }
     cmgi_cycle_compact(cycle);
 }

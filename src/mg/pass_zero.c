@@ -23,12 +23,7 @@ static void drop_unread(cmgi_cycle *cycle)
     for (int s = cycle->nsteps - 1; s >= 0; --s) {
         cmgi_step *step = &cycle->steps[s];
         if (step->out != cycle->output && cmgi_cycle_readers(cycle, step->out) == 0) {
-            *step = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                                .in = CMGI_NONE,
-                                .b = CMGI_NONE,
-                                .c = CMGI_NONE,
-                                .e = CMGI_NONE,
-                                .out = CMGI_NONE};
+            cmgi_step_drop(step);
         }
     }
     cmgi_cycle_compact(cycle);
