@@ -175,22 +175,18 @@ static cmg_status prolongation_of(cmg_hierarchy *h, cmg_context *ctx, int l, con
     return CMG_OK;
 }
 
-/* R likewise: the hierarchy's, or P^T. */
+/* R likewise: the hierarchy's, or the transpose of that P. */
 static cmg_status restriction_of(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level *fine,
-                                 const cmgi_level *coarse, cmgi_csr *R)
+                                 const cmgi_level *coarse, const cmgi_csr *P, cmgi_csr *R)
 {
     cmg_csr view;
-    cmgi_csr P = {0};
     if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &view) == CMG_OK) {
         CMGI_TRY(cmgi_csr_copy(ctx, &view, R));
         zero_marked(ctx, R, coarse->identity, fine->identity);
         return CMG_OK;
     }
-    CMGI_TRY(prolongation_of(h, ctx, l, fine, coarse, &P));
-    const cmg_csr zeroed = cmgi_csr_view(&P);
-    const cmg_status status = cmgi_csr_transpose(ctx, &zeroed, R);
-    cmgi_csr_free(ctx, &P);
-    return status;
+    const cmg_csr zeroed = cmgi_csr_view(P);
+    return cmgi_csr_transpose(ctx, &zeroed, R);
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -206,7 +202,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
     CMGI_TRY(identity_from_finer(ctx, &view, fine, coarse));
     CMGI_TRY_GOTO(done, prolongation_of(h, ctx, l, fine, coarse, &P));
-    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &R));
+    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &P, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
 done:
@@ -237,27 +233,18 @@ enum { FUSE_ROWS = 1 << 17 };
 static bool is_jacobi(const cmgi_level *level)
 {
     const cmgi_smoother *s = &level->smoother;
-    return level->perm == NULL && s->diagonal && s->factors == 1 && s->stages == 1;
+    return level->perm == NULL && s->diagonal && s->stages == 1;
 }
 
 /* omega D^-1 on the host, as the cycle has it. */
 static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, double *scale)
 {
     const cmg_matrix *D = s->factor[0];
-    const cmg_size n = D->rows;
-    float *single = NULL;
-    cmg_status status = CMG_OK;
-    if (D->options.precision == CMG_FP64) {
-        CMGI_TRY(cmgi_to_host(ctx, scale, D->values, (size_t)n * sizeof *scale));
-    } else {
-        CMGI_TRY(cmgi_alloc(ctx, n, sizeof *single, &single));
-        status = cmgi_to_host(ctx, single, D->values, (size_t)n * sizeof *single);
-        for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
-            scale[i] = single[i];
-        }
-        cmgi_free(ctx, single);
-    }
-    for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
+    cmg_vector *d = NULL;
+    CMGI_TRY(cmg_vector_wrap(ctx, D->rows, D->options.precision, D->values, &d));
+    const cmg_status status = cmg_vector_get(d, scale);
+    cmg_vector_destroy(&d);
+    for (cmg_size i = 0; i < D->rows && status == CMG_OK; ++i) {
         scale[i] *= s->omega[0];
     }
     return status;
@@ -302,6 +289,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
     cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
     cmg_csr A;
+    cmgi_csr P = {0};
     cmgi_csr R = {0};
     cmgi_csr RA = {0};
     double *scale = NULL;
@@ -311,7 +299,8 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
         format.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &R));
+    CMGI_TRY_GOTO(done, prolongation_of(h, ctx, l, fine, coarse, &P));
+    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &P, &R));
     const cmg_csr view = cmgi_csr_view(&R);
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &view, &A, &RA));
     if (smooths) {
@@ -325,6 +314,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
         CMGI_TRY_GOTO(done, place_renumbered(ctx, &RA, coarse->perm, fine->perm, &format, out));
     }
 done:
+    cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);
     cmgi_csr_free(ctx, &RA);
     cmgi_free(ctx, scale);
