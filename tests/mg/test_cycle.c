@@ -355,8 +355,7 @@ static void factored_smoothers_match_the_recursion(void)
 static void the_list_is_what_it_says(void)
 {
     cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
-    const bool waits =
-        ctx->options.backend == CMG_BACKEND_CUDA; /* small levels do, for each step */
+    const bool waits = cmgi_on_cuda(ctx); /* small levels do, for each step */
     int steps[3] = {0, 0, 0};
     size_t bytes[3] = {0, 0, 0};
     for (int pass = 0; pass < 3; ++pass) {
