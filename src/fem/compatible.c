@@ -7,7 +7,7 @@
  */
 #include "core/memory.h"
 #include "fem/generate.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* A hierarchy from options: levels, attributes, numbering. */
 #include "core/memory.h"
 #include "fem/generate.h"
-#include "fem/numbering.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/numbering.h"
+#include "hierarchy/hierarchy.h"
 #include "transfer/galerkin.h"
 
 #include <inttypes.h>

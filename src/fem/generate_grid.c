@@ -2,9 +2,9 @@
 #include "core/memory.h"
 #include "fem/generate.h"
 #include "fem/grid.h"
-#include "fem/numbering.h"
+#include "hierarchy/numbering.h"
 #include "fem/output_mesh.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <string.h>
 

@@ -3,10 +3,10 @@
 #include "fem/generate.h"
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
-#include "fem/numbering.h"
+#include "hierarchy/numbering.h"
 #include "fem/output_mesh.h"
 #include "fem/space.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "fem/cell.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 #include "transfer/tensor.h"
 
 /* What all levels share. */

@@ -3,7 +3,7 @@
 #include "fem/grid.h"
 #include "fem/problem.h"
 #include "fem/space.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
                                  cmg_hierarchy *h);

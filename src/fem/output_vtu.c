@@ -1,7 +1,7 @@
 /* Vectors of level 0 on the mesh that the hierarchy carries. */
 #include "core/memory.h"
 #include "fem/vtk.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <string.h>
 

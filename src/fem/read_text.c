@@ -2,7 +2,7 @@
 #include "fem/read_text.h"
 
 #include "core/memory.h"
-#include "io/number.h"
+#include "core/number.h"
 
 #include <errno.h>
 #include <math.h>

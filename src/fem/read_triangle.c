@@ -5,7 +5,7 @@
  */
 #include "fem/read_raw.h"
 
-#include "io/number.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <stdio.h>

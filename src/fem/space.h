@@ -7,7 +7,7 @@
 #pragma once
 #include "fem/cell.h"
 #include "fem/mesh.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 typedef struct cmgi_space {
     cmg_context *ctx;

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "io/h5.h"
 
-#include "io/number.h"
+#include "core/number.h"
 
 #include <string.h>
 

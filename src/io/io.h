@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "io/source.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 /* What is known of a matrix before it is read, so that no file can ask for more memory than fits.
  */

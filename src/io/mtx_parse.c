@@ -2,7 +2,7 @@
 #include "io/mtx.h"
 
 #include "core/memory.h"
-#include "io/number.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Matrix Market text, written: rows are formatted by several threads into buffers of their own. */
 #include "core/memory.h"
 #include "io/io.h"
-#include "io/number.h"
+#include "core/number.h"
 
 #include <string.h>
 

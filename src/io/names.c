@@ -8,7 +8,7 @@
  */
 #include "io/io.h"
 
-#include "io/number.h"
+#include "core/number.h"
 
 #include <string.h>
 

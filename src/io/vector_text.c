@@ -2,7 +2,7 @@
  * skipped. */
 #include "core/memory.h"
 #include "io/io.h"
-#include "io/number.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <string.h>

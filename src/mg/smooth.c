@@ -1,5 +1,5 @@
 /* Smoothers computed once and kept in the hierarchy, where "file:NAME" finds them. */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include "core/memory.h"
 #include "core/timer.h"

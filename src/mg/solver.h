@@ -3,7 +3,7 @@
 #include "krylov/krylov.h"
 #include "mg/coarse.h"
 #include "mg/cycle.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160, CMGI_FALLBACK = 320 };
 

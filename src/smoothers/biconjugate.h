@@ -3,7 +3,7 @@
  * that A^-1 ~ Z P^-1 W^T.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 typedef struct cmgi_biconjugate_options {
     double drop;      /* entries not over drop are dropped ... */

@@ -1,7 +1,7 @@
 /* Cliques of a matrix graph: sets of unknowns that all meet each other, which is what elements
  * leave. */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 typedef struct cmgi_cliques {
     cmg_size count;

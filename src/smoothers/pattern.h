@@ -3,7 +3,7 @@
  * decoupling of Dirichlet rows and symmetrisation.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /*
  * Pattern S of an approximate inverse: the pattern of B^power, where B keeps the diagonal of A and

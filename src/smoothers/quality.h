@@ -1,6 +1,6 @@
 /* How good an approximate inverse is. */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /*
  * Estimate of ||I - M A||_F / ||I||_F with M = scale F_(k-1) ... F_0: the mean of |(I - M A) g|^2

@@ -1,7 +1,7 @@
 /* Direct solution of small dense systems, matrices n x n by rows and overwritten. */
 #pragma once
 #include "smoothers/index_map.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /*
  * x = H^-1 x for a symmetric positive definite H (its lower triangle is read) by Cholesky.

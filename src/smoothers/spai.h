@@ -10,7 +10,7 @@
 #pragma once
 #include "smoothers/index_map.h"
 #include "smoothers/spai_cache.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {

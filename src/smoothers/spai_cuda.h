@@ -3,7 +3,7 @@
  * log says why): rows whose least squares problem is too large, or what only the CPU has.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /* What `auto` is resolved to: see the arguments `symmetric` and `scale` of spai. */
 enum { CMGI_SPAI_AUTO, CMGI_SPAI_YES, CMGI_SPAI_NO };

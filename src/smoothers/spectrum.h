@@ -4,7 +4,7 @@
  * threads.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 enum { CMGI_LANCZOS_STEPS = 12 };
 

@@ -7,7 +7,7 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/vector.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 #include "spmv/writeback.h"
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */

@@ -1,6 +1,6 @@
 /* Search for rows that repeat: the dictionary of row templates behind the compressed format. */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 typedef struct cmgi_templates {
     int count;

@@ -1,6 +1,6 @@
 /* The Galerkin coarse matrix A_c = R A P. */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 /*
  * A_c = R A P by rows, sorted, parallel and bitwise repeatable; R NULL = P^T. A coarse row without

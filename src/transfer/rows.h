@@ -3,7 +3,7 @@
  * weights of one fine node, the same for each of its unknowns.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 enum { CMGI_ROW_WIDTH = 27 }; /* most coarse nodes of a fine one: those of a Q2 cell in 3D */
 

@@ -11,7 +11,7 @@
  * nothing does not occur: both conditions are products over the axes too.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 enum { CMGI_AXIS_WIDTH = 3 }; /* most coarse positions of a fine one: quadratic interpolation */
 

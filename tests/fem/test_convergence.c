@@ -5,7 +5,7 @@
  */
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
-#include "hierarchy_checks.h"
+#include "hierarchy/hierarchy_checks.h"
 
 enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 

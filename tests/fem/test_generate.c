@@ -3,7 +3,7 @@
  * it, Galerkin matrices equal rediscretised ones on affine nested grids; conditions, faults,
  * repeats.
  */
-#include "hierarchy_checks.h"
+#include "hierarchy/hierarchy_checks.h"
 
 static cmg_generate_options small(int dim, cmg_element element)
 {

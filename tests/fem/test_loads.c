@@ -1,6 +1,6 @@
 /* Sources and boundary fluxes: balance without Dirichlet conditions, exact solutions, total forces.
  */
-#include "hierarchy_checks.h"
+#include "hierarchy/hierarchy_checks.h"
 
 static cmg_generate_options small(int dim, cmg_element element)
 {

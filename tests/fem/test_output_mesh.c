@@ -2,7 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "core/memory.h"
 #include "fem/mesh.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 #include "test.h"
 
 static char folder[] = "/tmp/cmg_vtu_XXXXXX";

@@ -2,7 +2,7 @@
 #pragma once
 #include "core/memory.h"
 #include "core/random.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 #include "test.h"
 
 typedef struct random_options {

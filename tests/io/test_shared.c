@@ -1,5 +1,5 @@
 /* Directories made by others: what is found in them, and that the numbers belong together. */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 #include "test.h"
 
 static cmg_hierarchy *read_set(const char *name)

@@ -3,7 +3,7 @@
  * hierarchies (HONEI, testdata/poisson_advanced): equal to the printed digits when the same minimum
  * is asked for, and no more iterations.
  */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 #include "test.h"
 
 static cmg_hierarchy *published(const char *name)

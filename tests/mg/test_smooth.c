@@ -1,5 +1,5 @@
 /* Smoothers in the solver: all methods, kept ones, new values; and the published ones of FE-gMG. */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 #include "mg/poisson.h"
 
 enum { SIDE = 24, LEVELS = 3 };

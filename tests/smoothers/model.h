@@ -2,7 +2,7 @@
 #pragma once
 #include "core/memory.h"
 #include "core/random.h"
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 #include "test.h"
 
 /* A dense n x n matrix by rows as CSR without its zeros. */

@@ -1,8 +1,8 @@
 /* Renumbers a hierarchy: every matrix by the orders of its two sides, every vector by its level's.
  */
 #include "core/memory.h"
-#include "fem/numbering.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/numbering.h"
+#include "hierarchy/hierarchy.h"
 
 #include <stdlib.h>
 #include <string.h>

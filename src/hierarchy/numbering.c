@@ -1,5 +1,5 @@
 /* Node numberings from keys, coordinates, graphs and transfers. */
-#include "fem/numbering.h"
+#include "hierarchy/numbering.h"
 #include "core/memory.h"
 #include "core/random.h"
 

@@ -1,5 +1,5 @@
 /* CSR on the host against dense arithmetic: transpose, sort, renumber, multiply. */
-#include "suite.h"
+#include "spmv/suite.h"
 
 static double *dense(const cmgi_csr *A)
 {

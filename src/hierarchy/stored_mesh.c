@@ -1,6 +1,6 @@
 /* The mesh that a hierarchy carries for output. */
 #include "core/memory.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Storage of a hierarchy: its life, matrices by level and role, selection of levels. */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include "core/memory.h"
 

@@ -3,8 +3,8 @@
  * hierarchy were renumbered. Only the slices that are looked at are renumbered.
  */
 #include "core/memory.h"
-#include "fem/numbering.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/numbering.h"
+#include "hierarchy/hierarchy.h"
 #include "spmv/compression.h"
 
 #include <stdio.h>

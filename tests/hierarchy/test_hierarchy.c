@@ -1,7 +1,7 @@
 /* The hierarchy object: what is put in comes out, what is wrong is refused, levels are selected. */
 #include "core/memory.h"
-#include "mg/hierarchy.h"
-#include "poisson.h"
+#include "hierarchy/hierarchy.h"
+#include "mg/poisson.h"
 
 static void matrices_and_vectors_come_back(void)
 {

@@ -1,5 +1,5 @@
 /* Decimal <-> double, see number.h. */
-#include "io/number.h"
+#include "core/number.h"
 
 #include <locale.h>
 #include <math.h>

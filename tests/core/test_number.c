@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "core/random.h"
-#include "io/number.h"
+#include "core/number.h"
 
 #include <locale.h>
 

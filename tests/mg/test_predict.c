@@ -3,8 +3,8 @@
  * in the numbering of the fewest bytes takes the same iterations to the same solution, mapped back
  * through the nodes of the output mesh.
  */
-#include "hierarchy_checks.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy_checks.h"
+#include "hierarchy/hierarchy.h"
 
 static cmg_hierarchy *generate(cmg_problem problem, cmg_numbering numbering)
 {

@@ -1,6 +1,6 @@
 /* Storage of a hierarchy: named vectors of its levels, and attributes. */
 #include "core/memory.h"
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include <string.h>
 

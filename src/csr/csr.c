@@ -1,5 +1,5 @@
 /* CSR on the host: checks of hostile data, sorting, transposition, renumbering, products. */
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 #include "core/memory.h"
 #include "core/order.h"

@@ -2,7 +2,7 @@
  * Renumbering: every numbering gives the same hierarchy under a permutation, found through
  * coordinates; what each one promises; two-level products commute with it.
  */
-#include "hierarchy_checks.h"
+#include "hierarchy/hierarchy_checks.h"
 
 static cmg_hierarchy *generate(int dim, cmg_problem problem, cmg_numbering numbering)
 {

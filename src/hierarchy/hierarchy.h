@@ -3,7 +3,7 @@
  * holds matrices by level and role, named vectors, and text attributes.
  */
 #pragma once
-#include "spmv/csr_host.h"
+#include "csr/csr.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
 

@@ -1,5 +1,5 @@
 /* What a solver relies on, and facts about a level for people. */
-#include "mg/hierarchy.h"
+#include "hierarchy/hierarchy.h"
 
 #include "core/memory.h"
 
