@@ -93,14 +93,14 @@ auto_part() {
     elements 2>/dev/null
     look_alikes "--formats auto,tune"
   } | tee "$scratch/auto.jsonl"
-  python3 "$here/tables.py" auto "$scratch/auto.jsonl"
+  python3 "$here/tables.py" --print auto "$scratch/auto.jsonl"
 }
 
 # the matrices of Table 4 of Wong, Kuhl and Darve 2015, as far as they have look-alikes
 alpha_part() {
   look_alikes "--formats cusparse-csr,k1,k2 --conversion" scircuit mac_econ_fwd500 mc2depi cop20k_A cant rma10 shipsec1 \
     consph pdb1HYS webbase-1M pwtk | tee "$scratch/alpha.jsonl"
-  python3 "$here/tables.py" alpha "$scratch/alpha.jsonl"
+  python3 "$here/tables.py" --print alpha "$scratch/alpha.jsonl"
 }
 
 # one line of a solve of $file

@@ -15,8 +15,8 @@ import os
 import sys
 import tempfile
 
-import bars
 import cases
+import plot
 
 SMOOTHERS = [
     "jacobi",
@@ -179,7 +179,7 @@ def draw(path, lines):
             panel = panels.setdefault(f"{cases.case_name(line)} {line['quality']}", {})
             for head in columns(line, smoothers):
                 panel[head] = min(panel.get(head, float("inf")), 1e3 * line["solve_seconds"])
-    bars.draw(path, f"Milliseconds to 1e-8 on {backend}, fastest variant, numbering {kept}", panels)
+    plot.bars(path, f"Milliseconds to 1e-8 on {backend}, fastest variant, numbering {kept}", panels)
 
 
 def main():

@@ -1,17 +1,132 @@
 #!/usr/bin/env python3
-"""Tables of docs/benchmarks.md from the JSON lines of `cmg bench spmv`.
+"""Writes every table of measured figures, and only from result lines.
 
-usage: tables.py auto|alpha FILE...
+    benchmarks/tables.py              rewrites the tables in benchmarks/TABLES.md, README.md and docs/
+    benchmarks/tables.py --check      says which are not what the lines give; changes nothing
+    benchmarks/tables.py --print auto|alpha FILE...    one table from given lines, as benchmarks/gpu.sh does
 
-auto:  what --format auto took, what tune took, and the ratio of their times.
-alpha: products of K1 and K2 in place of cuSPARSE's CSR after which a conversion has paid, beside Table 4 of Wong, Kuhl
-       and Darve 2015.
+A table stands between the marks `<!-- table NAME -->` and `<!-- end -->`; NAME is a function of this file. The lines
+themselves are in benchmarks/results, lines.py says which file answers which question.
 """
+
+import functools
 import json
+import math
+import os
+import re
 import sys
 
-# Table 4 there: name, then GPU and CPU for K1, GPU and CPU for K2; the look-alike's name is the key
-PAPER = {
+import cases
+import lines
+from lines import markdown, ms, number, pick
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+TABLES = {}
+
+
+def table(function):
+    TABLES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+read = functools.lru_cache(None)(lines.read)
+
+
+def share(line):
+    floor = line and line.get("floor_seconds")
+    return f"{100 * floor / line['solve_seconds']:.0f} %" if floor else ""
+
+
+def gigabytes(line, key="device_bytes"):
+    return number(line[key] / 1e9, 2) if line and line.get(key) else ""
+
+
+# ------------------------------------------------------------------ one GPU: products
+
+STORED = [("cusparse-csr", "fp64", "q1-3d:256"), ("cusparse-sell", "fp64", "q1-3d:256"), ("sell", "fp64", "q1-3d:256"),
+          ("k1r", "fp64", "q1-3d:256"), ("sell", "fp32", "q1-3d:256"), ("compressed", "fp64", "noisy-3d:256"),
+          ("compressed", "fp32", "noisy-3d:256"), ("compressed", "fp16", "noisy-3d:256"),
+          ("compressed", "fp8", "noisy-3d:256"), ("compressed", "fp64", "q1-3d:256"), ("compressed", "fp32", "q1-3d:256")]
+
+
+@table
+def products():
+    """y = A x of 3D Q1, 256^3 cells, in several storages."""
+    found = lines.matrices(read("products"))
+    base = lines.product(found["q1-3d:256"], "cusparse-csr")
+    rows = []
+    for name, values, matrix in STORED:
+        f = lines.product(found[matrix], name, values)
+        if f:
+            rows.append([f"`{matrix}`", name, values, number(1e3 * f["median_seconds"]),
+                         number(base["median_seconds"] / f["median_seconds"]), f"{100 * f['share_of_copy']:.0f} %"])
+    return markdown(["matrix", "storage", "values", "ms", "times cuSPARSE CSR", "share of copy"], rows)
+
+
+OWN = ("csr", "ellpack", "ellr", "ellt", "sell", "k1", "k1r", "k1rs", "k2", "k2r", "k2rs", "compressed", "tune")
+
+
+def best_of(matrix, names):
+    found = [f for f in (lines.product(matrix, name) for name in names) if f]
+    return min(found, key=lambda f: f["median_seconds"]) if found else None
+
+
+@table
+def element_products():
+    """Matrices of distorted meshes, the best own format beside cuSPARSE's two."""
+    rows = []
+    for name, matrix in lines.matrices(read("products")).items():
+        if name.endswith(".cmg"):
+            best, csr = best_of(matrix, OWN), lines.product(matrix, "cusparse-csr")
+            vendor = best_of(matrix, ("cusparse-csr", "cusparse-sell"))
+            rows.append([name[:-4], f"{matrix['entries'] / 1e6:.0f} M", best["format"], ms(best, "median_seconds"),
+                         f"{csr['median_seconds'] / best['median_seconds']:.2f}",
+                         f"{vendor['median_seconds'] / best['median_seconds']:.2f}"])
+    return markdown(["matrix", "entries", "best", "ms", "times cuSPARSE CSR", "times the better of its two"], rows)
+
+
+def alike(name):
+    return name.removeprefix("alike-").removesuffix(".petsc")
+
+
+@table
+def look_alikes():
+    """Look-alikes of published matrices; speed-ups over cuSPARSE CSR."""
+    shown = ("auto", "tune", "k1", "k1r", "k1rs", "k2", "k2r", "k2rs")
+    rows = []
+    for name, matrix in sorted(lines.matrices(read("look-alikes")).items()):
+        best, csr = best_of(matrix, OWN), lines.product(matrix, "cusparse-csr")
+        vendor = best_of(matrix, ("cusparse-csr", "cusparse-sell"))
+
+        def over(f, base):
+            return f"{base['median_seconds'] / f['median_seconds']:.2f}" if f else ""
+
+        rows.append([alike(name), matrix["entries"], best["format"], f"{1e6 * best['median_seconds']:.1f}",
+                     over(best, csr), over(best, vendor), *(over(lines.product(matrix, s), csr) for s in shown)])
+    return markdown(["look-alike", "entries", "best", "us", "over CSR", "over the better", *shown], rows)
+
+
+def auto_rows(found):
+    for m in found:
+        for c in m.get("auto_and_tune") or []:
+            yield alike(m["matrix"]), m["entries"], c
+
+
+@table
+def auto(found=None):
+    """What `auto` took beside what `tune` took."""
+    found = list(lines.matrices(read("auto")).values()) if found is None else found
+    rows = list(auto_rows(found))
+    text = markdown(["matrix", "entries", "values", "auto", "tune", "time of auto / tune"],
+                    [[name, entries, c["values"], c["auto"], c["tune"], f"{c['auto_over_tune']:.2f}"]
+                     for name, entries, c in rows])
+    ratios = sorted(c["auto_over_tune"] for _, _, c in rows)
+    return text + (f"\n\n{len(ratios)} cases: median {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.2f}, over 1.1 "
+                   f"in {sum(r > 1.1 for r in ratios)}." if ratios else "")
+
+
+# Table 4 of Wong, Kuhl and Darve 2015: name, then GPU and CPU for K1, GPU and CPU for K2; the look-alike is the key
+WONG_4 = {
     "scircuit": ("Circuit", 3, 15, 3, 12),
     "mac_econ_fwd500": ("Economics", 3, 12, 3, 13),
     "mc2depi": ("Epidemiology", 2, 20, 2, 21),
@@ -26,55 +141,466 @@ PAPER = {
 }
 
 
-def matrices(paths):
-    for path in paths:
-        with open(path) as file:
-            for line in file:
-                if line.startswith("{"):
-                    yield from json.loads(line).get("matrices", [])
-
-
-def auto_table(paths):
-    print("| matrix | entries | values | auto | tune | auto / tune |")
-    print("|---|---|---|---|---|---|")
-    ratios = []
-    for m in matrices(paths):
-        for c in m["auto_and_tune"]:
-            ratios.append(c["auto_over_tune"])
-            print(f"| {m['matrix']} | {m['entries']} | {c['values']} | {c['auto']} | {c['tune']} "
-                  f"| {c['auto_over_tune']:.2f} |")
-    if ratios:
-        ratios.sort()
-        print(f"\n{len(ratios)} cases: median {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.2f}, "
-              f"over 1.1 in {sum(r > 1.1 for r in ratios)}")
-
-
-def products(result, way):
+def products_to_pay(result, way):
     if result[f"{way}_seconds"] is None:
         return "-"
     count = result[f"{way}_products"]
     return "never" if count is None else f"{count:.0f}"
 
 
-def alpha_table(paths):
+@table
+def alpha(found=None):
+    """Products of K1 and K2 in place of cuSPARSE's CSR after which a conversion has paid."""
     ways = ("update_from_device", "update", "convert_from_device", "convert")
-    print("| matrix | paper K1 GPU, CPU | K2 GPU, CPU | " +
-          " | ".join(f"{f} {w}" for f in ("K1", "K2") for w in ("scatter", "values", "device", "host")) + " |")
-    print("|---" * 11 + "|")
-    for m in matrices(paths):
-        name = m["matrix"].removeprefix("alike-").removesuffix(".petsc")
-        paper = PAPER.get(name, (name, "-", "-", "-", "-"))
-        found = {f["format"]: f for f in m["formats"]}
-        cells = [products(found[f], way) for f in ("k1", "k2") for way in ways]
-        print(f"| {paper[0]} | {paper[1]}, {paper[2]} | {paper[3]}, {paper[4]} | " + " | ".join(cells) + " |")
+    found = list(lines.matrices(read("alpha")).values()) if found is None else found
+    rows = []
+    for m in found:
+        name = alike(m["matrix"])
+        paper = WONG_4.get(name, (name, "-", "-", "-", "-"))
+        kept = {f["format"]: f for f in m["formats"]}
+        rows.append([paper[0], f"{paper[1]}, {paper[2]}", f"{paper[3]}, {paper[4]}",
+                     *(products_to_pay(kept[f], way) for f in ("k1", "k2") for way in ways)])
+    return markdown(["matrix", "paper K1 GPU, CPU", "K2 GPU, CPU",
+                     *(f"{f} {w}" for f in ("K1", "K2") for w in ("scatter", "values", "device", "host"))], rows)
+
+
+# ------------------------------------------------------------------ one GPU: solves
+
+def solves_on_gpu():
+    """Name of the storage and the line: the newest of each kind."""
+    found = [line for line in read("solve") if line.get("benchmark") == "solve" and line["backend"] == "cuda"]
+    for problem in ("q1-3d-256", "q1-3d-128", "q1-3d-64", "q1-2d-4096", "q1-2d-1024", "q1-2d-100"):
+        kinds = [("slices, fp64", dict(format="auto", precision="fp64", commit="a72e707")),
+                 ("compressed, fp64", dict(format=("auto", "compressed"), precision="fp64", loop="graph")),
+                 ("compressed, fp32 cycle", dict(format="compressed", precision="mixed", fuse_restriction=False)),
+                 ("the same, `--fuse-restriction`", dict(format="compressed", precision="mixed",
+                                                         fuse_restriction=True))]
+        for name, wanted in kinds:
+            line = pick(found, problem=problem, **wanted)
+            if line:
+                yield problem, name, line
+
+
+@table
+def solves():
+    """Solves of Poisson's equation on one H200."""
+    return markdown(["problem", "unknowns", "storage", "it", "set-up s", "solve ms", "floor ms", "floor / solve",
+                     "device GB", "commit"],
+                    [[problem, line["unknowns"], name, line["iterations"], number(line["setup_seconds"]), ms(line),
+                      ms(line, "floor_seconds"), share(line), gigabytes(line), line["commit"]]
+                     for problem, name, line in solves_on_gpu()])
+
+
+def how(line):
+    words = [line["format"], "fp64" if line["precision"] == "fp64" else "fp32 cycle"]
+    if line.get("values") not in (None, "full"):
+        words.append(f"values {line['values']}")
+    if line.get("krylov") == "defect":
+        words.append("defect correction")
+    return ", ".join(words)
+
+
+@table
+def distorted():
+    """16.6 M unknowns on a distorted mesh with a smooth coefficient, one H200."""
+    found = [line for line in read("distorted") if line.get("command") == "solve"]
+    copy = next(line for line in read("distorted") if "copy_gb_per_second" in line)["copy_gb_per_second"]
+    rows = []
+    for k, line in enumerate(found):
+        fused = k == len(found) - 1  # recorded last, with --fuse-restriction
+        floor = line["bytes"] / copy / 1e9
+        rows.append([line["smoother"], how(line) + (", `--fuse-restriction`" if fused else ""), line["iterations"],
+                     number(line["setup_seconds"]), ms(line), number(1e3 * floor),
+                     f"{100 * floor / line['solve_seconds']:.0f} %", gigabytes(line, "device_memory_peak_bytes")])
+    return markdown(["smoother", "storage", "it", "set-up s", "solve ms", "floor ms", "floor / solve", "device GB"], rows)
+
+
+OTHERS = ["Q2 3D 64^3", "Q2 3D 64^3, distorted", "Q2 2D 1024^2", "elasticity Q1 3D 64^3", "elasticity Q2 2D 512^2"]
+
+
+@table
+def others():
+    """Quadratic elements and elasticity on one H200: iterations / ms."""
+    found = [line for line in read("others") if line.get("command") == "solve"]
+    rows = []
+    for k, name in enumerate(OTHERS):
+        trio = found[3 * k : 3 * k + 3]
+        rows.append([name, f"{trio[0]['unknowns'] / 1e6:.2f} M",
+                     *(f"{line['iterations']} / {ms(line)}" if line["converged"] else line["reason"].replace("_", " ")
+                       for line in trio)])
+    return markdown(["problem", "unknowns", "Jacobi 0.7, fp64 slices", "Jacobi auto, compressed fp16",
+                     "SPAI, compressed fp16"], rows)
+
+
+@table
+def loops():
+    """Three ways to repeat the iteration on a GPU: ms (graph launches / synchronisations)."""
+    found = [line for line in read("loops") if line.get("benchmark") == "solve"]
+    rows = []
+    for problem in ("q1-2d-100", "q1-3d-64", "q1-3d-256"):
+        picked = [(loop, pick(found, problem=problem, loop=loop, precision="fp64")) for loop in ("graph", "blocks", "host")]
+        rows.append([problem, *(f"{ms(line)} ({line['graph_launches']}/{line['synchronisations']})" if line else ""
+                                for _, line in picked)])
+    return markdown(["problem", "graph", "blocks", "host"], rows)
+
+
+@table
+def collapse():
+    """One cycle on a GPU by the rows up to which coarse levels become one dense operator."""
+    found = [line for line in read("loops") if line.get("benchmark") == "cycle"]
+    kept = {}
+    for line in found:
+        kept[line["problem"], line["collapse"]] = line
+    return markdown(["problem", "collapse up to", "steps", "cycle us", "sum of its steps us"],
+                    [[p, "chosen" if c < 0 else c, line["steps"], number(1e6 * line["cycle_seconds"]),
+                      number(1e6 * line["steps_seconds"])] for (p, c), line in kept.items()])
+
+
+@table
+def spai_setup():
+    """Set-up of SPAI, 128^3 cells, on one H200 and on the 16 cores beside it."""
+    found = read("setup")
+    rows = []
+    for distort in (0, 0.4):
+        for smoother in ("spai:tau=0", "spai"):
+            gpu, cpu = (pick(found, distort=distort, smoother=smoother, backend=b) for b in ("cuda", "cpu"))
+            rows.append(["distorted" if distort else "regular", smoother, number(1e3 * gpu["setup_seconds"]),
+                         number(1e3 * cpu["setup_seconds"]) if cpu else "", ms(gpu), f"{gpu['solves']:.0f}"])
+    return markdown(["mesh", "smoother", "GPU ms", "16 cores ms", "one solve ms", "set-up in solves"], rows)
+
+
+# ------------------------------------------------------------------ two cores, and peers
+
+PEERS = {"petsc-mg-cheby1": "PETSc, CG + PCMG, Chebyshev/Jacobi, 1 step", "petsc-mg-cheby2": "the same, 2 steps",
+         "petsc-gamg": "PETSc, CG + GAMG", "hypre-boomeramg-tuned": "hypre, CG + BoomerAMG, tuned",
+         "hypre-boomeramg": "hypre, CG + BoomerAMG, defaults"}
+
+
+def last_run(question):
+    """Lines of the last run that has both this library and the peers in it."""
+    found = read(question)
+    ends = [k for k, line in enumerate(found) if line["solver"] == "hypre-boomeramg-tuned"]
+    runs, begin = [], 0
+    for end in ends:
+        run = found[begin : end + 1]
+        runs.append(run)
+        begin = end + 1
+    return runs[-1]
+
+
+def peer_rows(question):
+    for line in sorted(last_run(question), key=lambda l: l["solve_seconds"]):
+        name = PEERS.get(line["solver"]) or ", ".join(filter(None, (
+            "CascadeMG", line["smoother"], line["format"], line.get("values") and f"values {line['values']}",
+            "fp64" if line["precision"] == "fp64" else "fp32 cycle")))
+        yield [name, line["iterations"], number(line["setup_seconds"]), ms(line), ms(line, "floor_seconds")]
+
+
+@table
+def peers():
+    """2.05 M unknowns on two cores, this library and its peers in one run."""
+    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers"))
+
+
+@table
+def peers_distorted():
+    """The same on a distorted mesh with a smooth coefficient."""
+    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers-distorted"))
+
+
+@table
+def cpu_products():
+    """y = A x of 3D Q1, 128^3 cells, two cores."""
+    rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
+             f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median")]
+    return markdown(["format", "values", "ms", "GB/s", "share of copy"], rows)
+
+
+# ------------------------------------------------------------------ smoothers
+
+def tuned(line):
+    """Columns of a line: Jacobi is two, at its default damping and at the best of those that were tried."""
+    smoother = line["smoother"]
+    if smoother == "jacobi":
+        return ["jacobi", "jacobi tuned"]
+    return ["jacobi tuned" if smoother.startswith("jacobi:omega=") else smoother]
+
+
+def cost(line):
+    if line is None or not line["converged"]:
+        return math.inf
+    return line.get("solve_seconds") or line["bytes_per_digit_and_unknown"]
+
+
+def by_case(found, more=()):
+    rows = {}
+    for line in found:
+        row = rows.setdefault((cases.case_name(line), line["quality"], *(line[k] for k in more)), {})
+        for head in tuned(line):
+            if head not in row or cost(line) < cost(row[head]):
+                row[head] = line
+    return rows
+
+
+def smoother_table(question, **wanted):
+    found = [line for line in read(question) if "smoother" in line and lines.matches(line, wanted)]
+    heads = list(dict.fromkeys(head for line in found for head in tuned(line)))
+
+    def cell(line, best):
+        if line is None or not line["converged"]:
+            return "" if line is None else "-"
+        text = f"{line['iterations']} / {ms(line)} / {line['bytes_per_digit_and_unknown']:.0f}"
+        return f"**{text}**" if line is best else text
+
+    return markdown(["element", "mesh", *(f"`{head}`" for head in heads)],
+                    [[*case, *(cell(row.get(head), min(row.values(), key=cost)) for head in heads)]
+                     for case, row in by_case(found).items()])
+
+
+@table
+def smoothers_gpu():
+    """CG around V(1,1) on one H200: iterations / ms / bytes per digit and unknown."""
+    return smoother_table("smoothers", krylov="cg", precision="mixed")
+
+
+@table
+def smoothers_paper_cycle():
+    """The cycle that FE-gMG compared with, V(4,4) alone in fp64 slices, on one H200."""
+    return smoother_table("smoothers", krylov="none", precision="fp64")
+
+
+@table
+def smoothers_cpu():
+    """CG around V(1,1) on two cores."""
+    return smoother_table("cpu-smoothers", krylov="cg", precision="mixed")
+
+
+NUMBERINGS = ("lexicographic", "cells", "hierarchical", "random")
+
+
+def numbering_table(question, value, heads, **wanted):
+    found = [line for line in read(question) if "smoother" in line and lines.matches(line, wanted)]
+    rows = by_case(found, ["numbering"])
+    kept = list(dict.fromkeys(key[:2] for key in rows))
+
+    def cell(case, head):
+        picked = [rows.get((*case, n), {}).get(head) for n in NUMBERINGS]
+        texts = [value(line) if line and line["converged"] else "" for line in picked]
+        return " / ".join(texts) if any(texts) else ""
+
+    return markdown(["element", "mesh", *(f"`{h}`" for h in heads)],
+                    [[*case, *(cell(case, head) for head in heads)] for case in kept])
+
+
+@table
+def numberings_gpu():
+    """Milliseconds on one H200: lexicographic / cells / hierarchical / random."""
+    return numbering_table("numberings", ms, ("jacobi tuned", "spai", "sainv", "fsai"), krylov="cg", precision="mixed")
+
+
+@table
+def numberings_cpu():
+    """Milliseconds on two cores: lexicographic / cells / hierarchical / random."""
+    return numbering_table("cpu-numberings", ms, ("jacobi tuned", "spai", "fsai"), krylov="cg", precision="mixed")
+
+
+@table
+def numberings_counts():
+    """Iterations, and last bytes per digit and unknown of SPAI: lexicographic / cells / hierarchical / random."""
+    first = numbering_table("counts", lambda l: str(l["iterations"]),
+                            ("jacobi tuned", "spai", "sainv", "fsai", "fsai:power=0:adaptive=8"), krylov="cg")
+    last = numbering_table("counts", lambda l: f"{l['bytes_per_digit_and_unknown']:.0f}", ("spai",), krylov="cg")
+    return "\n".join(a + b[b.rindex("|", 0, len(b) - 1) + 1 :].replace("`spai`", "bytes, `spai`")
+                     for a, b in zip(first.splitlines(), last.splitlines()))
+
+
+FACTOR_HEADS = ["case", "unknowns", "tuned Jacobi", "best", "factor 1", "baseline", "best of that cycle", "factor 2a",
+                "factor 2b", "plain, 16 cores", "factor 3"]
+
+
+def factor_lines():
+    return [line for line in read("factors") if "factors" in line]
+
+
+@table
+def factors():
+    """What the best smoother gains: over tuned Jacobi (1), over FE-gMG's baseline (2), over plain CPU multigrid (3)."""
+    rows = []
+    for line in factor_lines():
+        told = line["factors"]
+        number_of = {k: "" if told[k] is None else f"**{told[k]:.2f}**" for k in list(told)[2:]}
+        text = {k: (line[k] or "").replace("e+03 ms", "000 ms") for k in ("tuned", "best", "baseline", "same", "plain")}
+        text["plain"] = re.sub(r"([0-9.]+)e\+03 ms", lambda m: f"{1e3 * float(m[1]):.0f} ms", line["plain"] or "")
+        rows.append([told["case"], f"{told['unknowns'] / 1e6:.2f} M", text["tuned"], text["best"],
+                     number_of["jacobi_over_best"], text["baseline"], text["same"],
+                     number_of["baseline_over_same_cycle"], number_of["baseline_over_best"], text["plain"],
+                     number_of["plain_cpu_over_best"]])
+    return markdown(FACTOR_HEADS, rows)
+
+
+# ------------------------------------------------------------------ counts, which no machine changes
+
+def outcome(line):
+    """Iterations without falling back, or why there are none, and those with it."""
+    strict = line["without_fallback"]
+    own = str(strict["iterations"]) if strict["converged"] else {
+        "indefinite_preconditioner": "indefinite", "iteration_limit": "limit", "not_a_number": "NaN"}.get(
+            strict["reason"], strict["reason"])
+    if line["fallbacks"] == 0:
+        return own
+    return f"{own}: " + (f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails")
+
+
+@table
+def precision():
+    """Iterations by storage of the cycle; "limit: fp64 224" is 224 in all after falling back to fp64."""
+    found, rows = read("precision"), {}
+    for line in found:
+        rows.setdefault((line["group"], line["case"]), {})[line["storage"]] = line
+    heads = list(dict.fromkeys(line["storage"] for line in found))
+    return markdown(["group", "case", *heads],
+                    [[*case, *(outcome(row[h]) if h in row else "" for h in heads)] for case, row in rows.items()])
+
+
+def counts(group):
+    return [line for line in read("small-counts") if line.get("group") == group]
+
+
+def grid(found, row, column):
+    """Iterations in a table, `row` and `column` being keys of the lines."""
+    heads = list(dict.fromkeys(line[column] for line in found))
+    kept = {}
+    for line in found:
+        kept.setdefault(line[row], {})[line[column]] = str(line["iterations"]) if line["converged"] else "-"
+    return markdown([row, *map(str, heads)],
+                    [[name, *(cells.get(h, "") for h in heads)] for name, cells in kept.items()])
+
+
+@table
+def refinement():
+    """Iterations of `cmg solve` as it comes, level after level."""
+    return grid(counts("refinement"), "mesh", "refinements")
+
+
+@table
+def published():
+    """Stand-alone V-cycles on the hierarchies of the FE-gMG authors: iterations with 4 / 2 / 1 steps."""
+    rows = {}
+    for line in counts("published"):
+        rows.setdefault(line["smoother"], {}).setdefault(line["file"], []).append(
+            str(line["iterations"]) if line["converged"] else "-")
+    heads = list(dict.fromkeys(line["file"] for line in counts("published")))
+    return markdown(["smoother", *heads], [[f"`{s}`", *(" / ".join(r.get(h, [])) for h in heads)]
+                                           for s, r in rows.items()])
+
+
+@table
+def polynomials():
+    """Plane elasticity without a hierarchy, iterations over the order m: fp64 / algorithm 6 / algorithm 5."""
+    rows, orders = {}, []
+    for line in counts("polynomials"):
+        if line["order"] not in orders:
+            orders.append(line["order"])
+        rows.setdefault(line["family"], {}).setdefault(line["order"], []).append(str(line["iterations"]))
+    return markdown(["P_m", *(f"m = {m}" if m else "Jacobi" for m in orders)],
+                    [[f"`{f}`", *(" / ".join(r.get(m, [])) for m in orders)] for f, r in rows.items()])
+
+
+# ------------------------------------------------------------------ figures quoted in text
+
+def figures():
+    """Words, value and unit of every figure that is derived from several lines."""
+    gpu = {(p, n): line for p, n, line in solves_on_gpu()}
+    big = gpu["q1-3d-256", "compressed, fp32 cycle"]
+    fused = gpu["q1-3d-256", "the same, `--fuse-restriction`"]
+    slices = gpu["q1-3d-256", "slices, fp64"]
+    host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
+    host64, host32 = pick(host, format="auto", precision="fp64"), pick(host, format="compressed", precision="mixed")
+    yield "unknowns a second, 256^3, `--fuse-restriction`", fused["unknowns"] / fused["solve_seconds"] / 1e9, "billion"
+    yield "16 cores over GPU, fp64 slices", host64["solve_seconds"] / slices["solve_seconds"], "times"
+    yield "16 cores over GPU, compressed, fp32 cycle", host32["solve_seconds"] / big["solve_seconds"], "times"
+    yield "16 cores, compressed, fp32 cycle", 1e3 * host32["solve_seconds"], "ms"
+    for question in ("peers", "peers-distorted"):
+        run = last_run(question)
+        own = min((line for line in run if line["solver"] == "cascademg"), key=cost_of)
+        peer = min((line for line in run if line["solver"] != "cascademg"), key=cost_of)
+        yield f"best peer over this library, {question}", peer["solve_seconds"] / own["solve_seconds"], "times"
+
+
+def cost_of(line):
+    return line["solve_seconds"]
+
+
+@table
+def derived():
+    """Figures that are worked out from several lines."""
+    return markdown(["figure", "value", "unit"], [[w, number(v), u] for w, v, u in figures()])
+
+
+@table
+def readme():
+    """The table of README.md: machine, storage, set-up, solve, command."""
+    gpu = {(p, n): line for p, n, line in solves_on_gpu()}
+    run = last_run("peers")
+    host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
+    rows = [("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
+             "`benchmarks/gpu.sh build solve`"),
+            ("H200", gpu["q1-3d-64", "compressed, fp32 cycle"], "compressed, fp32 cycle", "the same"),
+            ("16 cores beside it", pick(host, format="compressed", precision="mixed"), "compressed, fp32 cycle",
+             "`benchmarks/gpu.sh build host`"),
+            ("2 cores", pick(run, solver="cascademg", precision="mixed", format="auto"), "compressed, fp32 cycle",
+             "`benchmarks/peers.sh build`"),
+            ("2 cores", pick(run, solver="petsc-mg-cheby1"), "PETSc 3.18, CG + PCMG", "the same"),
+            ("2 cores", pick(run, solver="hypre-boomeramg-tuned"), "hypre 2.26, CG + BoomerAMG", "the same")]
+    small = pick(run, solver="cascademg")["unknowns"]
+    return markdown(["machine", "unknowns", "solver", "set-up s", "solve ms", "command"],
+                    [[machine, f"{line.get('unknowns', small) / 1e6:.3g} M", name, number(line["setup_seconds"], 2), ms(line), command]
+                     for machine, line, name, command in rows])
+
+
+# ------------------------------------------------------------------ writing
+
+MARK = re.compile(r"(<!-- table ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
+
+
+def filled(text):
+    def block(found):
+        return f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}"
+    return MARK.sub(block, text)
+
+
+def pages():
+    for folder, subfolders, names in os.walk(ROOT):
+        subfolders[:] = [s for s in subfolders if not s.startswith((".", "build"))]
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".md"))
 
 
 def main():
-    tables = {"auto": auto_table, "alpha": alpha_table}
-    if len(sys.argv) < 3 or sys.argv[1] not in tables:
+    if len(sys.argv) > 3 and sys.argv[1] == "--print" and sys.argv[2] in ("auto", "alpha"):
+        found = []
+        for path in sys.argv[3:]:
+            with open(path, encoding="utf-8") as file:
+                found += [m for line in file if line.startswith("{") for m in json.loads(line).get("matrices", [])]
+        print(TABLES[sys.argv[2]](found))
+        return 0
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
         sys.exit(__doc__)
-    tables[sys.argv[1]](sys.argv[2:])
+    stale = count = 0
+    for path in pages():
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        new = filled(text)
+        count += len(MARK.findall(text))
+        if new != text:
+            stale += 1
+            print(f"{os.path.relpath(path, ROOT)}: " + ("not what the lines give" if check else "written"))
+            if not check:
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(new)
+    print(f"{count} tables, {stale} pages " + ("differ" if check else "rewritten"))
+    return 1 if check and stale or count == 0 else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

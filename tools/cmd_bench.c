@@ -5,7 +5,6 @@
 #include "bench_report.h"
 #include "lists.h"
 #include "status.h"
-#include "svg.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@ typedef struct bench_job {
     double least; /* milliseconds a sample */
     bool conversion;
     const char *json_path;
-    const char *plot;
     device_args device;
     cmg_context *ctx;
     double bandwidth; /* GB/s */
@@ -32,8 +30,6 @@ typedef struct bench_job {
     text_list value_names;
     FILE *out;
     json j;
-    svg_bar *bars;
-    int nbars;
 } bench_job;
 
 static int split_list(text_list *list, const char *option, const char *text)
@@ -72,7 +68,6 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
          "also time conversions and new values on the same pattern"},
         {"json", ARG_TEXT, &job->json_path, "FILE", 0, 0,
          "write the figures as JSON, - = standard output"},
-        {"plot", ARG_TEXT, &job->plot, "FILE", 0, 0, "write bars of the times as SVG"},
     };
     args_begin(
         a, "bench", "spmv [FILE...]",
@@ -173,23 +168,7 @@ static int make_cases(bench_job *job)
 
 /* ------------------------------------------------------------------ run */
 
-static void plot_results(bench_job *job, const bench_matrix *m, const bench_result *results,
-                         int count, bool several)
-{
-    for (int i = 0; i < count; ++i) {
-        const bench_result *r = &results[i];
-        if (r->failure[0] != '\0') {
-            continue;
-        }
-        const size_t length = strlen(m->name) + strlen(r->what.format) + 16;
-        char *name = tool_alloc(length, 1);
-        (void)snprintf(name, length, "%s%s%s %s", several ? m->name : "", several ? " " : "",
-                       r->what.format, r->what.values);
-        job->bars[job->nbars++] = (svg_bar){.name = name, .value = 1e3 * r->median};
-    }
-}
-
-static int measure_matrix(bench_job *job, const bench_matrix *m, bool several)
+static int measure_matrix(bench_job *job, const bench_matrix *m)
 {
     bench_reference reference;
     bench_result *results = tool_alloc((size_t)job->ncases, sizeof *results);
@@ -210,9 +189,6 @@ static int measure_matrix(bench_job *job, const bench_matrix *m, bool several)
     if (job->json_path != NULL) {
         bench_report_json(&report, &job->j);
     }
-    if (job->plot != NULL) {
-        plot_results(job, m, results, job->ncases, several);
-    }
     bench_reference_free(&reference);
     free(results);
     return failed == 0 ? EXIT_DONE : EXIT_FAULT;
@@ -223,13 +199,12 @@ static int measure_all(bench_job *job, const args *a, const text_list *built_in)
     const int files = a->plains - 1;
     const int matrices = files + built_in->count;
     int status = EXIT_DONE;
-    job->bars = tool_alloc((size_t)matrices * (size_t)job->ncases, sizeof *job->bars);
     for (int k = 0; k < matrices && status == EXIT_DONE; ++k) {
         bench_matrix m = {0};
         status = k < files ? bench_matrix_read(&job->device, job->ctx, a->plain[k + 1], &m)
                            : bench_matrix_generate(built_in->text[k - files], &m);
         if (status == EXIT_DONE) {
-            status = measure_matrix(job, &m, matrices > 1);
+            status = measure_matrix(job, &m);
             bench_matrix_free(&m);
         }
     }
@@ -275,11 +250,6 @@ static int finish(bench_job *job, int status)
             return EXIT_FILE;
         }
     }
-    if (status == EXIT_DONE && job->plot != NULL &&
-        !svg_bars(job->plot, "y = A x", "milliseconds a product", "median", "", job->bars,
-                  job->nbars)) {
-        return EXIT_FILE;
-    }
     return status;
 }
 
@@ -299,10 +269,6 @@ int cmd_bench(int argc, char **argv)
         status = begin(&job);
         status = status == EXIT_DONE ? finish(&job, measure_all(&job, &a, &built_in)) : status;
     }
-    for (int k = 0; k < job.nbars; ++k) {
-        free((void *)(uintptr_t)job.bars[k].name);
-    }
-    free(job.bars);
     list_free(&built_in);
     list_free(&job.format_names);
     list_free(&job.value_names);

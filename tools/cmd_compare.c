@@ -43,7 +43,6 @@ typedef struct compare_job {
     bool quick;
     const char *json;
     const char *csv;
-    const char *plot;
     compare_row *rows;
     int count;
     progress line;
@@ -126,8 +125,6 @@ static void add_options(compare_job *job)
     const arg_option output[] = {
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write all results, - = standard output"},
         {"csv", ARG_TEXT, &job->csv, "FILE", 0, 0, "write the rows as comma-separated values"},
-        {"plot", ARG_TEXT, &job->plot, "PREFIX", 0, 0,
-         "write PREFIX-iterations.svg, PREFIX-time.svg and PREFIX-bars.svg"},
     };
     args_add(&job->a, "Options", rows, ARGS_COUNT(rows));
     args_add(&job->a, "Output", output, ARGS_COUNT(output));
@@ -333,9 +330,6 @@ static int report(const compare_job *job)
     }
     if (status == EXIT_DONE && job->csv != NULL) {
         status = compare_write_csv(job->csv, job->rows, job->count);
-    }
-    if (status == EXIT_DONE && job->plot != NULL) {
-        status = compare_write_plots(job->plot, job->rows, job->count);
     }
     return status;
 }

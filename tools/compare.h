@@ -21,7 +21,7 @@ typedef struct compare_row {
     int values;    /* storage of compressed slices */
     int numbering; /* generated = as in the file */
     int backend;
-    char name[COMPARE_NAME]; /* what differs from the other rows, for tables and plots */
+    char name[COMPARE_NAME]; /* what differs from the other rows, for tables */
     /* results */
     cmg_status status; /* CMG_OK, or why there are none */
     char message[COMPARE_MESSAGE];
@@ -84,7 +84,6 @@ typedef enum compare_family { COMPARE_ALL, COMPARE_JACOBI, COMPARE_OTHERS } comp
 double compare_cost(const compare_row *row, double solves);
 /* Row with the least cost of those of a family that converged, -1 = none. */
 int compare_best(const compare_row *rows, int count, double solves, compare_family family);
-/* The three write one file each and return an exit status. */
+/* Both write one file and return an exit status. */
 int compare_write_json(const char *path, const compare_row *rows, int count);
 int compare_write_csv(const char *path, const compare_row *rows, int count);
-int compare_write_plots(const char *prefix, const compare_row *rows, int count);

@@ -1,7 +1,6 @@
-/* Results of `cmg compare` as table, JSON, CSV and plots. */
+/* Results of `cmg compare` as table, JSON and CSV. */
 #include "compare.h"
 #include "status.h"
-#include "svg.h"
 
 #include <errno.h>
 #include <math.h>
@@ -280,61 +279,4 @@ int compare_write_csv(const char *path, const compare_row *rows, int count)
         return file_error(path, "cannot be written: %s", strerror(good ? errno : reason));
     }
     return EXIT_DONE;
-}
-
-/* ------------------------------------------------------------------ plots */
-
-static bool plot_curves(const char *prefix, const compare_row *rows, int count, bool over_time)
-{
-    char path[1024];
-    svg_curve *curves = tool_alloc((size_t)count, sizeof *curves);
-    double **abscissae = tool_alloc((size_t)count, sizeof *abscissae);
-    int shown = 0;
-    for (int i = 0; i < count; ++i) {
-        const compare_row *r = &rows[i];
-        if (r->status != CMG_OK) {
-            continue;
-        }
-        abscissae[shown] = tool_alloc((size_t)r->iterations + 1, sizeof **abscissae);
-        const double each = r->iterations > 0 ? r->solve_seconds / r->iterations : 0;
-        for (int k = 0; k <= r->iterations; ++k) {
-            abscissae[shown][k] = over_time ? 1e3 * k * each : k;
-        }
-        curves[shown] = (svg_curve){r->name, abscissae[shown], r->history, r->iterations + 1};
-        ++shown;
-    }
-    (void)snprintf(path, sizeof path, "%s-%s.svg", prefix, over_time ? "time" : "iterations");
-    const bool good =
-        svg_curves(path, over_time ? "Residual against time" : "Residual against iteration",
-                   over_time ? "milliseconds" : "iteration", "relative residual", curves, shown);
-    for (int i = 0; i < shown; ++i) {
-        free(abscissae[i]);
-    }
-    free(abscissae);
-    free(curves);
-    return good;
-}
-
-static bool plot_bars(const char *prefix, const compare_row *rows, int count)
-{
-    char path[1024];
-    svg_bar *bars = tool_alloc((size_t)count, sizeof *bars);
-    int shown = 0;
-    for (int i = 0; i < count; ++i) {
-        if (compare_converged(&rows[i])) {
-            bars[shown++] = (svg_bar){rows[i].name, 1e3 * rows[i].solve_seconds, 0};
-        }
-    }
-    (void)snprintf(path, sizeof path, "%s-bars.svg", prefix);
-    const bool good = svg_bars(path, "Time to solution, without set-up", "milliseconds", "solve",
-                               NULL, bars, shown);
-    free(bars);
-    return good;
-}
-
-int compare_write_plots(const char *prefix, const compare_row *rows, int count)
-{
-    const bool good = plot_curves(prefix, rows, count, false) &&
-                      plot_curves(prefix, rows, count, true) && plot_bars(prefix, rows, count);
-    return good ? EXIT_DONE : EXIT_FILE;
 }

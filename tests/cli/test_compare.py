@@ -91,8 +91,9 @@ class Compare(cli.Case):
             self.assertEqual(line["solve_seconds"] == "", row["solve_seconds"] is None)
 
     def test_plots_are_well_formed(self):
-        prefix = self.path("p")
-        self.good("compare", self.h, "--smoother", "jacobi,spai:tau=0,file:<&>", "--plot", prefix)
+        prefix, result = self.path("p"), self.path("p.json")
+        self.good("compare", self.h, "--smoother", "jacobi,spai:tau=0,file:<&>", "--json", result)
+        self.benchmark("plot.py", result, prefix)
         for kind, element in (("iterations", "polyline"), ("time", "polyline"), ("bars", "rect")):
             document = xml.dom.minidom.parse(f"{prefix}-{kind}.svg")
             self.assertGreaterEqual(len(document.getElementsByTagName(element)), 2)

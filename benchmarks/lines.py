@@ -1,0 +1,90 @@
+"""The recorded result lines, read in one place: which file answers which question, and how a line is picked.
+
+A file of benchmarks/results holds JSON objects, one a line, as the programs printed them. Tables and figures of the
+documents are made from these by tables.py and papers.py and from nothing else.
+"""
+
+import json
+import os
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
+
+# question: files, the newer ones last
+FILES = {
+    "solve": ["h200-2026-11-21.jsonl", "h200-check-2026-11-21.jsonl", "h200-final-2026-11-21.jsonl"],
+    "products": ["h200-2026-11-21.jsonl", "h200-check-2026-11-21.jsonl"],
+    "loops": ["h200-check-2026-11-21.jsonl"],
+    "distorted": ["h200-distorted-2026-11-21.jsonl"],
+    "others": ["h200-others-2026-11-21.jsonl"],
+    "auto": ["h200-auto-2026-11-21.jsonl"],
+    "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
+    "alpha": ["h200-alpha-2026-11-21.jsonl"],
+    "setup": ["h200-setup-2026-11-21.jsonl"],
+    "peers": ["cpu-solve-2026-11-21.jsonl"],
+    "peers-distorted": ["cpu-distorted-2026-11-21.jsonl"],
+    "cpu-products": ["cpu-spmv-2026-11-21.jsonl"],
+    "smoothers": ["h200-smoothers-2026-11-21.jsonl"],
+    "cpu-smoothers": ["cpu-smoothers-2026-11-21.jsonl"],
+    "numberings": ["h200-numberings-2026-11-21.jsonl"],
+    "cpu-numberings": ["cpu-numberings-2026-11-21.jsonl"],
+    "counts": ["smoothers-small.jsonl"],
+    "factors": ["h200-factors-2026-11-21.jsonl"],
+    "precision": ["precision-iterations.jsonl"],
+    "small-counts": ["iterations.jsonl"],
+}
+
+
+def paths(question):
+    return [os.path.join(FOLDER, name) for name in FILES[question]]
+
+
+def read(question):
+    """All lines of a question, in the order in which they were recorded; [] where no file is there."""
+    found = []
+    for path in filter(os.path.exists, paths(question)):
+        with open(path, encoding="utf-8") as file:
+            found += [json.loads(line) for line in file if line.startswith("{")]
+    return found
+
+
+def matches(line, wanted):
+    return all(line.get(key) in value if isinstance(value, (list, tuple)) else line.get(key) == value
+               for key, value in wanted.items())
+
+
+def pick(lines, **wanted):
+    """The last line with these values, None where there is none; a tuple or list allows several values."""
+    return next((line for line in reversed(lines) if matches(line, wanted)), None)
+
+
+def matrices(lines):
+    """Matrices of `cmg bench spmv`, a later measurement of a matrix in place of an earlier one."""
+    found = {}
+    for line in lines:
+        for matrix in line.get("matrices", []):
+            found.setdefault(matrix["matrix"], {**matrix, "formats": []})
+            found[matrix["matrix"]]["formats"] += matrix["formats"]
+    return found
+
+
+def product(matrix, name, values="fp64"):
+    """Last measurement of a format of a matrix that did not fail."""
+    return next((f for f in reversed(matrix["formats"]) if f["format"] == name and f["values"] == values
+                 and f["median_seconds"]), None)
+
+
+def markdown(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def number(value, digits=3):
+    """`digits` digits, without an exponent; nothing for None."""
+    if value is None:
+        return ""
+    text = f"{value:#.{digits}g}"
+    return f"{value:.0f}" if "e" in text else text.rstrip(".")
+
+
+def ms(line, key="solve_seconds"):
+    return number(1e3 * line[key]) if line and line.get(key) is not None else ""
