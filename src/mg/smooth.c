@@ -24,52 +24,52 @@ static cmg_status check_arguments(const cmg_hierarchy *h, int level, const char 
     return CMG_OK;
 }
 
-static void measure_size(const cmgi_smoother_product *product, cmg_smoother_info *info)
+static void measure_size(const cmgi_smoother_factors *M, cmg_smoother_info *info)
 {
-    for (int f = 0; f < product->factors; ++f) {
-        const cmgi_csr *F = &product->factor[f];
+    for (int f = 0; f < M->factors; ++f) {
+        const cmgi_csr *F = &M->factor[f];
         const cmg_size nnz = F->indptr[F->rows];
         info->nnz += nnz;
         info->bytes += (size_t)(F->rows + 1) * sizeof *F->indptr +
                        (size_t)nnz * (sizeof *F->indices + sizeof *F->values);
     }
-    info->factors = product->factors;
+    info->factors = M->factors;
 }
 
 /* Damping belongs to the matrix that is kept: the last factor takes it. */
-static void multiply_in(cmgi_smoother_product *product)
+static void multiply_in(cmgi_smoother_factors *M)
 {
-    cmgi_csr *last = &product->factor[product->factors - 1];
-    for (cmg_size k = 0; k < last->indptr[last->rows] && product->stage[0] != 1; ++k) {
-        last->values[k] *= product->stage[0];
+    cmgi_csr *last = &M->factor[M->factors - 1];
+    for (cmg_size k = 0; k < last->indptr[last->rows] && M->stage[0] != 1; ++k) {
+        last->values[k] *= M->stage[0];
     }
-    product->stage[0] = 1;
+    M->stage[0] = 1;
 }
 
 /* info: NULL, or what is asked for; the estimates cost several products with A. */
-static cmg_status make(cmg_hierarchy *h, int level, const char *smoother,
-                       cmgi_smoother_product *product, cmg_smoother_info *info)
+static cmg_status make(cmg_hierarchy *h, int level, const char *smoother, cmgi_smoother_factors *M,
+                       cmg_smoother_info *info)
 {
     cmg_context *ctx = h->ctx;
     const double begin = cmgi_seconds();
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = level};
     cmgi_spectrum spectrum;
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &source.A));
-    CMGI_TRY(cmgi_smoother_make(&source, smoother, 0, product));
+    CMGI_TRY(cmgi_smoother_make(&source, smoother, 0, M));
     CMGI_CHECK(
-        ctx, product->stages == 1, CMG_ERR_UNSUPPORTED,
+        ctx, M->stages == 1, CMG_ERR_UNSUPPORTED,
         "smooth: %s is a schedule of %d dampings, not a matrix to be kept; its base can be kept",
-        smoother, product->stages);
+        smoother, M->stages);
     const double seconds = cmgi_seconds() - begin;
-    const double omega = product->stage[0];
-    multiply_in(product);
+    const double omega = M->stage[0];
+    multiply_in(M);
     if (info == NULL) {
         return CMG_OK;
     }
     *info = (cmg_smoother_info){.seconds = seconds, .omega = omega};
-    measure_size(product, info);
-    CMGI_TRY(cmgi_quality(ctx, &source.A, product->factor, product->factors, 1, &info->quality));
-    CMGI_TRY(cmgi_spectrum_estimate(ctx, &source.A, product->factor, product->factors, &spectrum));
+    measure_size(M, info);
+    CMGI_TRY(cmgi_quality(ctx, &source.A, M->factor, M->factors, 1, &info->quality));
+    CMGI_TRY(cmgi_spectrum_estimate(ctx, &source.A, M->factor, M->factors, &spectrum));
     info->lambda_max = spectrum.largest;
     return CMG_OK;
 }
@@ -83,14 +83,14 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
     CMGI_TRY(check_arguments(h, level, smoother, save_as));
     cmg_context *ctx = h->ctx;
     cmg_smoother_info made;
-    cmgi_smoother_product *product = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *product, &product));
+    cmgi_smoother_factors *M = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *M, &M));
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make(h, level, smoother, product, info != NULL ? &made : NULL));
+    CMGI_TRY_GOTO(done, make(h, level, smoother, M, info != NULL ? &made : NULL));
     cmgi_hierarchy_drop_smoother(h, level, save_as);
-    for (int f = 0; f < product->factors; ++f) {
+    for (int f = 0; f < M->factors; ++f) {
         CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,
-                                                       &product->factor[f]));
+                                                       &M->factor[f]));
     }
     if (info != NULL) {
         *info = made;
@@ -100,7 +100,7 @@ dropped:
         cmgi_hierarchy_drop_smoother(h, level, save_as);
     }
 done:
-    cmgi_smoother_product_clear(ctx, product);
-    cmgi_free(ctx, product);
+    cmgi_smoother_factors_clear(ctx, M);
+    cmgi_free(ctx, M);
     return status;
 }

@@ -14,7 +14,7 @@
 enum { SIZE };
 enum { LARGEST = 64 };
 
-const cmgi_key cmgi_block_jacobi_keys[] = {
+static const cmgi_key keys[] = {
     [SIZE] = {.key = "size",
               .text = "rows a block; 0 = the hierarchy's block_size, else 1",
               .high = LARGEST,
@@ -68,8 +68,8 @@ static bool invert_block(const cmg_csr *A, cmg_size first, cmg_size b, bool symm
     return true;
 }
 
-static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, bool symmetric,
-                       cmg_size size, cmgi_csr *M)
+static cmg_status invert_blocks(const cmgi_smoother_source *source, const cmg_csr *A,
+                                bool symmetric, cmg_size size, cmgi_csr *M)
 {
     cmg_context *ctx = source->ctx;
     const cmg_size n = A->rows;
@@ -97,19 +97,29 @@ static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, boo
     return CMG_OK;
 }
 
-cmg_status cmgi_block_jacobi_make(const cmgi_smoother_source *source,
-                                  cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
     cmg_size size = 0;
     bool symmetric = false;
-    product->factors = 1;
+    out->factors = 1;
     CMGI_TRY(block_size(source, &size));
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
-    const cmg_status status =
-        make(source, symmetric ? &decoupled : &source->A, symmetric, size, &product->factor[0]);
+    const cmg_status status = invert_blocks(source, symmetric ? &decoupled : &source->A, symmetric,
+                                            size, &out->factor[0]);
     cmgi_csr_free(ctx, &B);
     return status;
 }
+
+static const char *const examples[] = {"size=3", "size=64:omega=auto", NULL};
+const cmgi_smoother_method cmgi_smoother_block_jacobi = {
+    .name = "block-jacobi",
+    .text = "inverses of diagonal blocks",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

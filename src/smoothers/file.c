@@ -1,10 +1,10 @@
 /*
  * Smoothers from the hierarchy: "file:NAME" takes the matrix, or the factors 0, 1, ... of a
- * product, that the container holds under levels/<l>/smoothers/NAME.
+ * out, that the container holds under levels/<l>/smoothers/NAME.
  */
 #include "smoothers/smoother.h"
 
-cmg_status cmgi_file_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const char *name = source->arguments->name;
@@ -18,8 +18,17 @@ cmg_status cmgi_file_make(const cmgi_smoother_source *source, cmgi_smoother_prod
         cmg_csr view;
         CMGI_TRY(
             cmg_hierarchy_get_csr(source->h, source->level, CMG_ROLE_SMOOTHER, name, k, &view));
-        CMGI_TRY(cmgi_csr_copy(ctx, &view, &product->factor[k]));
-        product->factors = k + 1;
+        CMGI_TRY(cmgi_csr_copy(ctx, &view, &out->factor[k]));
+        out->factors = k + 1;
     }
     return CMG_OK;
 }
+
+const cmgi_smoother_method cmgi_smoother_file = {
+    .name = "file",
+    .text = "matrices of the hierarchy",
+    .omega = 1.0,
+    .takes_name = true,
+    .any_matrix = true,
+    .make = make,
+};

@@ -21,7 +21,7 @@
 
 enum { TAU, POWER, ADAPTIVE, ADD, EPSILON };
 
-const cmgi_key cmgi_fsai_keys[] = {
+static const cmgi_key keys[] = {
     [TAU] = {.key = "tau",
              .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
              .standard = 0.04,
@@ -279,14 +279,14 @@ done:
     return status;
 }
 
-cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
     double *s = NULL;
     bool symmetric = false;
     cmg_status status = CMG_OK;
-    product->factors = 2;
+    out->factors = 2;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     if (!symmetric) {
         status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
@@ -297,12 +297,25 @@ cmg_status cmgi_fsai_make(const cmgi_smoother_source *source, cmgi_smoother_prod
     const cmg_csr A = cmgi_csr_view(&B);
     CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A, &s));
     cmgi_csr_scale(ctx, s, s, &B);
-    CMGI_TRY_GOTO(done, make_factor(source, &A, &product->factor[0]));
-    cmgi_csr_scale(ctx, NULL, s, &product->factor[0]);
-    const cmg_csr G = cmgi_csr_view(&product->factor[0]);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &G, &product->factor[1]));
+    CMGI_TRY_GOTO(done, make_factor(source, &A, &out->factor[0]));
+    cmgi_csr_scale(ctx, NULL, s, &out->factor[0]);
+    const cmg_csr G = cmgi_csr_view(&out->factor[0]);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &G, &out->factor[1]));
 done:
     cmgi_csr_free(ctx, &B);
     cmgi_free(ctx, s);
     return status;
 }
+
+static const char *const examples[] = {
+    "adaptive=0",         "tau=0:adaptive=0",           "power=2",
+    "power=0:adaptive=4", "adaptive=2:add=3:epsilon=0", NULL};
+const cmgi_smoother_method cmgi_smoother_fsai = {
+    .name = "fsai",
+    .text = "factored approximate inverse on a pattern, A symmetric positive definite",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

@@ -22,7 +22,7 @@ enum { YES, NO };
 
 static const char *const words[] = {"yes", "no", NULL};
 
-const cmgi_key cmgi_gauss_seidel_keys[] = {
+static const cmgi_key keys[] = {
     [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
     {.key = NULL},
 };
@@ -106,8 +106,8 @@ static cmg_status make_factor(cmg_context *ctx, const cmg_csr *A, const int *col
     return CMG_OK;
 }
 
-static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, int *colour,
-                       cmgi_smoother_product *product)
+static cmg_status make_factors(const cmgi_smoother_source *source, const cmg_csr *A, int *colour,
+                               cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const bool symmetric = source->arguments->value[SYMMETRIC] == YES;
@@ -125,14 +125,13 @@ static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, int
     for (int f = 0; f < factors; ++f) {
         const bool forward = f < colours;
         const int c = forward ? f : 2 * colours - 2 - f;
-        product->factors = f + 1;
-        CMGI_TRY(make_factor(ctx, A, colour, c, forward ? -1 : 1, &product->factor[f]));
+        out->factors = f + 1;
+        CMGI_TRY(make_factor(ctx, A, colour, c, forward ? -1 : 1, &out->factor[f]));
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
-                                  cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
@@ -142,9 +141,20 @@ cmg_status cmgi_gauss_seidel_make(const cmgi_smoother_source *source,
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, source->A.rows, sizeof *colour, &colour));
-    CMGI_TRY_GOTO(done, make(source, symmetric ? &decoupled : &source->A, colour, product));
+    CMGI_TRY_GOTO(done, make_factors(source, symmetric ? &decoupled : &source->A, colour, out));
 done:
     cmgi_free(ctx, colour);
     cmgi_csr_free(ctx, &B);
     return status;
 }
+
+static const char *const examples[] = {"symmetric=no", NULL};
+const cmgi_smoother_method cmgi_smoother_gauss_seidel = {
+    .name = "gauss-seidel",
+    .text = "multicolour Gauss-Seidel, one factor a colour",
+    .omega = 1.0,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

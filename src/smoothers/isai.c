@@ -14,7 +14,7 @@
 
 enum { TAU, POWER };
 
-const cmgi_key cmgi_isai_keys[] = {
+static const cmgi_key keys[] = {
     [TAU] = {.key = "tau",
              .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
              .standard = 0.04,
@@ -64,8 +64,8 @@ static cmg_status make_rows(cmg_context *ctx, const cmg_csr *T, work *w, cmgi_cs
 }
 
 /* ISAI of A given T = A^T. */
-static cmg_status make(const cmgi_smoother_source *source, const cmg_csr *A, const cmg_csr *T,
-                       cmgi_csr *M)
+static cmg_status solve_rows(const cmgi_smoother_source *source, const cmg_csr *A, const cmg_csr *T,
+                             cmgi_csr *M)
 {
     cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
@@ -98,27 +98,38 @@ done:
     return status;
 }
 
-cmg_status cmgi_isai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr *M = &product->factor[0];
+    cmgi_csr *M = &out->factor[0];
     cmgi_csr B = {0};
     cmgi_csr transposed = {0};
     bool symmetric = false;
     cmg_status status = CMG_OK;
-    product->factors = 1;
+    out->factors = 1;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     if (symmetric) {
-        CMGI_TRY_GOTO(done, make(source, &decoupled, &decoupled, M));
+        CMGI_TRY_GOTO(done, solve_rows(source, &decoupled, &decoupled, M));
         CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
     } else {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &transposed));
         const cmg_csr T = cmgi_csr_view(&transposed);
-        CMGI_TRY_GOTO(done, make(source, &source->A, &T, M));
+        CMGI_TRY_GOTO(done, solve_rows(source, &source->A, &T, M));
     }
 done:
     cmgi_csr_free(ctx, &B);
     cmgi_csr_free(ctx, &transposed);
     return status;
 }
+
+static const char *const examples[] = {"tau=0", "power=2", NULL};
+const cmgi_smoother_method cmgi_smoother_isai = {
+    .name = "isai",
+    .text = "incomplete approximate inverse, M A = I on a pattern",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

@@ -18,13 +18,13 @@ static double diagonal_entry(const cmg_csr *A, cmg_size i)
     return d;
 }
 
-cmg_status cmgi_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
-    cmgi_csr *D = &product->factor[0];
+    cmgi_csr *D = &out->factor[0];
     CMGI_TRY(cmgi_smoother_diagonal(ctx, A->rows, D));
-    product->factors = 1;
+    out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
         const double d = diagonal_entry(A, i);
         CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal",
@@ -33,3 +33,13 @@ cmg_status cmgi_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother_pr
     }
     return CMG_OK;
 }
+
+static const char *const examples[] = {"omega=auto", NULL};
+const cmgi_smoother_method cmgi_smoother_jacobi = {
+    .name = "jacobi",
+    .text = "diagonal of A",
+    .omega = 0.7,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

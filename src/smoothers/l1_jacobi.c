@@ -9,13 +9,13 @@
 
 #include <math.h>
 
-cmg_status cmgi_l1_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
-    cmgi_csr *D = &product->factor[0];
+    cmgi_csr *D = &out->factor[0];
     CMGI_TRY(cmgi_smoother_diagonal(ctx, A->rows, D));
-    product->factors = 1;
+    out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
         double diagonal = 0;
         double rest = 0;
@@ -33,3 +33,11 @@ cmg_status cmgi_l1_jacobi_make(const cmgi_smoother_source *source, cmgi_smoother
     }
     return CMG_OK;
 }
+
+const cmgi_smoother_method cmgi_smoother_l1_jacobi = {
+    .name = "l1-jacobi",
+    .text = "row sums of |A|, safe undamped",
+    .omega = 1.0,
+    .symmetric = true,
+    .make = make,
+};

@@ -22,7 +22,7 @@
 enum { TAU };
 enum { LIMIT = 256 }; /* largest patch */
 
-const cmgi_key cmgi_patches_keys[] = {
+static const cmgi_key keys[] = {
     [TAU] = {.key = "tau",
              .text = "couplings with |a_ij| <= tau sqrt(|a_ii a_jj|) join no patch; 0 = all join",
              .high = 1},
@@ -143,15 +143,15 @@ static void release(assembly *a)
     cmgi_free(a->ctx, a->inverse);
 }
 
-cmg_status cmgi_patches_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr *M = &product->factor[0];
+    cmgi_csr *M = &out->factor[0];
     cmgi_csr B = {0};
     cmgi_cliques patches = {0};
     assembly a = {.ctx = ctx, .patches = &patches, .bad = -1};
     cmg_status status = CMG_OK;
-    product->factors = 1;
+    out->factors = 1;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
     const cmg_csr decoupled = cmgi_csr_view(&B);
     a.A = a.symmetric ? &decoupled : &source->A;
@@ -172,3 +172,14 @@ done:
     cmgi_csr_free(ctx, &B);
     return status;
 }
+
+static const char *const examples[] = {"tau=0.1", NULL};
+const cmgi_smoother_method cmgi_smoother_patches = {
+    .name = "patches",
+    .text = "additive inverses of element matrices, found in the matrix graph",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

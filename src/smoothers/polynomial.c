@@ -36,8 +36,8 @@ static const char *const forms[] = {"schedule", "recurrence", NULL};
               .words = forms},                                                                     \
     [BASE] = {.key = "base", .text = "the smoother M, default jacobi; comes last", .rest = true}
 
-const cmgi_key cmgi_polynomial_keys[] = {CMGI_POLYNOMIAL_KEYS, {.key = NULL}};
-const cmgi_key cmgi_chebyshev_keys[] = {
+static const cmgi_key polynomial_keys[] = {CMGI_POLYNOMIAL_KEYS, {.key = NULL}};
+static const cmgi_key chebyshev_keys[] = {
     CMGI_POLYNOMIAL_KEYS,
     [RATIO] = {.key = "ratio",
                .text = "acts on [lambda/ratio, lambda]; 0 = degree squared, at least 2",
@@ -46,18 +46,18 @@ const cmgi_key cmgi_chebyshev_keys[] = {
 };
 
 /* The base smoother's factors, and what is known about the spectrum of M A. */
-static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_product *product,
+static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_factors *out,
                             cmgi_spectrum *spectrum)
 {
     cmg_context *ctx = source->ctx;
     const cmgi_arguments *arguments = source->arguments;
     const char *base = arguments->rest != NULL ? arguments->rest : "jacobi";
-    CMGI_TRY(cmgi_smoother_make(source, base, 1.0, product));
-    CMGI_CHECK(ctx, product->stages == 1 && product->stage[0] == 1, CMG_ERR_ARG,
+    CMGI_TRY(cmgi_smoother_make(source, base, 1.0, out));
+    CMGI_CHECK(ctx, out->stages == 1 && out->stage[0] == 1, CMG_ERR_ARG,
                "base=%s: a base may not be a polynomial and has no damping", base);
     if (arguments->value[BOUND] == GERSHGORIN) {
-        const cmgi_csr *M = &product->factor[0];
-        CMGI_CHECK(ctx, product->factors == 1 && M->indptr[M->rows] == M->rows, CMG_ERR_ARG,
+        const cmgi_csr *M = &out->factor[0];
+        CMGI_CHECK(ctx, out->factors == 1 && M->indptr[M->rows] == M->rows, CMG_ERR_ARG,
                    "bound=gershgorin needs a diagonal base, not %s", base);
         cmgi_csr B = {0};
         bool symmetric = false;
@@ -68,7 +68,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_pr
         cmgi_csr_free(ctx, &B);
         return CMG_OK;
     }
-    return cmgi_spectrum_estimate(ctx, &source->A, product->factor, product->factors, spectrum);
+    return cmgi_spectrum_estimate(ctx, &source->A, out->factor, out->factors, spectrum);
 }
 
 typedef enum family { CHEBYSHEV, CHEBYSHEV4, OPTIMAL, LEAST_SQUARES, GLS, NEUMANN } family;
@@ -141,57 +141,123 @@ static void find_recurrence(family f, const cmgi_arguments *arguments,
     }
 }
 
-static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
     const cmgi_arguments *arguments = source->arguments;
     const int degree = (int)arguments->value[DEGREE];
-    CMGI_TRY(make_base(source, product, &spectrum));
-    product->stages = degree;
+    CMGI_TRY(make_base(source, out, &spectrum));
+    out->stages = degree;
     if (arguments->value[FORM] == RECURRENCE) {
         cmgi_orthogonal o;
         find_recurrence(f, arguments, &spectrum, &o);
-        cmgi_recurrence(&o, product->stage, product->momentum);
+        cmgi_recurrence(&o, out->stage, out->momentum);
         for (int j = 0; j < degree; ++j) {
-            product->stage[j] /= spectrum.largest;
+            out->stage[j] /= spectrum.largest;
         }
         return CMG_OK;
     }
     double theta[CMGI_MAX_DEGREE];
     find_roots(f, arguments, &spectrum, theta);
     for (int j = 0; j < degree; ++j) {
-        product->stage[j] = 1 / (theta[j] * spectrum.largest);
+        out->stage[j] = 1 / (theta[j] * spectrum.largest);
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_chebyshev_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_chebyshev(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, CHEBYSHEV, product);
+    return make(source, CHEBYSHEV, out);
 }
 
-cmg_status cmgi_chebyshev4_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_chebyshev4(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, CHEBYSHEV4, product);
+    return make(source, CHEBYSHEV4, out);
 }
 
-cmg_status cmgi_optimal_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_optimal(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, OPTIMAL, product);
+    return make(source, OPTIMAL, out);
 }
 
-cmg_status cmgi_least_squares_make(const cmgi_smoother_source *source,
-                                   cmgi_smoother_product *product)
+static cmg_status make_least_squares(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, LEAST_SQUARES, product);
+    return make(source, LEAST_SQUARES, out);
 }
 
-cmg_status cmgi_gls_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_gls(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, GLS, product);
+    return make(source, GLS, out);
 }
 
-cmg_status cmgi_neumann_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_neumann(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    return make(source, NEUMANN, product);
+    return make(source, NEUMANN, out);
 }
+
+static const char *const chebyshev_examples[] = {
+    "base=sainv", "degree=1", "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0", NULL};
+const cmgi_smoother_method cmgi_smoother_chebyshev = {
+    .name = "chebyshev",
+    .text = "Chebyshev polynomial on the upper part of the spectrum",
+    .omega = 1.0,
+    .keys = chebyshev_keys,
+    .symmetric = true,
+    .examples = chebyshev_examples,
+    .make = make_chebyshev,
+};
+
+static const char *const chebyshev4_examples[] = {"degree=6", "base=l1-jacobi", NULL};
+const cmgi_smoother_method cmgi_smoother_chebyshev4 = {
+    .name = "chebyshev4",
+    .text = "Chebyshev polynomial of the fourth kind",
+    .omega = 1.0,
+    .keys = polynomial_keys,
+    .symmetric = true,
+    .examples = chebyshev4_examples,
+    .make = make_chebyshev4,
+};
+
+static const char *const chebyshev4_opt_examples[] = {"degree=1", "degree=7:base=spai", NULL};
+const cmgi_smoother_method cmgi_smoother_chebyshev4_opt = {
+    .name = "chebyshev4-opt",
+    .text = "the fourth kind optimised for the V-cycle",
+    .omega = 1.0,
+    .keys = polynomial_keys,
+    .symmetric = true,
+    .examples = chebyshev4_opt_examples,
+    .make = make_optimal,
+};
+
+static const char *const least_squares_examples[] = {"degree=4", NULL};
+const cmgi_smoother_method cmgi_smoother_least_squares = {
+    .name = "least-squares",
+    .text = "least-squares polynomial on the whole spectrum",
+    .omega = 1.0,
+    .keys = polynomial_keys,
+    .symmetric = true,
+    .examples = least_squares_examples,
+    .make = make_least_squares,
+};
+
+static const char *const gls_examples[] = {"degree=4:base=spai", NULL};
+const cmgi_smoother_method cmgi_smoother_gls = {
+    .name = "gls",
+    .text = "least-squares polynomial, weight from Lanczos",
+    .omega = 1.0,
+    .keys = polynomial_keys,
+    .symmetric = true,
+    .examples = gls_examples,
+    .make = make_gls,
+};
+
+static const char *const neumann_examples[] = {"degree=2", NULL};
+const cmgi_smoother_method cmgi_smoother_neumann = {
+    .name = "neumann",
+    .text = "Neumann series, equal dampings",
+    .omega = 1.0,
+    .keys = polynomial_keys,
+    .symmetric = true,
+    .examples = neumann_examples,
+    .make = make_neumann,
+};

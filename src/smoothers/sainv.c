@@ -42,8 +42,8 @@ static const char *const treatments[] = {"decouple", "keep", NULL};
              .integer = true},                                                                     \
     [FORM] = {.key = "form", .text = "two factors, three, or multiplied out", .words = forms}
 
-const cmgi_key cmgi_ainv_keys[] = {CMGI_AINV_KEYS, {.key = NULL}};
-const cmgi_key cmgi_sainv_keys[] = {
+static const cmgi_key ainv_keys[] = {CMGI_AINV_KEYS, {.key = NULL}};
+static const cmgi_key sainv_keys[] = {
     CMGI_AINV_KEYS,
     [DIRICHLET] = {.key = "dirichlet",
                    .text = "decouple the columns of identity rows, or keep them",
@@ -53,13 +53,13 @@ const cmgi_key cmgi_sainv_keys[] = {
 
 /* Factors from Z^T and W^T (W = NULL: Z), both already scaled by S, and the pivots. */
 static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, double *pivot,
-                               int form, cmgi_smoother_product *product)
+                               int form, cmgi_smoother_factors *out)
 {
     const cmg_size n = Zt->rows;
-    cmgi_csr *left = &product->factor[form == THREE ? 2 : 1];
-    cmgi_csr *D = &product->factor[1];
+    cmgi_csr *left = &out->factor[form == THREE ? 2 : 1];
+    cmgi_csr *D = &out->factor[1];
     cmg_csr view = {0};
-    product->factors = form == THREE ? 3 : 2;
+    out->factors = form == THREE ? 3 : 2;
     if (form == THREE) {
         CMGI_TRY(cmgi_smoother_diagonal(ctx, n, D));
         for (cmg_size i = 0; i < n; ++i) {
@@ -68,7 +68,7 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
         view = cmgi_csr_view(Zt);
         CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
         view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
-        return cmgi_csr_copy(ctx, &view, &product->factor[0]);
+        return cmgi_csr_copy(ctx, &view, &out->factor[0]);
     }
     for (cmg_size i = 0; i < n; ++i) {
         pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
@@ -83,26 +83,26 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
     view = cmgi_csr_view(Zt);
     CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
     view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
-    return cmgi_csr_copy(ctx, &view, &product->factor[0]);
+    return cmgi_csr_copy(ctx, &view, &out->factor[0]);
 }
 
 /* M = F_1 F_0 instead of the two. */
-static cmg_status multiply_out(cmg_context *ctx, cmgi_smoother_product *product)
+static cmg_status multiply_out(cmg_context *ctx, cmgi_smoother_factors *out)
 {
-    const cmg_csr right = cmgi_csr_view(&product->factor[0]);
-    const cmg_csr left = cmgi_csr_view(&product->factor[1]);
+    const cmg_csr right = cmgi_csr_view(&out->factor[0]);
+    const cmg_csr left = cmgi_csr_view(&out->factor[1]);
     cmgi_csr M = {0};
     CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &M));
-    cmgi_csr_free(ctx, &product->factor[0]);
-    cmgi_csr_free(ctx, &product->factor[1]);
-    product->factor[0] = M;
-    product->factors = 1;
+    cmgi_csr_free(ctx, &out->factor[0]);
+    cmgi_csr_free(ctx, &out->factor[1]);
+    out->factor[0] = M;
+    out->factors = 1;
     return CMG_OK;
 }
 
 /* Biconjugation of A, which is scaled in place. */
 static cmg_status make(const cmgi_smoother_source *source, const char *name, cmgi_csr *A,
-                       bool symmetric, cmgi_smoother_product *product)
+                       bool symmetric, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
@@ -132,9 +132,9 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     cmgi_csr_scale(ctx, NULL, s, &Zt);
     cmgi_csr_scale(ctx, NULL, s, &Wt);
     CMGI_TRY_GOTO(done,
-                  make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], product));
+                  make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
     if (value[FORM] == PRODUCT) {
-        CMGI_TRY_GOTO(done, multiply_out(ctx, product));
+        CMGI_TRY_GOTO(done, multiply_out(ctx, out));
     }
 done:
     cmgi_free(ctx, s);
@@ -145,7 +145,7 @@ done:
     return status;
 }
 
-cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
@@ -162,18 +162,40 @@ cmg_status cmgi_sainv_make(const cmgi_smoother_source *source, cmgi_smoother_pro
         cmgi_csr_free(ctx, &B);
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &B));
     }
-    CMGI_TRY_GOTO(done, make(source, "sainv", &B, true, product));
+    CMGI_TRY_GOTO(done, make(source, "sainv", &B, true, out));
 done:
     cmgi_csr_free(ctx, &B);
     return status;
 }
 
-cmg_status cmgi_ainv_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make_ainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
     CMGI_TRY(cmgi_csr_copy(ctx, &source->A, &B));
-    const cmg_status status = make(source, "ainv", &B, false, product);
+    const cmg_status status = make(source, "ainv", &B, false, out);
     cmgi_csr_free(ctx, &B);
     return status;
 }
+
+static const char *const sainv_examples[] = {"drop=0", "drop=0.2:form=three",     "form=product",
+                                             "cap=3",  "rule=absolute:drop=0.05", NULL};
+const cmgi_smoother_method cmgi_smoother_sainv = {
+    .name = "sainv",
+    .text = "factored approximate inverse of a symmetric positive definite A",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = sainv_keys,
+    .symmetric = true,
+    .examples = sainv_examples,
+    .make = make_sainv,
+};
+
+static const char *const ainv_examples[] = {"drop=0.05:form=three", NULL};
+const cmgi_smoother_method cmgi_smoother_ainv = {
+    .name = "ainv",
+    .text = "factored approximate inverse of an unsymmetric A",
+    .omega = CMGI_OMEGA_AUTO,
+    .keys = ainv_keys,
+    .examples = ainv_examples,
+    .make = make_ainv,
+};

@@ -7,127 +7,37 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AUTO = 0 }; /* the estimated damping */
+#ifndef CMGI_SMOOTHER_LIST
+#define CMGI_SMOOTHER_LIST "smoothers/list.inc"
+#endif
 
-static const cmgi_smoother_method methods[] = {
-    {.name = "jacobi",
-     .text = "diagonal of A",
-     .omega = 0.7,
-     .symmetric = true,
-     .make = cmgi_jacobi_make},
-    {.name = "l1-jacobi",
-     .text = "row sums of |A|, safe undamped",
-     .omega = 1.0,
-     .symmetric = true,
-     .make = cmgi_l1_jacobi_make},
-    {.name = "spai",
-     .text = "sparse approximate inverse, least |I - M A| on a pattern",
-     .omega = 1.0,
-     .keys = cmgi_spai_keys,
-     .symmetric = true,
-     .make = cmgi_spai_make},
-    {.name = "sainv",
-     .text = "factored approximate inverse of a symmetric positive definite A",
-     .omega = AUTO,
-     .keys = cmgi_sainv_keys,
-     .symmetric = true,
-     .make = cmgi_sainv_make},
-    {.name = "ainv",
-     .text = "factored approximate inverse of an unsymmetric A",
-     .omega = AUTO,
-     .keys = cmgi_ainv_keys,
-     .make = cmgi_ainv_make},
-    {.name = "fsai",
-     .text = "factored approximate inverse on a pattern, A symmetric positive definite",
-     .omega = AUTO,
-     .keys = cmgi_fsai_keys,
-     .symmetric = true,
-     .make = cmgi_fsai_make},
-    {.name = "isai",
-     .text = "incomplete approximate inverse, M A = I on a pattern",
-     .omega = AUTO,
-     .keys = cmgi_isai_keys,
-     .symmetric = true,
-     .make = cmgi_isai_make},
-    {.name = "block-jacobi",
-     .text = "inverses of diagonal blocks",
-     .omega = AUTO,
-     .keys = cmgi_block_jacobi_keys,
-     .symmetric = true,
-     .make = cmgi_block_jacobi_make},
-    {.name = "patches",
-     .text = "additive inverses of element matrices, found in the matrix graph",
-     .omega = AUTO,
-     .keys = cmgi_patches_keys,
-     .symmetric = true,
-     .make = cmgi_patches_make},
-    {.name = "gauss-seidel",
-     .text = "multicolour Gauss-Seidel, one factor a colour",
-     .omega = 1.0,
-     .keys = cmgi_gauss_seidel_keys,
-     .symmetric = true,
-     .make = cmgi_gauss_seidel_make},
-    {.name = "chebyshev",
-     .text = "Chebyshev polynomial on the upper part of the spectrum",
-     .omega = 1.0,
-     .keys = cmgi_chebyshev_keys,
-     .symmetric = true,
-     .make = cmgi_chebyshev_make},
-    {.name = "chebyshev4",
-     .text = "Chebyshev polynomial of the fourth kind",
-     .omega = 1.0,
-     .keys = cmgi_polynomial_keys,
-     .symmetric = true,
-     .make = cmgi_chebyshev4_make},
-    {.name = "chebyshev4-opt",
-     .text = "the fourth kind optimised for the V-cycle",
-     .omega = 1.0,
-     .keys = cmgi_polynomial_keys,
-     .symmetric = true,
-     .make = cmgi_optimal_make},
-    {.name = "least-squares",
-     .text = "least-squares polynomial on the whole spectrum",
-     .omega = 1.0,
-     .keys = cmgi_polynomial_keys,
-     .symmetric = true,
-     .make = cmgi_least_squares_make},
-    {.name = "gls",
-     .text = "least-squares polynomial, weight from Lanczos",
-     .omega = 1.0,
-     .keys = cmgi_polynomial_keys,
-     .symmetric = true,
-     .make = cmgi_gls_make},
-    {.name = "neumann",
-     .text = "Neumann series, equal dampings",
-     .omega = 1.0,
-     .keys = cmgi_polynomial_keys,
-     .symmetric = true,
-     .make = cmgi_neumann_make},
-    {.name = "file",
-     .text = "matrices of the hierarchy",
-     .omega = 1.0,
-     .takes_name = true,
-     .any_matrix = true,
-     .make = cmgi_file_make},
+#define CMGI_SMOOTHER(row, file) extern const cmgi_smoother_method cmgi_smoother_##row;
+#include CMGI_SMOOTHER_LIST
+#undef CMGI_SMOOTHER
+
+static const cmgi_smoother_method *const methods[] = {
+#define CMGI_SMOOTHER(row, file) &cmgi_smoother_##row,
+#include CMGI_SMOOTHER_LIST
+#undef CMGI_SMOOTHER
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 const char *cmg_smoother_name(int i)
 {
-    return i >= 0 && i < METHODS ? methods[i].name : NULL;
+    return i >= 0 && i < METHODS ? methods[i]->name : NULL;
 }
 
 const char *cmg_smoother_text(int i)
 {
-    return i >= 0 && i < METHODS ? methods[i].text : NULL;
+    return i >= 0 && i < METHODS ? methods[i]->text : NULL;
 }
 
 const cmg_smoother_key *cmg_smoother_argument(int i, int k)
 {
-    if (i < 0 || i >= METHODS || methods[i].keys == NULL) {
+    if (i < 0 || i >= METHODS || methods[i]->keys == NULL) {
         return NULL;
     }
-    const cmgi_key *key = methods[i].keys;
+    const cmgi_key *key = methods[i]->keys;
     for (int seen = 0; key->key != NULL; ++key, ++seen) {
         if (seen == k) {
             return key;
@@ -142,7 +52,7 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
     const size_t length = strcspn(name, ":");
     char known[384] = "";
     for (int i = 0; i < METHODS; ++i) {
-        const cmgi_smoother_method *m = &methods[i];
+        const cmgi_smoother_method *m = methods[i];
         if (strlen(m->name) == length && strncmp(m->name, name, length) == 0) {
             CMGI_TRY(cmgi_arguments_parse(ctx, m->name, name + length, m->keys, m->takes_name,
                                           arguments));
@@ -200,50 +110,49 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
  * the lower end is the least Ritz value; the exact inverse gets 1.
  */
 static cmg_status estimate_omega(const cmgi_smoother_source *source,
-                                 const cmgi_smoother_product *product, double *omega)
+                                 const cmgi_smoother_factors *out, double *omega)
 {
     cmgi_spectrum spectrum;
-    CMGI_TRY(cmgi_spectrum_estimate(source->ctx, &source->A, product->factor, product->factors,
-                                    &spectrum));
+    CMGI_TRY(cmgi_spectrum_estimate(source->ctx, &source->A, out->factor, out->factors, &spectrum));
     const double least = spectrum.count > 0 ? spectrum.ritz[0] : 0;
     *omega = 2 / (spectrum.largest + fmax(least, spectrum.largest / 2));
     return CMG_OK;
 }
 
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
-                              cmgi_smoother_product *product)
+                              cmgi_smoother_factors *out)
 {
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments arguments;
     CMGI_TRY(cmgi_smoother_parse(source->ctx, name, &method, &arguments));
     cmgi_smoother_source with_arguments = *source;
     with_arguments.arguments = &arguments;
-    product->stages = 1;
-    product->stage[0] = 1;
+    out->stages = 1;
+    out->stage[0] = 1;
     if (!method->any_matrix) {
         CMGI_TRY(check_matrix(source, method->name));
     }
-    CMGI_TRY(method->make(&with_arguments, product));
+    CMGI_TRY(method->make(&with_arguments, out));
     double scale = omega != 0 ? omega : method->omega;
     if (arguments.omega != 0) {
         scale = arguments.omega;
     }
-    if (arguments.omega_auto || scale == AUTO) {
-        CMGI_TRY(estimate_omega(source, product, &scale));
+    if (arguments.omega_auto || scale == CMGI_OMEGA_AUTO) {
+        CMGI_TRY(estimate_omega(source, out, &scale));
     }
-    for (int j = 0; j < product->stages; ++j) {
-        product->stage[j] *= scale;
+    for (int j = 0; j < out->stages; ++j) {
+        out->stage[j] *= scale;
     }
     return CMG_OK;
 }
 
-void cmgi_smoother_product_clear(cmg_context *ctx, cmgi_smoother_product *product)
+void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
 {
     for (int k = 0; k < CMGI_MAX_FACTORS; ++k) {
-        cmgi_csr_free(ctx, &product->factor[k]);
+        cmgi_csr_free(ctx, &out->factor[k]);
     }
-    product->factors = 0;
-    product->stages = 0;
+    out->factors = 0;
+    out->stages = 0;
 }
 
 /* ------------------------------------------------------------------ placing */
@@ -297,27 +206,27 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_smoother_product *product = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *product, &product));
+    cmgi_smoother_factors *out = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
     cmg_status status = CMG_OK;
     s->changed = false;
-    CMGI_TRY_GOTO(done, cmgi_smoother_make(source, options->name, options->omega, product));
-    for (int k = 0; k < product->factors; ++k) {
-        CMGI_TRY_GOTO(done, place_factor(ctx, &product->factor[k], options, k, s));
+    CMGI_TRY_GOTO(done, cmgi_smoother_make(source, options->name, options->omega, out));
+    for (int k = 0; k < out->factors; ++k) {
+        CMGI_TRY_GOTO(done, place_factor(ctx, &out->factor[k], options, k, s));
     }
-    s->changed = s->changed || s->factors != product->factors || s->stages != product->stages;
-    s->factors = product->factors;
+    s->changed = s->changed || s->factors != out->factors || s->stages != out->stages;
+    s->factors = out->factors;
     s->diagonal = s->factors == 1 && s->factor[0]->options.format == CMG_FORMAT_DIAGONAL;
-    s->stages = product->stages;
-    for (int j = 0; j < product->stages; ++j) {
-        s->changed = s->changed || s->omega[j] != product->stage[j] ||
-                     s->momentum[j] != product->momentum[j];
-        s->omega[j] = product->stage[j];
-        s->momentum[j] = product->momentum[j];
+    s->stages = out->stages;
+    for (int j = 0; j < out->stages; ++j) {
+        s->changed =
+            s->changed || s->omega[j] != out->stage[j] || s->momentum[j] != out->momentum[j];
+        s->omega[j] = out->stage[j];
+        s->momentum[j] = out->momentum[j];
     }
 done:
-    cmgi_smoother_product_clear(ctx, product);
-    cmgi_free(ctx, product);
+    cmgi_smoother_factors_clear(ctx, out);
+    cmgi_free(ctx, out);
     return status;
 }
 

@@ -32,7 +32,7 @@ static const char *const sides[] = {"left", "right", NULL};
 static const char *const weights[] = {"one", "count", NULL};
 static const char *const symmetrisations[] = {"auto", "yes", "no", NULL};
 
-const cmgi_key cmgi_spai_keys[] = {
+static const cmgi_key keys[] = {
     [TAU] = {.key = "tau",
              .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
              .standard = 0.04,
@@ -150,17 +150,17 @@ static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr *M
     return *made ? left(source->ctx, &source->A, &choice, M, made) : CMG_OK;
 }
 
-cmg_status cmgi_spai_make(const cmgi_smoother_source *source, cmgi_smoother_product *product)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     double value[CMGI_MAX_KEYS];
-    cmgi_csr *M = &product->factor[0];
+    cmgi_csr *M = &out->factor[0];
     cmgi_csr B = {0};
     bool symmetric = false;
     cmg_status status = CMG_OK;
     bool made = false;
     memcpy(value, source->arguments->value, sizeof value);
-    product->factors = 1;
+    out->factors = 1;
     CMGI_TRY(make_on_device(source, M, &made));
     if (made) {
         return CMG_OK;
@@ -181,3 +181,24 @@ done:
     cmgi_csr_free(ctx, &B);
     return status;
 }
+
+static const char *const examples[] = {"tau=0",
+                                       "power=0",
+                                       "power=2",
+                                       "side=right",
+                                       "symmetric=no",
+                                       "side=right:symmetric=no:omega=auto",
+                                       "adaptive=3:power=0",
+                                       "adaptive=2:add=2:epsilon=0.1:side=right",
+                                       "weight=count",
+                                       "weight=count:side=right:adaptive=2",
+                                       NULL};
+const cmgi_smoother_method cmgi_smoother_spai = {
+    .name = "spai",
+    .text = "sparse approximate inverse, least |I - M A| on a pattern",
+    .omega = 1.0,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

@@ -3,7 +3,7 @@
  * elements, Gauss-Seidel is substitution by colours.
  */
 #include "smoothers/cliques.h"
-#include "smoothers/product.h"
+#include "smoothers/factors.h"
 #include "test.h"
 
 static void block_jacobi_inverts_blocks(void)
@@ -16,8 +16,8 @@ static void block_jacobi_inverts_blocks(void)
         char name[64];
         const int b = sizes[s];
         (void)snprintf(name, sizeof name, "block-jacobi:size=%d", b);
-        cmgi_smoother_product *product = product_make(&A, name);
-        double *M = model_to_dense(&product->factor[0]);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        double *M = model_to_dense(&made->factor[0]);
         double *blocks = calloc(N * N, sizeof *blocks);
         for (int k = 0; k < N * N; ++k) {
             const bool inside = k / N / b == k % N / b;
@@ -27,7 +27,7 @@ static void block_jacobi_inverts_blocks(void)
         CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
         free(M);
         free(blocks);
-        product_discard(product);
+        factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -47,13 +47,13 @@ static void block_size_comes_from_the_hierarchy(void)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
         const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = cmgi_csr_view(&A)};
-        cmgi_smoother_product *product = calloc(1, sizeof *product);
-        CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, product),
+        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, made),
                      cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);
         if (cases[c].size > 0) {
-            CHECK(product->factor[0].indptr[16] == 16 * cases[c].size);
+            CHECK(made->factor[0].indptr[16] == 16 * cases[c].size);
         }
-        product_discard(product);
+        factors_discard(made);
     }
     cmg_hierarchy_destroy(&h);
     cmgi_csr_free(ctx, &A);
@@ -70,8 +70,8 @@ static void gauss_seidel_is_substitution(void)
     enum { M = 6, N = M * M };
     double *dense = model_q1(M, 2, 2);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *forward = product_make(&A, "gauss-seidel:symmetric=no");
-    cmgi_smoother_product *both = product_make(&A, "gauss-seidel");
+    cmgi_smoother_factors *forward = factors_make(&A, "gauss-seidel:symmetric=no");
+    cmgi_smoother_factors *both = factors_make(&A, "gauss-seidel");
     int colour[N];
     for (int f = 0; f < forward->factors; ++f) {
         const cmgi_csr *F = &forward->factor[f];
@@ -83,8 +83,8 @@ static void gauss_seidel_is_substitution(void)
     }
     CHECK(forward->factors == 4);
     CHECK(both->factors == 7);
-    double *G = product_dense(forward);
-    double *S = product_dense(both);
+    double *G = factors_dense(forward);
+    double *S = factors_dense(both);
     uint64_t seed = 2;
     double r[N];
     double y[N];
@@ -114,8 +114,8 @@ static void gauss_seidel_is_substitution(void)
     }
     free(G);
     free(S);
-    product_discard(forward);
-    product_discard(both);
+    factors_discard(forward);
+    factors_discard(both);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -157,8 +157,8 @@ static void patches_add_element_inverses(void)
     enum { M = 5, N = M * M };
     double *dense = model_q1(M, 2, 1.3);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *product = product_make(&A, "patches:omega=1");
-    double *computed = model_to_dense(&product->factor[0]);
+    cmgi_smoother_factors *made = factors_make(&A, "patches:omega=1");
+    double *computed = model_to_dense(&made->factor[0]);
     double expected[N * N] = {0};
     double count[N] = {0};
     for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
@@ -193,9 +193,9 @@ static void patches_add_element_inverses(void)
     for (int k = 0; k < N * N; ++k) {
         CHECK_NEAR(computed[k], expected[k], 1e-13);
     }
-    CHECK(product->factor[0].indptr[N] == A.indptr[N]);
+    CHECK(made->factor[0].indptr[N] == A.indptr[N]);
     free(computed);
-    product_discard(product);
+    factors_discard(made);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -208,10 +208,10 @@ static void too_many_colours_are_refused(void)
         dense[k] = k % (N + 1) == 0 ? N : 1;
     }
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *product = calloc(1, sizeof *product);
+    cmgi_smoother_factors *made = calloc(1, sizeof *made);
     const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-    CHECK_STATUS(cmgi_smoother_make(&source, "gauss-seidel", 0, product), CMG_ERR_UNSUPPORTED);
-    product_discard(product);
+    CHECK_STATUS(cmgi_smoother_make(&source, "gauss-seidel", 0, made), CMG_ERR_UNSUPPORTED);
+    factors_discard(made);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }

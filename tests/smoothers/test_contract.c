@@ -4,86 +4,55 @@
  * result or a clear status, one and two threads give the same bits, and no allocation failure
  * leaks.
  */
-#include "smoothers/product.h"
+#include "smoothers/factors.h"
 #include "test.h"
-
-/* Besides every method with its default arguments. */
-static const char *const variants[] = {
-    "jacobi:omega=auto",
-    "spai:tau=0",
-    "spai:power=0",
-    "spai:power=2",
-    "spai:side=right",
-    "spai:symmetric=no",
-    "spai:side=right:symmetric=no:omega=auto",
-    "spai:adaptive=3:power=0",
-    "spai:adaptive=2:add=2:epsilon=0.1:side=right",
-    "sainv:drop=0",
-    "sainv:drop=0.2:form=three",
-    "sainv:form=product",
-    "sainv:cap=3",
-    "sainv:rule=absolute:drop=0.05",
-    "spai:weight=count",
-    "spai:weight=count:side=right:adaptive=2",
-    "ainv:drop=0.05:form=three",
-    "fsai:adaptive=0",
-    "fsai:tau=0:adaptive=0",
-    "fsai:power=2",
-    "fsai:power=0:adaptive=4",
-    "fsai:adaptive=2:add=3:epsilon=0",
-    "isai:tau=0",
-    "isai:power=2",
-    "block-jacobi:size=3",
-    "block-jacobi:size=64:omega=auto",
-    "patches:tau=0.1",
-    "gauss-seidel:symmetric=no",
-    "chebyshev:base=sainv",
-    "chebyshev:degree=1",
-    "chebyshev:degree=5:ratio=20",
-    "chebyshev:bound=gershgorin",
-    "chebyshev:base=spai:tau=0",
-    "chebyshev4:degree=6",
-    "chebyshev4:base=l1-jacobi",
-    "chebyshev4-opt:degree=1",
-    "chebyshev4-opt:degree=7:base=spai",
-    "least-squares:degree=4",
-    "gls:degree=4:base=spai",
-    "neumann:degree=2",
-};
-enum { VARIANTS = sizeof variants / sizeof variants[0] };
-
-/* The i-th smoother of the contract: methods of the table first; NULL past the last. */
-static const char *contract_name(int i)
-{
-    int methods = 0;
-    while (cmg_smoother_name(methods) != NULL) {
-        ++methods;
-    }
-    return i < methods              ? cmg_smoother_name(i)
-           : i - methods < VARIANTS ? variants[i - methods]
-                                    : NULL;
-}
 
 static bool needs_file(const char *name)
 {
     return strncmp(name, "file", 4) == 0;
 }
 
-static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
-                       cmgi_smoother_product *product)
+/* The i-th smoother of the contract: methods of the table first, then their examples; NULL past the
+ * last. The text lasts until the next call. */
+static const char *contract_name(int i)
 {
-    const cmgi_smoother_source source = {.ctx = c, .A = cmgi_csr_view(A)};
-    return cmgi_smoother_make(&source, name, 0, product);
+    static char text[128];
+    int methods = 0;
+    while (cmg_smoother_name(methods) != NULL) {
+        ++methods;
+    }
+    int left = i - methods;
+    for (int m = 0; m < methods && left >= 0; ++m) {
+        const cmgi_smoother_method *method = NULL;
+        cmgi_arguments arguments;
+        (void)snprintf(text, sizeof text, "%s%s", cmg_smoother_name(m),
+                       needs_file(cmg_smoother_name(m)) ? ":m" : "");
+        CHECK_OK(cmgi_smoother_parse(ctx, text, &method, &arguments));
+        for (int k = 0; method->examples != NULL && method->examples[k] != NULL; ++k) {
+            if (left-- == 0) {
+                (void)snprintf(text, sizeof text, "%s:%s", method->name, method->examples[k]);
+                return text;
+            }
+        }
+    }
+    return i < methods ? cmg_smoother_name(i) : NULL;
 }
 
-static cmgi_smoother_product *new_product(void)
+static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
+                       cmgi_smoother_factors *made)
 {
-    return calloc(1, sizeof(cmgi_smoother_product));
+    const cmgi_smoother_source source = {.ctx = c, .A = cmgi_csr_view(A)};
+    return cmgi_smoother_make(&source, name, 0, made);
+}
+
+static cmgi_smoother_factors *new_factors(void)
+{
+    return calloc(1, sizeof(cmgi_smoother_factors));
 }
 
 /* Growth of a random vector under prod_j (I - omega_j M A) over many steps, per step. */
 static double contraction(cmg_size n, const double *A, const double *M,
-                          const cmgi_smoother_product *product)
+                          const cmgi_smoother_factors *made)
 {
     double *MA = model_multiply(n, M, A);
     double *e = malloc((size_t)n * sizeof *e);
@@ -95,7 +64,7 @@ static double contraction(cmg_size n, const double *A, const double *M,
     }
     for (int step = 0; step < 60; ++step) {
         double norm = 0;
-        for (int s = 0; s < product->stages; ++s) {
+        for (int s = 0; s < made->stages; ++s) {
             for (cmg_size i = 0; i < n; ++i) {
                 d[i] = 0;
                 for (cmg_size j = 0; j < n; ++j) {
@@ -103,7 +72,7 @@ static double contraction(cmg_size n, const double *A, const double *M,
                 }
             }
             for (cmg_size i = 0; i < n; ++i) {
-                e[i] -= product->stage[s] * d[i];
+                e[i] -= made->stage[s] * d[i];
             }
         }
         for (cmg_size i = 0; i < n; ++i) {
@@ -153,12 +122,12 @@ static void check_contraction(int problem, const char *name)
     cmg_size n = 0;
     double *dense = model_problem(problem, &n);
     cmgi_csr A = model_from_dense(ctx, n, dense);
-    cmgi_smoother_product *product = new_product();
-    const cmg_status status = make(ctx, &A, name, product);
+    cmgi_smoother_factors *made = new_factors();
+    const cmg_status status = make(ctx, &A, name, made);
     CHECK_OK(status);
     if (status == CMG_OK) {
-        double *M = product_dense(product);
-        const double factor = contraction(n, dense, M, product);
+        double *M = factors_dense(made);
+        const double factor = contraction(n, dense, M, made);
         const cmgi_smoother_method *method = NULL;
         cmgi_arguments arguments;
         CHECK_OK(cmgi_smoother_parse(ctx, name, &method, &arguments));
@@ -172,8 +141,8 @@ static void check_contraction(int problem, const char *name)
         }
         free(M);
     }
-    cmgi_smoother_product_clear(ctx, product);
-    free(product);
+    cmgi_smoother_factors_clear(ctx, made);
+    free(made);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -202,9 +171,9 @@ static void survives_small_and_diagonal(void)
                 dense[k * n + k] = (double)(k + 2);
             }
             cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_product *product = new_product();
-            CHECK_OK(make(ctx, &A, name, product));
-            double *M = product_dense(product);
+            cmgi_smoother_factors *made = new_factors();
+            CHECK_OK(make(ctx, &A, name, made));
+            double *M = factors_dense(made);
             double worst = 0;
             for (cmg_size k = 0; k < n * n; ++k) {
                 const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;
@@ -213,10 +182,10 @@ static void survives_small_and_diagonal(void)
             CHECK_NEAR(worst, 0, 1e-14);
             /* an exact inverse is not damped by an estimate */
             const bool estimated = strstr(name, "auto") != NULL || strncmp(name, "sainv", 5) == 0;
-            CHECK(!estimated || n == 0 || fabs(product->stage[0] - 1) < 1e-12);
+            CHECK(!estimated || n == 0 || fabs(made->stage[0] - 1) < 1e-12);
             free(M);
-            cmgi_smoother_product_clear(ctx, product);
-            free(product);
+            cmgi_smoother_factors_clear(ctx, made);
+            free(made);
             cmgi_csr_free(ctx, &A);
             free(dense);
         }
@@ -231,11 +200,11 @@ static void refuses_zero_diagonal_and_nan(void)
             double *dense = model_q1(4, 2, 1);
             dense[5 * 16 + 5] = odd == 0 ? 0 : NAN;
             cmgi_csr A = model_from_dense(ctx, 16, dense);
-            cmgi_smoother_product *product = new_product();
-            CHECK_STATUS(make(ctx, &A, name, product), CMG_ERR_SINGULAR);
+            cmgi_smoother_factors *made = new_factors();
+            CHECK_STATUS(make(ctx, &A, name, made), CMG_ERR_SINGULAR);
             CHECK(strstr(cmg_context_message(ctx), "row 5") != NULL);
-            cmgi_smoother_product_clear(ctx, product);
-            free(product);
+            cmgi_smoother_factors_clear(ctx, made);
+            free(made);
             cmgi_csr_free(ctx, &A);
             free(dense);
         }
@@ -260,18 +229,18 @@ static void survives_singular_and_arrow(void)
                 }
             }
             cmgi_csr A = model_from_dense(ctx, N, dense);
-            cmgi_smoother_product *product = new_product();
-            const cmg_status status = make(ctx, &A, name, product);
+            cmgi_smoother_factors *made = new_factors();
+            const cmg_status status = make(ctx, &A, name, made);
             CHECK(status == CMG_OK || status == CMG_ERR_SINGULAR);
-            for (int f = 0; status == CMG_OK && f < product->factors; ++f) {
+            for (int f = 0; status == CMG_OK && f < made->factors; ++f) {
                 double sum = 0;
-                for (cmg_size k = 0; k < product->factor[f].indptr[N]; ++k) {
-                    sum += fabs(product->factor[f].values[k]);
+                for (cmg_size k = 0; k < made->factor[f].indptr[N]; ++k) {
+                    sum += fabs(made->factor[f].values[k]);
                 }
                 CHECK(isfinite(sum));
             }
-            cmgi_smoother_product_clear(ctx, product);
-            free(product);
+            cmgi_smoother_factors_clear(ctx, made);
+            free(made);
             cmgi_csr_free(ctx, &A);
         }
     }
@@ -279,7 +248,7 @@ static void survives_singular_and_arrow(void)
 
 /* ------------------------------------------------------------------ threads and faults */
 
-static bool same_bits(const cmgi_smoother_product *a, const cmgi_smoother_product *b)
+static bool same_bits(const cmgi_smoother_factors *a, const cmgi_smoother_factors *b)
 {
     bool same = a->factors == b->factors && a->stages == b->stages &&
                 memcmp(a->stage, b->stage, sizeof a->stage) == 0;
@@ -304,7 +273,7 @@ static void same_for_any_threads(void)
         if (needs_file(name)) {
             continue;
         }
-        cmgi_smoother_product *first = NULL;
+        cmgi_smoother_factors *first = NULL;
         for (int threads = 1; threads <= 2; ++threads) {
             cmg_context_options options;
             cmg_context_options_default(&options);
@@ -312,27 +281,27 @@ static void same_for_any_threads(void)
             cmg_context *c = NULL;
             CHECK_OK(cmg_context_create(&options, &c));
             cmgi_csr A = model_from_dense(c, n, dense);
-            cmgi_smoother_product *product = new_product();
-            CHECK_OK(make(c, &A, name, product));
+            cmgi_smoother_factors *made = new_factors();
+            CHECK_OK(make(c, &A, name, made));
             if (threads == 1) {
                 /* keep a copy in the test's own context */
-                first = new_product();
-                memcpy(first->stage, product->stage, sizeof first->stage);
-                first->stages = product->stages;
-                first->factors = product->factors;
-                for (int f = 0; f < product->factors; ++f) {
-                    const cmg_csr view = cmgi_csr_view(&product->factor[f]);
+                first = new_factors();
+                memcpy(first->stage, made->stage, sizeof first->stage);
+                first->stages = made->stages;
+                first->factors = made->factors;
+                for (int f = 0; f < made->factors; ++f) {
+                    const cmg_csr view = cmgi_csr_view(&made->factor[f]);
                     CHECK_OK(cmgi_csr_copy(ctx, &view, &first->factor[f]));
                 }
             } else {
-                CHECK(same_bits(first, product));
+                CHECK(same_bits(first, made));
             }
-            cmgi_smoother_product_clear(c, product);
-            free(product);
+            cmgi_smoother_factors_clear(c, made);
+            free(made);
             cmgi_csr_free(c, &A);
             cmg_context_destroy(&c);
         }
-        cmgi_smoother_product_clear(ctx, first);
+        cmgi_smoother_factors_clear(ctx, first);
         free(first);
     }
     free(dense);
@@ -354,20 +323,20 @@ static void same_for_any_threads_on_large_matrices(void)
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
         cmg_context *c[2] = {NULL, NULL};
         cmgi_csr A[2] = {{0}, {0}};
-        cmgi_smoother_product *product[2];
+        cmgi_smoother_factors *made[2];
         for (int t = 0; t < 2; ++t) {
             cmg_context_options options;
             cmg_context_options_default(&options);
             options.threads = t + 1;
             CHECK_OK(cmg_context_create(&options, &c[t]));
             A[t] = model_five_point(c[t], 66);
-            product[t] = new_product();
-            CHECK_OK(make(c[t], &A[t], names[k], product[t]));
+            made[t] = new_factors();
+            CHECK_OK(make(c[t], &A[t], names[k], made[t]));
         }
-        CHECK(same_bits(product[0], product[1]));
+        CHECK(same_bits(made[0], made[1]));
         for (int t = 0; t < 2; ++t) {
-            cmgi_smoother_product_clear(c[t], product[t]);
-            free(product[t]);
+            cmgi_smoother_factors_clear(c[t], made[t]);
+            free(made[t]);
             cmgi_csr_free(c[t], &A[t]);
             cmg_context_destroy(&c[t]);
         }
@@ -383,12 +352,12 @@ static void failed_allocations_leak_nothing(void)
         const char *name = contract_name(i);
         cmg_status status = CMG_ERR_MEMORY;
         for (long k = 0; status == CMG_ERR_MEMORY && k < 10000 && !needs_file(name); ++k) {
-            cmgi_smoother_product *product = new_product();
+            cmgi_smoother_factors *made = new_factors();
             cmgi_context_fail_after(ctx, k);
-            status = make(ctx, &A, name, product);
+            status = make(ctx, &A, name, made);
             cmgi_context_fail_after(ctx, -1);
-            cmgi_smoother_product_clear(ctx, product);
-            free(product);
+            cmgi_smoother_factors_clear(ctx, made);
+            free(made);
         }
         CHECK(needs_file(name) || status == CMG_OK);
     }

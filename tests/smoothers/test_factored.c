@@ -3,7 +3,7 @@
  * dropping are exact, FSAI and ISAI satisfy their equations on the pattern.
  */
 #include "smoothers/pattern.h"
-#include "smoothers/product.h"
+#include "smoothers/factors.h"
 #include "test.h"
 
 /* Without dropping the factors are exact, in every form. */
@@ -28,12 +28,12 @@ static void exact_without_dropping(void)
                 dense = square;
             }
             cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_product *product = product_make(&A, names[v]);
-            double *M = product_dense(product);
+            cmgi_smoother_factors *made = factors_make(&A, names[v]);
+            double *M = factors_dense(made);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
             free(M);
             free(dense);
-            product_discard(product);
+            factors_discard(made);
             cmgi_csr_free(ctx, &A);
         }
     }
@@ -53,10 +53,10 @@ static void forms_agree(void)
         for (int f = 0; f < 3; ++f) {
             char name[64];
             (void)snprintf(name, sizeof name, "%s:drop=0.1:form=%s", methods[v], words[f]);
-            cmgi_smoother_product *product = product_make(&A, name);
-            CHECK(product->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
-            forms[f] = product_dense(product);
-            product_discard(product);
+            cmgi_smoother_factors *made = factors_make(&A, name);
+            CHECK(made->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
+            forms[f] = factors_dense(made);
+            factors_discard(made);
         }
         for (int k = 0; k < N * N; ++k) {
             const double scale = sqrt(fabs(forms[0][k / N * (N + 1)] * forms[0][k % N * (N + 1)]));
@@ -80,14 +80,14 @@ static void columns_stay_short(void)
         const cmg_size n = (cmg_size)m * m;
         double *dense = model_q1(m, 2, 1);
         cmgi_csr A = model_from_dense(ctx, n, dense);
-        cmgi_smoother_product *product = product_make(&A, "sainv:drop=0.1");
-        per_column[s] = (double)product->factor[0].indptr[n] / (double)n;
-        product_discard(product);
-        product = product_make(&A, "sainv:drop=0:cap=4");
+        cmgi_smoother_factors *made = factors_make(&A, "sainv:drop=0.1");
+        per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
+        factors_discard(made);
+        made = factors_make(&A, "sainv:drop=0:cap=4");
         for (cmg_size i = 0; i < n; ++i) {
-            CHECK(product->factor[0].indptr[i + 1] - product->factor[0].indptr[i] <= 4);
+            CHECK(made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
         }
-        product_discard(product);
+        factors_discard(made);
         cmgi_csr_free(ctx, &A);
         free(dense);
     }
@@ -105,19 +105,19 @@ static void indefinite_and_unsymmetric_are_named(void)
             small[k] = dense[k / N * 16 + k % N];
         }
         small[7 * N + 7] = -1;
-        cmgi_smoother_product *product = calloc(1, sizeof *product);
+        cmgi_smoother_factors *made = calloc(1, sizeof *made);
         cmgi_csr A = model_from_dense(ctx, N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, product), CMG_ERR_SINGULAR);
+        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR);
         CHECK(strstr(cmg_context_message(ctx), "not positive definite") != NULL);
-        cmgi_smoother_product_clear(ctx, product);
+        cmgi_smoother_factors_clear(ctx, made);
         cmgi_csr_free(ctx, &A);
         small[7 * N + 7] = 3;
         small[7 * N + 2] += 0.5;
         A = model_from_dense(ctx, N, small);
         source.A = cmgi_csr_view(&A);
-        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, product), CMG_ERR_UNSUPPORTED);
-        product_discard(product);
+        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
+        factors_discard(made);
         cmgi_csr_free(ctx, &A);
         free(dense);
     }
@@ -135,10 +135,10 @@ static void fsai_equations(void)
     model_rescale(N, dense);
     cmgi_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_product *product = product_make(&A, names[v]);
-        CHECK(product->factors == 2);
-        double *G = model_to_dense(&product->factor[0]);
-        double *T = model_to_dense(&product->factor[1]);
+        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        CHECK(made->factors == 2);
+        double *G = model_to_dense(&made->factor[0]);
+        double *T = model_to_dense(&made->factor[1]);
         double *GA = model_multiply(N, G, dense);
         double *GAGt = model_multiply(N, GA, T);
         for (int i = 0; i < N; ++i) {
@@ -154,7 +154,7 @@ static void fsai_equations(void)
         free(T);
         free(GA);
         free(GAGt);
-        product_discard(product);
+        factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -171,17 +171,17 @@ static void adaptive_fsai_lowers_kaporin_number(void)
     for (int steps = 0; steps <= 6; steps += 2) {
         char name[64];
         (void)snprintf(name, sizeof name, "fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
-        cmgi_smoother_product *product = product_make(&A, name);
-        double *G = model_to_dense(&product->factor[0]);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        double *G = model_to_dense(&made->factor[0]);
         double log_determinant = 0;
         for (int i = 0; i < N; ++i) {
             log_determinant += log(G[i * N + i]);
         }
         CHECK(log_determinant > before);
-        CHECK(product->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
+        CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = log_determinant;
         free(G);
-        product_discard(product);
+        factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -195,8 +195,8 @@ static void isai_equations(void)
     double *dense = model_unsymmetric(N);
     cmgi_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_product *product = product_make(&A, names[v]);
-        const cmgi_csr *M = &product->factor[0];
+        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        const cmgi_csr *M = &made->factor[0];
         double *dense_m = model_to_dense(M);
         double *MA = model_multiply(N, dense_m, dense);
         for (cmg_size i = 0; i < N; ++i) {
@@ -207,7 +207,7 @@ static void isai_equations(void)
         }
         free(dense_m);
         free(MA);
-        product_discard(product);
+        factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);

@@ -343,7 +343,7 @@ static void gls_is_bounded(void)
     double *dense = model_q1(11, 2, 4);
     cmgi_csr A = model_from_dense(ctx, 121, dense);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmgi_smoother_product *jacobi = calloc(1, sizeof *jacobi);
+    cmgi_smoother_factors *jacobi = calloc(1, sizeof *jacobi);
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));
     cmgi_spectrum spectrum;
@@ -355,7 +355,7 @@ static void gls_is_bounded(void)
             CHECK(fabs(residual(n, theta, k / 1000.0)) <= 1);
         }
     }
-    cmgi_smoother_product_clear(ctx, jacobi);
+    cmgi_smoother_factors_clear(ctx, jacobi);
     free(jacobi);
     cmgi_csr_free(ctx, &A);
     free(dense);

@@ -2,7 +2,7 @@
 #include "smoothers/pattern.h"
 #include "smoothers/spai.h"
 
-#include "smoothers/product.h"
+#include "smoothers/factors.h"
 #include "test.h"
 
 /* An unsymmetric, irregular, diagonally dominant matrix. */
@@ -43,8 +43,8 @@ static void residual_is_orthogonal(void)
         const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
         (void)snprintf(name, sizeof name, "%s%s", names[v % NAMES], right ? ":side=right" : "");
-        cmgi_smoother_product *product = product_make(&A, name);
-        double *M = model_to_dense(&product->factor[0]);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        double *M = model_to_dense(&made->factor[0]);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             double r[N] = {0};
@@ -71,7 +71,7 @@ static void residual_is_orthogonal(void)
         }
         CHECK_NEAR(worst, 0, 1e-12);
         free(M);
-        product_discard(product);
+        factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
     free(dense);
@@ -84,8 +84,8 @@ static void limits(void)
     enum { M = 5, N = M * M };
     double *dense = model_q1(M, 2, 1);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_product *zero = product_make(&A, "spai:power=0:symmetric=no");
-    cmgi_smoother_product *full = product_make(&A, "spai:tau=0:power=4:symmetric=no");
+    cmgi_smoother_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
+    cmgi_smoother_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
     CHECK(zero->factor[0].indptr[N] == N);
     for (int i = 0; i < N; ++i) {
         double norm2 = 0;
@@ -103,8 +103,8 @@ static void limits(void)
     free(inverse);
     free(identity);
     free(dense);
-    product_discard(zero);
-    product_discard(full);
+    factors_discard(zero);
+    factors_discard(full);
     cmgi_csr_free(ctx, &A);
 }
 
@@ -283,20 +283,20 @@ static void contexts_agree(void)
             if (n > 200 && strstr(names[v], "power=2") != NULL) {
                 continue; /* nearly full */
             }
-            cmgi_smoother_product *expected = calloc(1, sizeof *expected);
+            cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
             const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
             CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
-            cmgi_smoother_product *first = product_make(&A, names[v]);
-            cmgi_smoother_product *again = product_make(&A, names[v]);
+            cmgi_smoother_factors *first = factors_make(&A, names[v]);
+            cmgi_smoother_factors *again = factors_make(&A, names[v]);
             const double apart = distance(&first->factor[0], &expected->factor[0]);
             CHECK_NEAR(apart, 0, device ? 1e-11 : 0);
             if (!(apart <= 1e-11)) {
                 printf("shape %d, %s\n", k, names[v]);
             }
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            product_discard(first);
-            product_discard(again);
-            cmgi_smoother_product_clear(one, expected);
+            factors_discard(first);
+            factors_discard(again);
+            cmgi_smoother_factors_clear(one, expected);
             free(expected);
         }
         cmgi_csr_free(one, &A);
@@ -321,12 +321,12 @@ static void long_rows_have_their_minimum(void)
             A.indices[i == 0 ? 0 : n + i - 1] = (cmg_index)i;
             A.values[i == 0 ? 0 : n + i - 1] = 1;
         }
-        cmgi_smoother_product *product = product_make(&A, "spai:symmetric=no");
-        const cmgi_csr *M = &product->factor[0];
+        cmgi_smoother_factors *made = factors_make(&A, "spai:symmetric=no");
+        const cmgi_csr *M = &made->factor[0];
         CHECK(M->indptr[n] == n);
         CHECK_NEAR(M->values[0], 1 / (1 + 1e-4 * (double)(n - 1)), 1e-13);
         CHECK_NEAR(M->values[n - 1], 1, 1e-15);
-        product_discard(product);
+        factors_discard(made);
         cmgi_csr_free(ctx, &A);
     }
 }
@@ -342,8 +342,8 @@ static void adaptive_growth_pays(void)
         char name[96];
         (void)snprintf(name, sizeof name, "spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d",
                        steps);
-        cmgi_smoother_product *product = product_make(&A, name);
-        double *dense_m = model_to_dense(&product->factor[0]);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        double *dense_m = model_to_dense(&made->factor[0]);
         double *MA = model_multiply(N, dense_m, dense);
         double norm2 = 0;
         for (int k = 0; k < N * N; ++k) {
@@ -351,16 +351,16 @@ static void adaptive_growth_pays(void)
             norm2 += r * r;
         }
         CHECK(norm2 < before);
-        CHECK(product->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
+        CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = norm2;
         free(dense_m);
         free(MA);
-        product_discard(product);
+        factors_discard(made);
     }
-    cmgi_smoother_product *satisfied =
-        product_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
+    cmgi_smoother_factors *satisfied =
+        factors_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
     CHECK(satisfied->factor[0].indptr[N] == N);
-    product_discard(satisfied);
+    factors_discard(satisfied);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }

@@ -8,7 +8,7 @@
 #include "smoothers/spai.h"
 #include "smoothers/spai_cuda.h"
 
-#include "smoothers/product.h"
+#include "smoothers/factors.h"
 #include "test.h"
 
 static const char *const names[] = {
@@ -73,19 +73,19 @@ static bool holds(const cmgi_csr *M, cmg_size first, const cmgi_csr *alone)
 static void blocks_are_independent(const cmgi_csr *const *block, int blocks, const char *name)
 {
     cmgi_csr A = stack(block, blocks);
-    cmgi_smoother_product *whole = product_make(&A, name);
+    cmgi_smoother_factors *whole = factors_make(&A, name);
     cmg_size first = 0;
     for (int b = 0; b < blocks; ++b) {
-        cmgi_smoother_product *alone = product_make(block[b], name);
+        cmgi_smoother_factors *alone = factors_make(block[b], name);
         const bool same = holds(&whole->factor[0], first, &alone->factor[0]);
         CHECK(same);
         if (!same) {
             printf("block %d, %s\n", b, name);
         }
         first += block[b]->rows;
-        product_discard(alone);
+        factors_discard(alone);
     }
-    product_discard(whole);
+    factors_discard(whole);
     cmgi_csr_free(ctx, &A);
 }
 
@@ -97,8 +97,8 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
     const cmg_csr view = cmgi_csr_view(&A);
     char name[64];
     (void)snprintf(name, sizeof name, "spai:tau=%g:symmetric=no:scale=no", tau);
-    cmgi_smoother_product *product = product_make(&A, name);
-    const cmgi_csr *M = &product->factor[0];
+    cmgi_smoother_factors *made = factors_make(&A, name);
+    const cmgi_csr *M = &made->factor[0];
     double worst = 0;
     CHECK_OK(cmgi_pattern(ctx, &view, tau, 1, &expected));
     CHECK_OK(cmgi_spai_static(ctx, &view, false, &expected));
@@ -107,7 +107,7 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
         worst = fmax(worst, fabs(M->values[k] - expected.values[k]));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    product_discard(product);
+    factors_discard(made);
     cmgi_csr_free(ctx, &expected);
     cmgi_csr_free(ctx, &A);
 }
@@ -177,14 +177,14 @@ static void near_misses_get_their_own(void)
     }
     agrees_with_host(block, 2 * DETAILS + 2, 0);
     agrees_with_host(block, 2 * DETAILS + 2, 0.04);
-    cmgi_smoother_product *before = product_make(&plain, "spai:tau=0:symmetric=no");
+    cmgi_smoother_factors *before = factors_make(&plain, "spai:tau=0:symmetric=no");
     for (int d = 0; d < DETAILS; ++d) {
-        cmgi_smoother_product *after = product_make(&changed[d], "spai:tau=0:symmetric=no");
+        cmgi_smoother_factors *after = factors_make(&changed[d], "spai:tau=0:symmetric=no");
         CHECK(!holds(&after->factor[0], 0, &before->factor[0]));
-        product_discard(after);
+        factors_discard(after);
         cmgi_csr_free(ctx, &changed[d]);
     }
-    product_discard(before);
+    factors_discard(before);
     cmgi_csr_free(ctx, &plain);
 }
 

@@ -1,0 +1,33 @@
+/* A smoother made from a matrix alone, and its factors multiplied out. */
+#pragma once
+#include "smoothers/smoother.h"
+#include "smoothers/model.h"
+
+/* "name:key=value" of A; to be discarded. */
+static inline cmgi_smoother_factors *factors_make(const cmgi_csr *A, const char *name)
+{
+    cmgi_smoother_factors *made = calloc(1, sizeof *made);
+    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(A)};
+    CHECK_OK(cmgi_smoother_make(&source, name, 0, made));
+    return made;
+}
+
+static inline void factors_discard(cmgi_smoother_factors *made)
+{
+    cmgi_smoother_factors_clear(ctx, made);
+    free(made);
+}
+
+/* The product of all factors, dense, malloc'ed. */
+static inline double *factors_dense(const cmgi_smoother_factors *made)
+{
+    double *M = model_to_dense(&made->factor[0]);
+    for (int f = 1; f < made->factors; ++f) {
+        double *F = model_to_dense(&made->factor[f]);
+        double *next = model_multiply(made->factor[f].rows, F, M);
+        free(F);
+        free(M);
+        M = next;
+    }
+    return M;
+}
