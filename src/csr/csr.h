@@ -31,6 +31,16 @@ static inline cmg_csr cmgi_csr_view(const cmgi_csr *A)
 {
     return (cmg_csr){A->rows, A->cols, A->indptr, A->indices, A->values};
 }
+/* The caller's arrays as they are: they are never written, and freeing leaves them alone. */
+static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
+{
+    return (cmgi_csr){.rows = A->rows,
+                      .cols = A->cols,
+                      .indptr = (cmg_size *)(uintptr_t)A->indptr,
+                      .indices = (cmg_index *)(uintptr_t)A->indices,
+                      .values = (double *)(uintptr_t)A->values,
+                      .borrowed = true};
+}
 /*
  * Structure check of hostile data: sizes, monotone indptr, indices in range, no duplicates.
  * `name` begins the message: "A0: row 3: column 17 is out of range [0, 12)". Rows need not be

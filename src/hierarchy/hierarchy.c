@@ -246,13 +246,7 @@ cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, co
     }
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
     CMGI_TRY(check_structure(h, level, role, name, factor, csr));
-    /* borrowed arrays are never written: cmgi_csr is the same struct for both */
-    cmgi_csr wrapped = {.rows = csr->rows,
-                        .cols = csr->cols,
-                        .indptr = (cmg_size *)(uintptr_t)csr->indptr,
-                        .indices = (cmg_index *)(uintptr_t)csr->indices,
-                        .values = (double *)(uintptr_t)csr->values,
-                        .borrowed = true};
+    cmgi_csr wrapped = cmgi_csr_borrow(csr);
     return place(h, level, role, name, factor, &wrapped);
 }
 

@@ -1,10 +1,6 @@
 /*
- * From the hierarchy's CSR matrices to the matrices of the cycle.
- *
- * Dirichlet conditions kept as identity rows: the defect in such rows is restricted by a plain P^T
- * into coarse rows where it means nothing. With CMG_DIRICHLET_ZERO the rows of P at fine and the
- * columns of P at coarse identity rows are zeroed (and R alike), so that boundary and interior
- * decouple.
+ * From the hierarchy's CSR matrices to the matrices of the cycle: which format and precision each
+ * role has, renumbered where A is. What P and R are is said in transfer/.
  */
 #include "mg/level.h"
 
@@ -16,30 +12,6 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_o
         return cmg_matrix_create_csr(ctx, csr, options, M);
     }
     return cmg_matrix_update(*M, csr->values);
-}
-
-/* A column of an identity row that no other row reads is an unknown of its own: nothing to
- * decouple. */
-static cmg_status find_identity_rows(cmg_context *ctx, const cmg_csr *A, cmgi_level *level)
-{
-    bool *identity = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *identity, &identity));
-    cmg_size count = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : count)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        identity[i] = cmgi_csr_identity_row(A, i);
-        count += identity[i];
-    }
-    level->dirichlet = count;
-    /* In a diagonal matrix every row looks like one; cmgi_level_transfer tells by the finer level.
-     */
-    if (count == 0 || count == A->rows) {
-        cmgi_free(ctx, identity);
-        identity = NULL;
-    }
-    cmgi_free(ctx, level->identity);
-    level->identity = identity;
-    return CMG_OK;
 }
 
 /*
@@ -96,9 +68,9 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmg_csr A;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
-    level->dirichlet = 0;
-    if (options->dirichlet == CMG_DIRICHLET_ZERO) {
-        CMGI_TRY(find_identity_rows(ctx, &A, level));
+    cmgi_dirichlet_clear(ctx, &level->dirichlet);
+    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
+        CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
     cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
     if (l == 0 && format.precision == CMG_FP64) {
@@ -107,23 +79,6 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     CMGI_TRY(place(ctx, &A, &format, &level->A));
     level->perm = cmg_matrix_permutation(level->A);
     return CMG_OK;
-}
-
-/* Zeroes entries in marked rows and columns; a NULL mask marks nothing. */
-static void zero_marked(cmg_context *ctx, cmgi_csr *P, const bool *rows, const bool *cols)
-{
-    if (rows == NULL && cols == NULL) {
-        return;
-    }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < P->rows; ++i) {
-        const bool whole_row = rows != NULL && rows[i];
-        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            if (whole_row || (cols != NULL && cols[P->indices[k]])) {
-                P->values[k] = 0;
-            }
-        }
-    }
 }
 
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
@@ -142,51 +97,13 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     return status;
 }
 
-/*
- * Identity rows of a coarse matrix that is diagonal, say with one inner node: those whose unknown a
- * fine identity row takes over, that is, where P has a row with the one entry (i, j).
- */
-static cmg_status identity_from_finer(cmg_context *ctx, const cmg_csr *P, const cmgi_level *fine,
-                                      cmgi_level *coarse)
-{
-    if (fine->identity == NULL || coarse->identity != NULL || coarse->dirichlet != coarse->rows) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_zero(ctx, coarse->rows, sizeof *coarse->identity, &coarse->identity));
-    coarse->dirichlet = 0;
-    for (cmg_size i = 0; i < P->rows; ++i) {
-        const cmg_size k = P->indptr[i];
-        if (fine->identity[i] && P->indptr[i + 1] - k == 1 && !coarse->identity[P->indices[k]]) {
-            coarse->identity[P->indices[k]] = true;
-            ++coarse->dirichlet;
-        }
-    }
-    return CMG_OK;
-}
+/* Levels up to so many rows are launches and waits on a GPU, and R S is formed in milliseconds. */
+enum { FUSE_ROWS = 1 << 17 };
 
-/* P without what Dirichlet conditions forbid. */
-static cmg_status prolongation_of(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level *fine,
-                                  const cmgi_level *coarse, cmgi_csr *P)
+/* True where a product of R with A may be wanted; whether it pays is seen once it is formed. */
+static bool may_fuse(const cmg_context *ctx, const cmgi_level_options *options, cmg_size rows)
 {
-    cmg_csr view;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
-    CMGI_TRY(cmgi_csr_copy(ctx, &view, P));
-    zero_marked(ctx, P, fine->identity, coarse->identity);
-    return CMG_OK;
-}
-
-/* R likewise: the hierarchy's, or the transpose of that P. */
-static cmg_status restriction_of(cmg_hierarchy *h, cmg_context *ctx, int l, const cmgi_level *fine,
-                                 const cmgi_level *coarse, const cmgi_csr *P, cmgi_csr *R)
-{
-    cmg_csr view;
-    if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &view) == CMG_OK) {
-        CMGI_TRY(cmgi_csr_copy(ctx, &view, R));
-        zero_marked(ctx, R, coarse->identity, fine->identity);
-        return CMG_OK;
-    }
-    const cmg_csr zeroed = cmgi_csr_view(P);
-    return cmgi_csr_transpose(ctx, &zeroed, R);
+    return options->fuse_all || (options->fuse && cmgi_on_cuda(ctx) && rows <= FUSE_ROWS);
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -195,16 +112,27 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     const cmg_matrix_options p = role_format(ctx, options, l, CMG_ROLE_P, fine->rows);
     const cmg_matrix_options r = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
-    cmg_csr view;
+    cmg_csr A;
+    cmg_csr stored_P;
+    cmg_csr stored_R;
     cmgi_csr P = {0};
     cmgi_csr R = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &view));
-    CMGI_TRY(identity_from_finer(ctx, &view, fine, coarse));
-    CMGI_TRY_GOTO(done, prolongation_of(h, ctx, l, fine, coarse, &P));
-    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &P, &R));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
+    const bool given = cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &stored_R) == CMG_OK;
+    CMGI_TRY(cmgi_dirichlet_below(ctx, &A, &stored_P, &fine->dirichlet, &coarse->dirichlet));
+    CMGI_TRY_GOTO(done,
+                  cmgi_prolongation(ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
+    CMGI_TRY_GOTO(done, cmgi_restriction(ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
+                                         &coarse->dirichlet, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
+    if (may_fuse(ctx, options, fine->rows)) {
+        cmgi_csr_free(ctx, &fine->restriction);
+        fine->restriction = R;
+        R = (cmgi_csr){0};
+    }
 done:
     cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);
@@ -225,9 +153,6 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 }
 
 /* ------------------------------------------------------------------ fused products */
-
-/* Levels up to so many rows are launches and waits on a GPU, and R S is formed in milliseconds. */
-enum { FUSE_ROWS = 1 << 17 };
 
 /* True where a smoothing step is one of Jacobi, in the numbering of the hierarchy. */
 static bool is_jacobi(const cmgi_level *level)
@@ -250,31 +175,30 @@ static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, 
     return status;
 }
 
-/* RA becomes R - (R A) omega D^-1, on its own pattern; false where that lacks an entry of R. */
-static bool subtract_smoothed(cmg_context *ctx, const cmgi_csr *R, const double *scale,
-                              cmgi_csr *RA)
+/* The product from the restriction that is kept, into the level. */
+static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths,
+                       const cmg_matrix_options *format, cmgi_level *fine, const cmgi_level *coarse)
 {
-    bool fits = true;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : fits)
-    for (cmg_size i = 0; i < R->rows; ++i) {
-        const cmg_size begin = RA->indptr[i];
-        const cmg_size end = RA->indptr[i + 1];
-        cmg_size at = begin;
-        for (cmg_size k = begin; k < end; ++k) {
-            RA->values[k] *= -scale[RA->indices[k]];
-        }
-        for (cmg_size e = R->indptr[i]; e < R->indptr[i + 1]; ++e) {
-            cmg_size looked = begin;
-            for (; looked < end && RA->indices[at] != R->indices[e]; ++looked) {
-                at = at + 1 < end ? at + 1 : begin;
-            }
-            fits = fits && looked < end;
-            if (looked < end) {
-                RA->values[at] += R->values[e];
-            }
-        }
+    const cmgi_csr *R = &fine->restriction;
+    cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
+    cmgi_csr product = {0};
+    double *scale = NULL;
+    bool fits = false;
+    cmg_status status = CMG_OK;
+    if (smooths) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
+        CMGI_TRY_GOTO(done, read_damped_inverse(ctx, &fine->smoother, scale));
     }
-    return fits;
+    CMGI_TRY_GOTO(done, cmgi_restriction_fold(ctx, R, A, scale, &product, &fits));
+    /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
+    const cmg_size replaced = A->indptr[A->rows] + (smooths ? R->indptr[R->rows] : 0);
+    if (fits && (*out != NULL || product.indptr[product.rows] < replaced)) {
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &product, coarse->perm, fine->perm, format, out));
+    }
+done:
+    cmgi_csr_free(ctx, &product);
+    cmgi_free(ctx, scale);
+    return status;
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -283,41 +207,19 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     const bool small = options->fuse && cmgi_on_cuda(ctx) && fine->rows <= FUSE_ROWS;
     const bool smooths = options->pre == 1 && is_jacobi(fine);
-    if (!options->fuse_all && !(small && smooths)) {
-        return CMG_OK;
-    }
-    cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
-    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
-    cmg_csr A;
-    cmgi_csr P = {0};
-    cmgi_csr R = {0};
-    cmgi_csr RA = {0};
-    double *scale = NULL;
     cmg_status status = CMG_OK;
-    bool fits = true;
-    if (small && format.format != CMG_FORMAT_COMPRESSED) {
-        format.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
+    if (options->fuse_all || (small && smooths)) {
+        cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
+        if (small && format.format != CMG_FORMAT_COMPRESSED) {
+            format.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
+        }
+        cmg_csr A;
+        status = cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
+        if (status == CMG_OK) {
+            status = fuse(ctx, &A, smooths, &format, fine, coarse);
+        }
     }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY_GOTO(done, prolongation_of(h, ctx, l, fine, coarse, &P));
-    CMGI_TRY_GOTO(done, restriction_of(h, ctx, l, fine, coarse, &P, &R));
-    const cmg_csr view = cmgi_csr_view(&R);
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &view, &A, &RA));
-    if (smooths) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
-        CMGI_TRY_GOTO(done, read_damped_inverse(ctx, &fine->smoother, scale));
-        fits = subtract_smoothed(ctx, &R, scale, &RA);
-    }
-    /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
-    const cmg_size replaced = A.indptr[A.rows] + (smooths ? R.indptr[R.rows] : 0);
-    if (fits && (*out != NULL || RA.indptr[RA.rows] < replaced)) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &RA, coarse->perm, fine->perm, &format, out));
-    }
-done:
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &R);
-    cmgi_csr_free(ctx, &RA);
-    cmgi_free(ctx, scale);
+    cmgi_csr_free(ctx, &fine->restriction);
     return status;
 }
 
@@ -329,6 +231,7 @@ void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)
     cmg_matrix_destroy(&level->RA);
     cmg_matrix_destroy(&level->RS);
     cmgi_smoother_clear(&level->smoother);
-    cmgi_free(ctx, level->identity);
+    cmgi_csr_free(ctx, &level->restriction);
+    cmgi_dirichlet_clear(ctx, &level->dirichlet);
     *level = (cmgi_level){0};
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
+#include "transfer/restriction.h"
 
 typedef struct cmgi_level {
     cmg_size rows;
@@ -14,9 +15,9 @@ typedef struct cmgi_level {
     cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
     cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
     cmgi_smoother smoother;
-    const cmg_index *perm; /* sorted numbering on the host, NULL = the hierarchy's */
-    cmg_size dirichlet;    /* identity rows found */
-    bool *identity;        /* rows: is an identity row; NULL when there is none or they are kept */
+    const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's */
+    cmgi_dirichlet dirichlet; /* none where they are kept */
+    cmgi_csr restriction;     /* on the host, until cmgi_level_fuse has used it */
 } cmgi_level;
 
 typedef struct cmgi_level_options {
@@ -31,12 +32,12 @@ typedef struct cmgi_level_options {
 } cmgi_level_options;
 
 /*
- * Builds A of level l and finds its identity rows; called for all levels before the rest. A level
- * that has an A already gets its new values.
+ * Builds A of level l, and finds the Dirichlet rows of the finest; called for all levels first. A
+ * level that has an A already gets its new values.
  */
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level);
-/* P and R between a level and the next coarser one. */
+/* P and R between a level and the next coarser one, whose Dirichlet rows it finds. */
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse);

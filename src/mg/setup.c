@@ -113,7 +113,7 @@ static cmg_status build_outer(cmg_solver *s)
 static cmg_status build_lift(cmg_solver *s)
 {
     const cmgi_level *fine = &s->level[0];
-    if (fine->identity == NULL) {
+    if (fine->dirichlet.row == NULL) {
         return CMG_OK;
     }
     cmg_csr A;
@@ -123,7 +123,7 @@ static cmg_status build_lift(cmg_solver *s)
     for (cmg_size i = 0; i < fine->rows; ++i) {
         const cmg_size row = fine->perm != NULL ? fine->perm[i] : i;
         D.values[i] = 0;
-        for (cmg_size k = A.indptr[row]; fine->identity[row] && k < A.indptr[row + 1]; ++k) {
+        for (cmg_size k = A.indptr[row]; fine->dirichlet.row[row] && k < A.indptr[row + 1]; ++k) {
             D.values[i] += A.indices[k] == row ? 1 / A.values[k] : 0;
         }
     }
@@ -275,12 +275,12 @@ static void note_dirichlet(cmg_solver *s, int total)
 {
     cmg_size rows = 0;
     for (int l = 0; l < total; ++l) {
-        rows += s->level[l].identity != NULL ? s->level[l].dirichlet : 0;
+        rows += s->level[l].dirichlet.count;
     }
     if (rows > 0) {
         cmgi_solver_note(
             s, "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
-            (long long)s->level[0].dirichlet, (long long)rows);
+            (long long)s->level[0].dirichlet.count, (long long)rows);
     }
 }
 
