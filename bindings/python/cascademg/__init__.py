@@ -1,0 +1,39 @@
+"""CascadeMG: geometric multigrid on cascades of sparse matrix-vector products.
+
+A hierarchy is level matrices ``A`` and prolongations ``P``; a solver is built from it once and solves many times::
+
+    import cascademg
+    h = cascademg.Hierarchy(A, P)            # SciPy sparse, finest level first
+    solver = h.solver(smoother="fsai", precision="mixed")
+    x, info = solver.solve(b, rtol=1e-10, return_info=True)
+    M = solver.aspreconditioner()            # for scipy.sparse.linalg.cg
+
+Names follow PyAMG and SciPy. Arrays of NumPy, CuPy, PyTorch and JAX are used in place where their memory is that of
+the solver's backend.
+"""
+from ._errors import (
+    ArgumentError,
+    CmgError,
+    CmgWarning,
+    ConvergenceWarning,
+    DeviceError,
+    FileError,
+    InternalError,
+    OutOfMemoryError,
+    SingularError,
+    StateError,
+    UnsupportedError,
+)
+from ._library import backends, methods, version
+from .context import Context
+from .hierarchy import Hierarchy, from_petsc, from_pyamg, generate, read
+from .solver import SolveInfo, Solver, Step
+from .study import Table, compare
+
+__version__ = version()
+__all__ = [
+    "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
+    "Hierarchy", "InternalError", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
+    "Table", "UnsupportedError", "backends", "compare", "from_petsc", "from_pyamg", "generate", "methods", "read",
+    "version",
+]

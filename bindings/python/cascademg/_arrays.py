@@ -1,0 +1,130 @@
+"""Arrays of other libraries seen in place: pointer, length, precision and memory, and the reference that keeps them."""
+import numpy as np
+
+from ._errors import ArgumentError
+from ._ffi import ffi
+from ._library import lib
+from .context import own
+
+_PRECISION = {"float64": 0, "float32": 1}
+
+
+class View:
+    """One-dimensional contiguous memory of another library; `keep` holds the owner."""
+
+    def __init__(self, keep, pointer, n, dtype, device):
+        self.keep, self.pointer, self.n, self.dtype, self.device = keep, pointer, n, dtype, device
+
+
+def is_device_array(a):
+    """True for an array in CUDA memory (CuPy, PyTorch, JAX, Numba)."""
+    if type(a).__module__.split(".")[0] == "torch":
+        return a.is_cuda
+    return _cuda_interface(a) is not None
+
+
+def _cuda_interface(a):
+    if isinstance(a, np.ndarray):
+        return None
+    try:
+        return getattr(a, "__cuda_array_interface__", None)
+    except Exception:  # PyTorch and JAX raise for arrays in host memory
+        return None
+
+
+def _settle(a, stream):
+    """Waits for the work that makes a device array, unless the library works on the same stream behind it."""
+    kind = type(a).__module__.split(".")[0]
+    if kind == "torch":
+        import torch
+        current = torch.cuda.current_stream(a.device)
+        if current.cuda_stream != stream:
+            current.synchronize()
+    elif kind == "cupy":
+        import cupy
+        current = cupy.cuda.get_current_stream()
+        if current.ptr != stream:
+            current.synchronize()
+    elif hasattr(a, "block_until_ready"):  # JAX
+        a.block_until_ready()
+
+
+def _device_view(a, what, writable):
+    a = a.detach() if hasattr(a, "detach") else a  # PyTorch: the memory, not the graph
+    face = _cuda_interface(a)
+    if face is None:
+        raise ArgumentError(f"{what}: memory of the device is needed, {type(a).__name__} has none")
+    dtype = np.dtype(face["typestr"])
+    shape = face["shape"]
+    n = int(np.prod(shape)) if shape else 1
+    if face.get("strides") is not None:
+        step, expected = dtype.itemsize, []
+        for extent in reversed(shape):
+            expected.append(step)
+            step *= extent
+        if tuple(reversed(expected)) != tuple(face["strides"]):
+            raise ArgumentError(f"{what}: the array is not contiguous")
+    pointer, read_only = face["data"]
+    if writable and read_only:
+        raise ArgumentError(f"{what}: the array is read-only")
+    return View(a, pointer or 0, n, dtype, True)
+
+
+def _host_view(a, what, writable):
+    if type(a).__module__.split(".")[0] == "torch":
+        a = a.detach().numpy()
+    elif not isinstance(a, np.ndarray) and hasattr(a, "__dlpack__"):
+        a = np.from_dlpack(a)
+    array = np.asarray(a)
+    if not array.flags.c_contiguous:
+        raise ArgumentError(f"{what}: the array is not contiguous")
+    if writable and not array.flags.writeable:
+        raise ArgumentError(f"{what}: the array is read-only")
+    return View(array, array.ctypes.data, array.size, array.dtype, False)
+
+
+def view(a, what, n, backend, writable=False, stream=None):
+    """The memory of an array without a copy; ArgumentError names what does not fit."""
+    device = is_device_array(a)
+    if device and backend != "cuda":
+        raise ArgumentError(f"{what}: the array is in device memory, the solver is on the CPU")
+    if device:
+        _settle(a, stream)
+    seen = _device_view(a, what, writable) if device else _host_view(a, what, writable)
+    if str(seen.dtype) not in _PRECISION:
+        raise ArgumentError(f"{what}: dtype {seen.dtype}, float64 or float32 is needed")
+    if seen.n != n:
+        raise ArgumentError(f"{what} has {seen.n} entries, {n} are needed")
+    return seen
+
+
+def wrap(context, seen):
+    """A cmg_vector over the memory of a view; `keep` stays with it."""
+    out = ffi.new("cmg_vector **")
+    context.check(lib().cmg_vector_wrap(context.ptr, seen.n, _PRECISION[str(seen.dtype)],
+                                        ffi.cast("void *", seen.pointer), out))
+    return own("cmg_vector", out[0])
+
+
+def create(context, n):
+    """A cmg_vector of n fp64 zeros in the context's memory."""
+    out = ffi.new("cmg_vector **")
+    context.check(lib().cmg_vector_create(context.ptr, n, 0, out))
+    return own("cmg_vector", out[0])
+
+
+def doubles(array):
+    """Pointer to a contiguous float64 NumPy array."""
+    return ffi.cast("double *", array.ctypes.data)
+
+
+def empty_like(a, n):
+    """A float64 array of n entries of the kind and place of `a`."""
+    kind = type(a).__module__.split(".")[0]
+    if kind == "torch":
+        import torch
+        return torch.empty(n, dtype=torch.float64, device=a.device)
+    if kind == "cupy":
+        import cupy
+        return cupy.empty(n)
+    return np.empty(n)

@@ -1,0 +1,133 @@
+"""Contexts: where the work is done, and who hears of it."""
+import threading
+import warnings
+
+from ._errors import BY_STATUS, CmgWarning, InternalError
+from ._ffi import ffi
+from ._library import enum_value, lib, text
+
+
+class Context:
+    """A backend with its threads, device and stream.
+
+    Parameters
+    ----------
+    backend : {"cpu", "cuda"}, optional
+        Where vectors and matrices live.
+    threads : int, optional
+        OpenMP threads, 0 = as OpenMP decides.
+    device : int, optional
+        CUDA device number.
+    stream : int, optional
+        A CUDA stream (its address as an integer, as CuPy and PyTorch give it) to work on; by default one of its own.
+    progress : callable, optional
+        Called with (what, done, total) during long work; a true return stops it.
+
+    Notes
+    -----
+    A context serves one thread at a time: calls from several threads wait for each other. The GIL is released while
+    the library works. Objects made from a context keep it alive.
+    """
+
+    _defaults = {}
+    _defaults_lock = threading.Lock()
+
+    def __init__(self, backend="cpu", threads=0, device=0, stream=None, progress=None):
+        self.backend = backend
+        self.stream = stream
+        self.lock = threading.RLock()
+        self._progress_error = None
+        options = ffi.new("cmg_context_options *")
+        lib().cmg_context_options_default(options)
+        options.backend = enum_value("backend", backend)
+        options.threads = threads
+        options.device = device
+        if stream is not None:
+            options.stream = ffi.cast("void *", stream)
+        self._log = ffi.callback("void(void *, cmg_log_level, const char *)", self._receive)
+        options.log = self._log
+        if progress is not None:
+            self._report = ffi.callback("int(void *, const char *, cmg_size, cmg_size)", self._progress(progress),
+                                        error=1)
+            options.progress = self._report
+        out = ffi.new("cmg_context **")
+        status = lib().cmg_context_create(options, out)
+        if status != 0:
+            name = text(lib().cmg_status_name(status))
+            raise BY_STATUS.get(name, InternalError)(
+                f"no context on backend {backend}: {text(lib().cmg_status_text(status))}")
+        self.ptr = ffi.gc(out[0], _destroyer("cmg_context"))
+
+    @classmethod
+    def default(cls, backend="cpu"):
+        """The context that is used where none is given, one a backend."""
+        with cls._defaults_lock:
+            if backend not in cls._defaults:
+                cls._defaults[backend] = cls(backend)
+            return cls._defaults[backend]
+
+    def _receive(self, _user, level, line):
+        if level <= 1:
+            warnings.warn(text(line), CmgWarning, stacklevel=2)
+
+    def _progress(self, function):
+        def report(_user, what, done, total):
+            try:
+                return 1 if function(text(what), done, total) else 0
+            except BaseException as error:  # handed on by check(), where the call returns
+                self._progress_error = error
+                return 1
+        return report
+
+    def check(self, status):
+        """Raises the exception of a status other than CMG_OK."""
+        if self._progress_error is not None:
+            error, self._progress_error = self._progress_error, None
+            raise error
+        if status == 0:
+            return
+        name = text(lib().cmg_status_name(status))
+        sentence = text(lib().cmg_context_message(self.ptr)) or text(lib().cmg_status_text(status))
+        raise BY_STATUS.get(name, InternalError)(sentence)
+
+    def bandwidth(self):
+        """Measured copy bandwidth of the context's memory in GB/s (1e9 bytes)."""
+        value = ffi.new("double *")
+        with self.lock:
+            self.check(lib().cmg_context_bandwidth(self.ptr, value))
+        return value[0]
+
+    def memory(self):
+        """Bytes held: {"host": (now, peak), "device": (now, peak)}."""
+        now, peak = ffi.new("size_t[2]"), ffi.new("size_t[2]")
+        lib().cmg_context_memory(self.ptr, now, peak)
+        return {"host": (now[0], peak[0]), "device": (now[1], peak[1])}
+
+    @property
+    def threads(self):
+        """OpenMP threads in use."""
+        return lib().cmg_context_threads(self.ptr)
+
+    def __repr__(self):
+        return f"<cascademg.Context {self.backend}, {self.threads} threads>"
+
+
+def _destroyer(kind):
+    destroy = getattr(lib(), kind + "_destroy")
+    holder = kind + " **"
+
+    def end(pointer):
+        destroy(ffi.new(holder, pointer))
+    return end
+
+
+def own(kind, pointer):
+    """A handle that is destroyed with its last reference."""
+    return ffi.gc(pointer, _destroyer(kind))
+
+
+def resolve(context, backend=None):
+    """The context meant by a caller: given, or the default of a backend."""
+    if context is not None:
+        return context
+    return Context.default(backend or "cpu")

@@ -1,0 +1,94 @@
+"""Comparisons of smoothers and options as tables."""
+import time
+
+import numpy as np
+
+
+class Table(list):
+    """A list of dictionaries that prints as a table; `frame()` gives a pandas.DataFrame."""
+
+    def columns(self):
+        """Names of the columns in order."""
+        return list(dict.fromkeys(key for row in self for key in row))
+
+    def frame(self):
+        """The rows as a pandas.DataFrame."""
+        import pandas
+        return pandas.DataFrame(list(self), columns=self.columns())
+
+    def plot(self, x="seconds", y="iterations", label="smoother"):
+        """A matplotlib figure of one column over another."""
+        from matplotlib import pyplot
+        figure, axes = pyplot.subplots()
+        for row in self:
+            axes.plot(row[x], row[y], "o")
+            axes.annotate(str(row.get(label, "")), (row[x], row[y]), textcoords="offset points", xytext=(4, 4))
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        return figure
+
+    def __str__(self):
+        def cell(value):
+            if value is None:
+                return "-"
+            return f"{value:.4g}" if isinstance(value, float) else str(value)
+        columns = self.columns()
+        rows = [[cell(row.get(column)) for column in columns] for row in self]
+        widths = [max(len(column), *(len(row[i]) for row in rows)) if rows else len(column)
+                  for i, column in enumerate(columns)]
+        lines = ["  ".join(column.ljust(width) for column, width in zip(columns, widths)).rstrip()]
+        lines += ["  ".join(value.ljust(width) for value, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(lines)
+
+
+def compare(hierarchy, b=None, smoothers=("jacobi", "chebyshev4", "fsai", "spai"), repeat=3, progress=False, **options):
+    """Solves one system with several smoothers.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    b : array, optional
+        Right-hand side; by default that of the hierarchy, or a random one.
+    smoothers : sequence of str
+    repeat : int
+        Solves timed, in turns over the smoothers; the median is reported with minimum and maximum.
+    progress : bool
+        Show tqdm's bar where tqdm is installed.
+    **options
+        Further options of every solver.
+
+    Returns
+    -------
+    Table
+        One row a smoother: iterations, converged, relative_residual, setup_seconds, seconds, fastest, slowest, bytes.
+    """
+    if b is None:
+        b = hierarchy.vector("rhs")
+    if b is None:
+        b = np.random.default_rng(1).standard_normal(hierarchy.rows(0))
+    solvers, table = [], Table()
+    for smoother in smoothers:
+        start = time.perf_counter()
+        solvers.append((hierarchy.solver(smoother=smoother, **options), time.perf_counter() - start))
+    samples = [[] for _ in solvers]
+    for turn in _turns(repeat, progress):
+        for k, (solver, _) in enumerate(solvers):
+            _, info = solver.solve(b, return_info=True)
+            samples[k].append(info)
+    for smoother, (_, setup), infos in zip(smoothers, solvers, samples):
+        seconds = [info.solve_seconds for info in infos]
+        table.append({"smoother": smoother, "iterations": infos[-1].iterations, "converged": infos[-1].converged,
+                      "relative_residual": infos[-1].relative_residual, "setup_seconds": setup,
+                      "seconds": float(np.median(seconds)), "fastest": min(seconds), "slowest": max(seconds),
+                      "bytes": infos[-1].bytes})
+    return table
+
+
+def _turns(repeat, progress):
+    if progress:
+        try:
+            from tqdm import tqdm
+            return tqdm(range(repeat))
+        except ImportError:
+            pass
+    return range(repeat)

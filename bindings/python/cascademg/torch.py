@@ -1,0 +1,85 @@
+"""Differentiable solves for PyTorch.
+
+``x = solve(solver, b, values)`` solves A(values) x = b; its gradients are lambda = A^-T (dL/dx) for b and
+-lambda_i x_j for the entry (i, j) of A. The adjoint solve uses the same set-up (that of A^T where A is not symmetric).
+"""
+import numpy as np
+import torch
+
+
+
+def _pattern(solver, device):
+    kept = getattr(solver, "_torch_pattern", None)
+    if kept is None or kept[0].device != device:
+        A = solver.hierarchy.matrix().tocsr()
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        kept = (torch.as_tensor(rows, device=device), torch.as_tensor(A.indices.astype(np.int64), device=device))
+        solver._torch_pattern = kept
+    return kept
+
+
+def _solve(solver, b):
+    on_device = solver.context.backend == "cuda"
+    given = b.detach().to(torch.float64).contiguous()
+    if on_device and not given.is_cuda:
+        given = given.cuda()
+    elif not on_device and given.is_cuda:
+        given = given.cpu()
+    x = torch.empty_like(given)
+    solver.solve(given, out=x)
+    return x.to(device=b.device, dtype=b.dtype)
+
+
+class _Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, solver, b, values):
+        if values is not None:
+            _take(solver, values)
+        columns = [b] if b.dim() == 1 else list(b)
+        x = torch.stack([_solve(solver, column) for column in columns])
+        ctx.solver, ctx.batched = solver, b.dim() == 2
+        ctx.save_for_backward(x, values if values is not None else torch.empty(0))
+        ctx.has_values = values is not None
+        return x if b.dim() == 2 else x[0]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, values = ctx.saved_tensors
+        if ctx.has_values:
+            _take(ctx.solver, values)
+        adjoint = ctx.solver.adjoint()
+        columns = list(gradient) if ctx.batched else [gradient]
+        multiplier = torch.stack([_solve(adjoint, column) for column in columns])
+        by_values = None
+        if ctx.has_values:
+            rows, cols = _pattern(ctx.solver, x.device)
+            by_values = -(multiplier[:, rows] * x[:, cols]).sum(0).to(values.dtype)
+        return None, multiplier if ctx.batched else multiplier[0], by_values
+
+
+def _take(solver, values):
+    """New values of A into the solver, unless they are the ones it has."""
+    token = (values.data_ptr(), values._version, tuple(values.shape))
+    if getattr(solver, "_torch_values", None) != token:
+        solver.update(values.detach().to(torch.float64).cpu().numpy())
+        if solver._adjoint is not solver:
+            solver._adjoint = None
+        solver._torch_values = token
+
+
+def solve(solver, b, values=None):
+    """Solves A x = b with gradients for b and for the values of A.
+
+    Parameters
+    ----------
+    solver : cascademg.Solver
+    b : torch.Tensor
+        n values, or a batch of shape (k, n). In device memory it is used in place on the cuda backend.
+    values : torch.Tensor, optional
+        Values of A of level 0 in CSR order; taken into the solver before the solve.
+
+    Returns
+    -------
+    torch.Tensor like b
+    """
+    return _Solve.apply(solver, b, values)

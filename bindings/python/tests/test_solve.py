@@ -1,0 +1,239 @@
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+import cascademg
+from conftest import levels, poisson
+
+
+def residual(A, x, b):
+    return np.linalg.norm(b - A @ x) / np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("smoother", ["jacobi", "chebyshev4", "fsai", "spai"])
+@pytest.mark.parametrize("precision", ["fp64", "mixed"])
+def test_solution_against_scipy(problem, smoother, precision):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver(smoother=smoother, precision=precision, rtol=1e-10)
+    x, info = solver.solve(b, return_info=True)
+    assert info.converged and info.iterations < 20
+    assert residual(A[0], x, b) == pytest.approx(info.relative_residual, rel=1e-3, abs=1e-14)
+    assert residual(A[0], x, b) <= 1e-10
+    exact = spla.spsolve(A[0].tocsc(), b)
+    assert np.linalg.norm(x - exact) <= 1e-8 * np.linalg.norm(exact)
+    assert len(info.residuals) == info.iterations + 1 and info.residuals[-1] < info.residuals[0]
+
+
+def test_galerkin_from_first_matrix_and_prolongations(problem):
+    A, P, b = problem
+    full = cascademg.Hierarchy(A, P)
+    short = cascademg.Hierarchy(A[0], P)
+    for level in range(full.levels):
+        difference = full.matrix("A", level) - short.matrix("A", level)
+        assert difference.nnz == 0 or abs(difference).max() < 1e-12
+    one = full.solver(smoother="jacobi").solve(b, return_info=True)[1]
+    two = short.solver(smoother="jacobi").solve(b, return_info=True)[1]
+    assert one.iterations == two.iterations
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "triple", "dense"])
+def test_forms_of_a_matrix(form, rng):
+    A, P = levels(8, coarsest=4)
+    b = rng.standard_normal(A[0].shape[0])
+    first = {"triple": (A[0].data, A[0].indices, A[0].indptr), "dense": A[0].toarray()}.get(form)
+    if first is None:
+        first = getattr(A[0], "to" + form)()
+    h = cascademg.Hierarchy([first, *A[1:]], P)
+    assert abs(h.matrix() - A[0]).max() == 0
+    assert residual(A[0], h.solver().solve(b), b) < 1e-7
+
+
+def test_preconditioner_in_scipy(problem):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver(smoother="jacobi", krylov="cg")
+    steps = []
+    x, status = spla.cg(A[0], b, M=solver.aspreconditioner(), rtol=1e-8, callback=steps.append)
+    assert status == 0 and residual(A[0], x, b) < 1e-7
+    _, info = solver.solve(b, return_info=True)
+    assert abs(len(steps) - info.iterations) <= 1
+
+
+def test_preconditioner_is_symmetric_and_linear(problem, rng):
+    A, P, _ = problem
+    M = cascademg.Hierarchy(A, P).solver(smoother="jacobi").aspreconditioner()
+    u, v = rng.standard_normal((2, A[0].shape[0]))
+    assert v @ (M @ u) == pytest.approx(u @ (M @ v), rel=1e-10)
+    assert np.allclose(M @ (2 * u + v), 2 * (M @ u) + M @ v, rtol=0, atol=1e-10 * np.linalg.norm(u))
+    assert np.allclose((M @ np.column_stack([u, v]))[:, 1], M @ v)
+
+
+def test_operator_solves(problem):
+    A, P, b = problem
+    inverse = cascademg.Hierarchy(A, P).solver(rtol=1e-12).as_linear_operator()
+    assert residual(A[0], inverse @ b, b) < 1e-11
+    block = np.column_stack([b, 2 * b])
+    assert np.allclose(inverse.matmat(block)[:, 1], 2 * inverse.matmat(block)[:, 0])
+
+
+def test_initial_guess_and_output_array(problem):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver(rtol=1e-9)
+    x = solver.solve(b)
+    again, info = solver.solve(b, x0=x, return_info=True)
+    assert info.iterations == 0 and np.array_equal(again, x)
+    out = np.full(len(b), np.nan)
+    assert solver.solve(b, out=out) is out and residual(A[0], out, b) <= 1e-9
+    x32 = solver.solve(b.astype(np.float32))
+    assert residual(A[0], x32, b.astype(np.float32)) <= 1e-9
+
+
+def test_columns(problem, rng):
+    A, P, _ = problem
+    B = rng.standard_normal((A[0].shape[0], 3))
+    X, infos = cascademg.Hierarchy(A, P).solver(rtol=1e-9).solve(B, return_info=True)
+    assert X.shape == B.shape and len(infos) == 3
+    for k in range(3):
+        assert residual(A[0], X[:, k], B[:, k]) <= 1e-9
+
+
+def test_new_values(problem):
+    A, P, b = problem
+    h = cascademg.Hierarchy([a.copy() for a in A], P)
+    solver = h.solver(rtol=1e-10, smoother="jacobi")
+    solver.solve(b)
+    for factor in (3, 0.5, 7):
+        scaled = [a * factor for a in A]
+        for level, a in enumerate(scaled):
+            h.update(a.data, "A", level)
+        solver.refresh()
+        assert residual(scaled[0], solver.solve(b), b) <= 1e-10
+    with pytest.raises(cascademg.ArgumentError, match="entries"):
+        h.update(np.ones(3))
+
+
+def test_singular_and_failed_solves_say_so():
+    A = sp.csr_matrix(np.array([[1.0, 2.0], [2.0, 1.0]]))  # indefinite
+    solver = cascademg.Hierarchy(A).solver(smoother="jacobi", krylov="cg", cycle="none", max_it=3)
+    with pytest.warns(cascademg.ConvergenceWarning):
+        solver.solve(np.array([1.0, -1.0]))
+    _, info = solver.solve(np.array([1.0, -1.0]), return_info=True)
+    assert not info.converged
+
+
+def test_errors_are_exceptions_with_the_library_s_sentence(problem, tmp_path):
+    A, P, b = problem
+    h = cascademg.Hierarchy(A, P)
+    with pytest.raises(ValueError, match="entries"):
+        h.solver().solve(b[:-1])
+    with pytest.raises(TypeError, match="smother"):
+        h.solver(smother="jacobi")
+    with pytest.raises((TypeError, ValueError), match="nosuch"):
+        h.solver(smoother="nosuch")
+    with pytest.raises(cascademg.FileError):
+        cascademg.read(tmp_path / "nothing.cmg")
+    with pytest.raises(OSError):
+        cascademg.read(tmp_path / "nothing.cmg")
+    with pytest.raises(ValueError):
+        cascademg.Hierarchy(A, P[:-1])
+    with pytest.raises(cascademg.CmgError, match="225"):
+        cascademg.Hierarchy([A[0], A[2]], [P[1]]).solver()
+    with pytest.raises(ValueError, match="complex"):
+        cascademg.Hierarchy(A[0] * 1j)
+
+
+def test_arrays_that_do_not_fit(problem):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver()
+    with pytest.raises(ValueError, match="dtype"):
+        solver.solve(b, out=np.empty(len(b), dtype=np.float32))
+    with pytest.raises(ValueError, match="read-only"):
+        out = np.empty(len(b))
+        out.flags.writeable = False
+        solver.solve(b, out=out)
+    with pytest.raises(ValueError, match="contiguous"):
+        solver.solve(np.zeros(2 * len(b))[::2])
+    with pytest.raises(ValueError, match="dtype"):
+        solver.solve(b.astype(int))
+
+
+def test_arrays_stay_alive(rng):
+    A, P = levels(16)
+    h = cascademg.Hierarchy([a.copy() for a in A], [p.copy() for p in P])
+    reference = A[0].copy()
+    del A, P
+    junk = [np.full(10000, np.nan) for _ in range(50)]
+    b = rng.standard_normal(reference.shape[0])
+    assert residual(reference, h.solver().solve(b), b) < 1e-7
+    del junk
+
+
+def test_files_and_pickles(problem, tmp_path):
+    A, P, b = problem
+    h = cascademg.Hierarchy(A, P)
+    h.set_vector("rhs", b)
+    h.set_attribute("element", "q1")
+    paths = [tmp_path / "plain"]
+    try:
+        h.write(tmp_path / "h.cmg")
+        paths.append(tmp_path / "h.cmg")
+    except cascademg.UnsupportedError:
+        pass
+    h.write(paths[0])
+    for path in paths:
+        loaded = cascademg.read(path)
+        assert loaded.levels == h.levels and abs(loaded.matrix("P", 0) - P[0]).max() == 0
+        assert np.array_equal(loaded.vector("rhs"), b)
+    if len(paths) == 2:
+        copy = pickle.loads(pickle.dumps(h))
+        assert copy.attribute("element") == "q1" and abs(copy.matrix() - A[0]).max() == 0
+        assert np.array_equal(copy.solver().solve(b), h.solver().solve(b))
+
+
+def test_threads_wait_for_each_other(problem):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver(rtol=1e-9)
+    expected, found = solver.solve(b), {}
+
+    def work(k):
+        for _ in range(5):
+            found[k] = solver.solve(b)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and all(np.array_equal(x, expected) for x in found.values())
+
+
+def test_notes_plan_and_comparison(problem):
+    A, P, b = problem
+    h = cascademg.Hierarchy(A, P)
+    plan = h.solver().plan()
+    assert len(plan) > 2 and {"text", "bytes"} <= set(plan[0]) and "text" in str(plan).splitlines()[0]
+    table = cascademg.compare(h, b, smoothers=("jacobi", "fsai"), repeat=1)
+    assert [row["smoother"] for row in table] == ["jacobi", "fsai"] and all(row["converged"] for row in table)
+    assert table[1]["iterations"] <= table[0]["iterations"]
+    assert "jacobi" in cascademg.methods() and "cpu" in cascademg.backends()
+
+
+def test_empty_one_and_odd():
+    one = cascademg.Hierarchy(sp.csr_matrix([[4.0]]))
+    assert one.solver().solve(np.array([8.0])) == pytest.approx([2.0])
+    A = poisson(4, 1)
+    assert np.allclose(A @ cascademg.Hierarchy(A).solver().solve(np.ones(3)), np.ones(3))
+    x, info = cascademg.Hierarchy(A).solver().solve(np.zeros(3), return_info=True)
+    assert info.converged and not x.any()
+
+
+def test_progress_stops_and_exceptions_come_through():
+    def stop(what, done, total):
+        raise KeyError("enough")
+    context = cascademg.Context(progress=stop)
+    A, P = levels(128)
+    with pytest.raises((KeyError, cascademg.StateError)):
+        cascademg.Hierarchy(A, P, context=context).smooth("spai", "m")
+        raise cascademg.StateError("too quick to be asked")
