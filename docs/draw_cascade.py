@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws docs/cascade.svg: the steps of one cycle, left to right, each on its level, with its share of the bytes.
+"""Draws docs/pictures/cascade.svg: the steps of one cycle, left to right, each on its level, with its share of the bytes.
 
     cmg plan preassembled/tiny/poisson_q1_2d_64.cmg --json plan.json
-    python3 docs/draw_cascade.py plan.json docs/cascade.svg
+    python3 docs/draw_cascade.py plan.json docs/pictures/cascade.svg
 """
 import html
 import json

@@ -1,12 +1,13 @@
-"""Every table of measured figures is what benchmarks/tables.py makes of the result lines, and papers.py has its tables."""
+"""Every table of measured figures is what benchmarks/tables.py makes of the result lines, and the documents are short and name their sources."""
 import os
 import pathlib
 import subprocess
 import sys
 
-benchmarks = pathlib.Path(os.environ["CMG_SOURCE_DIR"]) / "benchmarks"
-for script in (("tables.py", "--check"),):
-    done = subprocess.run([sys.executable, str(benchmarks / script[0]), *script[1:]], capture_output=True, text=True)
+root = pathlib.Path(os.environ["CMG_SOURCE_DIR"])
+for script, cure in ((("benchmarks/tables.py", "--check"), "run benchmarks/tables.py"),
+                     (("tools/prose", "--check"), "see the lines above")):
+    done = subprocess.run([sys.executable, str(root / script[0]), *script[1:]], capture_output=True, text=True)
     print(done.stdout, done.stderr)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(script)} ended with {done.returncode}: run benchmarks/tables.py")
+        sys.exit(f"{' '.join(script)} ended with {done.returncode}: {cure}")
