@@ -76,6 +76,7 @@ void cmg_context_destroy(cmg_context **ctx)
     }
     cmg_context *c = *ctx;
     cmgi_free_device(c, c->partials);
+    free(c->tuned);
     if (c->backend->close != NULL) {
         c->backend->close(c);
     }

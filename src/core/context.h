@@ -18,14 +18,6 @@ static inline int cmgi_thread(void)
 
 struct cmgi_backend;
 
-enum { CMGI_TUNED = 64 };
-
-/* What a measurement of formats chose for a pattern. */
-typedef struct cmgi_tuned {
-    uint64_t pattern; /* hash */
-    cmg_matrix_options options;
-} cmgi_tuned;
-
 struct cmg_context {
     const struct cmgi_backend *backend; /* table of memory and vector operations */
     cmg_context_options options;        /* as given */
@@ -37,11 +29,10 @@ struct cmg_context {
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
-    cmgi_tuned tuned[CMGI_TUNED]; /* choices of --format tune, a ring */
-    int tuned_count;              /* ever made */
-    double bandwidth;             /* measured copy bandwidth, GB/s, 0 = not yet */
-    long long graph_launches;     /* of recorded graphs, ever */
-    long long waits;              /* times the host has waited for the device */
+    void *tuned;              /* choices of --format tune (spmv/tune.c), freed with the context */
+    double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
+    long long graph_launches; /* of recorded graphs, ever */
+    long long waits;          /* times the host has waited for the device */
 };
 
 /* Reports progress; CMG_ERR_STATE when the caller asks to stop. */

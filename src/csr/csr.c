@@ -1,11 +1,10 @@
-/* CSR on the host: checks of hostile data, sorting, transposition, renumbering, products. */
+/* CSR on the host: life, the check of hostile data, facts of rows. */
 #include "csr/csr.h"
 
 #include "core/memory.h"
-#include "core/order.h"
+#include "core/search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz, cmgi_csr *A)
 {
@@ -78,7 +77,7 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr 
 }
 
 /*
- * First entry of the row that is out of range or there twice, -1 if none. `seen[j]` holds the last
+ * First entry of the row that is out of range or a duplicate, -1 if none. `seen[j]` holds the last
  * row plus one that had column j; it is only needed where the columns do not ascend.
  */
 static cmg_size bad_entry(const cmg_csr *A, cmg_size i, cmg_index **seen)
@@ -153,20 +152,18 @@ cmg_size cmgi_csr_longest_row(const cmg_csr *A)
     return longest;
 }
 
-/* The last row i with indptr[i] <= k. */
+void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
+{
+    (void)ctx;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        diagonal[i] = cmgi_csr_diagonal_at(A, i);
+    }
+}
+
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k)
 {
-    cmg_size low = 0;
-    cmg_size high = A->rows;
-    while (high - low > 1) {
-        const cmg_size middle = low + (high - low) / 2;
-        if (A->indptr[middle] <= k) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return cmgi_search_size(A->indptr, 0, A->rows, k + 1) - 1; /* the last i with indptr[i] <= k */
 }
 
 bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
@@ -184,282 +181,14 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
 
 bool cmgi_csr_is_diagonal(const cmg_csr *A)
 {
-    if (A->rows != A->cols || A->indptr[A->rows] != A->rows) {
+    if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {
         return false;
     }
     for (cmg_size i = 0; i < A->rows; ++i) {
-        if (A->indptr[i] != i || A->indices[i] != i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        if (length > 1 || (length == 1 && A->indices[A->indptr[i]] != i)) {
             return false;
         }
     }
     return true;
-}
-
-/* ------------------------------------------------------------------ order within rows */
-
-static void insertion_sort(cmg_index *indices, double *values, cmg_size length)
-{
-    for (cmg_size k = 1; k < length; ++k) {
-        const cmg_index j = indices[k];
-        const double v = values[k];
-        cmg_size p = k;
-        for (; p > 0 && indices[p - 1] > j; --p) {
-            indices[p] = indices[p - 1];
-            values[p] = values[p - 1];
-        }
-        indices[p] = j;
-        values[p] = v;
-    }
-}
-
-/* Merge sort of long rows; `ti` and `tv` have room for the row. */
-static void merge_sort(cmg_index *indices, double *values, cmg_size length, cmg_index *ti,
-                       double *tv)
-{
-    if (length <= 32) {
-        insertion_sort(indices, values, length);
-        return;
-    }
-    const cmg_size half = length / 2;
-    merge_sort(indices, values, half, ti, tv);
-    merge_sort(indices + half, values + half, length - half, ti, tv);
-    memcpy(ti, indices, (size_t)length * sizeof *ti);
-    memcpy(tv, values, (size_t)length * sizeof *tv);
-    cmg_size a = 0;
-    cmg_size b = half;
-    for (cmg_size k = 0; k < length; ++k) {
-        const bool left = b == length || (a < half && ti[a] <= ti[b]);
-        const cmg_size from = left ? a++ : b++;
-        indices[k] = ti[from];
-        values[k] = tv[from];
-    }
-}
-
-static bool is_sorted(const cmg_index *indices, cmg_size length)
-{
-    for (cmg_size k = 1; k < length; ++k) {
-        if (indices[k] < indices[k - 1]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
-{
-    const cmg_csr view = cmgi_csr_view(A);
-    const cmg_size longest = cmgi_csr_longest_row(&view);
-    const cmg_size room = longest > 32 ? longest : 0;
-    cmg_index *ti = NULL;
-    double *tv = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *ti, &ti));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *tv, &tv));
-#pragma omp parallel num_threads(ctx->threads) if (A->rows > 1024)
-    {
-        const cmg_size mine = room * cmgi_thread();
-#pragma omp for schedule(static)
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            const cmg_size first = A->indptr[i];
-            const cmg_size length = A->indptr[i + 1] - first;
-            if (!is_sorted(A->indices + first, length)) {
-                merge_sort(A->indices + first, A->values + first, length, ti + mine, tv + mine);
-            }
-        }
-    }
-done:
-    cmgi_free(ctx, ti);
-    cmgi_free(ctx, tv);
-    return status;
-}
-
-/* ------------------------------------------------------------------ transpose */
-
-/*
- * Every thread owns a contiguous part of the rows of A. count[t cols + j] becomes the place where
- * thread t puts its first entry of column j, so that the entries of a column come in the order of
- * rows.
- */
-static void count_columns(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *count)
-{
-    for (cmg_size k = A->indptr[first]; k < A->indptr[last]; ++k) {
-        ++count[A->indices[k]];
-    }
-}
-
-static void place_rows(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *next, cmgi_csr *T)
-{
-    for (cmg_size i = first; i < last; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size at = next[A->indices[k]]++;
-            T->indices[at] = (cmg_index)i;
-            T->values[at] = A->values[k];
-        }
-    }
-}
-
-cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
-{
-    const cmg_size nnz = A->indptr[A->rows];
-    const int parts = A->rows > 4096 ? ctx->threads : 1;
-    cmg_size *count = NULL;
-    cmgi_csr made = {0};
-    CMGI_TRY(cmgi_csr_alloc(ctx, A->cols, A->rows, nnz, &made));
-    cmg_status status = cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, &made);
-        return status;
-    }
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-    for (int t = 0; t < parts; ++t) {
-        count_columns(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols);
-    }
-    cmg_size at = 0;
-    for (cmg_size j = 0; j < A->cols; ++j) {
-        made.indptr[j] = at;
-        for (int t = 0; t < parts; ++t) {
-            const cmg_size here = count[t * A->cols + j];
-            count[t * A->cols + j] = at;
-            at += here;
-        }
-    }
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-    for (int t = 0; t < parts; ++t) {
-        place_rows(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols, &made);
-    }
-    cmgi_free(ctx, count);
-    *T = made;
-    return CMG_OK;
-}
-
-/* ------------------------------------------------------------------ renumbering */
-
-/* position[perm[k]] = k */
-static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n,
-                                     cmg_index **position)
-{
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof **position, position));
-    for (cmg_size k = 0; k < n; ++k) {
-        (*position)[perm[k]] = (cmg_index)k;
-    }
-    return CMG_OK;
-}
-
-cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
-                            const cmg_index *col_perm, bool sort_columns, cmgi_csr *B)
-{
-    cmg_index *position = NULL;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    if (col_perm != NULL) {
-        CMGI_TRY(invert_permutation(ctx, col_perm, A->cols, &position));
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, A->cols, A->indptr[A->rows], &made));
-    for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = row_perm != NULL ? row_perm[k] : k;
-        made.indptr[k + 1] = made.indptr[k] + A->indptr[i + 1] - A->indptr[i];
-    }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
-    for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = row_perm != NULL ? row_perm[k] : k;
-        const cmg_size to = made.indptr[k];
-        const cmg_size from = A->indptr[i];
-        for (cmg_size e = 0; e < A->indptr[i + 1] - from; ++e) {
-            const cmg_index j = A->indices[from + e];
-            made.indices[to + e] = position != NULL ? position[j] : j;
-            made.values[to + e] = A->values[from + e];
-        }
-    }
-    if (sort_columns) {
-        CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
-    }
-    *B = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, position);
-    return status;
-}
-
-/* ------------------------------------------------------------------ product */
-
-/* Columns of row i of A B, unsorted; mark[j] == i + 1 says that j is there. Returns their number.
- */
-static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
-                              cmg_index *columns)
-{
-    cmg_size length = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index r = A->indices[k];
-        for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
-            const cmg_index j = B->indices[e];
-            if (mark[j] != i + 1) {
-                mark[j] = (cmg_index)(i + 1);
-                if (columns != NULL) {
-                    columns[length] = j;
-                }
-                ++length;
-            }
-        }
-    }
-    return length;
-}
-
-static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
-                         double *sum, cmgi_csr *C)
-{
-    cmg_index *columns = C->indices + C->indptr[i];
-    const cmg_size length = merge_pattern(A, B, i, mark, columns);
-    qsort(columns, (size_t)length, sizeof *columns, cmgi_ascending_index);
-    for (cmg_size e = 0; e < length; ++e) {
-        sum[columns[e]] = 0;
-    }
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index r = A->indices[k];
-        for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
-            sum[B->indices[e]] += A->values[k] * B->values[e];
-        }
-    }
-    for (cmg_size e = 0; e < length; ++e) {
-        C->values[C->indptr[i] + e] = sum[columns[e]];
-    }
-}
-
-cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
-{
-    CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE,
-               "product: A has %lld columns, B has %lld rows", (long long)A->cols,
-               (long long)B->rows);
-    cmg_index *mark = NULL;
-    double *sum = NULL;
-    cmg_size *indptr = NULL;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    const cmg_size room = B->cols * ctx->threads;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, room, sizeof *mark, &mark));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room, sizeof *sum, &sum));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->rows + 1, sizeof *indptr, &indptr));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        indptr[i + 1] = merge_pattern(A, B, i, mark + B->cols * cmgi_thread(), NULL);
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, B->cols, indptr[A->rows], &made));
-    memcpy(made.indptr, indptr, (size_t)(A->rows + 1) * sizeof *indptr);
-    memset(mark, 0, (size_t)room * sizeof *mark);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size mine = B->cols * cmgi_thread();
-        multiply_row(A, B, i, mark + mine, sum + mine, &made);
-    }
-    *C = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, mark);
-    cmgi_free(ctx, sum);
-    cmgi_free(ctx, indptr);
-    return status;
 }

@@ -49,11 +49,22 @@ static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
 cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
 /* Entries of the longest row, 0 without rows. */
 cmg_size cmgi_csr_longest_row(const cmg_csr *A);
+/* a_ii, 0 where the row does not have it. */
+static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
+{
+    double d = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        d += A->indices[k] == i ? A->values[k] : 0;
+    }
+    return d;
+}
+/* diagonal[i] = a_ii, in parallel. */
+void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 /* The row that entry k belongs to, 0 <= k < indptr[rows]; cost log(rows). */
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
 /* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */
 bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
-/* True when A is square and every row holds its diagonal entry and nothing else. */
+/* True when A is square and has no entries but diagonal ones. */
 bool cmgi_csr_is_diagonal(const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);

@@ -6,18 +6,6 @@
 
 enum { SMALL = 4096 }; /* rows up to which starting threads costs more than it saves */
 
-void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double d = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            d += A->indices[k] == i ? A->values[k] : 0;
-        }
-        diagonal[i] = d;
-    }
-}
-
 cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s)
 {
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof **s, s));

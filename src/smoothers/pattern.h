@@ -25,9 +25,6 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
 /* M = (M + M^T) / 2 on the union of both patterns, rows sorted. */
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);
 
-/* diagonal[i] = a_ii, 0 where there is none. */
-void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
-
 /* s_i = |a_ii|^(-1/2), so that S A S has a diagonal of ones; a_ii may not be 0. To be freed. */
 cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s);
 /* B = diag(rows) B diag(cols); NULL = ones. */

@@ -272,7 +272,7 @@ cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi
         spectrum->largest = power_method(&P);
     }
     const cmg_csr first = cmgi_csr_view(&factor[0]);
-    if (factors == 1 && cmgi_csr_is_diagonal(&first)) {
+    if (factors == 1 && cmgi_csr_is_diagonal(&first) && first.indptr[first.rows] == first.rows) {
         spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, P.A, &factor[0]));
     }
     if (!(spectrum->largest > 0) || !isfinite(spectrum->largest)) {

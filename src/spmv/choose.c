@@ -89,63 +89,10 @@ enum {
     SAMPLE_ROWS_DEVICE = 4096, /* each slice is two copies from the device */
     SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
     SAMPLE_LEAST = 2048,       /* ... of more than these */
-    MANY_ROWS = 65536,         /* statistics of fewer rows are counted on one thread */
     COMPRESS_ROWS = 256        /* smaller matrices are not looked at */
 };
 /* A compressed matrix has to save this much to be worth its dearer conversion. */
 static const double worth = 0.95;
-
-/* ------------------------------------------------------------------ statistics */
-
-void cmgi_row_statistics_take(const cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
-{
-    enum { LANES = 32, EIGHTH = 8 };
-    cmg_size longest = 0;
-    cmg_size filled = 0;
-    cmg_size sliced8 = 0;
-    cmg_size sliced32 = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > MANY_ROWS)       \
-    reduction(+ : filled, sliced8, sliced32) reduction(max : longest)
-    for (cmg_size r = 0; r < A->rows; r += LANES) {
-        cmg_size in32 = 0;
-        cmg_size in8 = 0;
-        for (cmg_size i = r; i < A->rows && i < r + LANES; ++i) {
-            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-            in8 = length > in8 ? length : in8;
-            filled += length > 0;
-            if (i % EIGHTH == EIGHTH - 1 || i == A->rows - 1) {
-                sliced8 += in8 * EIGHTH;
-                in32 = in8 > in32 ? in8 : in32;
-                in8 = 0;
-            }
-        }
-        sliced32 += in32 * LANES;
-        longest = in32 > longest ? in32 : longest;
-    }
-    (void)ctx;
-    *s = (cmgi_row_statistics){A->rows, A->cols, A->indptr[A->rows], longest, filled,
-                               sliced8, sliced32};
-}
-
-/* Mean length of the rows that have entries, at least 1. */
-static cmg_size mean_length(const cmgi_row_statistics *s)
-{
-    return s->filled > 0 ? (s->nnz + s->filled - 1) / s->filled : 1;
-}
-
-static bool is_diagonal(const cmg_csr *A)
-{
-    if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {
-        return false;
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        if (length > 1 || (length == 1 && A->indices[A->indptr[i]] != i)) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* ------------------------------------------------------------------ the model */
 
@@ -216,7 +163,7 @@ static double mixed_seconds(const chooser *c, const cost *regular, const cost *i
 
 static void consider_sell(chooser *c, int warp)
 {
-    const double entries = (double)(warp <= 8 ? c->s.sliced8 : c->s.sliced32);
+    const double entries = (double)c->s.sliced[cmgi_slice_size(warp <= 8 ? 8 : 32)];
     const double storage = entry_bytes(c) * entries + 16.0 * (double)c->s.rows / warp;
     consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL,
                               .warp = warp,
@@ -278,7 +225,7 @@ static int split_lanes(const chooser *c, cmg_size length, cmg_size threshold)
 
 static void consider_split(chooser *c, cmg_size threshold)
 {
-    const cmg_size mean = mean_length(&c->s);
+    const cmg_size mean = cmgi_mean_length(&c->s);
     const int lanes = split_lanes(c, mean, threshold);
     const double entries = entry_bytes(c) * (double)c->s.nnz;
     const double storage = entries + 5.0 * (double)c->s.rows;
@@ -294,7 +241,7 @@ static void consider_split(chooser *c, cmg_size threshold)
 /* Rows much longer than the mean are the ones that leave lanes idle. */
 static int usual_threshold(const cmgi_row_statistics *s)
 {
-    const cmg_size twice = 2 * mean_length(s);
+    const cmg_size twice = 2 * cmgi_mean_length(s);
     return twice < INT32_MAX ? (int)twice : INT32_MAX;
 }
 
@@ -424,11 +371,12 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
         return CMG_OK;
     }
-    cmgi_row_statistics_take(ctx, A, &c.s);
-    if (options->format == CMG_FORMAT_AUTO && device == NULL && is_diagonal(A)) {
+    CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
+    cmg_status status = CMG_OK;
+    if (options->format == CMG_FORMAT_AUTO && device == NULL && cmgi_csr_is_diagonal(A)) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
-        CMGI_TRY(choose_format(&c));
+        CMGI_TRY_GOTO(done, choose_format(&c));
         options->format = c.best.format;
         options->t = options->t != 0 ? options->t : c.best.t;
         options->warp = options->warp != 0 ? options->warp : c.best.warp;
@@ -438,5 +386,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device
     if (choice != NULL) {
         *choice = c.best;
     }
-    return CMG_OK;
+done:
+    cmgi_row_statistics_free(ctx, &c.s);
+    return status;
 }

@@ -14,18 +14,7 @@
  * Wong, Kuhl and Darve (2015) ask for such an a-priori metric in their conclusion.
  */
 #pragma once
-#include "core/context.h"
-
-/* What the model knows of a matrix without its columns. */
-typedef struct cmgi_row_statistics {
-    cmg_size rows;
-    cmg_size cols;
-    cmg_size nnz;
-    cmg_size longest;
-    cmg_size filled;  /* rows with entries */
-    cmg_size sliced8; /* entries in slices of 8 and of 32 rows, padding included */
-    cmg_size sliced32;
-} cmgi_row_statistics;
+#include "csr/statistics.h"
 
 /* What was chosen and what the model expects of it. */
 typedef struct cmgi_choice {
@@ -37,7 +26,6 @@ typedef struct cmgi_choice {
     double bytes; /* storage */
 } cmgi_choice;
 
-void cmgi_row_statistics_take(const cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s);
 /*
  * Resolves the options: nothing is left at AUTO or 0. `device` NULL, or the same CSR on the device;
  * then only the row pointers of A are on the host. TUNE is left alone, its parameters too.

@@ -4,6 +4,8 @@
  */
 #include "spmv/compressed_plan.h"
 
+#include "core/search.h"
+
 #include <string.h>
 
 /* Inserts an offset into the sorted pattern; false when there is no room. */
@@ -31,17 +33,7 @@ int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess)
     if (guess < plan->width && plan->offset[guess] == offset) {
         return guess;
     }
-    int low = 0;
-    int high = plan->width - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (plan->offset[middle] < offset) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return (int)cmgi_search_index(plan->offset, 0, plan->width, offset);
 }
 
 /* Notes why the slice cannot be one pattern, and the row that shows it. */

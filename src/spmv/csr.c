@@ -4,6 +4,7 @@
  *
  * Source  Saad 2003, section 3.4.
  */
+#include "core/search.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/csr_tiles.h"
 #include "spmv/formats.h"
@@ -69,22 +70,6 @@ void cmgi_csr_destroy(cmg_matrix *A)
     }
 }
 
-/* First row whose entries begin at or behind the given one. */
-static cmg_size row_at(const cmg_size *indptr, cmg_size rows, cmg_size entry)
-{
-    cmg_size low = 0;
-    cmg_size high = rows;
-    while (low < high) {
-        const cmg_size middle = (low + high) / 2;
-        if (indptr[middle] < entry) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 cmg_status cmgi_csr_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
@@ -92,9 +77,11 @@ cmg_status cmgi_csr_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const
     const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
-        const cmg_size first = p == 0 ? 0 : row_at(S->indptr, A->rows, A->nnz * p / parts);
+        const cmg_size first =
+            p == 0 ? 0 : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * p / parts);
         const cmg_size last =
-            p == parts - 1 ? A->rows : row_at(S->indptr, A->rows, A->nnz * (p + 1) / parts);
+            p == parts - 1 ? A->rows
+                           : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * (p + 1) / parts);
         if (A->options.precision == CMG_FP64) {
             kernels->csr_f64(S, A->values, w, x, first, last);
         } else {

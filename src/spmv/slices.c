@@ -7,6 +7,7 @@
  *             threshold, at most a whole warp (Wong, Kuhl and Darve 2015, section 3)
  *   pack      rows go into slices of `lanes` lanes, padded to the longest row of the slice
  */
+#include "core/search.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
 
@@ -47,11 +48,7 @@ static layout_plan plan_of(const cmg_matrix *A)
 /* Rows by length, longest first, stable: a counting sort. */
 static cmg_status sort_by_length(cmg_context *ctx, const cmg_csr *A, cmg_index **order)
 {
-    cmg_size longest = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        longest = length > longest ? length : longest;
-    }
+    const cmg_size longest = cmgi_csr_longest_row(A);
     cmg_size *next = NULL;
     cmg_index *sorted = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, longest + 2, sizeof *next, &next));
@@ -364,18 +361,7 @@ static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
     if (S->table || p == 0 || p == parts) {
         return S->nslices * p / parts;
     }
-    const cmg_size entry = S->start[S->nslices] / parts * p;
-    cmg_size low = 0;
-    cmg_size high = S->nslices;
-    while (low < high) {
-        const cmg_size middle = (low + high) / 2;
-        if (S->start[middle] < entry) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return cmgi_search_size(S->start, 0, S->nslices, S->start[S->nslices] / parts * p);
 }
 
 cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -5,6 +5,7 @@
  */
 #include "spmv/templates.h"
 
+#include "core/hash.h"
 #include "core/memory.h"
 
 #include <math.h>
@@ -68,19 +69,13 @@ static uint64_t value_key(const search *s, double v, double unit)
     return unit > 0 ? (uint64_t)llround(v / unit) : bits_of(s->what->single ? (double)(float)v : v);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ (h >> 29);
-}
-
 static uint64_t hash_row(const search *s, cmg_size i)
 {
     const double unit = unit_of(s, i);
-    uint64_t h = mix((uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]), bits_of(unit));
+    uint64_t h = cmgi_hash_mix((uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]), bits_of(unit));
     for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
-        h = mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
-        h = s->what->offsets_only ? h : mix(h, value_key(s, s->A->values[k], unit));
+        h = cmgi_hash_mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
+        h = s->what->offsets_only ? h : cmgi_hash_mix(h, value_key(s, s->A->values[k], unit));
     }
     return h;
 }

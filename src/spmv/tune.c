@@ -1,8 +1,11 @@
 /* Measured choice of format; see tune.h. */
 #include "spmv/tune.h"
 
+#include "core/hash.h"
 #include "core/timer.h"
 #include "spmv/formats.h"
+
+#include <stdlib.h>
 
 enum { SAMPLES = 5, MOST_REPEATS = 1000 };
 /* Seconds a sample lasts at least. */
@@ -31,12 +34,6 @@ enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
 /* ------------------------------------------------------------------ memory of choices */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ (h >> 29);
-}
-
 uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr)
 {
     enum { CHUNK = 4096 };
@@ -45,39 +42,73 @@ uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr)
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : sum)
     for (cmg_size c = 0; c < chunks; ++c) {
         const cmg_size last = (c + 1) * CHUNK < csr->rows ? (c + 1) * CHUNK : csr->rows;
-        uint64_t h = mix(17, (uint64_t)c);
+        uint64_t h = cmgi_hash_mix(17, (uint64_t)c);
         for (cmg_size i = c * CHUNK; i < last; ++i) {
-            h = mix(h, (uint64_t)csr->indptr[i + 1]);
+            h = cmgi_hash_mix(h, (uint64_t)csr->indptr[i + 1]);
             for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-                h = mix(h, (uint64_t)csr->indices[k]);
+                h = cmgi_hash_mix(h, (uint64_t)csr->indices[k]);
             }
         }
         sum += h;
     }
     (void)ctx;
-    return mix(mix(sum, (uint64_t)csr->rows), (uint64_t)csr->cols);
+    return cmgi_hash_mix(cmgi_hash_mix(sum, (uint64_t)csr->rows), (uint64_t)csr->cols);
+}
+
+/* What a measurement chose for a pattern, for one set of options. */
+typedef struct choice {
+    uint64_t pattern; /* hash */
+    cmg_matrix_options asked;
+    cmg_matrix_options taken;
+} choice;
+
+enum { CHOICES = 64 };
+
+/* What hangs off the context: a ring, the oldest choice makes room. */
+typedef struct memory {
+    choice choice[CHOICES];
+    int count; /* ever made */
+} memory;
+
+static bool same_options(const cmg_matrix_options *a, const cmg_matrix_options *b)
+{
+    return a->format == b->format && a->precision == b->precision && a->values == b->values &&
+           a->no_templates == b->no_templates && a->template_tolerance == b->template_tolerance &&
+           a->t == b->t && a->warp == b->warp && a->threshold == b->threshold &&
+           a->block == b->block && a->keep_map == b->keep_map && a->explain == b->explain;
 }
 
 /* The choice for a pattern, NULL when it is new. */
-static cmgi_tuned *recall(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *options)
+static const choice *recall(const cmg_context *ctx, uint64_t pattern,
+                            const cmg_matrix_options *asked)
 {
-    for (int k = 0; k < ctx->tuned_count && k < CMGI_TUNED; ++k) {
-        cmgi_tuned *t = &ctx->tuned[k];
-        if (t->pattern == pattern && t->options.precision == options->precision &&
-            t->options.keep_map == options->keep_map &&
-            t->options.no_templates == options->no_templates &&
-            t->options.template_tolerance == options->template_tolerance) {
-            return t;
+    const memory *known = ctx->tuned;
+    for (int k = 0; known != NULL && k < known->count && k < CHOICES; ++k) {
+        const choice *one = &known->choice[k];
+        if (one->pattern == pattern && same_options(&one->asked, asked)) {
+            return one;
         }
     }
     return NULL;
 }
 
-/* The oldest entry makes room. */
-static void remember(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *options)
+/* Without memory to remember it, the next matrix is measured again. */
+static void remember(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *asked,
+                     const cmg_matrix_options *taken)
 {
-    ctx->tuned[ctx->tuned_count % CMGI_TUNED] = (cmgi_tuned){pattern, *options};
-    ++ctx->tuned_count;
+    if (ctx->tuned == NULL) {
+        ctx->tuned = calloc(1, sizeof(memory));
+    }
+    memory *known = ctx->tuned;
+    if (known != NULL) {
+        known->choice[known->count++ % CHOICES] = (choice){pattern, *asked, *taken};
+    }
+}
+
+int cmgi_tune_count(const cmg_context *ctx)
+{
+    const memory *known = ctx->tuned;
+    return known != NULL ? known->count : 0;
 }
 
 /* ------------------------------------------------------------------ measuring */
@@ -197,9 +228,9 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     const cmgi_backend *backend = ctx->backend;
     const cmg_precision p = options->precision;
     const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
-    const cmgi_tuned *known = recall(ctx, pattern, options);
+    const choice *known = recall(ctx, pattern, options);
     if (known != NULL) {
-        return cmgi_matrix_make(ctx, csr, NULL, &known->options, A);
+        return cmgi_matrix_make(ctx, csr, NULL, &known->taken, A);
     }
     trial t = {.ctx = ctx, .csr = csr};
     cmg_status status = CMG_OK;
@@ -210,7 +241,7 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
         CMGI_TRY_GOTO(done, backend->mark_reserve(ctx, 2));
     }
     CMGI_TRY_GOTO(done, try_all(&t, options));
-    remember(ctx, pattern, &t.best->options);
+    remember(ctx, pattern, options, &t.best->options);
     *A = t.best;
     t.best = NULL;
 done:

@@ -1,4 +1,7 @@
 /* CSR on the host against dense arithmetic: transpose, sort, renumber, multiply. */
+#include "core/hash.h"
+#include "core/search.h"
+#include "csr/statistics.h"
 #include "spmv/suite.h"
 
 static double *dense(const cmgi_csr *A)
@@ -146,6 +149,78 @@ static void broken_structure_is_named(void)
     CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
 }
 
+static void check_statistics(const cmg_csr *A, const cmgi_row_statistics *s)
+{
+    cmg_size counted = 0;
+    CHECK(s->rows == A->rows && s->cols == A->cols && s->nnz == A->indptr[A->rows]);
+    CHECK(s->longest == cmgi_csr_longest_row(A));
+    CHECK(s->filled == s->rows - s->count[0]);
+    for (cmg_size length = 0; length <= s->longest; ++length) {
+        counted += s->count[length];
+        for (cmg_size i = 0; i < A->rows && s->count[length] == 0; ++i) {
+            CHECK(A->indptr[i + 1] - A->indptr[i] != length);
+        }
+    }
+    CHECK(counted == A->rows);
+    for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
+        const cmg_size lanes = (cmg_size)4 << k;
+        cmg_size sliced = 0;
+        CHECK(cmgi_slice_size((int)lanes) == k);
+        for (cmg_size r = 0; r < A->rows; r += lanes) {
+            cmg_size most = 0;
+            for (cmg_size i = r; i < r + lanes && i < A->rows; ++i) {
+                const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+                most = length > most ? length : most;
+            }
+            sliced += most * lanes;
+        }
+        CHECK(s->sliced[k] == sliced);
+    }
+}
+
+/* Statistics of rows and columns by plain counting, for every shape of the suite. */
+static void statistics_are_those_of_the_rows(void)
+{
+    for (int k = 0; k < SUITE; ++k) {
+        cmgi_csr A = suite_make(&suite[k]);
+        cmgi_csr T = {0};
+        cmgi_row_statistics s;
+        const cmg_csr view = cmgi_csr_view(&A);
+        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
+        check_statistics(&view, &s);
+        cmgi_row_statistics_free(ctx, &s);
+        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+        const cmg_csr other = cmgi_csr_view(&T);
+        CHECK_OK(cmgi_column_statistics_take(ctx, &view, &s));
+        check_statistics(&other, &s);
+        cmgi_row_statistics_free(ctx, &s);
+        cmgi_csr_free(ctx, &A);
+        cmgi_csr_free(ctx, &T);
+    }
+}
+
+static void searches_find_the_first_place(void)
+{
+    static const cmg_index list[] = {-3, 0, 0, 4, 9};
+    static const cmg_size offsets[] = {0, 0, 2, 2, 7};
+    for (cmg_index wanted = -5; wanted < 12; ++wanted) {
+        cmg_size place = 0;
+        cmg_size offset = 1;
+        while (place < 5 && list[place] < wanted) {
+            ++place;
+        }
+        while (offset < 4 && offsets[offset] < wanted) {
+            ++offset;
+        }
+        CHECK(cmgi_search_index(list, 0, 5, wanted) == place);
+        CHECK(cmgi_search_size(offsets, 1, 4, wanted) == offset);
+        CHECK(cmgi_find_index(list, 0, 5, wanted) ==
+              (place < 5 && list[place] == wanted ? place : -1));
+    }
+    CHECK(cmgi_search_index(list, 3, 3, 0) == 3);
+    CHECK(cmgi_hash_mix(cmgi_hash_mix(0, 1), 2) != cmgi_hash_mix(cmgi_hash_mix(0, 2), 1));
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -154,5 +229,7 @@ int main(int argc, char **argv)
     RUN(permute_renumbers_rows_and_columns);
     RUN(product_matches_dense);
     RUN(broken_structure_is_named);
+    RUN(statistics_are_those_of_the_rows);
+    RUN(searches_find_the_first_place);
     return TEST_END();
 }

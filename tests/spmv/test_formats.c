@@ -382,13 +382,13 @@ static void measured_choices_are_remembered(void)
     options.format = CMG_FORMAT_TUNE;
     cmg_matrix *M = NULL;
     cmg_matrix *N = NULL;
-    const int before = ctx->tuned_count;
+    const int before = cmgi_tune_count(ctx);
     CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-    const int after = ctx->tuned_count;
+    const int after = cmgi_tune_count(ctx);
     CHECK(after - before <= 1);
     A.values[0] += 1;
     CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
-    CHECK(ctx->tuned_count == after);
+    CHECK(cmgi_tune_count(ctx) == after);
     cmg_matrix_info first;
     cmg_matrix_info second;
     CHECK_OK(cmg_matrix_get_info(M, &first));
@@ -401,6 +401,50 @@ static void measured_choices_are_remembered(void)
     CHECK(cmgi_pattern_hash(ctx, &view) != hash);
     cmg_matrix_destroy(&M);
     cmg_matrix_destroy(&N);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
+ * few requests for one pattern, under every format. */
+static void requests_do_not_mix(void)
+{
+    static const cmg_matrix_options request[] = {
+        {.precision = CMG_FP32},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP16},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP8},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP16, .no_templates = true},
+        {.precision = CMG_FP32, .keep_map = true},
+        {.precision = CMG_FP32, .t = 2},
+        {.precision = CMG_FP32, .warp = 8},
+        {.precision = CMG_FP32, .threshold = 3},
+        {.precision = CMG_FP32, .block = 96},
+        {.precision = CMG_FP64},
+    };
+    enum { REQUESTS = sizeof request / sizeof request[0] };
+    static const cmg_format formats[] = {CMG_FORMAT_TUNE, CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED,
+                                         CMG_FORMAT_SELL};
+    cmgi_csr A = suite_make(&suite[10]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
+        for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
+            const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
+            for (int side = 0; side < 2; ++side) {
+                cmg_matrix_options asked = pair[side];
+                cmg_matrix *M = NULL;
+                asked.format = formats[f];
+                CHECK_OK(cmg_matrix_create_csr(ctx, &view, &asked, &M));
+                const cmg_matrix_options *held = &M->options;
+                CHECK(held->precision == asked.precision && held->values == asked.values);
+                CHECK(held->no_templates == asked.no_templates);
+                CHECK(held->keep_map == asked.keep_map && (M->value_map != NULL) == asked.keep_map);
+                CHECK(asked.t == 0 || held->t == asked.t);
+                CHECK(asked.warp == 0 || held->warp == asked.warp);
+                CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
+                CHECK(asked.block == 0 || held->block == asked.block);
+                cmg_matrix_destroy(&M);
+            }
+        }
+    }
     cmgi_csr_free(ctx, &A);
 }
 
@@ -445,6 +489,7 @@ int main(int argc, char **argv)
     RUN(wrong_arguments_are_refused);
     RUN(products_repeat_bitwise);
     RUN(measured_choices_are_remembered);
+    RUN(requests_do_not_mix);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }

@@ -1,0 +1,191 @@
+/* The same entries in another order: rows sorted, transposed, renumbered. */
+#include "core/memory.h"
+#include "csr/csr.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ order within rows */
+
+static void insertion_sort(cmg_index *indices, double *values, cmg_size length)
+{
+    for (cmg_size k = 1; k < length; ++k) {
+        const cmg_index j = indices[k];
+        const double v = values[k];
+        cmg_size p = k;
+        for (; p > 0 && indices[p - 1] > j; --p) {
+            indices[p] = indices[p - 1];
+            values[p] = values[p - 1];
+        }
+        indices[p] = j;
+        values[p] = v;
+    }
+}
+
+/* Merge sort of long rows; `ti` and `tv` have room for the row. */
+static void merge_sort(cmg_index *indices, double *values, cmg_size length, cmg_index *ti,
+                       double *tv)
+{
+    if (length <= 32) {
+        insertion_sort(indices, values, length);
+        return;
+    }
+    const cmg_size half = length / 2;
+    merge_sort(indices, values, half, ti, tv);
+    merge_sort(indices + half, values + half, length - half, ti, tv);
+    memcpy(ti, indices, (size_t)length * sizeof *ti);
+    memcpy(tv, values, (size_t)length * sizeof *tv);
+    cmg_size a = 0;
+    cmg_size b = half;
+    for (cmg_size k = 0; k < length; ++k) {
+        const bool left = b == length || (a < half && ti[a] <= ti[b]);
+        const cmg_size from = left ? a++ : b++;
+        indices[k] = ti[from];
+        values[k] = tv[from];
+    }
+}
+
+static bool is_sorted(const cmg_index *indices, cmg_size length)
+{
+    for (cmg_size k = 1; k < length; ++k) {
+        if (indices[k] < indices[k - 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    const cmg_size longest = cmgi_csr_longest_row(&view);
+    const cmg_size room = longest > 32 ? longest : 0;
+    cmg_index *ti = NULL;
+    double *tv = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *ti, &ti));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *tv, &tv));
+#pragma omp parallel num_threads(ctx->threads) if (A->rows > 1024)
+    {
+        const cmg_size mine = room * cmgi_thread();
+#pragma omp for schedule(static)
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            const cmg_size first = A->indptr[i];
+            const cmg_size length = A->indptr[i + 1] - first;
+            if (!is_sorted(A->indices + first, length)) {
+                merge_sort(A->indices + first, A->values + first, length, ti + mine, tv + mine);
+            }
+        }
+    }
+done:
+    cmgi_free(ctx, ti);
+    cmgi_free(ctx, tv);
+    return status;
+}
+
+/* ------------------------------------------------------------------ transpose */
+
+/*
+ * Every thread owns a contiguous part of the rows of A. count[t cols + j] becomes the place where
+ * thread t puts its first entry of column j, so that the entries of a column come in the order of
+ * rows.
+ */
+static void count_columns(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *count)
+{
+    for (cmg_size k = A->indptr[first]; k < A->indptr[last]; ++k) {
+        ++count[A->indices[k]];
+    }
+}
+
+static void place_rows(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *next, cmgi_csr *T)
+{
+    for (cmg_size i = first; i < last; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size at = next[A->indices[k]]++;
+            T->indices[at] = (cmg_index)i;
+            T->values[at] = A->values[k];
+        }
+    }
+}
+
+cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    const int parts = A->rows > 4096 ? ctx->threads : 1;
+    cmg_size *count = NULL;
+    cmgi_csr made = {0};
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->cols, A->rows, nnz, &made));
+    cmg_status status = cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, &made);
+        return status;
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int t = 0; t < parts; ++t) {
+        count_columns(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols);
+    }
+    cmg_size at = 0;
+    for (cmg_size j = 0; j < A->cols; ++j) {
+        made.indptr[j] = at;
+        for (int t = 0; t < parts; ++t) {
+            const cmg_size here = count[t * A->cols + j];
+            count[t * A->cols + j] = at;
+            at += here;
+        }
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
+    for (int t = 0; t < parts; ++t) {
+        place_rows(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols, &made);
+    }
+    cmgi_free(ctx, count);
+    *T = made;
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ renumbering */
+
+/* position[perm[k]] = k */
+static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n,
+                                     cmg_index **position)
+{
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof **position, position));
+    for (cmg_size k = 0; k < n; ++k) {
+        (*position)[perm[k]] = (cmg_index)k;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
+                            const cmg_index *col_perm, bool sort_columns, cmgi_csr *B)
+{
+    cmg_index *position = NULL;
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    if (col_perm != NULL) {
+        CMGI_TRY(invert_permutation(ctx, col_perm, A->cols, &position));
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, A->cols, A->indptr[A->rows], &made));
+    for (cmg_size k = 0; k < A->rows; ++k) {
+        const cmg_size i = row_perm != NULL ? row_perm[k] : k;
+        made.indptr[k + 1] = made.indptr[k] + A->indptr[i + 1] - A->indptr[i];
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
+    for (cmg_size k = 0; k < A->rows; ++k) {
+        const cmg_size i = row_perm != NULL ? row_perm[k] : k;
+        const cmg_size to = made.indptr[k];
+        const cmg_size from = A->indptr[i];
+        for (cmg_size e = 0; e < A->indptr[i + 1] - from; ++e) {
+            const cmg_index j = A->indices[from + e];
+            made.indices[to + e] = position != NULL ? position[j] : j;
+            made.values[to + e] = A->values[from + e];
+        }
+    }
+    if (sort_columns) {
+        CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+    }
+    *B = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, position);
+    return status;
+}
