@@ -568,9 +568,7 @@ typedef enum cmg_coarse {
 typedef enum cmg_loop {
     CMG_LOOP_AUTO = 0, /**< the first of the others that can be had; on the CPU the last */
     CMG_LOOP_GRAPH,    /**< the whole solve is one CUDA graph that repeats its iteration itself */
-    CMG_LOOP_BLOCKS, /**< a graph of one iteration, launched in blocks of a guessed length; CG only
-                      */
-    CMG_LOOP_HOST    /**< the host waits for the norm of every iteration */
+    CMG_LOOP_HOST      /**< the host waits for the norm of every iteration */
 } cmg_loop;
 
 typedef struct cmg_solver_options {
@@ -631,6 +629,8 @@ typedef enum cmg_outcome {
 typedef struct cmg_report {
     cmg_outcome outcome;
     int iterations;
+    int best; /**< iteration that x is from: the last one where it converged, else that with the
+                 least residual; 0 from cmg_cg */
     double relative_residual; /**< true ||b - A x|| / ||b|| in fp64, recomputed at the end; 0 when b
                                  = 0 and x = 0 */
     double residual;          /**< ||b - A x|| */
@@ -686,8 +686,8 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
                                      size_t *bytes);
 /**
  * Solves A x = b on level 0. x holds the initial guess and is overwritten with the last iterate,
- * whatever the outcome; where it has fallen back and not converged, with the best iterate. fp64
- * vectors in the numbering of the hierarchy.
+ * or, where it has not converged, with the best one: the reproducible iteration is then repeated up
+ * to there. fp64 vectors in the numbering of the hierarchy.
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);

@@ -1,7 +1,6 @@
 /*
  * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
- * status 3, and still writes everything that was asked for; the iterate written is then the best
- * one, found again by repeating the (reproducible) iteration up to the least residual.
+ * status 3, and still writes everything that was asked for, x from the best iterate.
  */
 #include "input.h"
 #include "solver_args.h"
@@ -36,11 +35,9 @@ typedef struct solve_job {
     double *residuals; /* iterations + 1, copied from the report */
     double *seconds;   /* repeat solves, sorted */
     double solve_seconds;
-    int fallbacks;        /* of the solve that fell back; later ones find the precision changed */
-    char fallback[512];   /* how */
-    int best;             /* iteration with the least residual */
-    double best_residual; /* of the x that is written, relative */
-    double error;         /* to the reference solution, relative, NaN = there is none */
+    int fallbacks;      /* of the solve that fell back; later ones find the precision changed */
+    char fallback[512]; /* how */
+    double error;       /* to the reference solution, relative, NaN = there is none */
 } solve_job;
 
 static int parse(solve_job *job, int argc, char **argv)
@@ -142,44 +139,7 @@ static cmg_status solve(solve_job *job)
     const size_t count = (size_t)job->report.iterations + 1;
     job->residuals = tool_alloc(count, sizeof *job->residuals);
     memcpy(job->residuals, job->report.history, count * sizeof *job->residuals);
-    job->best_residual = job->report.relative_residual;
-    job->best = job->report.iterations;
     return CMG_OK;
-}
-
-/* x of the iteration with the least residual, where the last one is not that. */
-static cmg_status return_to_best(solve_job *job)
-{
-    if (job->fallbacks > 0 && job->report.fallbacks == 0) {
-        return CMG_OK; /* the options no longer say what has run */
-    }
-    for (int k = 0; k < job->report.iterations; ++k) {
-        if (job->residuals[k] < job->residuals[job->best] || !isfinite(job->residuals[job->best])) {
-            job->best = k;
-        }
-    }
-    if (job->best == job->report.iterations) {
-        return CMG_OK;
-    }
-    if (job->report.fallbacks > 0) { /* the solver has gone back itself */
-        return CMG_OK;
-    }
-    cmg_solver_options options = *solver_args_options(&job->solver);
-    options.max_it = job->best;
-    options.fallback = false;
-    cmg_report report;
-    cmg_solver_destroy(&job->s);
-    cmg_status status = cmg_solver_create(job->h, &options, &job->s);
-    if (status == CMG_OK) {
-        status = reset_guess(job);
-    }
-    if (status == CMG_OK) {
-        status = cmg_solver_solve(job->s, job->b, job->x, &report);
-    }
-    if (status == CMG_OK) {
-        job->best_residual = report.relative_residual;
-    }
-    return status;
 }
 
 /* ------------------------------------------------------------------ results */
@@ -289,9 +249,8 @@ static void print_report(solve_job *job, FILE *out)
     if (job->fallbacks > 0) {
         fprintf(out, "fell back: %s\n", job->fallback);
     }
-    if (job->best < r->iterations) {
-        fprintf(out, "best iterate: that of iteration %d, relative residual %.3e\n", job->best,
-                job->best_residual);
+    if (r->best < r->iterations) {
+        fprintf(out, "x is the best iterate, that of iteration %d\n", r->best);
     }
     if (isfinite(job->error)) {
         fprintf(out, "relative difference to the reference solution: %.3e\n", job->error);
@@ -334,8 +293,8 @@ static void json_result(json *j, const solve_job *job)
     json_real(j, "relative_residual", r->relative_residual);
     json_real(j, "residual", r->residual);
     json_real(j, "rhs_norm", r->rhs_norm);
-    json_integer(j, "best_iteration", job->best);
-    json_real(j, "best_relative_residual", job->best_residual);
+    json_integer(j, "best_iteration", r->best);
+    json_real(j, "best_relative_residual", r->relative_residual);
     json_real(j, "reference_error", job->error);
     json_integer(j, "starts", r->starts);
     json_real(j, "bytes", r->bytes);
@@ -388,9 +347,6 @@ static int run(solve_job *job)
         status = library_result(job, solve(job));
     }
     const bool converged = cmg_outcome_converged(job->report.outcome);
-    if (status == EXIT_DONE && !converged) {
-        status = library_result(job, return_to_best(job));
-    }
     if (status == EXIT_DONE) {
         status = finish_x(job);
     }

@@ -86,7 +86,6 @@ static const name_row coarses[] = {
 static const name_row loops[] = {
     {CMG_LOOP_AUTO, "auto", "the first of the others that can be had"},
     {CMG_LOOP_GRAPH, "graph", "the whole solve as one CUDA graph that repeats its iteration"},
-    {CMG_LOOP_BLOCKS, "blocks", "a graph of one iteration, launched in blocks"},
     {CMG_LOOP_HOST, "host", "the host waits for every iteration"},
 };
 static const name_row outcomes[] = {

@@ -205,6 +205,7 @@ static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const d
 
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
+    .collapse_rows = 128,
     .fill = fill,
     .convert = convert,
     .axpby = axpby,

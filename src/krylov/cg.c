@@ -1,8 +1,12 @@
 /*
  * Preconditioned conjugate gradients.
  *
- *   z = C r;  beta = (r,z) / (r,z)_old;  p = z + beta p;  q = A p;  a = (r,z) / (p,q);  x += a p;
- * r -= a q
+ *   z = C r
+ *   beta = (r,z) / (r,z)_old
+ *   p = z + beta p
+ *   q = A p
+ *   alpha = (r,z) / (p,q)
+ *   x = x + alpha p,  r = r - alpha q,  stop where ||r|| is small
  *
  * Where C works in fp32, the update writes r in fp32 besides, and (r,z) and p read z as it comes:
  * 12 of 32 bytes a row less around C. All sums are fp64.
@@ -11,88 +15,66 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, RZ_OLD = CMGI_CG_DENOMINATOR, PQ, RR }; /* positions in k->scalars */
+enum { RZ = 0, RZ_OLD, PQ, RR }; /* positions in k->scalars */
 
 /* p = 0 and a ratio with the denominator 0, so that the first direction is p = z. */
-cmg_status cmgi_cg_start(cmgi_krylov *k, const double *b, double *x)
+cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v)
 {
     const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *backend = s->ctx->backend;
-    (void)b;
-    (void)x;
-    CMGI_TRY(backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
-    return backend->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + CMGI_CG_DENOMINATOR);
+    const cmgi_backend *on = s->ctx->backend;
+    CMGI_TRY(on->fill(s->ctx, v->precision, s->n, 0.0, v->p));
+    CMGI_TRY(on->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + RZ_OLD));
+    return k->rounded == v->r
+               ? CMG_OK
+               : on->convert(s->ctx, s->n, v->precision, v->r, s->precision, k->rounded);
 }
 
-/* r and z in fp32: the two halves of the memory of z; NULL where C works in fp64. */
-static float *single_r(const cmgi_krylov *k)
+cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
 {
-    return cmgi_krylov_single(k) ? (float *)k->work[1] : NULL;
+    const cmgi_linear_system *A = &k->system;
+    cmg_context *ctx = A->ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmg_size n = A->n;
+    double *rz = k->scalars + RZ;
+    double *rz_old = k->scalars + RZ_OLD;
+    double *pq = k->scalars + PQ;
+    const cmgi_cg_update update = {.rz = rz,
+                                   .pq = pq,
+                                   .precision = v->precision,
+                                   .p = v->p,
+                                   .q = v->q,
+                                   .x = v->x,
+                                   .r = v->r,
+                                   .single = k->rounded == v->r ? NULL : k->rounded,
+                                   .rr = k->scalars + RR,
+                                   .stop = k->stop,
+                                   .old = rz_old};
+    CMGI_TRY(cmgi_krylov_image(k)); /* z, of a rounded r */
+    CMGI_TRY(on->dot(ctx, A->precision, n, k->rounded, k->image, rz));
+    CMGI_TRY(on->direction(ctx, n, rz, rz_old, A->precision, k->image, v->precision, v->p));
+    CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
+    return on->cg_update(ctx, n, &update);
 }
-static float *single_z(const cmgi_krylov *k)
+
+static cmgi_cg_vectors vectors(const cmgi_krylov *k, double *x)
 {
-    return single_r(k) + (k->system.n + 3) / 4 * 4;
+    return (cmgi_cg_vectors){
+        .precision = CMG_FP64, .x = x, .r = k->work[0], .p = k->work[2], .q = k->work[3]};
 }
 
 static cmg_status start(cmgi_krylov *k, const double *b, double *x)
 {
-    const cmgi_linear_system *s = &k->system;
-    float *r = single_r(k);
-    if (r != NULL) {
-        CMGI_TRY(s->ctx->backend->convert(s->ctx, s->n, CMG_FP64, k->work[0], CMG_FP32, r));
-    }
-    return cmgi_cg_start(k, b, x);
+    const cmgi_cg_vectors v = vectors(k, x);
+    (void)b;
+    return cmgi_cg_start(k, &v);
 }
 
-/* z = C r, (r,z), p = z + beta p */
-static cmg_status new_direction(cmgi_krylov *k)
-{
-    const cmgi_linear_system *s = &k->system;
-    cmg_context *ctx = s->ctx;
-    const bool single = cmgi_krylov_single(k);
-    const cmg_precision precision = single ? CMG_FP32 : CMG_FP64;
-    const void *r = single ? (void *)single_r(k) : (void *)k->work[0];
-    const void *z = single ? (void *)single_z(k) : (void *)k->work[1];
-    double *rz = k->scalars + RZ;
-    CMGI_TRY(single ? s->precondition_low(s->user, single_r(k), single_z(k))
-                    : cmgi_krylov_precondition(k, k->work[0], k->work[1]));
-    CMGI_TRY(ctx->backend->dot(ctx, precision, s->n, r, z, rz));
-    return ctx->backend->direction(ctx, s->n, rz, k->scalars + RZ_OLD, precision, z, CMG_FP64,
-                                   k->work[2]);
-}
-
-/* q = A p, (p,q) */
-static cmg_status new_product(cmgi_krylov *k)
-{
-    const cmgi_linear_system *s = &k->system;
-    const double *p = k->work[2];
-    double *q = k->work[3];
-    if (s->apply_dot != NULL) {
-        return s->apply_dot(s->user, p, q, k->scalars + PQ);
-    }
-    CMGI_TRY(s->apply(s->user, p, q));
-    return s->ctx->backend->dot(s->ctx, CMG_FP64, s->n, p, q, k->scalars + PQ);
-}
-
-/* One iteration: direction, new x and r, stopping test. */
 static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_cg_update update = {.rz = k->scalars + RZ,
-                                   .pq = k->scalars + PQ,
-                                   .p = k->work[2],
-                                   .q = k->work[3],
-                                   .x = x,
-                                   .r = k->work[0],
-                                   .single = single_r(k),
-                                   .rr = k->scalars + RR,
-                                   .stop = k->stop,
-                                   .old = k->scalars + RZ_OLD};
+    const cmgi_cg_vectors v = vectors(k, x);
     (void)b;
-    CMGI_TRY(new_direction(k));
-    CMGI_TRY(new_product(k));
-    return s->ctx->backend->cg_update(s->ctx, s->n, &update);
+    return cmgi_cg_step(k, &v);
 }
 
-/* r may be there in fp32, too, in the memory of z: q is what is free between steps. */
-const cmgi_iteration cmgi_cg = {.start = start, .step = step, .freezes = true, .spare = 3};
+/* The residual at the end goes into q: r and C r may be rounded, with r to be taken over. */
+const cmgi_iteration cmgi_cg = {.start = start, .step = step, .vectors = 4, .scratch = 3};

@@ -14,22 +14,27 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, PQ_OLD = CMGI_CG_DENOMINATOR, PQ, RR, ZQ }; /* positions in k->scalars */
+enum { RZ = 0, PQ_OLD, PQ, RR, ZQ }; /* positions in k->scalars */
 
-/* As CG, and q = 0: there is no last direction yet. */
+/* p = q = 0 and a ratio with the denominator 0: there is no last direction yet. */
 static cmg_status start(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
-    CMGI_TRY(s->ctx->backend->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
-    return cmgi_cg_start(k, b, x);
+    const cmgi_backend *on = s->ctx->backend;
+    (void)b;
+    (void)x;
+    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
+    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
+    return on->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + PQ_OLD);
 }
 
 /* One iteration: direction, new x and r, stopping test. */
 static cmg_status step(cmgi_krylov *k, const double *b, double *x)
 {
-    const cmgi_linear_system *s = &k->system;
-    cmg_context *ctx = s->ctx;
-    const cmgi_backend *backend = ctx->backend;
+    const cmgi_linear_system *A = &k->system;
+    cmg_context *ctx = A->ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmg_size n = A->n;
     double *r = k->work[0];
     double *z = k->work[1];
     double *p = k->work[2];
@@ -38,17 +43,16 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     double *old = k->scalars + PQ_OLD; /* -(p,q) of the last iteration */
     double *pq = k->scalars + PQ;
     double *zq = k->scalars + ZQ;
-    (void)b;
-    CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, r, z, rz));
-    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, z, q, zq));
-    CMGI_TRY(backend->direction(ctx, s->n, zq, old, CMG_FP64, z, CMG_FP64, p));
-    CMGI_TRY(s->apply(s->user, p, q));
-    CMGI_TRY(backend->dot(ctx, CMG_FP64, s->n, p, q, pq));
-    CMGI_TRY(backend->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
     const cmgi_cg_update update = {
         .rz = rz, .pq = pq, .p = p, .q = q, .x = x, .r = r, .rr = k->scalars + RR, .stop = k->stop};
-    return backend->cg_update(ctx, s->n, &update);
+    (void)b;
+    CMGI_TRY(cmgi_krylov_precondition(k, r, z));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, z, rz));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, z, q, zq));
+    CMGI_TRY(on->direction(ctx, n, zq, old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq));
+    CMGI_TRY(on->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
+    return on->cg_update(ctx, n, &update);
 }
 
-const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .freezes = true, .spare = 1};
+const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .vectors = 4, .scratch = 1};

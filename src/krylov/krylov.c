@@ -10,70 +10,73 @@
 
 #include <math.h>
 
-enum { PAD = 4 }; /* doubles behind z: room for two aligned vectors in fp32 */
+/* ------------------------------------------------------------------ vectors */
 
-static cmg_status allocate_low(cmgi_krylov *k)
+static const cmgi_iteration *method_of(cmg_krylov method)
+{
+    static const cmgi_iteration *const methods[] = {[CMG_KRYLOV_NONE] = &cmgi_richardson,
+                                                    [CMG_KRYLOV_CG] = &cmgi_cg,
+                                                    [CMG_KRYLOV_FCG] = &cmgi_fcg,
+                                                    [CMG_KRYLOV_DEFECT] = &cmgi_defect};
+    return methods[method];
+}
+
+/* Two vectors of n entries in fp32 in one array, both aligned: what the second begins at. */
+static cmg_size second_half(cmg_size n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+double cmgi_krylov_bytes(cmg_krylov method, cmg_precision precision, cmg_size n)
+{
+    const cmgi_iteration *m = method_of(method);
+    const double c = (double)cmgi_precision_bytes(precision);
+    const double rounded = precision != CMG_FP64 && !m->inner ? 2 * c : 0;
+    return (m->vectors * (double)sizeof(double) + (m->inner ? 5 * c : 0) + rounded) * (double)n;
+}
+
+static cmg_status allocate(cmgi_krylov *k)
 {
     cmg_context *ctx = k->system.ctx;
-    const size_t bytes = cmgi_precision_bytes(k->system.low);
-    for (int v = 0; v < CMGI_LOW_VECTORS; ++v) {
-        if (k->low[v] == NULL) {
-            CMGI_TRY(cmgi_alloc_device(ctx, k->system.n, bytes, &k->low[v]));
-        }
+    const cmg_size n = k->system.n;
+    const size_t size = cmgi_precision_bytes(k->system.precision);
+    for (int v = 0; v < k->method->vectors; ++v) {
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof(double), &k->work[v]));
     }
-    return CMG_OK;
-}
-
-static void free_low(cmgi_krylov *k)
-{
-    for (int v = 0; v < CMGI_LOW_VECTORS; ++v) {
-        cmgi_free_device(k->system.ctx, k->low[v]);
-        k->low[v] = NULL;
+    k->rounded = k->work[0];
+    k->image = k->work[1];
+    if (k->method->inner) {
+        cmgi_cg_vectors *inner = &k->inner;
+        inner->precision = k->system.precision;
+        k->image = NULL;
+        CMGI_TRY(cmgi_alloc_device(ctx, n, size, &inner->x));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, size, &inner->r));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, size, &inner->p));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, size, &inner->q));
+        k->rounded = inner->r;
+        CMGI_TRY(cmgi_alloc_device(ctx, n, size, &k->image));
+    } else if (k->system.precision != CMG_FP64) {
+        k->rounded = NULL;
+        CMGI_TRY(cmgi_alloc_device(ctx, 2 * second_half(n), size, &k->rounded));
+        k->image = (char *)k->rounded + (size_t)second_half(n) * size;
     }
-}
-
-bool cmgi_krylov_single(const cmgi_krylov *k)
-{
-    return k->system.low == CMG_FP32 && k->system.precondition_low != NULL;
-}
-
-void cmgi_krylov_raise(cmgi_krylov *k)
-{
-    cmgi_krylov_forget(k);
-    free_low(k); /* the next solve has new ones */
-    k->system.low = CMG_FP64;
-}
-
-cmg_status cmgi_krylov_create(const cmgi_linear_system *system, const cmg_solver_options *options,
-                              cmgi_krylov **k)
-{
-    cmg_context *ctx = system->ctx;
-    cmgi_krylov *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    made->system = *system;
-    made->rtol = options->rtol;
-    made->atol = options->atol;
-    made->dtol = options->dtol;
-    made->gain = options->inner_rtol;
-    made->max_it = options->max_it;
-    made->loop = options->loop;
-    cmg_status status = CMG_OK;
-    const bool defect = options->krylov == CMG_KRYLOV_DEFECT;
-    for (int v = 0; v < (defect ? CMGI_DEFECT_VECTORS : CMGI_KRYLOV_VECTORS); ++v) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_alloc_device(ctx, system->n + PAD, sizeof(double), &made->work[v]));
-    }
-    if (defect) {
-        CMGI_TRY_GOTO(done, allocate_low(made));
-    }
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &made->scalars));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made->stop, &made->stop));
+    CMGI_TRY(cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &k->scalars));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->stop, &k->stop));
     /* the host fetches all of it, with norms that are not there yet */
-    CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, CMG_FP64, sizeof *made->stop / sizeof(double), 0.0,
-                                           made->stop));
-    CMGI_TRY_GOTO(
-        done, cmgi_alloc_zero(ctx, (cmg_size)options->max_it + 1, sizeof(double), &made->history));
+    CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, sizeof *k->stop / sizeof(double), 0.0, k->stop));
+    return cmgi_alloc_zero(ctx, (cmg_size)k->options.max_it + 1, sizeof(double), &k->history);
+}
+
+cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
+                              const cmgi_iteration_options *options, cmgi_krylov **k)
+{
+    cmgi_krylov *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(system->ctx, 1, sizeof *made, &made));
+    made->system = *system;
+    made->options = *options;
+    made->method = method_of(options->method);
+    CMGI_TRY_GOTO(done, allocate(made));
     *k = made;
     made = NULL;
 done:
@@ -86,18 +89,29 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     if (*k == NULL) {
         return;
     }
-    cmg_context *ctx = (*k)->system.ctx;
-    for (int v = 0; v < CMGI_KRYLOV_VECTORS; ++v) {
-        cmgi_free_device(ctx, (*k)->work[v]);
+    cmgi_krylov *v = *k;
+    cmg_context *ctx = v->system.ctx;
+    cmgi_krylov_drop_graphs(v);
+    if (v->method->inner) {
+        cmgi_free_device(ctx, v->inner.x);
+        cmgi_free_device(ctx, v->inner.r);
+        cmgi_free_device(ctx, v->inner.p);
+        cmgi_free_device(ctx, v->inner.q);
+        cmgi_free_device(ctx, v->image);
+    } else if (v->rounded != v->work[0]) {
+        cmgi_free_device(ctx, v->rounded);
     }
-    free_low(*k);
-    cmgi_krylov_forget(*k);
-    cmgi_free_device(ctx, (*k)->scalars);
-    cmgi_free_device(ctx, (*k)->stop);
-    cmgi_free(ctx, (*k)->history);
-    cmgi_free(ctx, *k);
+    for (int w = 0; w < CMGI_KRYLOV_VECTORS; ++w) {
+        cmgi_free_device(ctx, v->work[w]);
+    }
+    cmgi_free_device(ctx, v->scalars);
+    cmgi_free_device(ctx, v->stop);
+    cmgi_free(ctx, v->history);
+    cmgi_free(ctx, v);
     *k = NULL;
 }
+
+/* ------------------------------------------------------------------ operations */
 
 cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm)
 {
@@ -109,37 +123,53 @@ cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm)
     return CMG_OK;
 }
 
-cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z)
+/* z = C r in its precision */
+static cmg_status apply_C(void *user, const void *r, void *z)
+{
+    const cmgi_linear_system *s = &((const cmgi_krylov *)user)->system;
+    return s->precondition != NULL
+               ? s->precondition(s->user, r, z)
+               : s->ctx->backend->convert(s->ctx, s->n, s->precision, r, s->precision, z);
+}
+
+cmg_status cmgi_krylov_image(cmgi_krylov *k)
+{
+    return apply_C(k, k->rounded, k->image);
+}
+
+cmg_status cmgi_krylov_convert(cmgi_krylov *k, cmg_status (*C)(void *user, const void *r, void *z),
+                               void *user, const double *r, double *z)
 {
     const cmgi_linear_system *s = &k->system;
-    if (s->precondition == NULL) {
-        return s->ctx->backend->convert(s->ctx, s->n, CMG_FP64, r, CMG_FP64, z);
+    const cmgi_backend *on = s->ctx->backend;
+    if (s->precision == CMG_FP64) {
+        return C(user, r, z);
     }
-    return s->precondition(s->user, r, z);
+    CMGI_TRY(on->convert(s->ctx, s->n, CMG_FP64, r, s->precision, k->rounded));
+    CMGI_TRY(C(user, k->rounded, k->image));
+    return on->convert(s->ctx, s->n, s->precision, k->image, CMG_FP64, z);
+}
+
+cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z)
+{
+    return cmgi_krylov_convert(k, apply_C, k, r, z);
 }
 
 double cmgi_krylov_tolerance(const cmgi_krylov *k)
 {
-    return fmax(k->rtol * k->rhs_norm, k->atol);
+    return fmax(k->options.rtol * k->rhs_norm, k->options.atol);
 }
 
-cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b, double *x)
+cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
+    const int max_it = k->options.max_it;
     double before = INFINITY;
-    static const cmgi_iteration *const methods[] = {[CMG_KRYLOV_NONE] = &cmgi_richardson,
-                                                    [CMG_KRYLOV_CG] = &cmgi_cg,
-                                                    [CMG_KRYLOV_FCG] = &cmgi_fcg,
-                                                    [CMG_KRYLOV_DEFECT] = &cmgi_defect};
-    k->method = methods[method];
     k->iterations = 0;
     k->starts = 0;
-    if (method == CMG_KRYLOV_DEFECT) {
-        CMGI_TRY(allocate_low(k));
-    }
     for (;;) {
         ++k->starts;
-        CMGI_TRY(cmgi_krylov_repeat(k, b, x));
+        CMGI_TRY(cmgi_krylov_loop(k, b, x));
         if (k->rhs_norm == 0) {
             k->residual = 0;
             k->history[0] = 0;
@@ -148,8 +178,8 @@ cmg_status cmgi_krylov_solve(cmgi_krylov *k, cmg_krylov method, const double *b,
         if (!cmg_outcome_converged(k->outcome) || k->residual <= cmgi_krylov_tolerance(k)) {
             return CMG_OK;
         }
-        if (!(k->residual < 0.5 * before) || k->iterations >= k->max_it) {
-            k->outcome = k->iterations < k->max_it ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
+        if (!(k->residual < 0.5 * before) || k->iterations >= max_it) {
+            k->outcome = k->iterations < max_it ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
             return CMG_OK;
         }
         before = k->residual;

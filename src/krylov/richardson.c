@@ -19,4 +19,4 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     return ctx->backend->stop_note(ctx, k->stop, k->scalars);
 }
 
-const cmgi_iteration cmgi_richardson = {.step = step, .exact = true};
+const cmgi_iteration cmgi_richardson = {.step = step, .exact = true, .vectors = 2};

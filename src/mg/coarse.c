@@ -284,23 +284,27 @@ static void transpose(cmg_context *ctx, cmg_size n, const double *T, double *X)
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
     const cmgi_backend *backend = ctx->backend;
-    double *units = NULL;
-    double *unit = NULL;
-    double *image = NULL;
+    const cmg_precision precision = cmgi_cycle_precision(cycle);
+    const size_t size = cmgi_precision_bytes(precision);
+    char *units = NULL;
+    void *unit = NULL;
+    void *image = NULL;
     double *images = NULL;
     double *host = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n, sizeof *units, &units));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *unit, &unit));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *image, &image));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n, size, &units));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, size, &unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, size, &image));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *images, &images));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, backend->fill(ctx, CMG_FP64, 2 * n, 0.0, units));
-    CMGI_TRY_GOTO(done, backend->fill(ctx, CMG_FP64, n > 0 ? 1 : 0, 1.0, units + n));
+    CMGI_TRY_GOTO(done, backend->fill(ctx, precision, 2 * n, 0.0, units));
+    CMGI_TRY_GOTO(done,
+                  backend->fill(ctx, precision, n > 0 ? 1 : 0, 1.0, units + (size_t)n * size));
     for (cmg_size j = 0; j < n; ++j) {
-        CMGI_TRY_GOTO(done, backend->convert(ctx, n, CMG_FP64, units + n - j, CMG_FP64, unit));
+        CMGI_TRY_GOTO(done, backend->convert(ctx, n, precision, units + (size_t)(n - j) * size,
+                                             precision, unit));
         CMGI_TRY_GOTO(done, cmgi_cycle_launch(cycle, unit, image));
-        CMGI_TRY_GOTO(done, backend->convert(ctx, n, CMG_FP64, image, CMG_FP64, images + j * n));
+        CMGI_TRY_GOTO(done, backend->convert(ctx, n, precision, image, CMG_FP64, images + j * n));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(n * n) * sizeof *host));
     transpose(ctx, n, host, X);

@@ -102,7 +102,7 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
         return;
     }
     cmgi_cycle *c = *cycle;
-    cmgi_cycle_forget(c);
+    cmgi_cycle_drop_graph(c);
     for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
         cmgi_free_device(c->ctx, c->buffers[k]);
     }
@@ -114,62 +114,39 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
     *cycle = NULL;
 }
 
-/* Where the values at the two ends of the list are. */
-typedef struct ends {
-    int input;
-    int output;
-    const void *r;
-    void *z;
-} ends;
-
-static ends ends_of(const cmgi_cycle *cycle, const double *r, double *z)
-{
-    return (ends){.input = cycle->input, .output = cycle->output, .r = r, .z = z};
-}
-
 /* Array of a value; the input is only ever read. */
-static void *address(const cmgi_cycle *cycle, int value, const ends *at)
+static void *address(const cmgi_cycle *cycle, int value, const void *r, void *z)
 {
     if (value == CMGI_NONE) {
         return NULL;
     }
-    if (value == at->input) {
-        return (void *)(uintptr_t)at->r;
+    if (value == cycle->input) {
+        return (void *)(uintptr_t)r;
     }
-    return value == at->output ? at->z : cycle->buffers[cycle->values[value].buffer];
+    return value == cycle->output ? z : cycle->buffers[cycle->values[value].buffer];
 }
 
-static cmg_status run_step(const cmgi_cycle *cycle, const cmgi_step *step, const ends *at)
+cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z)
 {
     cmg_context *ctx = cycle->ctx;
+    const cmgi_step *step = &cycle->steps[number];
     const cmgi_value *out = &cycle->values[step->out];
-    const void *in = address(cycle, step->in, at);
-    void *y = address(cycle, step->out, at);
+    void *y = address(cycle, step->out, r, z);
     if (step->kind == CMGI_STEP_ZERO) {
         return ctx->backend->fill(ctx, out->precision, out->n, 0.0, y);
-    }
-    if (step->kind == CMGI_STEP_CONVERT) {
-        return ctx->backend->convert(ctx, out->n, cycle->values[step->in].precision, in,
-                                     out->precision, y);
     }
     const cmgi_writeback w = {.kind = step->writeback,
                               .alpha = step->alpha,
                               .beta = step->beta,
-                              .b = address(cycle, step->b, at),
-                              .c = address(cycle, step->c, at),
+                              .b = address(cycle, step->b, r, z),
+                              .c = address(cycle, step->c, r, z),
                               .d = step->D != NULL ? step->D->values : NULL,
-                              .e = address(cycle, step->e, at),
+                              .e = address(cycle, step->e, r, z),
                               .y = y};
-    return cmgi_matrix_spmv(step->A, &w, in);
+    return cmgi_matrix_spmv(step->A, &w, address(cycle, step->in, r, z));
 }
 
-cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const double *r, double *z)
-{
-    const ends at = ends_of(cycle, r, z);
-    return run_step(cycle, &cycle->steps[step], &at);
-}
-
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z)
+cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
 {
     for (int s = 0; s < cycle->nsteps; ++s) {
         CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
@@ -177,25 +154,12 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z)
     return CMG_OK;
 }
 
-bool cmgi_cycle_is_single(const cmgi_cycle *cycle)
+cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle)
 {
-    const cmgi_step *first = &cycle->steps[0];
-    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
-    return cycle->nsteps > 2 && first->kind == CMGI_STEP_CONVERT && first->in == cycle->input &&
-           last->kind == CMGI_STEP_CONVERT && last->out == cycle->output;
+    return cycle->values[cycle->input].precision;
 }
 
-cmg_status cmgi_cycle_run_single(cmgi_cycle *cycle, const float *r, float *z)
-{
-    const ends at = {
-        .input = cycle->steps[0].out, .output = cycle->steps[cycle->nsteps - 1].in, .r = r, .z = z};
-    for (int s = 1; s < cycle->nsteps - 1; ++s) {
-        CMGI_TRY(run_step(cycle, &cycle->steps[s], &at));
-    }
-    return CMG_OK;
-}
-
-void cmgi_cycle_forget(cmgi_cycle *cycle)
+void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
 {
     if (cycle != NULL && cycle->graph != NULL) {
         cycle->ctx->backend->graph_destroy(cycle->ctx, cycle->graph);
@@ -203,7 +167,7 @@ void cmgi_cycle_forget(cmgi_cycle *cycle)
     }
 }
 
-static cmg_status record(cmgi_cycle *cycle, const double *r, double *z)
+static cmg_status record(cmgi_cycle *cycle, const void *r, void *z)
 {
     cmg_context *ctx = cycle->ctx;
     CMGI_TRY(ctx->backend->graph_begin(ctx, NULL));
@@ -212,14 +176,14 @@ static cmg_status record(cmgi_cycle *cycle, const double *r, double *z)
     return status != CMG_OK ? status : ended;
 }
 
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z)
+cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z)
 {
     const cmgi_backend *backend = cycle->ctx->backend;
     const bool again = cycle->seen_r == r && cycle->seen_z == z;
     cycle->seen_r = r;
     cycle->seen_z = z;
     if (!again) {
-        cmgi_cycle_forget(cycle);
+        cmgi_cycle_drop_graph(cycle);
     }
     if (again && cycle->graph == NULL && backend->graph_begin != NULL) {
         const cmg_status status = record(cycle, r, z);
@@ -271,11 +235,6 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         return;
     }
     name_of(cycle, step->in, in, sizeof in);
-    if (step->kind == CMGI_STEP_CONVERT) {
-        (void)snprintf(text, size, "%s = %s in %s", out, in,
-                       cycle->values[step->out].precision == CMG_FP32 ? "fp32" : "fp64");
-        return;
-    }
     if (step->b != CMGI_NONE) {
         name_of(cycle, step->b, b, sizeof b);
     }
@@ -319,9 +278,6 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
     const size_t written = (size_t)out->n * cmgi_precision_bytes(out->precision);
     if (step->kind == CMGI_STEP_ZERO) {
         return written;
-    }
-    if (step->kind == CMGI_STEP_CONVERT) {
-        return written + (size_t)out->n * cmgi_precision_bytes(cycle->values[step->in].precision);
     }
     size_t bytes = cmgi_matrix_traffic(step->A, step->writeback);
     if (step->writeback == CMGI_WB_MOMENTUM) {

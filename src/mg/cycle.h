@@ -17,8 +17,7 @@ enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 192 };
 
 typedef enum cmgi_step_kind {
     CMGI_STEP_PRODUCT = 0, /* out = writeback(A in) */
-    CMGI_STEP_ZERO,        /* out = 0 */
-    CMGI_STEP_CONVERT      /* out = in in another precision */
+    CMGI_STEP_ZERO         /* out = 0 */
 } cmgi_step_kind;
 
 typedef struct cmgi_step {
@@ -61,9 +60,9 @@ typedef struct cmgi_cycle {
     void **buffers; /* backend memory, shared by values whose lives do not overlap */
     size_t *buffer_bytes;
     int nbuffers;
-    void *graph;          /* the list as a graph from seen_r to seen_z, NULL = not recorded */
-    const double *seen_r; /* arrays of the last launch */
-    double *seen_z;
+    void *graph;        /* the list as a graph from seen_r to seen_z, NULL = not recorded */
+    const void *seen_r; /* arrays of the last launch */
+    void *seen_z;
 } cmgi_cycle;
 
 /* What a cycle is built from. */
@@ -83,25 +82,25 @@ typedef struct cmgi_cycle_plan {
     bool fuse;               /* run the passes */
 } cmgi_cycle_plan;
 
-/* Builds the list from an fp64 input on level `first` to an fp64 output, and allocates its buffers.
- */
+/* Builds the list from the input on level `first` to the output, and allocates its buffers. */
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle);
 void cmgi_cycle_destroy(cmgi_cycle **cycle);
-/* z = C r; arrays of fp64 in the backend's memory, in the numbering of the level; z may not be r.
+/*
+ * z = C r; arrays in the precision of the cycle and in the backend's memory, in the numbering of
+ * the level; z may not be r.
  */
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const double *r, double *z);
-/* True when the cycle works in fp32: between two conversions, which run_single leaves out. */
-bool cmgi_cycle_is_single(const cmgi_cycle *cycle);
-cmg_status cmgi_cycle_run_single(cmgi_cycle *cycle, const float *r, float *z);
+cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z);
+/* Precision of r and z. */
+cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle);
 /*
  * The same in one launch where the backend has graphs: the second call with the same arrays records
  * the list, further ones replay it. Not while something else is recorded.
  */
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const double *r, double *z);
+cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z);
 /* Drops the recorded graph. */
-void cmgi_cycle_forget(cmgi_cycle *cycle);
+void cmgi_cycle_drop_graph(cmgi_cycle *cycle);
 /* One step of the list. */
-cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const double *r, double *z);
+cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const void *r, void *z);
 /* Formula of a step, e.g. "x0 <- x0 + P0 x1". */
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT]);
 /* Bytes that a step moves. */

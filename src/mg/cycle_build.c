@@ -188,43 +188,18 @@ static cmg_status nested(builder *B, int l, int b, int *x)
     return visit(B, l, b, plan->shape, x);
 }
 
-/* The external vectors are fp64; a cycle in fp32 begins and ends with a conversion. */
-static cmg_status convert(builder *B, int in, cmg_precision precision, char letter, int *out)
-{
-    cmgi_value value = B->cycle->values[in];
-    value.precision = precision;
-    value.letter = letter;
-    CMGI_TRY(cmgi_cycle_value(B->cycle, value, out));
-    return cmgi_cycle_append(B->cycle, (cmgi_step){.kind = CMGI_STEP_CONVERT,
-                                                   .name = "",
-                                                   .level = value.level,
-                                                   .in = in,
-                                                   .b = CMGI_NONE,
-                                                   .c = CMGI_NONE,
-                                                   .e = CMGI_NONE,
-                                                   .out = *out,
-                                                   .seconds = -1});
-}
-
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan)
 {
     builder B = {.cycle = cycle, .plan = plan};
     int b = CMGI_NONE;
     int x = CMGI_NONE;
     CMGI_TRY(new_value(&B, plan->first, 'b', &b));
-    cycle->values[b].precision = CMG_FP64;
     cycle->input = b;
-    if (plan->precision != CMG_FP64) {
-        CMGI_TRY(convert(&B, b, plan->precision, 'b', &b));
-    }
     if (plan->fmg) {
         CMGI_TRY(nested(&B, plan->first, b, &x));
     } else {
         CMGI_TRY(zero(&B, plan->first, &x));
         CMGI_TRY(visit(&B, plan->first, b, plan->shape, &x));
-    }
-    if (plan->precision != CMG_FP64) {
-        CMGI_TRY(convert(&B, x, CMG_FP64, 'x', &x));
     }
     cycle->output = x;
     return CMG_OK;

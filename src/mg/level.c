@@ -97,13 +97,10 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     return status;
 }
 
-/* Levels up to so many rows are launches and waits on a GPU, and R S is formed in milliseconds. */
-enum { FUSE_ROWS = 1 << 17 };
-
 /* True where a product of R with A may be wanted; whether it pays is seen once it is formed. */
 static bool may_fuse(const cmg_context *ctx, const cmgi_level_options *options, cmg_size rows)
 {
-    return options->fuse_all || (options->fuse && cmgi_on_cuda(ctx) && rows <= FUSE_ROWS);
+    return options->fuse_all || (options->fuse && rows <= ctx->backend->fold_rows);
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -205,7 +202,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
                            const cmgi_level_options *options, cmgi_level *fine,
                            const cmgi_level *coarse)
 {
-    const bool small = options->fuse && cmgi_on_cuda(ctx) && fine->rows <= FUSE_ROWS;
+    const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
     const bool smooths = options->pre == 1 && is_jacobi(fine);
     cmg_status status = CMG_OK;
     if (options->fuse_all || (small && smooths)) {

@@ -9,7 +9,7 @@
 
 int cmg_solver_steps(const cmg_solver *s)
 {
-    return s != NULL && s->cycle != NULL ? s->cycle->nsteps : 0;
+    return s != NULL && s->mg.cycle != NULL ? s->mg.cycle->nsteps : 0;
 }
 
 cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
@@ -17,7 +17,7 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
     if (s == NULL || info == NULL) {
         return CMG_ERR_ARG;
     }
-    const cmgi_cycle *cycle = s->cycle;
+    const cmgi_cycle *cycle = s->mg.cycle;
     CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG,
                "step %d is out of range [0, %d)", i, cmg_solver_steps(s));
     const cmgi_step *step = &cycle->steps[i];
@@ -49,15 +49,14 @@ cmg_status cmg_solver_step_compression(const cmg_solver *s, int i, cmg_compressi
     }
     CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG,
                "step %d is out of range [0, %d)", i, cmg_solver_steps(s));
-    const cmgi_step *step = &s->cycle->steps[i];
+    const cmgi_step *step = &s->mg.cycle->steps[i];
     CMGI_CHECK(s->ctx, step->kind == CMGI_STEP_PRODUCT, CMG_ERR_STATE, "step %d has no matrix", i);
     return cmg_matrix_get_compression(step->A, info);
 }
 
 /* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each
  * step. */
-static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, double *samples,
-                             int stride)
+static cmg_status time_cycle(cmgi_cycle *cycle, const void *r, void *z, double *samples, int stride)
 {
     for (int i = 0; i < cycle->nsteps; ++i) {
         const double begin = cmgi_seconds();
@@ -73,7 +72,7 @@ static cmg_status time_cycle(cmgi_cycle *cycle, const double *r, double *z, doub
  * every step, which a solve does not pay. The last two marks have nothing between them: what a mark
  * costs is not the steps'.
  */
-static cmg_status record_cycle(cmgi_cycle *cycle, const double *r, double *z, void **graph)
+static cmg_status record_cycle(cmgi_cycle *cycle, const void *r, void *z, void **graph)
 {
     cmg_context *ctx = cycle->ctx;
     const cmgi_backend *backend = ctx->backend;
@@ -116,13 +115,14 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     cmg_context *ctx = s->ctx;
     CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG,
                "repeats %d has to be in 1 .. 10000", repeats);
-    CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
-    cmgi_cycle *cycle = s->cycle;
-    const cmg_size n = s->level[0].rows;
+    CMGI_CHECK(s->ctx, s->mg.cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
+    cmgi_cycle *cycle = s->mg.cycle;
+    const cmg_size n = s->mg.levels.level[0].rows;
     double *host = NULL;
     double *samples = NULL;
-    double *r = s->krylov->work[0];
-    double *z = s->krylov->work[1];
+    const cmgi_krylov *k = s->mg.krylov;
+    void *r = k->rounded;
+    void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
     uint64_t seed = 1;
@@ -132,7 +132,11 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     for (cmg_size i = 0; i < n; ++i) {
         host[i] = 2 * cmgi_random(&seed) - 1;
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, r, host, (size_t)n * sizeof *host));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, k->work[0], host, (size_t)n * sizeof *host));
+    if (r != k->work[0]) {
+        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, n, CMG_FP64, k->work[0],
+                                                  cmgi_cycle_precision(cycle), r));
+    }
     CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {
         status = record_cycle(cycle, r, z, &graph);
@@ -140,9 +144,9 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
             goto done;
         }
     }
-    for (int k = 0; k < repeats; ++k) {
-        CMGI_TRY_GOTO(done, graph != NULL ? time_graph(cycle, graph, samples + k, repeats)
-                                          : time_cycle(cycle, r, z, samples + k, repeats));
+    for (int m = 0; m < repeats; ++m) {
+        CMGI_TRY_GOTO(done, graph != NULL ? time_graph(cycle, graph, samples + m, repeats)
+                                          : time_cycle(cycle, r, z, samples + m, repeats));
     }
     for (int i = 0; i < cycle->nsteps; ++i) {
         double *mine = samples + (cmg_size)i * repeats;

@@ -2,54 +2,58 @@
  * Set-up of a solver: level matrices, transfers, smoothers, then the coarse end, which is a dense
  * inverse, smoothing, or all levels under a size collapsed into the matrix of their cycle.
  */
-#include "mg/solver.h"
+#include "mg/setup.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void cmgi_solver_note(cmg_solver *s, const char *format, ...)
+static void note(cmgi_levels *levels, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note(cmgi_levels *levels, const char *format, ...)
 {
-    if (s->notes == CMGI_MAX_NOTES) {
+    if (levels->notes == CMGI_MAX_NOTES) {
         return;
     }
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(s->note[s->notes++], CMGI_NOTE, format, args);
+    (void)vsnprintf(levels->note[levels->notes++], CMGI_NOTE, format, args);
     va_end(args);
 }
 
-static cmgi_level_options level_options(const cmg_solver *s)
+static cmgi_level_options level_options(const cmgi_setup *s)
 {
-    cmgi_level_options options = {.matrix = s->options.matrix,
-                                  .schedule = &s->schedule,
-                                  .dirichlet = s->options.dirichlet,
-                                  .smoother = s->smoother,
-                                  .omega = s->options.omega,
-                                  .pre = s->options.pre,
-                                  .fuse = s->options.fuse,
-                                  .fuse_all = s->options.fuse && s->options.fuse_restriction};
-    options.matrix.precision = s->options.precision;
+    cmgi_level_options options = {.matrix = s->options->matrix,
+                                  .schedule = s->schedule,
+                                  .dirichlet = s->options->dirichlet,
+                                  .smoother = s->options->smoother,
+                                  .omega = s->options->omega,
+                                  .pre = s->options->pre,
+                                  .fuse = s->options->fuse,
+                                  .fuse_all = s->options->fuse && s->options->fuse_restriction};
+    options.matrix.precision = s->options->precision;
     return options;
 }
 
-static cmg_status build_levels(cmg_solver *s, int total)
+static cmg_status build_levels(const cmgi_setup *s, int total)
 {
     const cmgi_level_options options = level_options(s);
     for (int l = 0; l < total; ++l) {
         CMGI_TRY(cmgi_progress(s->ctx, "building levels", l, total));
-        CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->level[l]));
+        CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
     for (int l = 0; l + 1 < total; ++l) {
-        CMGI_TRY(cmgi_level_transfer(s->h, s->ctx, l, &options, &s->level[l], &s->level[l + 1]));
+        CMGI_TRY(cmgi_level_transfer(s->h, s->ctx, l, &options, &s->levels->level[l],
+                                     &s->levels->level[l + 1]));
     }
     return CMG_OK;
 }
 
 /* What the smoother of the finest level came out as: its size, and dampings that were estimated. */
-static void note_smoother(cmg_solver *s)
+static void note_smoother(const cmgi_setup *s)
 {
-    const cmgi_smoother *smoother = &s->level[0].smoother;
+    const cmgi_smoother *smoother = &s->levels->level[0].smoother;
     char dampings[CMGI_NOTE / 2] = "";
     size_t used = 0;
     cmg_size nnz = 0;
@@ -61,18 +65,18 @@ static void note_smoother(cmg_solver *s)
             snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
         used += n > 0 ? (size_t)n : 0;
     }
-    cmgi_solver_note(s, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s",
-                     s->smoother, smoother->factors, smoother->factors == 1 ? "" : "s",
-                     (double)nnz / (double)s->level[0].A->nnz, smoother->stages == 1 ? "" : "s",
-                     dampings);
+    note(s->levels, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s",
+         s->options->smoother, smoother->factors, smoother->factors == 1 ? "" : "s",
+         (double)nnz / (double)s->levels->level[0].A->nnz, smoother->stages == 1 ? "" : "s",
+         dampings);
 }
 
 /* Smoothers of levels first .. last. */
-static cmg_status build_smoothers(cmg_solver *s, int first, int last)
+static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
 {
     const cmgi_level_options options = level_options(s);
     for (int l = first; l <= last; ++l) {
-        CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->level[l]));
+        CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
     if (first == 0 && last >= 0) {
         note_smoother(s);
@@ -81,38 +85,39 @@ static cmg_status build_smoothers(cmg_solver *s, int first, int last)
 }
 
 /* Products of several matrices for levels 0 .. last. */
-static cmg_status build_fused(cmg_solver *s, int last)
+static cmg_status build_fused(const cmgi_setup *s, int last)
 {
     const cmgi_level_options options = level_options(s);
     for (int l = 0; l <= last; ++l) {
-        CMGI_TRY(cmgi_level_fuse(s->h, s->ctx, l, &options, &s->level[l], &s->level[l + 1]));
+        CMGI_TRY(cmgi_level_fuse(s->h, s->ctx, l, &options, &s->levels->level[l],
+                                 &s->levels->level[l + 1]));
     }
     return CMG_OK;
 }
 
 /* The finest matrix in fp64 for the outer iteration. */
-static cmg_status build_outer(cmg_solver *s)
+static cmg_status build_outer(const cmgi_setup *s)
 {
-    if (s->options.precision == CMG_FP64) {
-        s->A = s->level[0].A;
+    if (s->options->precision == CMG_FP64) {
+        s->levels->A = s->levels->level[0].A;
         return CMG_OK;
     }
     cmg_csr A;
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    if (s->A != NULL) {
-        return cmg_matrix_update(s->A, A.values);
+    if (s->levels->A != NULL) {
+        return cmg_matrix_update(s->levels->A, A.values);
     }
-    cmg_matrix_options options = s->options.matrix;
+    cmg_matrix_options options = s->options->matrix;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
     options.template_tolerance = 0; /* residuals are those of the matrix that was given */
-    return cmg_matrix_create_csr(s->ctx, &A, &options, &s->A);
+    return cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
 }
 
 /* Identity rows of the finest level are solved by x_i += (b - A x)_i / a_ii before CG starts. */
-static cmg_status build_lift(cmg_solver *s)
+static cmg_status build_boundary(const cmgi_setup *s)
 {
-    const cmgi_level *fine = &s->level[0];
+    const cmgi_level *fine = &s->levels->level[0];
     if (fine->dirichlet.row == NULL) {
         return CMG_OK;
     }
@@ -131,29 +136,30 @@ static cmg_status build_lift(cmg_solver *s)
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_DIAGONAL;
-    options.keep_map = s->options.matrix.keep_map;
-    const cmg_status status = s->lift == NULL
-                                  ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->lift)
-                                  : cmg_matrix_update(s->lift, view.values);
+    options.keep_map = s->options->matrix.keep_map;
+    const cmg_status status =
+        s->levels->boundary == NULL
+            ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
+            : cmg_matrix_update(s->levels->boundary, view.values);
     cmgi_csr_free(s->ctx, &D);
     return status;
 }
 
 /* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
-static cmg_matrix_options coarse_options(const cmg_solver *s, int l)
+static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)
 {
-    cmg_matrix_options options = s->options.matrix;
-    const bool given = s->schedule.given[l][CMG_ROLE_INVERSE];
-    options.precision = s->options.precision;
-    options.values = given ? s->schedule.values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
+    cmg_matrix_options options = s->options->matrix;
+    const bool given = s->schedule->given[l][CMG_ROLE_INVERSE];
+    options.precision = s->options->precision;
+    options.values = given ? s->schedule->values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
     return options;
 }
 
 /* Dense inverse of the last level, from the hierarchy or computed. */
-static cmg_status build_inverse(cmg_solver *s, int last)
+static cmg_status build_inverse(const cmgi_setup *s, int last)
 {
     cmg_context *ctx = s->ctx;
-    const cmg_size n = s->level[last].rows;
+    const cmg_size n = s->levels->level[last].rows;
     cmg_csr csr;
     double *X = NULL;
     cmg_status status = CMG_OK;
@@ -165,59 +171,56 @@ static cmg_status build_inverse(cmg_solver *s, int last)
                 X[i * n + csr.indices[k]] = csr.values[k];
             }
         }
-        cmgi_solver_note(s, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
+        note(s->levels, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
     } else {
         static const char *const how[] = {"dense inverse", "dense inverse by LU",
                                           "pseudo-inverse of a singular matrix"};
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &csr));
         CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
-        cmgi_solver_note(s, "coarse solve: %s of %lld rows", how[kind], (long long)n);
+        note(s->levels, "coarse solve: %s of %lld rows", how[kind], (long long)n);
     }
     const cmg_matrix_options options = coarse_options(s, last);
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->level[last].perm, &options, &s->coarse));
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
+                                          &s->levels->coarse));
 done:
     cmgi_free(ctx, X);
     return status;
 }
 
 /* Smoothing steps where nothing solves the last level. */
-static int last_steps(const cmg_solver *s)
+static int last_steps(const cmgi_setup *s)
 {
-    return s->options.cycle == CMG_CYCLE_NONE ? s->options.pre + s->options.post
-                                              : s->options.coarse_steps;
+    return s->options->cycle == CMG_CYCLE_NONE ? s->options->pre + s->options->post
+                                               : s->options->coarse_steps;
 }
 
-static cmgi_cycle_plan cycle_plan(const cmg_solver *s)
+static cmgi_cycle_plan cycle_plan(const cmgi_setup *s)
 {
-    return (cmgi_cycle_plan){.levels = s->level,
-                             .nlevels = s->nlevels,
-                             .coarse = s->coarse,
-                             .coarse_name = s->collapsed ? "collapsed" : "inverse",
-                             .coarse_exact = s->coarse != NULL && !s->collapsed,
+    return (cmgi_cycle_plan){.levels = s->levels->level,
+                             .nlevels = s->levels->count,
+                             .coarse = s->levels->coarse,
+                             .coarse_name = s->levels->collapsed ? "collapsed" : "inverse",
+                             .coarse_exact = s->levels->coarse != NULL && !s->levels->collapsed,
                              .coarse_steps = last_steps(s),
-                             .shape = s->options.cycle,
-                             .pre = s->options.pre,
-                             .post = s->options.post,
-                             .precision = s->options.precision,
-                             .fuse = s->options.fuse};
+                             .shape = s->options->cycle,
+                             .pre = s->options->pre,
+                             .post = s->options->post,
+                             .precision = s->options->precision,
+                             .fuse = s->options->fuse};
 }
 
 /* Level from which on everything becomes one dense operator, or the last one when nothing does. */
-static int collapse_from(const cmg_solver *s, int total)
+static int collapse_from(const cmgi_setup *s, int total)
 {
-    /* A dense product moves n^2 values, the cycle it replaces about 60 n and a launch a step. On
-     * the CPU starting a step costs little; on a GPU every step of a small level costs about 5 us
-     * whatever its size, as much as a dense product with 1000 rows (measured: 512 .. 4096 differ by
-     * 10 %, but the set-up of 3375 rows takes 0.6 s). */
-    const cmg_size chosen = cmgi_on_cuda(s->ctx) ? 1024 : 128;
-    const cmg_size limit = s->options.collapse >= 0 ? s->options.collapse : chosen;
+    const cmg_size chosen = s->ctx->backend->collapse_rows;
+    const cmg_size limit = s->options->collapse >= 0 ? s->options->collapse : chosen;
     int first = total - 1;
-    if (s->options.cycle == CMG_CYCLE_F) {
+    if (s->options->cycle == CMG_CYCLE_F) {
         return first; /* its levels are visited by an F- and by a V-cycle: no single operator is
                          both */
     }
-    while (first > 1 && s->level[first - 1].rows <= limit) {
+    while (first > 1 && s->levels->level[first - 1].rows <= limit) {
         --first;
     }
     return first;
@@ -227,11 +230,11 @@ static int collapse_from(const cmg_solver *s, int total)
  * Replaces the levels from `first` on by the matrix of their cycle. `dense` is the operator of an
  * earlier set-up, which gets the new values, or NULL; it is taken.
  */
-static cmg_status collapse(cmg_solver *s, int first, cmg_matrix *dense)
+static cmg_status collapse(const cmgi_setup *s, int first, cmg_matrix *dense)
 {
     cmg_context *ctx = s->ctx;
-    const cmg_size n = s->level[first].rows;
-    const int total = s->nlevels;
+    const cmg_size n = s->levels->level[first].rows;
+    const int total = s->levels->count;
     cmgi_cycle *cycle = NULL;
     double *X = NULL;
     cmg_status status = CMG_OK;
@@ -242,13 +245,13 @@ static cmg_status collapse(cmg_solver *s, int first, cmg_matrix *dense)
     CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
     const cmg_matrix_options options = coarse_options(s, first);
     CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
-    cmg_matrix_destroy(&s->coarse);
-    s->coarse = dense;
+    cmg_matrix_destroy(&s->levels->coarse);
+    s->levels->coarse = dense;
     dense = NULL;
-    s->collapsed = true;
-    s->nlevels = first + 1;
-    cmgi_solver_note(s, "levels %d to %d collapsed into one dense operator of %lld rows", first,
-                     total - 1, (long long)n);
+    s->levels->collapsed = true;
+    s->levels->count = first + 1;
+    note(s->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,
+         total - 1, (long long)n);
 done:
     cmg_matrix_destroy(&dense);
     cmgi_cycle_destroy(&cycle);
@@ -256,51 +259,51 @@ done:
     return status;
 }
 
-static bool wants_inverse(const cmg_solver *s, int total)
+static bool wants_inverse(const cmgi_setup *s, int total)
 {
-    if (s->options.cycle == CMG_CYCLE_NONE) {
+    if (s->options->cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (s->options.coarse != CMG_COARSE_AUTO) {
-        return s->options.coarse == CMG_COARSE_INVERSE;
+    if (s->options->coarse != CMG_COARSE_AUTO) {
+        return s->options->coarse == CMG_COARSE_INVERSE;
     }
     cmg_csr stored;
     if (cmg_hierarchy_get_csr(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored) == CMG_OK) {
         return true;
     }
-    return total > 1 && s->level[total - 1].rows <= s->options.coarse_limit;
+    return total > 1 && s->levels->level[total - 1].rows <= s->options->coarse_limit;
 }
 
-static void note_dirichlet(cmg_solver *s, int total)
+static void note_dirichlet(const cmgi_setup *s, int total)
 {
     cmg_size rows = 0;
     for (int l = 0; l < total; ++l) {
-        rows += s->level[l].dirichlet.count;
+        rows += s->levels->level[l].dirichlet.count;
     }
     if (rows > 0) {
-        cmgi_solver_note(
-            s, "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
-            (long long)s->level[0].dirichlet.count, (long long)rows);
+        note(s->levels,
+             "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
+             (long long)s->levels->level[0].dirichlet.count, (long long)rows);
     }
 }
 
-cmg_status cmgi_solver_setup(cmg_solver *s)
+cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
-    const int total = cmgi_solver_levels(s->h, &s->options);
-    s->notes = 0;
+    const int total = cmgi_setup_count(s->h, s->options);
+    s->levels->notes = 0;
     CMGI_TRY(build_levels(s, total));
     note_dirichlet(s, total);
     CMGI_TRY(build_outer(s));
-    CMGI_TRY(build_lift(s));
+    CMGI_TRY(build_boundary(s));
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
     CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
     CMGI_TRY(build_fused(s, first - 1));
-    s->nlevels = total;
+    s->levels->count = total;
     if (inverse) {
-        cmg_matrix *kept = s->collapsed ? s->coarse : NULL;
-        s->coarse = s->collapsed ? NULL : s->coarse;
-        s->collapsed = false;
+        cmg_matrix *kept = s->levels->collapsed ? s->levels->coarse : NULL;
+        s->levels->coarse = s->levels->collapsed ? NULL : s->levels->coarse;
+        s->levels->collapsed = false;
         const cmg_status status = build_inverse(s, total - 1);
         if (status != CMG_OK) {
             cmg_matrix_destroy(&kept);
@@ -311,19 +314,37 @@ cmg_status cmgi_solver_setup(cmg_solver *s)
         }
         return CMG_OK;
     }
-    cmgi_solver_note(
-        s, total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
-        last_steps(s));
+    note(s->levels,
+         total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
+         last_steps(s));
     return CMG_OK;
 }
 
-cmg_status cmgi_solver_compile(cmg_solver *s)
+cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested)
 {
     cmgi_cycle_plan plan = cycle_plan(s);
-    CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &s->cycle));
-    if (s->options.fmg) {
+    CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
+    if (s->options->fmg) {
         plan.fmg = true;
-        CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &s->fmg));
+        CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));
     }
     return CMG_OK;
+}
+
+int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
+{
+    return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);
+}
+
+void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels)
+{
+    cmg_matrix_destroy(&levels->boundary);
+    cmg_matrix_destroy(&levels->coarse);
+    if (levels->A != levels->level[0].A) {
+        cmg_matrix_destroy(&levels->A);
+    }
+    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+        cmgi_level_clear(ctx, &levels->level[l]);
+    }
+    *levels = (cmgi_levels){0};
 }

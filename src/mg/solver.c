@@ -1,4 +1,5 @@
 /* Life of a solver, and the solve itself. */
+#include "mg/memory.h"
 #include "mg/solver.h"
 
 #include "core/timer.h"
@@ -32,17 +33,7 @@ void cmg_solver_options_default(cmg_solver_options *options)
     cmg_matrix_options_default(&options->matrix);
 }
 
-bool cmg_outcome_converged(cmg_outcome outcome)
-{
-    return outcome == CMG_CONVERGED_RTOL || outcome == CMG_CONVERGED_ATOL;
-}
-
 enum { MAX_STEPS = 1000, MAX_ITERATIONS = 100000000 };
-
-int cmgi_solver_levels(const cmg_hierarchy *h, const cmg_solver_options *options)
-{
-    return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);
-}
 
 static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
 {
@@ -82,71 +73,33 @@ static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
     return CMG_OK;
 }
 
-static cmg_status apply(void *user, const double *x, double *y)
-{
-    const cmg_solver *s = user;
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    return cmgi_matrix_spmv(s->A, &w, x);
-}
-
-static cmg_status apply_dot(void *user, const double *x, double *y, double *xy)
-{
-    const cmg_solver *s = user;
-    return cmgi_matrix_apply_dot(s->A, x, y, xy);
-}
-
-static cmg_status residual(void *user, const double *b, const double *x, double *r)
-{
-    const cmg_solver *s = user;
-    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
-    return cmgi_matrix_spmv(s->A, &w, x);
-}
-
-static cmg_status precondition(void *user, const double *r, double *z)
-{
-    const cmg_solver *s = user;
-    return cmgi_cycle_run(s->cycle, r, z);
-}
-
-static cmg_status apply_low(void *user, const void *x, void *y)
-{
-    const cmg_solver *s = user;
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    return cmgi_matrix_spmv(cmgi_cycle_is_single(s->cycle) ? s->level[0].A : s->A, &w, x);
-}
-
-static cmg_status precondition_low(void *user, const void *r, void *z)
-{
-    const cmg_solver *s = user;
-    return cmgi_cycle_is_single(s->cycle) ? cmgi_cycle_run_single(s->cycle, r, z)
-                                          : cmgi_cycle_run(s->cycle, r, z);
-}
-
-/* Work vectors, and the sorted numbering in the backend's memory. */
-static cmg_status allocate_work(cmg_solver *s)
+/* The guess to go back to; the sorted numbering of level 0, and b and x in it. */
+static cmg_status allocate(cmg_solver *s)
 {
     cmg_context *ctx = s->ctx;
-    const cmg_size n = s->level[0].rows;
-    const cmgi_linear_system system = {.ctx = ctx,
-                                       .n = n,
-                                       .user = s,
-                                       .apply = apply,
-                                       .residual = residual,
-                                       .precondition = precondition,
-                                       .apply_dot = apply_dot,
-                                       .low = cmgi_cycle_is_single(s->cycle) ? CMG_FP32 : CMG_FP64,
-                                       .apply_low = apply_low,
-                                       .precondition_low = precondition_low,
-                                       .recordable = true};
-    CMGI_TRY(cmgi_krylov_create(&system, &s->options, &s->krylov));
-    if (s->options.fallback && s->options.precision != CMG_FP64) {
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->guess, &s->guess));
-    }
-    if (s->level[0].perm != NULL) {
+    const cmgi_level *fine = &s->mg.levels.level[0];
+    const cmg_size n = fine->rows;
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->fallback.guess, &s->fallback.guess));
+    if (fine->perm != NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));
-        CMGI_TRY(cmgi_to_device(ctx, s->perm, s->level[0].perm, (size_t)n * sizeof *s->perm));
+        CMGI_TRY(cmgi_to_device(ctx, s->perm, fine->perm, (size_t)n * sizeof *s->perm));
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->b, &s->b));
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->x, &s->x));
+    }
+    return CMG_OK;
+}
+
+/* Options and schedule of the multigrid, which keeps no borrowed text. */
+static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
+{
+    cmgi_multigrid *mg = &s->mg;
+    mg->options = *o;
+    (void)snprintf(s->smoother, sizeof s->smoother, "%s", o->smoother);
+    mg->options.smoother = s->smoother;
+    mg->options.precision_schedule = NULL; /* `schedule` has what it says */
+    CMGI_TRY(cmgi_schedule_parse(s->ctx, o->precision_schedule, &mg->schedule));
+    if (cmgi_schedule_least(&mg->schedule) != CMG_VALUES_FULL) {
+        mg->options.precision = CMG_FP32;
     }
     return CMG_OK;
 }
@@ -167,20 +120,13 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
-    made->h = h;
-    made->options = *o;
-    (void)snprintf(made->smoother, sizeof made->smoother, "%s", o->smoother);
-    made->options.smoother = made->smoother;
-    made->options.precision_schedule = NULL; /* borrowed; `schedule` has what it says */
+    made->mg.ctx = ctx;
+    made->mg.h = h;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_schedule_parse(ctx, o->precision_schedule, &made->schedule));
-    if (cmgi_schedule_least(&made->schedule) != CMG_VALUES_FULL) {
-        made->options.precision = CMG_FP32;
-    }
-    CMGI_TRY_GOTO(done, cmgi_solver_check_memory(made));
-    CMGI_TRY_GOTO(done, cmgi_solver_setup(made));
-    CMGI_TRY_GOTO(done, cmgi_solver_compile(made));
-    CMGI_TRY_GOTO(done, allocate_work(made));
+    CMGI_TRY_GOTO(done, take_options(made, o));
+    CMGI_TRY_GOTO(done, cmgi_memory_check(h, &made->mg.options, &made->mg.schedule));
+    CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
+    CMGI_TRY_GOTO(done, allocate(made));
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - begin;
     *s = made;
@@ -197,33 +143,22 @@ void cmg_solver_destroy(cmg_solver **s)
     }
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
-    cmgi_krylov_destroy(&v->krylov);
-    cmgi_free_device(ctx, v->guess);
-    cmgi_free(ctx, v->history);
+    cmgi_multigrid_clear(&v->mg);
+    cmgi_fallback_clear(ctx, &v->fallback);
     cmgi_free_device(ctx, v->b);
     cmgi_free_device(ctx, v->x);
     cmgi_free_device(ctx, v->perm);
-    cmgi_cycle_destroy(&v->cycle);
-    cmgi_cycle_destroy(&v->fmg);
-    cmg_matrix_destroy(&v->lift);
-    cmg_matrix_destroy(&v->coarse);
-    if (v->A != v->level[0].A) {
-        cmg_matrix_destroy(&v->A);
-    }
-    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
-        cmgi_level_clear(ctx, &v->level[l]);
-    }
     cmgi_free(ctx, v);
     *s = NULL;
 }
 
 static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const char *name)
 {
-    CMGI_CHECK(s->ctx, s->cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
+    CMGI_CHECK(s->ctx, s->mg.cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     CMGI_CHECK(s->ctx, v != NULL, CMG_ERR_ARG, "solve: %s is NULL", name);
-    CMGI_CHECK(s->ctx, v->n == s->level[0].rows, CMG_ERR_SHAPE,
+    CMGI_CHECK(s->ctx, v->n == s->mg.levels.level[0].rows, CMG_ERR_SHAPE,
                "solve: %s has %lld entries, A has %lld rows", name, (long long)v->n,
-               (long long)s->level[0].rows);
+               (long long)s->mg.levels.level[0].rows);
     CMGI_CHECK(s->ctx, v->precision == CMG_FP64, CMG_ERR_ARG, "solve: %s has to be fp64", name);
     CMGI_CHECK(s->ctx, v->ctx == s->ctx, CMG_ERR_ARG, "solve: %s belongs to another context", name);
     return CMG_OK;
@@ -245,12 +180,12 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     if (s->perm != NULL) {
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, x->data, s->x));
-        CMGI_TRY(cmgi_solver_run(s, s->b, s->x));
+        CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, s->b, s->x, &s->report));
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, true, s->x, x->data));
     } else {
-        CMGI_TRY(cmgi_solver_run(s, b->data, x->data));
+        CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, b->data, x->data, &s->report));
     }
-    const cmgi_krylov *k = s->krylov;
+    const cmgi_krylov *k = s->mg.krylov;
     if (s->perm != NULL || k->rhs_norm == 0) { /* else the last norm came behind everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
@@ -263,6 +198,11 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     return CMG_OK;
 }
 
+static cmg_status launch(void *user, const void *r, void *z)
+{
+    return cmgi_cycle_launch(user, r, z);
+}
+
 cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
     if (s == NULL) {
@@ -273,10 +213,10 @@ cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vecto
     CMGI_TRY(check_vector(s, z, "z"));
     CMGI_CHECK(ctx, r->data != z->data, CMG_ERR_ARG, "precondition: r and z are the same vector");
     if (s->perm == NULL) {
-        return cmgi_cycle_launch(s->cycle, r->data, z->data);
+        return cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, r->data, z->data);
     }
     CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, false, r->data, s->b));
-    CMGI_TRY(cmgi_cycle_launch(s->cycle, s->b, s->x));
+    CMGI_TRY(cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, s->b, s->x));
     return ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, true, s->x, z->data);
 }
 
@@ -287,23 +227,8 @@ static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)
 
 cmg_operator cmg_solver_operator(cmg_solver *s)
 {
-    const cmg_size n = s != NULL ? s->level[0].rows : 0;
+    const cmg_size n = s != NULL ? s->mg.levels.level[0].rows : 0;
     return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
-}
-
-/* Smoothers whose dampings or patterns follow the values leave the step list behind: a new one. */
-static cmg_status recompile(cmg_solver *s)
-{
-    bool changed = s->cycle == NULL;
-    for (int l = 0; l < s->nlevels; ++l) {
-        changed = changed || s->level[l].smoother.changed;
-    }
-    if (!changed) {
-        return CMG_OK;
-    }
-    cmgi_cycle_destroy(&s->cycle);
-    cmgi_cycle_destroy(&s->fmg);
-    return cmgi_solver_compile(s);
 }
 
 cmg_status cmg_solver_refresh(cmg_solver *s)
@@ -311,25 +236,16 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     if (s == NULL) {
         return CMG_ERR_ARG;
     }
-    CMGI_CHECK(s->ctx, s->options.matrix.keep_map, CMG_ERR_STATE,
+    CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     const double begin = cmgi_seconds();
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(s->h));
-    cmgi_krylov_forget(s->krylov);
-    cmgi_cycle_forget(s->cycle);
-    cmg_status status = cmgi_solver_setup(s);
-    if (status == CMG_OK) {
-        status = recompile(s);
-    }
-    if (status != CMG_OK) {
-        cmgi_cycle_destroy(&s->cycle);
-        cmgi_cycle_destroy(&s->fmg);
-    }
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
+    const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
     return status;
 }
 
 const char *cmg_solver_note(const cmg_solver *s, int i)
 {
-    return s != NULL && i >= 0 && i < s->notes ? s->note[i] : NULL;
+    return s != NULL && i >= 0 && i < s->mg.levels.notes ? s->mg.levels.note[i] : NULL;
 }

@@ -11,56 +11,48 @@
  * - defect: cycle, A p, 13 vectors in low precision; a start: residual, 8 vectors in fp64 and 5 in
  *   low precision for the correction, its conversions and norms.
  */
-#include "mg/solver.h"
+#include "mg/multigrid.h"
 
-/* Steps of the cycle, with or without the conversions at its ends. */
-static double cycle_bytes(const cmg_solver *s, bool conversions)
+static double cycle_bytes(const cmgi_multigrid *mg)
 {
     double bytes = 0;
-    for (int i = 0; i < s->cycle->nsteps; ++i) {
-        const cmgi_step *step = &s->cycle->steps[i];
-        bytes += conversions || step->kind != CMGI_STEP_CONVERT
-                     ? (double)cmgi_cycle_step_bytes(s->cycle, step)
-                     : 0;
+    for (int i = 0; i < mg->cycle->nsteps; ++i) {
+        bytes += (double)cmgi_cycle_step_bytes(mg->cycle, &mg->cycle->steps[i]);
     }
     return bytes;
 }
 
-static double cg_bytes(const cmg_solver *s, double n, double product)
-{
-    const bool single = cmgi_krylov_single(s->krylov);
-    const double inner = s->A->dots != NULL ? 0 : 16;
-    return cycle_bytes(s, !single) + product + (single ? 80 + inner : 88 + inner) * n;
-}
-
 /* All iterations, and the starts of defect correction. */
-static double iterations_bytes(const cmg_solver *s, int iterations, int starts)
+static double iterations_bytes(const cmgi_multigrid *mg, int iterations, int starts)
 {
-    const double n = (double)s->level[0].rows;
-    const double product = (double)cmgi_matrix_traffic(s->A, CMGI_WB_APPLY);
-    const double residual = (double)cmgi_matrix_traffic(s->A, CMGI_WB_RESIDUAL);
-    const double low = (double)cmgi_precision_bytes(s->options.precision);
-    switch (s->options.krylov) {
+    const double n = (double)mg->levels.level[0].rows;
+    const cmg_matrix *A = mg->levels.A;
+    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY);
+    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL);
+    const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
+    const double inner = A->dots != NULL ? 0 : 16;        /* (p,q) */
+    const double converted = low < 8 ? 2 * (8 + low) : 0; /* r in and z out */
+    const double cycle = cycle_bytes(mg);
+    switch (mg->options.krylov) {
     case CMG_KRYLOV_CG:
-        return iterations * cg_bytes(s, n, product);
+        return iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner) * n);
     case CMG_KRYLOV_FCG:
-        return iterations * (cycle_bytes(s, true) + product + 15 * 8 * n);
+        return iterations * (cycle + product + (15 * 8 + converted) * n);
     case CMG_KRYLOV_DEFECT:
-        return iterations * (cycle_bytes(s, false) + 13 * low * n +
-                             (double)cmgi_matrix_traffic(s->level[0].A, CMGI_WB_APPLY)) +
+        return iterations * (cycle + 13 * low * n +
+                             (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY)) +
                starts * (residual + (64 + 5 * low) * n);
     default:
-        return iterations * (cycle_bytes(s, true) + residual + 32 * n);
+        return iterations * (cycle + residual + (32 + converted) * n);
     }
 }
 
-void cmgi_solver_add_bytes(cmg_solver *s)
+double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 {
-    const cmgi_krylov *k = s->krylov;
-    const double n = (double)s->level[0].rows;
-    const double iterations = iterations_bytes(s, k->iterations, k->starts);
+    const cmgi_krylov *k = mg->krylov;
+    const double n = (double)mg->levels.level[0].rows;
+    const double iterations = iterations_bytes(mg, k->iterations, k->starts);
+    *iteration = k->iterations > 0 ? iterations / k->iterations : 0;
     /* the first and the last residual, and their norms */
-    s->report.bytes +=
-        iterations + 2 * (double)cmgi_matrix_traffic(s->A, CMGI_WB_RESIDUAL) + 24 * n;
-    s->report.iteration_bytes = k->iterations > 0 ? iterations / k->iterations : 0;
+    return iterations + 2 * (double)cmgi_matrix_traffic(mg->levels.A, CMGI_WB_RESIDUAL) + 24 * n;
 }

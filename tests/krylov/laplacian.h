@@ -31,10 +31,13 @@ static inline cmg_matrix *laplacian(cmg_size n, double shift)
     return M;
 }
 
-static inline cmg_status laplacian_apply(void *user, const double *x, double *y)
+static inline cmg_status laplacian_apply(void *user, cmg_precision p, const void *x, void *y,
+                                         double *xy)
 {
+    const cmg_matrix *A = user;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    return cmgi_matrix_spmv(user, &w, x);
+    CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
+    return A->ctx->backend->dot(A->ctx, p, A->rows, x, y, xy);
 }
 
 static inline cmg_status laplacian_residual(void *user, const double *b, const double *x, double *r)

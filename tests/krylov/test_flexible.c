@@ -13,9 +13,9 @@ typedef struct varying {
     double *scalars; /* two */
 } varying;
 
-static cmg_status apply(void *user, const double *x, double *y)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
-    return laplacian_apply(((varying *)user)->A, x, y);
+    return laplacian_apply(((varying *)user)->A, p, x, y, xy);
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
@@ -29,9 +29,11 @@ static double factor(int call)
 }
 
 /* z = r in the first half and factor(call) r in the second. */
-static cmg_status alternate(void *user, const double *r, double *z)
+static cmg_status alternate(void *user, const void *from, void *to)
 {
     varying *v = user;
+    const double *r = from;
+    double *z = to;
     cmg_context *c = v->A->ctx;
     const cmg_size n = v->A->rows;
     const cmg_size half = n / 2;
@@ -44,9 +46,11 @@ static cmg_status alternate(void *user, const double *r, double *z)
  * z = r in the first half and (s + 1/10) r in the second, s the ratio of the sums of r_i^2 over two
  * short ranges of i: positive, but not linear in r. Backend operations alone.
  */
-static cmg_status weighted(void *user, const double *r, double *z)
+static cmg_status weighted(void *user, const void *from, void *to)
 {
     varying *v = user;
+    const double *r = from;
+    double *z = to;
     cmg_context *c = v->A->ctx;
     const cmgi_backend *backend = c->backend;
     const cmg_size n = v->A->rows;
@@ -61,16 +65,18 @@ static cmg_status weighted(void *user, const double *r, double *z)
 
 /* z = r + 0.7 S r with the shift (S r)_i = r_(i+1): unsymmetric, its symmetric part positive
  * definite. */
-static cmg_status skewed(void *user, const double *r, double *z)
+static cmg_status skewed(void *user, const void *from, void *to)
 {
     varying *v = user;
+    const double *r = from;
+    double *z = to;
     cmg_context *c = v->A->ctx;
     const cmg_size n = v->A->rows;
     CMGI_TRY(c->backend->axpby(c, CMG_FP64, n, 1.0, r, 0.0, z));
     return c->backend->axpby(c, CMG_FP64, n - 1, 0.7, r + 1, 1.0, z);
 }
 
-typedef cmg_status (*precondition_fn)(void *, const double *, double *);
+typedef cmg_status (*precondition_fn)(void *, const void *, void *);
 
 typedef struct run {
     cmg_outcome outcome;
@@ -94,10 +100,8 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
                                        .residual = residual,
                                        .precondition = precondition,
                                        .recordable = recordable};
-    cmg_solver_options options;
-    cmg_solver_options_default(&options);
-    options.rtol = rtol;
-    options.max_it = max_it;
+    const cmgi_iteration_options options = {
+        .method = method, .rtol = rtol, .dtol = 1e5, .max_it = max_it, .loop = loop};
     cmgi_krylov *k = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
@@ -107,8 +111,7 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, rhs));
-    k->loop = loop;
-    CHECK_OK(cmgi_krylov_solve(k, method, b->data, x->data));
+    CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     result->outcome = k->outcome;
     result->iterations = k->iterations;
     result->residual = k->residual;

@@ -236,7 +236,7 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &out));
     CHECK_OK(cmg_vector_set(r, b));
     if (o->fmg) {
-        CHECK_OK(cmgi_cycle_run(s->fmg, cmg_vector_data(r), cmg_vector_data(out)));
+        CHECK_OK(cmgi_cycle_run(s->mg.nested, cmg_vector_data(r), cmg_vector_data(out)));
     } else {
         CHECK_OK(cmg_solver_precondition(s, r, out));
     }

@@ -228,7 +228,7 @@ static void recurrences_hold_no_more_vectors(void)
             bytes[form] += step.bytes;
             CHECK(form == 0 || i < 2 || strstr(step.text, "old") != NULL);
         }
-        held[form] = cmgi_cycle_buffer_bytes(s->cycle);
+        held[form] = cmgi_cycle_buffer_bytes(s->mg.cycle);
         cmg_solver_destroy(&s);
     }
     CHECK(bytes[1] == bytes[0] + (size_t)4 * N * sizeof(double)); /* stages 2 to 5 */

@@ -130,7 +130,7 @@ static void matrices_are_stored_as_scheduled(void)
     o.precision_schedule = "A:fp8,P:fp16,R:bf16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8";
     CHECK_OK(cmg_solver_create(h, &o, &s));
     for (int l = 0; l < 4 && s != NULL; ++l) {
-        const cmgi_level *level = &s->level[l];
+        const cmgi_level *level = &s->mg.levels.level[l];
         const bool plain = l == 1 || l == 2;
         CHECK(cmgi_matrix_values(level->A) == (plain ? CMG_VALUES_FULL : CMG_VALUES_FP8));
         CHECK(cmgi_matrix_values(level->P) == (l == 2 ? CMG_VALUES_FP8 : CMG_VALUES_FP16));
@@ -139,9 +139,10 @@ static void matrices_are_stored_as_scheduled(void)
         CHECK(level->A->options.precision == CMG_FP32);
     }
     if (s != NULL) {
-        CHECK(s->coarse->options.values == CMG_VALUES_FP16);
-        CHECK(s->A->options.precision == CMG_FP64 && cmgi_matrix_values(s->A) == CMG_VALUES_FULL &&
-              s->A != s->level[0].A);
+        CHECK(s->mg.levels.coarse->options.values == CMG_VALUES_FP16);
+        CHECK(s->mg.levels.A->options.precision == CMG_FP64 &&
+              cmgi_matrix_values(s->mg.levels.A) == CMG_VALUES_FULL &&
+              s->mg.levels.A != s->mg.levels.level[0].A);
         int narrow = 0;
         for (int i = 0; i < cmg_solver_steps(s); ++i) {
             cmg_step_info info;
@@ -153,7 +154,7 @@ static void matrices_are_stored_as_scheduled(void)
     cmg_solver_destroy(&s);
     o.precision_schedule = "full"; /* nothing that asks for fp32 */
     CHECK_OK(cmg_solver_create(h, &o, &s));
-    CHECK(s != NULL && s->level[0].A->options.precision == CMG_FP64);
+    CHECK(s != NULL && s->mg.levels.level[0].A->options.precision == CMG_FP64);
     cmg_solver_destroy(&s);
     size_t plain = 0;
     size_t scheduled = 0;

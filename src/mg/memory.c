@@ -4,7 +4,9 @@
  * below: a smoother that is computed as half the entries of A, compressed slices as if every row
  * were a template.
  */
-#include "mg/solver.h"
+#include "krylov/krylov.h"
+#include "mg/memory.h"
+#include "mg/setup.h"
 #include "spmv/choose.h"
 
 #include <string.h>
@@ -145,16 +147,11 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     }
     CMGI_CHECK(h->ctx, o->smoother != NULL, CMG_ERR_ARG, "memory: the smoother's name is missing");
     const double rows = (double)cmg_hierarchy_rows(h, 0);
-    const double low = rows * (double)cmgi_precision_bytes(o->precision);
-    double sum = o->krylov == CMG_KRYLOV_DEFECT
-                     ? CMGI_DEFECT_VECTORS * rows * sizeof(double) + CMGI_LOW_VECTORS * low
-                     : CMGI_KRYLOV_VECTORS * rows * sizeof(double);
+    double sum = cmgi_krylov_bytes(o->krylov, o->precision, cmg_hierarchy_rows(h, 0));
+    sum += rows * sizeof(double); /* the guess */
     cmg_csr A;
-    for (int l = 0; l < cmgi_solver_levels(h, o); ++l) {
+    for (int l = 0; l < cmgi_setup_count(h, o); ++l) {
         sum += level_bytes(h, l, o);
-    }
-    if (o->precision != CMG_FP64 && o->fallback) {
-        sum += rows * sizeof(double); /* the guess */
     }
     if (o->precision != CMG_FP64 &&
         cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
@@ -164,17 +161,18 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     return CMG_OK;
 }
 
-cmg_status cmgi_solver_check_memory(cmg_solver *s)
+cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *asked,
+                             const cmgi_schedule *schedule)
 {
-    cmg_context *ctx = s->ctx;
+    cmg_context *ctx = h->ctx;
     size_t needed = 0;
     size_t free_bytes = 0;
     if (ctx->backend->memory_free == NULL) {
         return CMG_OK;
     }
-    cmg_solver_options options = s->options;
-    follow_schedule(&s->schedule, &options);
-    CMGI_TRY(cmg_solver_memory(s->h, &options, &needed));
+    cmg_solver_options options = *asked;
+    follow_schedule(schedule, &options);
+    CMGI_TRY(cmg_solver_memory(h, &options, &needed));
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
     cmgi_log(ctx, CMG_LOG_INFO,
              "solver: about %.3f GB of device memory are needed, %.3f GB are free",

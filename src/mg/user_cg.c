@@ -18,10 +18,11 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
     return op->apply(op->user, &in, &out);
 }
 
-static cmg_status apply(void *user, const double *x, double *y)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
     const operator_pair *pair = user;
-    return apply_operator(pair->ctx, pair->A, x, y);
+    CMGI_TRY(apply_operator(pair->ctx, pair->A, x, y));
+    return pair->ctx->backend->dot(pair->ctx, p, pair->A->rows, x, y, xy);
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
@@ -32,7 +33,7 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
     return ctx->backend->axpby(ctx, CMG_FP64, pair->A->rows, 1.0, b, -1.0, r);
 }
 
-static cmg_status precondition(void *user, const double *r, double *z)
+static cmg_status precondition(void *user, const void *r, void *z)
 {
     const operator_pair *pair = user;
     return apply_operator(pair->ctx, pair->C, r, z);
@@ -67,6 +68,13 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                "cg: operators have one precision, defect correction needs two");
     cmg_solver_options defaults;
     cmg_solver_options_default(&defaults);
+    const cmg_solver_options *o = options != NULL ? options : &defaults;
+    const cmgi_iteration_options iteration = {.method = o->krylov == CMG_KRYLOV_FCG ? CMG_KRYLOV_FCG
+                                                                                    : CMG_KRYLOV_CG,
+                                              .rtol = o->rtol,
+                                              .atol = o->atol,
+                                              .dtol = o->dtol,
+                                              .max_it = o->max_it};
     const double begin = cmgi_seconds();
     operator_pair pair = {.ctx = ctx, .A = A, .C = C};
     const cmgi_linear_system system = {.ctx = ctx,
@@ -76,19 +84,18 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                                        .residual = residual,
                                        .precondition = C != NULL ? precondition : NULL};
     cmgi_krylov *k = NULL;
-    CMGI_TRY(cmgi_krylov_create(&system, options != NULL ? options : &defaults, &k));
-    const bool flexible = options != NULL && options->krylov == CMG_KRYLOV_FCG;
-    const cmg_status status =
-        cmgi_krylov_solve(k, flexible ? CMG_KRYLOV_FCG : CMG_KRYLOV_CG, b->data, x->data);
+    CMGI_TRY(cmgi_krylov_create(&system, &iteration, &k));
+    const cmg_status status = cmgi_krylov_solve(k, b->data, x->data);
     if (status == CMG_OK && report != NULL) {
-        *report = (cmg_report){.outcome = k->outcome,
-                               .iterations = k->iterations,
-                               .starts = k->starts,
-                               .residual = k->residual,
-                               .rhs_norm = k->rhs_norm,
-                               .relative_residual = k->rhs_norm > 0 ? k->residual / k->rhs_norm : 0,
-                               .loop = k->used,
-                               .solve_seconds = cmgi_seconds() - begin};
+        *report =
+            (cmg_report){.outcome = k->outcome,
+                         .iterations = k->iterations,
+                         .starts = k->starts,
+                         .residual = k->residual,
+                         .rhs_norm = k->rhs_norm,
+                         .relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
+                         .loop = k->used,
+                         .solve_seconds = cmgi_seconds() - begin};
     }
     cmgi_krylov_destroy(&k);
     return status;

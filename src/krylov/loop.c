@@ -4,18 +4,13 @@
  *
  * - graph: the solve is one graph, first residual, the iteration, repeated while the test says so,
  *   and the true residual; one launch, and the host waits once;
- * - blocks: a graph of one iteration, launched as often as the convergence so far lets expect; what
- *   runs behind the end changes nothing, because the step looks at stop->running;
  * - host: iteration by iteration, as the CPU does.
  */
 #include "krylov/krylov.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { FIRST_BLOCK = 3, LONGEST_BLOCK = 10 };
-
-void cmgi_krylov_forget(cmgi_krylov *k)
+void cmgi_krylov_drop_graphs(cmgi_krylov *k)
 {
     const cmgi_backend *backend = k->system.ctx->backend;
     for (int part = 0; part < CMGI_RECORDINGS; ++part) {
@@ -37,11 +32,11 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
     double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
     const bool corrects = k->method->finish != NULL;
-    const cmgi_limits limits = {.rtol = k->rtol,
-                                .atol = k->atol,
-                                .dtol = k->dtol,
-                                .gain = corrects ? k->gain : 0,
-                                .most = k->max_it,
+    const cmgi_limits limits = {.rtol = k->options.rtol,
+                                .atol = k->options.atol,
+                                .dtol = k->options.dtol,
+                                .gain = corrects ? k->options.inner_rtol : 0,
+                                .most = k->options.max_it,
                                 .done = k->iterations,
                                 .patience = k->patience};
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
@@ -59,7 +54,7 @@ static cmg_status end(cmgi_krylov *k, const double *b, double *x)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
-    double *r = k->work[k->method->spare];
+    double *r = k->work[k->method->scratch];
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
     if (k->method->exact) {
         return CMG_OK;
@@ -98,14 +93,10 @@ static cmg_status resume(cmgi_krylov *k)
 
 /* ------------------------------------------------------------------ recording */
 
-/* The operations of a part, with or without its loop. */
 static cmg_status put_part(cmgi_krylov *k, int part, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
-    if (k->used != CMG_LOOP_GRAPH) {
-        return k->method->step(k, b, x);
-    }
     if (part == CMGI_RECORD_WHOLE) {
         CMGI_TRY(begin(k, b, x));
     }
@@ -121,78 +112,44 @@ static cmg_status record(cmgi_krylov *k, int part, const double *b, double *x)
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
     cmgi_recording *mine = &k->recorded[part];
-    if (mine->graph != NULL && mine->loop == k->used && mine->method == k->method && mine->b == b &&
-        mine->x == x) {
+    if (mine->graph != NULL && mine->b == b && mine->x == x) {
         return CMG_OK;
     }
     if (mine->graph != NULL) {
         backend->graph_destroy(ctx, mine->graph);
     }
-    *mine = (cmgi_recording){.loop = k->used, .method = k->method, .b = b, .x = x};
-    CMGI_TRY(backend->graph_begin(ctx, k->used == CMG_LOOP_GRAPH ? &k->stop->running : NULL));
+    *mine = (cmgi_recording){.b = b, .x = x};
+    CMGI_TRY(backend->graph_begin(ctx, &k->stop->running));
     const cmg_status status = put_part(k, part, b, x);
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 
-/* The way that can be had: a loop needs a recent driver, a recording a stream that allows it, and
- * blocks a step that freezes. */
+/* The way that can be had: a loop needs a recent driver, a recording a stream that allows it. */
 static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
 {
     const bool can = k->system.ctx->backend->graph_begin != NULL && k->system.recordable;
-    k->used = k->loop == CMG_LOOP_AUTO ? CMG_LOOP_GRAPH : k->loop;
-    k->used = can ? k->used : CMG_LOOP_HOST;
-    while (k->used != CMG_LOOP_HOST) {
-        const bool graph = k->used == CMG_LOOP_GRAPH;
-        if (graph || k->method->freezes) {
-            const cmg_status status =
-                record(k, graph && k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);
-            if (status != CMG_ERR_UNSUPPORTED) {
-                return status;
-            }
-        }
-        k->used = graph ? CMG_LOOP_BLOCKS : CMG_LOOP_HOST;
+    cmg_status status = CMG_ERR_UNSUPPORTED;
+    if (can && k->options.loop != CMG_LOOP_HOST) {
+        status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);
     }
-    return CMG_OK;
+    k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
+    return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
 }
 
 /* ------------------------------------------------------------------ running */
 
-/* Iterations still to come, by the mean convergence of the last few; at least 1. */
-static int guess_left(const cmgi_krylov *k)
-{
-    const int last = k->iterations;
-    const int first = last > 4 ? last - 4 : 0;
-    if (last == 0) {
-        return FIRST_BLOCK;
-    }
-    const double rate = log(k->history[last] / k->history[first]) / (last - first);
-    const double left = log(cmgi_krylov_tolerance(k) / k->history[last]) / rate;
-    if (!(rate < 0) || !(left > 1)) {
-        return 1;
-    }
-    return left < LONGEST_BLOCK ? (int)ceil(left) : LONGEST_BLOCK;
-}
-
 /* Runs at least one iteration, if there is one to run. */
 static cmg_status run_some(cmgi_krylov *k, const double *b, double *x)
 {
-    cmg_context *ctx = k->system.ctx;
     if (k->used == CMG_LOOP_HOST) {
         return k->method->step(k, b, x);
     }
     CMGI_TRY(record(k, CMGI_RECORD_REST, b, x));
-    int launches = k->used == CMG_LOOP_GRAPH ? 1 : guess_left(k);
-    /* an iteration behind a pause would spoil the search direction: none is launched */
-    const int room = CMGI_STOP_HISTORY - (k->iterations - k->seen.base);
-    launches = launches < room ? launches : room;
-    for (int l = 0; l < launches; ++l) {
-        CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_REST].graph));
-    }
-    return CMG_OK;
+    return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[CMGI_RECORD_REST].graph);
 }
 
-cmg_status cmgi_krylov_repeat(cmgi_krylov *k, const double *b, double *x)
+cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
     CMGI_TRY(choose(k, b, x));

@@ -1,0 +1,19 @@
+/* Solving with recourse: where an iteration lets down, the solver is built again and goes on. */
+#pragma once
+#include "mg/multigrid.h"
+
+enum { CMGI_FALLBACK_TEXT = 320 };
+
+typedef struct cmgi_fallback {
+    double *guess;   /* x before the iteration, in the backend's memory */
+    double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
+    int past;        /* iterations in `history` */
+    char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */
+} cmgi_fallback;
+
+/* Improves x and fills the report but for the times. x is the best iterate there was. */
+cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
+                               cmg_report *report);
+/* Name of the cycle's precision: fp64, fp32, or the storage in it with the fewest bits. */
+const char *cmgi_fallback_precision(const cmgi_multigrid *mg);
+void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f);

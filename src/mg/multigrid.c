@@ -1,0 +1,158 @@
+/*
+ * A solve that takes what comes: Dirichlet rows solved exactly, nested iteration, and the outer
+ * iteration with the cycle as its preconditioner.
+ */
+#include "mg/multigrid.h"
+
+/* ------------------------------------------------------------------ the linear system */
+
+/* A in fp64, or the finest matrix of a cycle in less. */
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+{
+    const cmgi_multigrid *mg = user;
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    if (p == CMG_FP64) {
+        return cmgi_matrix_apply_dot(mg->levels.A, x, y, xy);
+    }
+    CMGI_TRY(cmgi_matrix_spmv(mg->levels.level[0].A, &w, x));
+    return mg->ctx->backend->dot(mg->ctx, p, mg->levels.A->rows, x, y, xy);
+}
+
+static cmg_status residual(void *user, const double *b, const double *x, double *r)
+{
+    const cmgi_multigrid *mg = user;
+    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
+    return cmgi_matrix_spmv(mg->levels.A, &w, x);
+}
+
+static cmg_status precondition(void *user, const void *r, void *z)
+{
+    const cmgi_multigrid *mg = user;
+    return cmgi_cycle_run(mg->cycle, r, z);
+}
+
+static cmg_status create_krylov(cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    const cmgi_linear_system system = {.ctx = mg->ctx,
+                                       .n = mg->levels.level[0].rows,
+                                       .user = mg,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = precondition,
+                                       .precision = cmgi_cycle_precision(mg->cycle),
+                                       .recordable = true};
+    const cmgi_iteration_options iteration = {.method = o->krylov,
+                                              .rtol = o->rtol,
+                                              .atol = o->atol,
+                                              .dtol = o->dtol,
+                                              .inner_rtol = o->inner_rtol,
+                                              .max_it = o->max_it,
+                                              .loop = o->loop};
+    return cmgi_krylov_create(&system, &iteration, &mg->krylov);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static cmgi_setup setup_of(cmgi_multigrid *mg)
+{
+    return (cmgi_setup){.ctx = mg->ctx,
+                        .h = mg->h,
+                        .options = &mg->options,
+                        .schedule = &mg->schedule,
+                        .levels = &mg->levels};
+}
+
+cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
+{
+    const cmgi_setup setup = setup_of(mg);
+    CMGI_TRY(cmgi_setup_levels(&setup));
+    CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
+    return create_krylov(mg);
+}
+
+static void drop_cycles(cmgi_multigrid *mg)
+{
+    cmgi_cycle_destroy(&mg->cycle);
+    cmgi_cycle_destroy(&mg->nested);
+}
+
+static cmg_status take_values(cmgi_multigrid *mg)
+{
+    const cmgi_setup setup = setup_of(mg);
+    bool changed = mg->cycle == NULL;
+    CMGI_TRY(cmgi_setup_levels(&setup));
+    for (int l = 0; l < mg->levels.count; ++l) {
+        changed = changed || mg->levels.level[l].smoother.changed;
+    }
+    if (!changed) {
+        return CMG_OK;
+    }
+    drop_cycles(mg);
+    return cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested);
+}
+
+cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
+{
+    cmgi_krylov_drop_graphs(mg->krylov);
+    cmgi_cycle_drop_graph(mg->cycle);
+    const cmg_status status = take_values(mg);
+    if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
+        drop_cycles(mg);
+    }
+    return status;
+}
+
+void cmgi_multigrid_clear(cmgi_multigrid *mg)
+{
+    cmgi_krylov_destroy(&mg->krylov);
+    drop_cycles(mg);
+    cmgi_levels_clear(mg->ctx, &mg->levels);
+}
+
+/* ------------------------------------------------------------------ solve */
+
+static cmg_status run_nested(void *user, const void *r, void *z)
+{
+    return cmgi_cycle_run(user, r, z);
+}
+
+/* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration. */
+static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
+{
+    cmg_context *ctx = mg->ctx;
+    cmgi_krylov *k = mg->krylov;
+    double *r = k->work[0];
+    double *z = k->work[1];
+    if (mg->levels.boundary != NULL && mg->options.krylov != CMG_KRYLOV_NONE) {
+        CMGI_TRY(residual(mg, b, x, r));
+        const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
+        CMGI_TRY(cmgi_matrix_spmv(mg->levels.boundary, &w, r));
+    }
+    if (mg->nested != NULL) {
+        CMGI_TRY(residual(mg, b, x, r));
+        CMGI_TRY(cmgi_krylov_convert(k, run_nested, mg->nested, r, z));
+        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x)
+{
+    cmgi_krylov *k = mg->krylov;
+    const bool boundary = mg->levels.boundary != NULL && mg->options.krylov != CMG_KRYLOV_NONE;
+    double norm = 0;
+    if (mg->nested == NULL && !boundary) {
+        return cmgi_krylov_solve(k, b, x);
+    }
+    /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
+    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
+    if (k->rhs_norm > 0) {
+        CMGI_TRY(residual(mg, b, x, k->work[0]));
+        CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
+        if (norm > cmgi_krylov_tolerance(k)) {
+            CMGI_TRY(improve_guess(mg, b, x));
+        }
+    }
+    return cmgi_krylov_solve(k, b, x);
+}

@@ -1,0 +1,32 @@
+/*
+ * A solver without recourse: levels, cycles and the iteration around them, in the numbering of
+ * level 0 and as the options say.
+ */
+#pragma once
+#include "krylov/krylov.h"
+#include "mg/setup.h"
+
+typedef struct cmgi_multigrid {
+    cmg_context *ctx;
+    cmg_hierarchy *h; /* borrowed */
+    cmg_solver_options options;
+    cmgi_schedule schedule;
+    cmgi_levels levels;
+    cmgi_cycle *cycle;
+    cmgi_cycle *nested; /* NULL unless asked for */
+    cmgi_krylov *krylov;
+} cmgi_multigrid;
+
+/* Everything from ctx, h, options and schedule. */
+cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
+/*
+ * New values on the same pattern. Smoothers whose dampings or patterns follow the values leave the
+ * step list behind, which is then compiled anew. After a failure there is no cycle.
+ */
+cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
+/* Leaves ctx, h, options and schedule. */
+void cmgi_multigrid_clear(cmgi_multigrid *mg);
+/* Improves x; mg->krylov then tells how it ended. */
+cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
+/* Bytes of the last solve by the model (traffic.c), and of one of its iterations. */
+double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration);

@@ -1,0 +1,39 @@
+/*
+ * What a solver is built of: the levels of a hierarchy with the formats, the precision and the
+ * smoother that the options ask for, and the cycles compiled from them.
+ */
+#pragma once
+#include "hierarchy/hierarchy.h"
+#include "mg/coarse.h"
+#include "mg/cycle.h"
+
+enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
+
+typedef struct cmgi_levels {
+    cmgi_level level[CMGI_MAX_LEVELS];
+    int count;            /* in use; the last one is solved by `coarse` or smoothed */
+    cmg_matrix *A;        /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
+    cmg_matrix *coarse;   /* dense operator of the last level, NULL = smoothing */
+    bool collapsed;       /* `coarse` is the cycle of several levels */
+    cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
+                             NULL = none */
+    char note[CMGI_MAX_NOTES][CMGI_NOTE]; /* what was decided, for people */
+    int notes;
+} cmgi_levels;
+
+/* What set-up reads, and the value it makes. */
+typedef struct cmgi_setup {
+    cmg_context *ctx;
+    cmg_hierarchy *h;
+    const cmg_solver_options *options;
+    const cmgi_schedule *schedule;
+    cmgi_levels *levels;
+} cmgi_setup;
+
+/* Builds the levels; those that are built take over new values on the same pattern. */
+cmg_status cmgi_setup_levels(const cmgi_setup *s);
+/* Compiles the cycle, and the nested iteration if asked for, which refer to the levels. */
+cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested);
+/* Levels that are built of a hierarchy. */
+int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options);
+void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);
