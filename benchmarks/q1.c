@@ -2,6 +2,8 @@
  * Stiffness in d dimensions is the sum over the directions of (1D stiffness) x (1D mass) x ...;
  * with h = 1/cells: K1 = [-1 2 -1] / h, M1 = [1 4 1] h / 6.
  */
+#include "cmg_fem.h"
+
 #include "q1.h"
 
 #include <stdio.h>

@@ -7,6 +7,8 @@
  *   setup [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--smoother S]
  *         [--format F] [--repeat N] [--solve 0|1]
  */
+#include "cmg_fem.h"
+
 #include "bench.h"
 
 #include <cmg.h>

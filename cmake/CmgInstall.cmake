@@ -1,8 +1,12 @@
-# Installed tree: header, library, command, the CMake package `cmg` with cmg::cmg, the pkg-config module.
+# Installed tree: headers, libraries, command, the CMake package `cmg` with cmg::cmg and cmg::fem, pkg-config modules.
 include(CMakePackageConfigHelpers)
 
 set(CMG_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cmg)
-install(TARGETS cmg EXPORT cmg-targets PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(CMG_LIBRARIES cmg)
+if(CMG_FEM)
+  list(APPEND CMG_LIBRARIES cmgfem)
+endif()
+install(TARGETS ${CMG_LIBRARIES} EXPORT cmg-targets PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT cmg-targets NAMESPACE cmg:: DESTINATION ${CMG_PACKAGE_DIR})
 # the build folder is a package too: cmake -Dcmg_DIR=<build folder>
 export(EXPORT cmg-targets NAMESPACE cmg::)
@@ -11,6 +15,9 @@ export(EXPORT cmg-targets NAMESPACE cmg::)
 if(BUILD_SHARED_LIBS)
   file(RELATIVE_PATH CMG_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(cmg_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${CMG_LIB_FROM_BIN}")
+  if(CMG_FEM)
+    set_target_properties(cmgfem PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
 endif()
 
 # Imported targets that a program needs to link the static library; the package looks for them again.
@@ -63,7 +70,12 @@ endif()
 file(RELATIVE_PATH CMG_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" CMG_PREFIX_FROM_PC "${CMG_PREFIX_FROM_PC}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg.pc.in cmg.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_fem.pc.in cmg_fem.pc @ONLY)
+set(CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc)
+if(CMG_FEM)
+  list(APPEND CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg_fem.pc)
+endif()
+install(FILES ${CMG_PC_FILES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # HTML pages of the interface in <build folder>/api/html, on request
 find_program(DOXYGEN doxygen)

@@ -1,5 +1,6 @@
 # What the build contains. AUTO parts are used when found; each says so in one line.
-option(BUILD_SHARED_LIBS "Build libcmg as a shared library" OFF)
+option(BUILD_SHARED_LIBS "Build libcmg and libcmgfem as shared libraries" OFF)
+option(CMG_FEM "Build libcmgfem: meshes, spaces, cmg generate" ON)
 option(CMG_TESTS "Build the tests" ON)
 option(CMG_NESTED_TESTS "With the tests: also those that configure and build further trees" ON)
 option(CMG_EXAMPLES "Build the examples" ON)

@@ -1,18 +1,13 @@
-# cmg_test(<name> <source> [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
-# The programs link the library's objects statically, so that tests can reach internal functions.
+# cmg_test(<name> <source> [FEM] [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
+# The programs link the library's objects statically, so that tests can reach internal functions. FEM: the test needs
+# libcmgfem and is left out without it.
 set(CMG_SHARED_DATA_DEFAULT ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
 
-set(CMG_INTERNAL cmg)
-if(BUILD_SHARED_LIBS)
-  set(CMG_INTERNAL cmg_internal)
-  add_library(cmg_internal STATIC $<TARGET_OBJECTS:cmg>)
-  set_target_properties(cmg_internal PROPERTIES LINKER_LANGUAGE C)
-  target_include_directories(cmg_internal PUBLIC ${CMAKE_SOURCE_DIR}/include)
-  cmg_link_dependencies(cmg_internal)
-endif()
-
 function(cmg_test name source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "BACKENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "FEM" "" "BACKENDS;LABELS")
+  if(arg_FEM AND NOT CMG_FEM)
+    return()
+  endif()
   if(NOT arg_BACKENDS)
     set(arg_BACKENDS cpu)
   endif()
@@ -22,6 +17,9 @@ function(cmg_test name source)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
   target_compile_definitions(${target} PRIVATE CMG_SHARED_DATA_DEFAULT="${CMG_SHARED_DATA_DEFAULT}"
                              CMG_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CMG_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  if(arg_FEM)
+    target_link_libraries(${target} PRIVATE ${CMG_FEM_INTERNAL})
+  endif()
   target_link_libraries(${target} PRIVATE ${CMG_INTERNAL})
   cmg_link_dependencies(${target})
   foreach(backend ${arg_BACKENDS})

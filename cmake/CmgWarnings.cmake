@@ -1,4 +1,4 @@
-# One place for language level, warnings and sanitizers of every target.
+# One place for language level, warnings and sanitizers of every target, and for what libraries show.
 function(cmg_configure_target target)
   target_compile_features(${target} PRIVATE c_std_11)
   set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
@@ -23,5 +23,23 @@ function(cmg_configure_target target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined
                                              -fno-sanitize-recover=all -fno-omit-frame-pointer>)
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)
+  endif()
+endfunction()
+
+# Version, soname and exported symbols of a library. Before 1.0 a minor version may change the interface, so the soname
+# follows it.
+function(cmg_configure_library target)
+  set(soname ${PROJECT_VERSION_MAJOR})
+  if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(soname ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  endif()
+  set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${soname})
+  if(BUILD_SHARED_LIBS AND UNIX AND NOT APPLE)
+    string(REPLACE cmgfem cmg_fem map ${PROJECT_SOURCE_DIR}/cmake/${target}.map)
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
+    target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+    if(NOT CMG_SANITIZE)
+      target_link_options(${target} PRIVATE LINKER:--no-undefined LINKER:--as-needed)
+    endif()
   endif()
 endfunction()

@@ -1,8 +1,9 @@
 /*
  * CascadeMG: geometric multigrid on cascades of sparse matrix-vector products.
  *
- * The one public header. It reads in the order of use: status and errors, context, vectors,
+ * The public header of libcmg. It reads in the order of use: status and errors, context, vectors,
  * sparse matrices, operators, hierarchies, solvers, files. C11, valid C++, no clever macros.
+ * Hierarchies generated from meshes are in cmg_fem.h.
  *
  * Conventions
  *   Life      cmg_x_create(..., &x), use, cmg_x_destroy(&x). Create writes its out-pointer only on
@@ -70,8 +71,8 @@ typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
 /**
  * Every enumeration of this header has one table of names. Text -> value and back, for command
  * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
- * "krylov", "dirichlet", "coarse", "outcome", "file", "element", "shape", "problem", "coefficient",
- * "load", "boundary", "coarsening", "assembly", "numbering", "values", "compression", "obstacle".
+ * "krylov", "dirichlet", "coarse", "loop", "outcome", "file", "numbering", "values",
+ * "compression", "obstacle".
  *
  * @return CMG_OK, CMG_ERR_ARG when the kind or the name is unknown (value unchanged)
  */
@@ -798,69 +799,7 @@ CMG_API cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size
 /** Frees memory that the library handed to the caller. */
 CMG_API void cmg_free(void *p);
 
-/* ------------------------------------------------------------------ generated hierarchies */
-
-typedef enum cmg_element {
-    CMG_ELEMENT_Q1 = 0, /**< multilinear on quadrilaterals and hexahedra */
-    CMG_ELEMENT_Q2,     /**< multiquadratic on quadrilaterals and hexahedra */
-    CMG_ELEMENT_P1,     /**< linear on triangles and tetrahedra */
-    CMG_ELEMENT_P2      /**< quadratic on triangles and tetrahedra */
-} cmg_element;
-
-typedef enum cmg_shape {
-    CMG_SHAPE_AUTO = 0, /**< square in 2D, cube in 3D */
-    CMG_SHAPE_SQUARE,   /**< [0, aspect] x [0, 1]; labels left, right, bottom, top */
-    CMG_SHAPE_CUBE,     /**< [0, aspect] x [0, 1]^2; labels as above and back (z = 0), front */
-    CMG_SHAPE_LSHAPE,   /**< square without its upper right quarter */
-    CMG_SHAPE_HOLES,    /**< a plate with circular holes */
-    CMG_SHAPE_BEAM,     /**< a cantilever, clamped at its left end */
-    CMG_SHAPE_ANNULUS,  /**< a ring around the origin */
-    CMG_SHAPE_FICHERA   /**< cube without a corner octant */
-} cmg_shape;
-
-typedef enum cmg_problem {
-    CMG_PROBLEM_POISSON = 0, /**< -div(k grad u) = f */
-    CMG_PROBLEM_HEAT,        /**< u - dt div(k grad u) = f: mass + dt stiffness */
-    CMG_PROBLEM_ELASTICITY,  /**< linear elasticity: plane stress in 2D, 3D; dim unknowns a node */
-    CMG_PROBLEM_CONVECTION   /**< -div(k grad u) + v . grad u + c u = f, unsymmetric */
-} cmg_problem;
-
-/** The coefficient k over the bounding box of the domain; in elasticity it scales E. */
-typedef enum cmg_coefficient {
-    CMG_COEFFICIENT_CONSTANT = 0, /**< 1 */
-    CMG_COEFFICIENT_SMOOTH,       /**< exp of a product of sines, between 1 / e and e */
-    CMG_COEFFICIENT_JUMP,         /**< `contrast` in the middle half of every axis, 1 outside */
-    CMG_COEFFICIENT_CHECKERBOARD, /**< 1 and `contrast` on 4 fields a side */
-    CMG_COEFFICIENT_RANDOM,       /**< log-uniform in [1, contrast] on 16 fields a side */
-    CMG_COEFFICIENT_ANISOTROPIC   /**< diag(contrast, 1, 1), rotated by `angle` in the xy plane */
-} cmg_coefficient;
-
-/** Right-hand side and, for all but the first, the exact solution it belongs to. */
-typedef enum cmg_load {
-    CMG_LOAD_SOURCE =
-        0,         /**< f = options.source, or 1; elasticity: a unit load along the last axis */
-    CMG_LOAD_SINE, /**< u = product of sin(pi s) over the axes, s in [0,1] in the bounding box */
-    CMG_LOAD_EXPONENTIAL, /**< u = exp(x) cos(y) (1 + z / 2): not zero on the boundary */
-    CMG_LOAD_POLYNOMIAL   /**< u = a polynomial of the space's degree, which the space contains */
-} cmg_load;
-
-typedef enum cmg_boundary {
-    CMG_BOUNDARY_ELIMINATE = 0, /**< Dirichlet unknowns are taken out, rows and columns */
-    CMG_BOUNDARY_IDENTITY,      /**< identity rows, columns taken out: symmetric */
-    CMG_BOUNDARY_IDENTITY_KEEP, /**< identity rows, columns kept: not symmetric */
-    CMG_BOUNDARY_NEUMANN        /**< natural conditions everywhere: A is singular in POISSON and
-                                  ELASTICITY,        where a source is balanced */
-} cmg_boundary;
-
-typedef enum cmg_coarsening {
-    CMG_COARSENING_REDISCRETISED = 0, /**< coarse matrices assembled on the coarse mesh */
-    CMG_COARSENING_GALERKIN           /**< P^T A P */
-} cmg_coarsening;
-
-typedef enum cmg_assembly {
-    CMG_ASSEMBLY_ROWS = 0, /**< every row gathers from its cells */
-    CMG_ASSEMBLY_SPMV      /**< a 0/1 matrix times all element entries (Wong et al. 2015) */
-} cmg_assembly;
+/* ------------------------------------------------------------------ numbering */
 
 /** Numbering of the unknowns; those of a node stay together. */
 typedef enum cmg_numbering {
@@ -875,96 +814,6 @@ typedef enum cmg_numbering {
     CMG_NUMBERING_METIS /**< nested dissection, in builds with METIS */
 } cmg_numbering;
 
-/** f(x) for CMG_LOAD_SOURCE: `dim` coordinates in, one value a component out; runs in threads. */
-typedef void (*cmg_source_fn)(void *user, const double *x, double *f);
-
-/** What cmg_hierarchy_generate makes. Strings are borrowed during the call. */
-typedef struct cmg_generate_options {
-    cmg_element element; /**< default Q1 */
-    int dim;             /**< 2 or 3; default 2; a mesh file has its own */
-    cmg_shape shape;     /**< default AUTO */
-    const char *mesh;    /**< file with the coarsest mesh, in place of `shape`; default NULL */
-    cmg_size cells;      /**< cells along a unit edge on the finest level, default 64 */
-    int levels; /**< mesh levels; 0 = as many as possible with 2 cells a side (default). With
-                     a mesh file: levels - 1 refinements, 0 counts as 3 */
-    bool order_coarsening; /**< Q2, P2: the levels below the first use Q1, P1, the first of them on
-                              the finest mesh; default false */
-    double length;  /**< BEAM: length over height, default 4; LSHAPE: side over width of the arms,
-                       default 2; 0 = the default */
-    int columns;    /**< HOLES: unit tiles along x, each with a hole; default 2 */
-    int rows;       /**< HOLES: tiles along y; default 1 */
-    bool alternate; /**< HOLES: holes in every other tile only, as on a chess board; the middle one
-                       has label centre */
-    double distort; /**< random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5 */
-    bool smooth;    /**< bend the coarsest mesh by sines of slope 1.8 `distort` in place of random
-                       shifts; shapes only, default false */
-    double grading; /**< largest over smallest cell of the coarsest mesh along each axis, small at
-                       the low ends or at the re-entrant corner; SQUARE, CUBE, LSHAPE, BEAM,
-                       FICHERA; >= 1, default 1 */
-    double aspect;  /**< stretches the domain along x, > 0, default 1 */
-    cmg_problem problem;         /**< default POISSON */
-    cmg_coefficient coefficient; /**< default CONSTANT */
-    double contrast;             /**< > 0, default 100 */
-    double angle;                /**< degrees, default 0 */
-    double time_step;            /**< HEAT, > 0, default 0.01 */
-    double young;                /**< ELASTICITY, > 0, default 1 */
-    double poisson_ratio;        /**< ELASTICITY, -1 < nu < 0.5, default 0.3 */
-    double velocity;             /**< CONVECTION: |v|, direction (1, 1/2, 1/4), default 1 */
-    double reaction;             /**< CONVECTION: c >= 0, default 0 */
-    cmg_boundary boundary;       /**< default ELIMINATE */
-    const char *dirichlet;   /**< boundary labels with Dirichlet conditions, "left,top"; NULL = all,
-                                  on a beam left */
-    const char *flux_labels; /**< boundary labels with a given flux, "right"; NULL = none (default).
-                                Only with load SOURCE */
-    double flux[3];  /**< there: flux[0] = k du/dn; ELASTICITY: the traction vector; default 0 */
-    double strength; /**< load SOURCE without a function: f = strength, ELASTICITY: a load of
-                        -strength along the last axis; default 1 */
-    cmg_load load;   /**< default SOURCE */
-    cmg_source_fn source; /**< default NULL: 1 */
-    void *source_user;
-    cmg_coarsening coarsening; /**< default REDISCRETISED */
-    cmg_numbering numbering;   /**< default GENERATED */
-    uint64_t seed;         /**< of distortion, random coefficient and random numbering, default 1 */
-    cmg_assembly assembly; /**< default ROWS */
-    int quadrature;        /**< points an axis, 0 = order + 1 (default), up to 6 */
-    bool
-        general; /**< use the unstructured path on squares and cubes of Q1, Q2 too; default false */
-    bool snap;   /**< refined boundaries of holes and rings go on their circles, default true */
-    bool coords; /**< store coordinates on every level, default true */
-    bool output_mesh; /**< store the finest mesh, for cmg_hierarchy_write_vtu, default true */
-} cmg_generate_options;
-
-/** What a generated hierarchy will hold, known before it is made. */
-typedef struct cmg_generate_size {
-    int levels;
-    int dim;
-    int block_size;   /**< unknowns a node */
-    bool exact;       /**< rows and entries are exact, not estimates */
-    cmg_size rows;    /**< of level 0 */
-    cmg_size nnz;     /**< of A on level 0 */
-    size_t bytes;     /**< of the finished hierarchy in memory */
-    size_t peak;      /**< at most needed while it is made */
-    size_t file_size; /**< of the container, uncompressed */
-} cmg_generate_size;
-
-CMG_API void cmg_generate_options_default(cmg_generate_options *options);
-/** Sizes without the work; reads the mesh file if there is one. Status as below. */
-CMG_API cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
-                                         cmg_generate_size *size);
-/**
- * A geometric hierarchy: A on every level, P between them, rhs "b", for manufactured loads their
- * solution at the nodes as solutions "exact", coords, and the attributes element, dim, problem,
- * block_size, numbering, symmetric, generator and the options that differ from the default.
- * Where Dirichlet rows are kept, P has no entries at them.
- *
- * @return CMG_OK, CMG_ERR_ARG (option out of range or not possible together; the message names
- *         it), CMG_ERR_IO and CMG_ERR_FILE (mesh file), CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED,
- *         CMG_ERR_STATE (stopped by the progress callback)
- *
- * Cost    linear in the unknowns. Repeatable bit for bit, whatever the number of threads.
- */
-CMG_API cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
-                                          cmg_hierarchy **h);
 /**
  * Renumbers the unknowns of every level: A, P, R, smoothers, inverse, rhs, solutions and coords
  * alike; the attribute "numbering" says so. Blocks of `block_size` unknowns stay together.
@@ -996,26 +845,6 @@ CMG_API cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numberi
                                          cmg_level_prediction *levels);
 /** True when the hierarchy carries the mesh that level 0 lives on. */
 CMG_API bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h);
-/**
- * Writes vectors of level 0 on its mesh, as a VTK unstructured grid (.vtu) with binary data, for
- * ParaView. Nodes without unknowns show their boundary values; elements of higher order are shown
- * on cells refined once; vectors of two components get a third, zero.
- *
- * @param[in] count    number of fields, 0 = the mesh alone
- * @param[in] names    of the fields
- * @param[in] vectors  of the fields, as many values each as level 0 has rows
- *
- * @return CMG_OK, CMG_ERR_STATE (the hierarchy carries no mesh), CMG_ERR_ARG, CMG_ERR_IO,
- *         CMG_ERR_MEMORY
- */
-CMG_API cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
-                                           const char *const *names, const double *const *vectors);
-/** Name of the i-th preassembled case, NULL past the last. */
-CMG_API const char *cmg_generate_case_name(int i);
-/** What a case is for, one line; NULL when there is none of that name. */
-CMG_API const char *cmg_generate_case_text(const char *name);
-/** Options of a case; CMG_ERR_ARG (options unchanged) when there is none of that name. */
-CMG_API cmg_status cmg_generate_case(const char *name, cmg_generate_options *options);
 
 #ifdef __cplusplus
 }

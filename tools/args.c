@@ -1,6 +1,7 @@
 /* Long options from tables: parsing, refusals that name the key, and the help. */
 #include "args.h"
 
+#include "fem.h"
 #include "status.h"
 
 #include <assert.h>
@@ -45,7 +46,7 @@ static void describe_default(const arg_option *o, char *text)
         }
         break;
     case ARG_ENUM: {
-        const char *name = cmg_enum_name(o->what, *(const int *)o->value);
+        const char *name = tool_enum_name(o->what, *(const int *)o->value);
         (void)snprintf(text, size, "%s", name != NULL ? name : "");
         break;
     }
@@ -74,9 +75,9 @@ static void enum_names(const char *kind, const char *between, char *text, size_t
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int value = 0; cmg_enum_name(kind, value) != NULL && used < size; ++value) {
+    for (int value = 0; tool_enum_name(kind, value) != NULL && used < size; ++value) {
         const int n = snprintf(text + used, size - used, "%s%s", value > 0 ? between : "",
-                               cmg_enum_name(kind, value));
+                               tool_enum_name(kind, value));
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -259,7 +260,7 @@ static int set_value(const args *a, const arg_option *o, const char *text)
         return set_real(a, o, text);
     case ARG_ENUM: {
         char names[256];
-        if (cmg_enum_parse(o->what, text, o->value) == CMG_OK) {
+        if (tool_enum_parse(o->what, text, o->value) == CMG_OK) {
             return ARGS_GO;
         }
         enum_names(o->what, ", ", names, sizeof names);

@@ -1,4 +1,6 @@
 /* `cmg generate`: a geometric hierarchy from a mesh and a problem, or a named case. */
+#include "cmg_fem.h"
+
 #include "device.h"
 #include "fingerprint.h"
 #include "status.h"

@@ -2,6 +2,7 @@
  * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
  * status 3, and still writes everything that was asked for, x from the best iterate.
  */
+#include "fem.h"
 #include "input.h"
 #include "solver_args.h"
 #include "status.h"
@@ -89,6 +90,9 @@ static int prepare(solve_job *job)
     if (status == EXIT_DONE) {
         status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
     }
+    if (status == EXIT_DONE && wants_vtu(job) && !tool_has_fem()) {
+        status = usage_error("%s: this build has no libcmgfem, which .vtu needs", job->output);
+    }
     if (status == EXIT_DONE && wants_vtu(job) && !cmg_hierarchy_has_mesh(job->h)) {
         status = usage_error("%s carries no mesh, which %s needs", job->path, job->output);
     }
@@ -159,9 +163,9 @@ static int write_x(const solve_job *job, const double *x, const char *name, cons
     const char *const names[2] = {"x", name};
     const double *const vectors[2] = {x, reference};
     const cmg_status written =
-        wants_vtu(job) ? cmg_hierarchy_write_vtu(job->h, job->output, reference != NULL ? 2 : 1,
-                                                 names, vectors)
-                       : cmg_vector_write(job->ctx, job->output, cmg_vector_length(job->x), x);
+        wants_vtu(job)
+            ? tool_write_vtu(job->h, job->output, reference != NULL ? 2 : 1, names, vectors)
+            : cmg_vector_write(job->ctx, job->output, cmg_vector_length(job->x), x);
     return written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
 }
 

@@ -46,4 +46,4 @@ void cmgi_log(const cmg_context *ctx, cmg_log_level level, const char *format, .
  * Fault injection for tests: the allocation after `n` successful ones fails once with
  * CMG_ERR_MEMORY; n < 0 switches it off. Counts host and device allocations alike.
  */
-CMG_API void cmgi_context_fail_after(cmg_context *ctx, long n);
+void cmgi_context_fail_after(cmg_context *ctx, long n);

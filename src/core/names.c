@@ -1,23 +1,17 @@
 /* Enumerations of the public header <-> text: one table each, for command lines and messages. */
+#include "core/name_table.h"
+
 #include "core/status.h"
 
-#include <string.h>
-
-typedef struct name_row {
-    int value;
-    const char *name;
-    const char *text;
-} name_row;
-
-static const name_row backends[] = {
+static const cmgi_name backends[] = {
     {CMG_BACKEND_CPU, "cpu", "OpenMP on the host"},
     {CMG_BACKEND_CUDA, "cuda", "one CUDA device"},
 };
-static const name_row precisions[] = {
+static const cmgi_name precisions[] = {
     {CMG_FP64, "fp64", "double precision throughout"},
     {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
 };
-static const name_row formats[] = {
+static const cmgi_name formats[] = {
     {CMG_FORMAT_AUTO, "auto", "chosen by a model of time"},
     {CMG_FORMAT_CSR, "csr", "compressed sparse rows"},
     {CMG_FORMAT_ELLPACK, "ellpack", "rows padded to the longest"},
@@ -37,20 +31,20 @@ static const name_row formats[] = {
     {CMG_FORMAT_CUSPARSE_SELL, "cusparse-sell", "cuSPARSE's sliced ELL, to compare with"},
     {CMG_FORMAT_TUNE, "tune", "the fastest, measured once a pattern"},
 };
-static const name_row values[] = {
+static const cmgi_name values[] = {
     {CMG_VALUES_FULL, "full", "in the precision of the matrix"},
     {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},
     {CMG_VALUES_BF16, "bf16", "bfloat16, the diagonal in fp32"},
     {CMG_VALUES_FP8, "fp8", "8 bits (4 exponent, 3 fraction), the diagonal in fp32"},
 };
-static const name_row compressions[] = {
+static const cmgi_name compressions[] = {
     {CMG_COMPRESSION_TEMPLATE, "template", "rows that repeat: a number a row"},
     {CMG_COMPRESSION_PATTERN, "pattern", "one list of offsets for 64 rows"},
     {CMG_COMPRESSION_CODES8, "8-bit", "a byte an entry for its column"},
     {CMG_COMPRESSION_CODES16, "16-bit", "two bytes an entry for its column"},
     {CMG_COMPRESSION_CODES32, "32-bit", "four bytes an entry for its column: nothing was gained"},
 };
-static const name_row obstacles[] = {
+static const cmgi_name obstacles[] = {
     {CMG_OBSTACLE_NOT_LOOKED_FOR, "not-looked-for", "templates were not looked for"},
     {CMG_OBSTACLE_OFFSETS, "offsets", "no template: offsets of a row do not repeat"},
     {CMG_OBSTACLE_VALUES, "values", "no template: values do not repeat"},
@@ -62,33 +56,33 @@ static const name_row obstacles[] = {
     {CMG_OBSTACLE_OVER_16_BITS, "over-16-bits", "no 16-bit codes: offsets are over 65535 apart"},
     {CMG_OBSTACLE_SHORT_ROW, "short-row", "no short codes: a padded row would read outside x"},
 };
-static const name_row cycles[] = {
+static const cmgi_name cycles[] = {
     {CMG_CYCLE_V, "V", "one coarse correction a level"},
     {CMG_CYCLE_W, "W", "two coarse corrections a level"},
     {CMG_CYCLE_F, "F", "an F-cycle, then a V-cycle, on the coarser level"},
     {CMG_CYCLE_NONE, "none", "smoothing on level 0 alone, without a coarse correction"},
 };
-static const name_row krylovs[] = {
+static const cmgi_name krylovs[] = {
     {CMG_KRYLOV_NONE, "none", "stand-alone cycles (defect correction)"},
     {CMG_KRYLOV_CG, "cg", "conjugate gradients with the cycle as preconditioner"},
     {CMG_KRYLOV_FCG, "fcg", "flexible CG: the cycle may be unsymmetric or vary"},
     {CMG_KRYLOV_DEFECT, "defect", "CG in the precision of the cycle, corrections in fp64"},
 };
-static const name_row dirichlets[] = {
+static const cmgi_name dirichlets[] = {
     {CMG_DIRICHLET_ZERO, "zero", "zero P at Dirichlet identity rows and columns"},
     {CMG_DIRICHLET_KEEP, "keep", "leave P alone"},
 };
-static const name_row coarses[] = {
+static const cmgi_name coarses[] = {
     {CMG_COARSE_AUTO, "auto", "dense inverse if small enough, else smoothing"},
     {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
     {CMG_COARSE_SMOOTHER, "smoother", "smoothing steps"},
 };
-static const name_row loops[] = {
+static const cmgi_name loops[] = {
     {CMG_LOOP_AUTO, "auto", "the first of the others that can be had"},
     {CMG_LOOP_GRAPH, "graph", "the whole solve as one CUDA graph that repeats its iteration"},
     {CMG_LOOP_HOST, "host", "the host waits for every iteration"},
 };
-static const name_row outcomes[] = {
+static const cmgi_name outcomes[] = {
     {CMG_CONVERGED_RTOL, "converged_rtol", "||b - A x|| <= rtol ||b||"},
     {CMG_CONVERGED_ATOL, "converged_atol", "||b - A x|| <= atol"},
     {CMG_ITERATION_LIMIT, "iteration_limit", "the iteration limit was reached"},
@@ -99,57 +93,7 @@ static const name_row outcomes[] = {
     {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
      "r^T M r < 0: the cycle is not positive definite"},
 };
-static const name_row elements[] = {
-    {CMG_ELEMENT_Q1, "q1", "multilinear on quadrilaterals, hexahedra"},
-    {CMG_ELEMENT_Q2, "q2", "multiquadratic on quadrilaterals, hexahedra"},
-    {CMG_ELEMENT_P1, "p1", "linear on triangles, tetrahedra"},
-    {CMG_ELEMENT_P2, "p2", "quadratic on triangles, tetrahedra"},
-};
-static const name_row shapes[] = {
-    {CMG_SHAPE_AUTO, "auto", "square or cube"},
-    {CMG_SHAPE_SQUARE, "square", "unit square"},
-    {CMG_SHAPE_CUBE, "cube", "unit cube"},
-    {CMG_SHAPE_LSHAPE, "lshape", "L-shape"},
-    {CMG_SHAPE_HOLES, "holes", "plate with holes"},
-    {CMG_SHAPE_BEAM, "beam", "cantilever beam"},
-    {CMG_SHAPE_ANNULUS, "annulus", "ring"},
-    {CMG_SHAPE_FICHERA, "fichera", "cube without a corner octant"},
-};
-static const name_row problems[] = {
-    {CMG_PROBLEM_POISSON, "poisson", "-div(k grad u) = f"},
-    {CMG_PROBLEM_HEAT, "heat", "a time step of heat conduction: mass + dt stiffness"},
-    {CMG_PROBLEM_ELASTICITY, "elasticity", "linear elasticity, plane stress in 2D"},
-    {CMG_PROBLEM_CONVECTION, "convection", "reaction, convection and diffusion, unsymmetric"},
-};
-static const name_row coefficients[] = {
-    {CMG_COEFFICIENT_CONSTANT, "constant", "1"},
-    {CMG_COEFFICIENT_SMOOTH, "smooth", "between 1/e and e"},
-    {CMG_COEFFICIENT_JUMP, "jump", "contrast in the middle, 1 outside"},
-    {CMG_COEFFICIENT_CHECKERBOARD, "checkerboard", "1 and contrast on 4 fields a side"},
-    {CMG_COEFFICIENT_RANDOM, "random", "1 to contrast on 16 fields a side"},
-    {CMG_COEFFICIENT_ANISOTROPIC, "anisotropic", "contrast along x, rotated by the angle"},
-};
-static const name_row loads[] = {
-    {CMG_LOAD_SOURCE, "source", "f = 1"},
-    {CMG_LOAD_SINE, "sine", "u = product of sines, zero on the unit square's boundary"},
-    {CMG_LOAD_EXPONENTIAL, "exponential", "u = exp(x) cos(y) (1 + z/2)"},
-    {CMG_LOAD_POLYNOMIAL, "polynomial", "u = a polynomial that the space contains"},
-};
-static const name_row boundaries[] = {
-    {CMG_BOUNDARY_ELIMINATE, "eliminate", "Dirichlet unknowns taken out"},
-    {CMG_BOUNDARY_IDENTITY, "identity", "identity rows, columns taken out"},
-    {CMG_BOUNDARY_IDENTITY_KEEP, "identity-keep", "identity rows, columns kept"},
-    {CMG_BOUNDARY_NEUMANN, "neumann", "natural conditions everywhere"},
-};
-static const name_row coarsenings[] = {
-    {CMG_COARSENING_REDISCRETISED, "rediscretised", "assembled on the coarse mesh"},
-    {CMG_COARSENING_GALERKIN, "galerkin", "P^T A P"},
-};
-static const name_row assemblies[] = {
-    {CMG_ASSEMBLY_ROWS, "rows", "every row gathers from its cells"},
-    {CMG_ASSEMBLY_SPMV, "spmv", "a sparse product with the element entries"},
-};
-static const name_row numberings[] = {
+static const cmgi_name numberings[] = {
     {CMG_NUMBERING_GENERATED, "generated", "as the mesh comes"},
     {CMG_NUMBERING_LEXICOGRAPHIC, "lexicographic", "by z, y, x"},
     {CMG_NUMBERING_CUTHILL_MCKEE, "cm", "Cuthill-McKee"},
@@ -160,7 +104,7 @@ static const name_row numberings[] = {
     {CMG_NUMBERING_METIS, "metis", "nested dissection by METIS"},
 };
 
-static const name_row files[] = {
+static const cmgi_name files[] = {
     {CMG_FILE_AUTO, "auto", "by content when read, by name when written"},
     {CMG_FILE_CONTAINER, "container", "HDF5 hierarchy container"},
     {CMG_FILE_MTX, "mtx", "Matrix Market, a file or a directory of them"},
@@ -168,85 +112,37 @@ static const name_row files[] = {
     {CMG_FILE_ELL, "ell", "directory in the FE-gMG authors' form"},
 };
 
-typedef struct name_table {
-    const char *kind;
-    const name_row *rows;
-    int count;
-} name_table;
-
-#define TABLE(kind, rows)                                                                          \
-    {                                                                                              \
-        kind, rows, (int)(sizeof rows / sizeof rows[0])                                            \
-    }
-static const name_table tables[] = {
-    TABLE("backend", backends),
-    TABLE("precision", precisions),
-    TABLE("format", formats),
-    TABLE("cycle", cycles),
-    TABLE("krylov", krylovs),
-    TABLE("dirichlet", dirichlets),
-    TABLE("coarse", coarses),
-    TABLE("loop", loops),
-    TABLE("outcome", outcomes),
-    TABLE("values", values),
-    TABLE("compression", compressions),
-    TABLE("obstacle", obstacles),
-    TABLE("file", files),
-    TABLE("element", elements),
-    TABLE("shape", shapes),
-    TABLE("problem", problems),
-    TABLE("coefficient", coefficients),
-    TABLE("load", loads),
-    TABLE("boundary", boundaries),
-    TABLE("coarsening", coarsenings),
-    TABLE("assembly", assemblies),
-    TABLE("numbering", numberings),
+static const cmgi_name_table tables[] = {
+    CMGI_NAMES("backend", backends),
+    CMGI_NAMES("precision", precisions),
+    CMGI_NAMES("format", formats),
+    CMGI_NAMES("cycle", cycles),
+    CMGI_NAMES("krylov", krylovs),
+    CMGI_NAMES("dirichlet", dirichlets),
+    CMGI_NAMES("coarse", coarses),
+    CMGI_NAMES("loop", loops),
+    CMGI_NAMES("outcome", outcomes),
+    CMGI_NAMES("values", values),
+    CMGI_NAMES("compression", compressions),
+    CMGI_NAMES("obstacle", obstacles),
+    CMGI_NAMES("file", files),
+    CMGI_NAMES("numbering", numberings),
 };
-
-static const name_table *find_table(const char *kind)
-{
-    for (size_t i = 0; kind != NULL && i < sizeof tables / sizeof tables[0]; ++i) {
-        if (strcmp(tables[i].kind, kind) == 0) {
-            return &tables[i];
-        }
-    }
-    return NULL;
-}
-
-static const name_row *find_row(const char *kind, int value)
-{
-    const name_table *table = find_table(kind);
-    for (int i = 0; table != NULL && i < table->count; ++i) {
-        if (table->rows[i].value == value) {
-            return &table->rows[i];
-        }
-    }
-    return NULL;
-}
+enum { TABLES = sizeof tables / sizeof tables[0] };
 
 cmg_status cmg_enum_parse(const char *kind, const char *name, int *value)
 {
-    const name_table *table = find_table(kind);
-    if (table == NULL || name == NULL || value == NULL) {
-        return CMG_ERR_ARG;
-    }
-    for (int i = 0; i < table->count; ++i) {
-        if (strcmp(table->rows[i].name, name) == 0) {
-            *value = table->rows[i].value;
-            return CMG_OK;
-        }
-    }
-    return CMG_ERR_ARG;
+    return cmgi_names_parse(tables, TABLES, kind, name, value);
 }
 
 const char *cmg_enum_name(const char *kind, int value)
 {
-    const name_row *row = find_row(kind, value);
+    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
     return row != NULL ? row->name : NULL;
 }
 
 const char *cmg_enum_text(const char *kind, int value)
 {
-    const name_row *row = find_row(kind, value);
+    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
     return row != NULL ? row->text : NULL;
 }

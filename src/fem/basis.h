@@ -8,6 +8,8 @@
  *           order (0,1) (0,2) (1,2) in 2D and (0,1) (0,2) (0,3) (1,2) (1,3) (2,3) in 3D
  */
 #pragma once
+#include "cmg_fem.h"
+
 #include "core/status.h"
 
 enum { CMGI_MAX_NODES = 27, CMGI_GEOMETRY_CORNERS = 8 };

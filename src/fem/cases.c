@@ -1,5 +1,5 @@
 /* The named cases of preassembled/: hierarchies that comparisons refer to. */
-#include "core/status.h"
+#include "cmg_fem.h"
 
 #include <string.h>
 

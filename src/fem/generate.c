@@ -124,14 +124,18 @@ static cmg_status describe(const cmgi_plan *plan, cmg_hierarchy *h)
     const struct {
         const char *key;
         int value;
-    } names[] = {{"problem", (int)o->problem},       {"coefficient", (int)o->coefficient},
-                 {"boundary", (int)o->boundary},     {"load", (int)o->load},
-                 {"coarsening", (int)o->coarsening}, {"numbering", (int)CMG_NUMBERING_GENERATED}};
+    } names[] = {{"problem", (int)o->problem},
+                 {"coefficient", (int)o->coefficient},
+                 {"boundary", (int)o->boundary},
+                 {"load", (int)o->load},
+                 {"coarsening", (int)o->coarsening}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
         CMGI_TRY(cmg_hierarchy_set_attribute(h, names[i].key,
-                                             cmg_enum_name(names[i].key, names[i].value)));
+                                             cmg_fem_enum_name(names[i].key, names[i].value)));
     }
-    const char *shape = o->mesh != NULL ? "file" : cmg_enum_name("shape", (int)o->shape);
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "numbering",
+                                         cmg_enum_name("numbering", CMG_NUMBERING_GENERATED)));
+    const char *shape = o->mesh != NULL ? "file" : cmg_fem_enum_name("shape", (int)o->shape);
     CMGI_TRY(cmg_hierarchy_set_attribute(h, "shape", shape));
     return describe_numbers(o, h);
 }

@@ -71,7 +71,7 @@ static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_ch
     const bool simplex = mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET;
     CMGI_CHECK(ctx, simplex == plan->simplex, CMG_ERR_ARG, "%s has %s cells, element %s needs %s",
                o->mesh, cmgi_cell_table(mesh->cell)->name,
-               cmg_enum_name("element", (int)o->element),
+               cmg_fem_enum_name("element", (int)o->element),
                plan->simplex ? "triangles or tetrahedra" : "quadrilaterals or hexahedra");
     for (cmg_size k = 0; k < mesh->nodes * mesh->dim; k += mesh->dim) {
         chain->mesh[0]->x[k] *= o->aspect;

@@ -34,12 +34,13 @@ static cmg_status check_enumerations(cmg_context *ctx, const cmg_generate_option
     } rows[] = {{"element", (int)o->element},       {"shape", (int)o->shape},
                 {"problem", (int)o->problem},       {"coefficient", (int)o->coefficient},
                 {"boundary", (int)o->boundary},     {"load", (int)o->load},
-                {"coarsening", (int)o->coarsening}, {"numbering", (int)o->numbering},
-                {"assembly", (int)o->assembly}};
+                {"coarsening", (int)o->coarsening}, {"assembly", (int)o->assembly}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        CMGI_CHECK(ctx, cmg_enum_name(rows[i].kind, rows[i].value) != NULL, CMG_ERR_ARG,
+        CMGI_CHECK(ctx, cmg_fem_enum_name(rows[i].kind, rows[i].value) != NULL, CMG_ERR_ARG,
                    "%s %d does not exist", rows[i].kind, rows[i].value);
     }
+    CMGI_CHECK(ctx, cmg_enum_name("numbering", (int)o->numbering) != NULL, CMG_ERR_ARG,
+               "numbering %d does not exist", (int)o->numbering);
     return CMG_OK;
 }
 
@@ -95,8 +96,8 @@ static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)
     const bool needs_2d = o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_HOLES ||
                           o->shape == CMG_SHAPE_ANNULUS;
     CMGI_CHECK(ctx, !(needs_3d && o->dim == 2) && !(needs_2d && o->dim == 3), CMG_ERR_ARG,
-               "shape %s does not exist in %d dimensions", cmg_enum_name("shape", (int)o->shape),
-               o->dim);
+               "shape %s does not exist in %d dimensions",
+               cmg_fem_enum_name("shape", (int)o->shape), o->dim);
     return CMG_OK;
 }
 
@@ -106,7 +107,7 @@ static cmg_status check_lattice(cmg_context *ctx, const cmg_generate_options *o)
     const bool ring = o->shape == CMG_SHAPE_HOLES || o->shape == CMG_SHAPE_ANNULUS;
     CMGI_CHECK(ctx, o->grading <= 1 || (o->mesh == NULL && !ring), CMG_ERR_ARG,
                "grading %g: %s cannot be graded", o->grading,
-               o->mesh != NULL ? o->mesh : cmg_enum_name("shape", (int)o->shape));
+               o->mesh != NULL ? o->mesh : cmg_fem_enum_name("shape", (int)o->shape));
     CMGI_CHECK(ctx, !o->smooth || o->mesh == NULL, CMG_ERR_ARG,
                "%s: smooth distortion is for built-in shapes", o->mesh);
     return CMG_OK;
@@ -176,7 +177,7 @@ static cmg_status choose_labels(cmg_context *ctx, cmgi_plan *plan)
     CMGI_TRY(split_labels(ctx, fixed, &plan->fixed));
     CMGI_CHECK(ctx, o->flux_labels == NULL || o->load == CMG_LOAD_SOURCE, CMG_ERR_ARG,
                "a flux goes with load source only: load %s has its own",
-               cmg_enum_name("load", (int)o->load));
+               cmg_fem_enum_name("load", (int)o->load));
     return o->flux_labels != NULL ? split_labels(ctx, o->flux_labels, &plan->flux) : CMG_OK;
 }
 

@@ -1,14 +1,11 @@
 /* Vectors of level 0 on the mesh that the hierarchy carries. */
+#include "cmg_fem.h"
+
 #include "core/memory.h"
 #include "fem/vtk.h"
 #include "hierarchy/hierarchy.h"
 
 #include <string.h>
-
-bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h)
-{
-    return h != NULL && h->mesh != NULL;
-}
 
 /* Values at all nodes from those of the unknowns and the boundary values. */
 static void spread(const cmgi_stored_mesh *mesh, const double *x, double *values)

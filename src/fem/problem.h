@@ -8,6 +8,8 @@
  * needs no second derivatives and carries the Neumann data k du/dn of u by itself.
  */
 #pragma once
+#include "cmg_fem.h"
+
 #include "core/status.h"
 
 typedef struct cmgi_problem {

@@ -4,6 +4,11 @@
 
 #include <math.h>
 
+bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h)
+{
+    return h != NULL && h->mesh != NULL;
+}
+
 void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh)
 {
     if (*mesh == NULL) {

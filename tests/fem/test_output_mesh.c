@@ -1,5 +1,7 @@
 /* The mesh that a hierarchy carries: nodes, unknowns, boundary values, file round trip, VTU. */
 #define _DEFAULT_SOURCE
+#include "cmg_fem.h"
+
 #include "core/memory.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"

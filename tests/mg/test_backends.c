@@ -6,6 +6,8 @@
  *
  * CMG_TEST_UNKNOWNS is the size of the largest case that is taken, 20000 by default.
  */
+#include "cmg_fem.h"
+
 #include "test.h"
 
 typedef struct method {

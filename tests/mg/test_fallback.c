@@ -2,6 +2,8 @@
  * A cycle in few bits that fails is noticed and replaced: what fp64 solves is solved, the report
  * says how, and nothing is called converged that is not.
  */
+#include "cmg_fem.h"
+
 #include "solves.h"
 
 /* Every matrix and inverse of the hierarchy times a factor. */

@@ -3,6 +3,8 @@
  * fp64 CSR, within one, on preassembled/, on distorted meshes and on hierarchies made by others
  * (shared data, skipped visibly without it); nothing falls back.
  */
+#include "cmg_fem.h"
+
 #include "solves.h"
 
 typedef struct storage {

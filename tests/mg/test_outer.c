@@ -1,5 +1,7 @@
 /* What else there is besides CG around cycles: flexible CG, polynomials without a hierarchy, defect
  * correction. */
+#include "cmg_fem.h"
+
 #include "solves.h"
 
 /* One step before the coarse correction and none after it: C is not symmetric, and CG has to pay.

@@ -1,4 +1,6 @@
 /* Smoothers in the solver: all methods, kept ones, new values; and the published ones of FE-gMG. */
+#include "cmg_fem.h"
+
 #include "hierarchy/hierarchy.h"
 #include "mg/poisson.h"
 

@@ -1,0 +1,262 @@
+/*
+ * CascadeMG, finite elements: hierarchies generated from shapes and mesh files, and what needs the
+ * mesh. The library libcmgfem; it stands on libcmg, which does without it. Conventions as in cmg.h.
+ */
+#ifndef CMG_FEM_H
+#define CMG_FEM_H
+
+#include "cmg.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ enumerations */
+
+typedef enum cmg_element {
+    /** Multilinear on quadrilaterals and hexahedra. */
+    CMG_ELEMENT_Q1 = 0,
+    /** Multiquadratic on quadrilaterals and hexahedra. */
+    CMG_ELEMENT_Q2,
+    /** Linear on triangles and tetrahedra. */
+    CMG_ELEMENT_P1,
+    /** Quadratic on triangles and tetrahedra. */
+    CMG_ELEMENT_P2
+} cmg_element;
+
+typedef enum cmg_shape {
+    /** Square in 2D, cube in 3D. */
+    CMG_SHAPE_AUTO = 0,
+    /** [0, aspect] x [0, 1]; labels left, right, bottom, top. */
+    CMG_SHAPE_SQUARE,
+    /** [0, aspect] x [0, 1]^2; labels as above and back (z = 0), front. */
+    CMG_SHAPE_CUBE,
+    /** Square without its upper right quarter. */
+    CMG_SHAPE_LSHAPE,
+    /** A plate with circular holes. */
+    CMG_SHAPE_HOLES,
+    /** A cantilever, clamped at its left end. */
+    CMG_SHAPE_BEAM,
+    /** A ring around the origin. */
+    CMG_SHAPE_ANNULUS,
+    /** Cube without a corner octant. */
+    CMG_SHAPE_FICHERA
+} cmg_shape;
+
+typedef enum cmg_problem {
+    /** -div(k grad u) = f. */
+    CMG_PROBLEM_POISSON = 0,
+    /** u - dt div(k grad u) = f: mass + dt stiffness. */
+    CMG_PROBLEM_HEAT,
+    /** Linear elasticity: plane stress in 2D, 3D; dim unknowns a node. */
+    CMG_PROBLEM_ELASTICITY,
+    /** -div(k grad u) + v . grad u + c u = f, unsymmetric. */
+    CMG_PROBLEM_CONVECTION
+} cmg_problem;
+
+/** The coefficient k over the bounding box of the domain; in elasticity it scales E. */
+typedef enum cmg_coefficient {
+    CMG_COEFFICIENT_CONSTANT = 0,
+    /** exp of a product of sines, between 1 / e and e. */
+    CMG_COEFFICIENT_SMOOTH,
+    /** `contrast` in the middle half of every axis, 1 outside. */
+    CMG_COEFFICIENT_JUMP,
+    /** 1 and `contrast` on 4 fields a side. */
+    CMG_COEFFICIENT_CHECKERBOARD,
+    /** Log-uniform in [1, contrast] on 16 fields a side. */
+    CMG_COEFFICIENT_RANDOM,
+    /** diag(contrast, 1, 1), rotated by `angle` in the xy plane. */
+    CMG_COEFFICIENT_ANISOTROPIC
+} cmg_coefficient;
+
+/** Right-hand side and, for all but the first, the exact solution it belongs to. */
+typedef enum cmg_load {
+    /** f = options.source, or `strength`; elasticity: a unit load along the last axis. */
+    CMG_LOAD_SOURCE = 0,
+    /** u = product of sin(pi s) over the axes, s in [0,1] in the bounding box. */
+    CMG_LOAD_SINE,
+    /** u = exp(x) cos(y) (1 + z / 2): not zero on the boundary. */
+    CMG_LOAD_EXPONENTIAL,
+    /** u = a polynomial of the space's degree, which the space contains. */
+    CMG_LOAD_POLYNOMIAL
+} cmg_load;
+
+typedef enum cmg_boundary {
+    /** Dirichlet unknowns are taken out, rows and columns. */
+    CMG_BOUNDARY_ELIMINATE = 0,
+    /** Identity rows, columns taken out: symmetric. */
+    CMG_BOUNDARY_IDENTITY,
+    /** Identity rows, columns kept: not symmetric. */
+    CMG_BOUNDARY_IDENTITY_KEEP,
+    /** Natural conditions everywhere; where A is singular a source is balanced. */
+    CMG_BOUNDARY_NEUMANN
+} cmg_boundary;
+
+typedef enum cmg_coarsening {
+    /** Coarse matrices assembled on the coarse mesh. */
+    CMG_COARSENING_REDISCRETISED = 0,
+    /** P^T A P. */
+    CMG_COARSENING_GALERKIN
+} cmg_coarsening;
+
+typedef enum cmg_assembly {
+    /** Every row gathers from its cells. */
+    CMG_ASSEMBLY_ROWS = 0,
+    /** A 0/1 matrix times all element entries (Wong et al. 2015). */
+    CMG_ASSEMBLY_SPMV
+} cmg_assembly;
+
+/**
+ * As cmg_enum_parse, cmg_enum_name and cmg_enum_text, for the enumerations of this header: `kind`
+ * is "element", "shape", "problem", "coefficient", "load", "boundary", "coarsening" or "assembly".
+ */
+CMG_API cmg_status cmg_fem_enum_parse(const char *kind, const char *name, int *value);
+CMG_API const char *cmg_fem_enum_name(const char *kind, int value);
+CMG_API const char *cmg_fem_enum_text(const char *kind, int value);
+
+/* ------------------------------------------------------------------ generated hierarchies */
+
+/** f(x) for CMG_LOAD_SOURCE: `dim` coordinates in, one value a component out; runs in threads. */
+typedef void (*cmg_source_fn)(void *user, const double *x, double *f);
+
+/**
+ * What cmg_hierarchy_generate makes. Strings are borrowed during the call. Enumerations default to
+ * their first value, flags to false, where nothing else is said.
+ */
+typedef struct cmg_generate_options {
+    cmg_element element;
+    /** 2 or 3; default 2; a mesh file has its own. */
+    int dim;
+    cmg_shape shape;
+    /** File with the coarsest mesh, in place of `shape`; default NULL. */
+    const char *mesh;
+    /** Cells along a unit edge on the finest level, default 64. */
+    cmg_size cells;
+    /** Mesh levels; 0 = as many as possible with 2 cells a side (default). With a mesh file:
+     *  levels - 1 refinements, 0 counts as 3. */
+    int levels;
+    /** Q2, P2: the levels below the first use Q1, P1, the first of them on the finest mesh. */
+    bool order_coarsening;
+    /** BEAM: length over height, 0 = 4; LSHAPE: side over width of the arms, 0 = 2. Default 0. */
+    double length;
+    /** HOLES: unit tiles along x, each with a hole; default 2. */
+    int columns;
+    /** HOLES: tiles along y; default 1. */
+    int rows;
+    /** HOLES: holes in every other tile only, as on a chess board; the middle one is "centre". */
+    bool alternate;
+    /** Random shift of the coarsest mesh's inner nodes in cell widths, 0 .. 0.5, default 0. */
+    double distort;
+    /** Bend a shape's coarsest mesh by sines of slope 1.8 `distort` in place of random shifts. */
+    bool smooth;
+    /** Largest over smallest cell of the coarsest mesh along each axis, small at the low ends or at
+     *  the re-entrant corner; SQUARE, CUBE, LSHAPE, BEAM, FICHERA; >= 1, default 1. */
+    double grading;
+    /** Stretches the domain along x, > 0, default 1. */
+    double aspect;
+    cmg_problem problem;
+    cmg_coefficient coefficient;
+    /** > 0, default 100. */
+    double contrast;
+    /** Degrees, default 0. */
+    double angle;
+    /** HEAT, > 0, default 0.01. */
+    double time_step;
+    /** ELASTICITY: Young's modulus, > 0, default 1. */
+    double young;
+    /** ELASTICITY, -1 < nu < 0.5, default 0.3. */
+    double poisson_ratio;
+    /** CONVECTION: |v|, direction (1, 1/2, 1/4), default 1. */
+    double velocity;
+    /** CONVECTION: c >= 0, default 0. */
+    double reaction;
+    cmg_boundary boundary;
+    /** Boundary labels with Dirichlet conditions, "left,top"; NULL = all, on a beam left. */
+    const char *dirichlet;
+    /** Boundary labels with a given flux, "right"; only with load SOURCE; NULL = none (default). */
+    const char *flux_labels;
+    /** There: flux[0] = k du/dn; ELASTICITY: the traction vector; default 0. */
+    double flux[3];
+    /** Load SOURCE without a function: f, ELASTICITY: -f along the last axis; default 1. */
+    double strength;
+    cmg_load load;
+    /** Default NULL: `strength`. */
+    cmg_source_fn source;
+    void *source_user;
+    cmg_coarsening coarsening;
+    cmg_numbering numbering;
+    /** Of distortion, random coefficient and random numbering, default 1. */
+    uint64_t seed;
+    cmg_assembly assembly;
+    /** Points an axis, up to 6; 0 = order + 1 (default). */
+    int quadrature;
+    /** Use the unstructured path on squares and cubes of Q1, Q2 too. */
+    bool general;
+    /** Refined boundaries of holes and rings go on their circles, default true. */
+    bool snap;
+    /** Store coordinates on every level, default true. */
+    bool coords;
+    /** Store the finest mesh, for cmg_hierarchy_write_vtu, default true. */
+    bool output_mesh;
+} cmg_generate_options;
+
+/** What a generated hierarchy will hold, known before it is made; sizes in bytes. */
+typedef struct cmg_generate_size {
+    int levels;
+    int dim;
+    int block_size;
+    /** Rows and entries, of A on level 0, are exact, not estimates. */
+    bool exact;
+    cmg_size rows;
+    cmg_size nnz;
+    /** Of the finished hierarchy in memory. */
+    size_t bytes;
+    /** At most needed while it is made. */
+    size_t peak;
+    /** Of the container, uncompressed. */
+    size_t file_size;
+} cmg_generate_size;
+
+CMG_API void cmg_generate_options_default(cmg_generate_options *options);
+/** Sizes without the work; reads the mesh file if there is one. Status as below. */
+CMG_API cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
+                                         cmg_generate_size *size);
+/**
+ * A geometric hierarchy: A on every level, P between them, rhs "b", for manufactured loads their
+ * solution at the nodes as solutions "exact", coords, and the attributes element, dim, problem,
+ * block_size, numbering, symmetric, generator and the options that differ from the default.
+ * Where Dirichlet rows are kept, P has no entries at them.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (option out of range or not possible together; the message names
+ *         it), CMG_ERR_IO and CMG_ERR_FILE (mesh file), CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED,
+ *         CMG_ERR_STATE (stopped by the progress callback)
+ *
+ * Cost    linear in the unknowns. Repeatable bit for bit, whatever the number of threads.
+ */
+CMG_API cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
+                                          cmg_hierarchy **h);
+/**
+ * Writes vectors of level 0 on its mesh, as a VTK unstructured grid (.vtu) with binary data, for
+ * ParaView. Nodes without unknowns show their boundary values; elements of higher order are shown
+ * on cells refined once; vectors of two components get a third, zero.
+ *
+ * @param[in] count    number of fields, 0 = the mesh alone
+ * @param[in] names    of the fields
+ * @param[in] vectors  of the fields, as many values each as level 0 has rows
+ *
+ * @return CMG_OK, CMG_ERR_STATE (the hierarchy carries no mesh), CMG_ERR_ARG, CMG_ERR_IO,
+ *         CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
+                                           const char *const *names, const double *const *vectors);
+/** Name of the i-th preassembled case, NULL past the last. */
+CMG_API const char *cmg_generate_case_name(int i);
+/** What a case is for, one line; NULL when there is none of that name. */
+CMG_API const char *cmg_generate_case_text(const char *name);
+/** Options of a case; CMG_ERR_ARG (options unchanged) when there is none of that name. */
+CMG_API cmg_status cmg_generate_case(const char *name, cmg_generate_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* Enumerations <-> text: a table each, searched by kind. Every public header has one list of them.
+ */
+#pragma once
+#include "cmg.h"
+
+typedef struct cmgi_name {
+    int value;
+    const char *name;
+    const char *text;
+} cmgi_name;
+
+typedef struct cmgi_name_table {
+    const char *kind;
+    const cmgi_name *rows;
+    int count;
+} cmgi_name_table;
+
+#define CMGI_NAMES(kind, rows)                                                                     \
+    {                                                                                              \
+        kind, rows, (int)(sizeof rows / sizeof rows[0])                                            \
+    }
+
+/* CMG_ERR_ARG when the kind or the name is unknown or an argument is NULL; value unchanged then. */
+cmg_status cmgi_names_parse(const cmgi_name_table *tables, int count, const char *kind,
+                            const char *name, int *value);
+/* NULL when the kind or the value is unknown. */
+const cmgi_name *cmgi_names_find(const cmgi_name_table *tables, int count, const char *kind,
+                                 int value);

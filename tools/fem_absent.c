@@ -1,0 +1,38 @@
+/* The command in a build without libcmgfem. */
+#include "fem.h"
+
+#include "status.h"
+
+int cmd_generate(int argc, char **argv);
+
+int cmd_generate(int argc, char **argv)
+{
+    (void)argc;
+    return usage_error("%s: this build has no generator (CMG_FEM is off)", argv[0]);
+}
+
+bool tool_has_fem(void)
+{
+    return false;
+}
+
+const char *tool_enum_name(const char *kind, int value)
+{
+    return cmg_enum_name(kind, value);
+}
+
+cmg_status tool_enum_parse(const char *kind, const char *name, int *value)
+{
+    return cmg_enum_parse(kind, name, value);
+}
+
+cmg_status tool_write_vtu(const cmg_hierarchy *h, const char *path, int count,
+                          const char *const *names, const double *const *vectors)
+{
+    (void)h;
+    (void)path;
+    (void)count;
+    (void)names;
+    (void)vectors;
+    return CMG_ERR_UNSUPPORTED;
+}
