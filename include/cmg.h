@@ -187,26 +187,28 @@ typedef struct cmg_csr {
 } cmg_csr;
 
 typedef enum cmg_format {
-    CMG_FORMAT_AUTO = 0,   /**< the library chooses by a model of time */
-    CMG_FORMAT_CSR,        /**< compressed sparse rows */
-    CMG_FORMAT_ELLPACK,    /**< every row padded to the longest */
-    CMG_FORMAT_ELLR,       /**< ELLPACK-R: with row lengths */
-    CMG_FORMAT_ELLT,       /**< ELLPACK-T: t entries of a row side by side */
-    CMG_FORMAT_SELL,       /**< slices of rows padded to their own longest, in given order */
-    CMG_FORMAT_K1,         /**< ELL-WARP: slices of rows sorted by length, result scattered back */
-    CMG_FORMAT_K1R,        /**< K1, rows and columns renumbered by that sorting */
-    CMG_FORMAT_K1RS,       /**< K1r, columns sorted within each row again */
-    CMG_FORMAT_K2,         /**< ELL-WARP v2: rows over the threshold shared by several lanes */
-    CMG_FORMAT_K2R,        /**< K2, renumbered */
-    CMG_FORMAT_K2RS,       /**< K2r, columns sorted within each row again */
-    CMG_FORMAT_DIAGONAL,   /**< diagonal matrix, one value a row */
-    CMG_FORMAT_DENSE,      /**< all values, row by row */
-    CMG_FORMAT_COMPRESSED, /**< slices with row templates, offset patterns or short column codes */
-    CMG_FORMAT_CUSPARSE_CSR, /**< cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA
-                              */
+    CMG_FORMAT_AUTO = 0, /**< the library chooses by a model of time */
+    CMG_FORMAT_CSR,      /**< compressed sparse rows */
+    CMG_FORMAT_ELLPACK,  /**< every row padded to the longest */
+    CMG_FORMAT_ELLR,     /**< ELLPACK-R: with row lengths */
+    CMG_FORMAT_ELLT,     /**< ELLPACK-T: t entries of a row side by side */
+    CMG_FORMAT_SELL,     /**< slices of rows padded to their own longest, in given order */
+    /** ELL-WARP: slices of rows sorted by length, result scattered back */
+    CMG_FORMAT_K1,
+    CMG_FORMAT_K1R,      /**< K1, rows and columns renumbered by that sorting */
+    CMG_FORMAT_K1RS,     /**< K1r, columns sorted within each row again */
+    CMG_FORMAT_K2,       /**< ELL-WARP v2: rows over the threshold shared by several lanes */
+    CMG_FORMAT_K2R,      /**< K2, renumbered */
+    CMG_FORMAT_K2RS,     /**< K2r, columns sorted within each row again */
+    CMG_FORMAT_DIAGONAL, /**< diagonal matrix, one value a row */
+    CMG_FORMAT_DENSE,    /**< all values, row by row */
+    /** slices with row templates, offset patterns or short column codes */
+    CMG_FORMAT_COMPRESSED,
+    /** cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA */
+    CMG_FORMAT_CUSPARSE_CSR,
     CMG_FORMAT_CUSPARSE_SELL, /**< cuSPARSE's sliced ELL, slices of 32 rows; CUDA */
-    CMG_FORMAT_TUNE /**< every format that suits is built and timed when a pattern is first seen in
-                       a context */
+    /** every format that suits is built and timed when a pattern is first seen in a context */
+    CMG_FORMAT_TUNE
 } cmg_format;
 
 /**
@@ -222,23 +224,27 @@ typedef enum cmg_values {
 } cmg_values;
 
 typedef struct cmg_matrix_options {
-    cmg_format format;       /**< default CMG_FORMAT_AUTO */
-    cmg_precision precision; /**< of vectors, sums and, unless `values` says otherwise, values;
-                                default CMG_FP64 */
-    cmg_values values;       /**< COMPRESSED, DENSE in fp32: storage of the values, default FULL */
-    bool no_templates;       /**< COMPRESSED: do not look for rows that repeat, default false */
-    double template_tolerance; /**< COMPRESSED: rows repeat whose values differ by no more than this
-                                  times the largest of the row, 1e-15 to 0.1, and the first stands
-                                  for the others; 0 = equal to the bit (default). A solver does not
-                                  take it for the matrix of its residuals */
-    int t;                     /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
-    int warp; /**< rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen
-               */
-    int threshold; /**< K2: most entries a lane takes before a row is split; 0 = chosen */
-    int block;     /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */
-    bool keep_map; /**< keep the value map so that values can be updated, default false */
-    bool explain;  /**< keep what cmg_matrix_get_compression tells, which costs set-up time and
-                      needs the CSR on the host; default false */
+    cmg_format format; /**< default CMG_FORMAT_AUTO */
+    /** of vectors, sums and, unless `values` says otherwise, values; default CMG_FP64 */
+    cmg_precision precision;
+    /** COMPRESSED, DENSE in fp32: storage of the values, default FULL */
+    cmg_values values;
+    bool no_templates; /**< COMPRESSED: do not look for rows that repeat, default false */
+    /** COMPRESSED: rows repeat whose values differ by no more than this times the largest of the
+     *  row, 1e-15 to 0.1, and the first stands for the others; 0 = equal to the bit (default). A
+     *  solver does not take it for the matrix of its residuals */
+    double template_tolerance;
+    int t; /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
+    /** rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen */
+    int warp;
+    /** K2: most entries a lane takes before a row is split; 0 = chosen */
+    int threshold;
+    int block; /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */
+    /** keep the value map so that values can be updated, default false */
+    bool keep_map;
+    /** keep what cmg_matrix_get_compression tells, which costs set-up time and needs the CSR on
+     *  the host; default false */
+    bool explain;
 } cmg_matrix_options;
 
 typedef struct cmg_matrix cmg_matrix;
@@ -295,7 +301,8 @@ typedef enum cmg_obstacle {
     CMG_OBSTACLE_TOO_MANY,           /**< templates: more different rows than there is room for */
     CMG_OBSTACLE_LONG_ROW,           /**< pattern: a row is longer than a pattern */
     CMG_OBSTACLE_MANY_OFFSETS,       /**< pattern: the rows have too many offsets between them */
-    CMG_OBSTACLE_OUTSIDE,      /**< pattern: a row that lacks an offset would read outside x */
+    /** pattern: a row that lacks an offset would read outside x */
+    CMG_OBSTACLE_OUTSIDE,
     CMG_OBSTACLE_OVER_8_BITS,  /**< codes: offsets of a slice column are over 255 apart */
     CMG_OBSTACLE_OVER_16_BITS, /**< codes: over 65535 apart */
     CMG_OBSTACLE_SHORT_ROW     /**< codes: a row that lacks an entry would read outside x */
@@ -309,11 +316,12 @@ typedef struct cmg_compression_info {
     cmg_size cols;
     cmg_size nnz;
     cmg_size slices; /**< of 64 rows */
-    cmg_size
-        looked;   /**< slices looked at; fewer than `slices`: the rest is counted in proportion */
-    size_t plain; /**< bytes without compression: slices of 32 rows or CSR, whichever is less, in
-                     the matrix's precision */
-    size_t bytes; /**< bytes of the COMPRESSED format */
+    /** slices looked at; fewer than `slices`: the rest is counted in proportion */
+    cmg_size looked;
+    /** bytes without compression: slices of 32 rows or CSR, whichever is less, in the matrix's
+     *  precision */
+    size_t plain;
+    size_t bytes;                           /**< bytes of the COMPRESSED format */
     cmg_size stored_rows[CMG_COMPRESSIONS]; /**< rows by the way their slice is stored */
     cmg_size met[CMG_OBSTACLES];            /**< slices by the obstacles they met */
     cmg_size example[CMG_OBSTACLES];        /**< a row that is one, -1 = none */
@@ -471,10 +479,11 @@ typedef struct cmg_level_info {
     cmg_size negative_diagonal; /**< rows with a_ii < 0 */
     double asymmetry;           /**< max |a_ij - a_ji| / max |a_ij| */
     double asymmetry_interior;  /**< the same without Dirichlet rows and columns */
-    double galerkin_defect;     /**< ||R A P - A_c||_F / ||A_c||_F outside Dirichlet rows, -1 on the
-                                   coarsest level or if not asked */
-    cmg_size p_nnz;             /**< entries of P, 0 on the coarsest level */
-    size_t bytes;               /**< memory of the level's CSR arrays */
+    /** ||R A P - A_c||_F / ||A_c||_F outside Dirichlet rows, -1 on the coarsest level or if not
+     *  asked */
+    double galerkin_defect;
+    cmg_size p_nnz; /**< entries of P, 0 on the coarsest level */
+    size_t bytes;   /**< memory of the level's CSR arrays */
 } cmg_level_info;
 
 /** @param[in] galerkin  also form R A P, which costs far more than the rest */
@@ -491,9 +500,9 @@ typedef struct cmg_smoother_key {
     double low;       /**< smallest value */
     double high;      /**< largest value */
     bool integer;     /**< no fractions */
-    const char *const
-        *words; /**< NULL, or the words allowed, ended by NULL; values are positions */
-    bool rest;  /**< takes all that follows, e.g. chebyshev:base=spai:tau=0.1 */
+    /** NULL, or the words allowed, ended by NULL; values are positions */
+    const char *const *words;
+    bool rest; /**< takes all that follows, e.g. chebyshev:base=spai:tau=0.1 */
 } cmg_smoother_key;
 
 /**
@@ -545,22 +554,23 @@ typedef enum cmg_cycle {
 typedef enum cmg_krylov {
     CMG_KRYLOV_NONE = 0, /**< stand-alone cycles, x <- x + C (b - A x) */
     CMG_KRYLOV_CG,       /**< CG, for a constant symmetric C */
-    CMG_KRYLOV_FCG,      /**< flexible CG, for a C that varies or is not quite symmetric: one inner
-                            product more an iteration */
-    CMG_KRYLOV_DEFECT    /**< defect correction: CG in the precision of the cycle, residuals and
-                            corrections in fp64 */
+    /** flexible CG, for a C that varies or is not quite symmetric: one inner product more an
+     *  iteration */
+    CMG_KRYLOV_FCG,
+    /** defect correction: CG in the precision of the cycle, residuals and corrections in fp64 */
+    CMG_KRYLOV_DEFECT
 } cmg_krylov;
 
 /** What to do about identity rows that stand for Dirichlet conditions. */
 typedef enum cmg_dirichlet {
-    CMG_DIRICHLET_ZERO =
-        0,             /**< zero the rows of P at fine and its columns at coarse identity rows */
+    /** zero the rows of P at fine and its columns at coarse identity rows */
+    CMG_DIRICHLET_ZERO = 0,
     CMG_DIRICHLET_KEEP /**< leave P as it is */
 } cmg_dirichlet;
 
 typedef enum cmg_coarse {
-    CMG_COARSE_AUTO =
-        0, /**< inverse from the hierarchy, else computed up to coarse_limit, else smoother */
+    /** inverse from the hierarchy, else computed up to coarse_limit, else smoother */
+    CMG_COARSE_AUTO = 0,
     CMG_COARSE_INVERSE, /**< dense inverse; pseudo-inverse where A is semidefinite */
     CMG_COARSE_SMOOTHER /**< coarse_steps smoothing steps */
 } cmg_coarse;
@@ -575,44 +585,49 @@ typedef enum cmg_loop {
 typedef struct cmg_solver_options {
     cmg_krylov krylov; /**< default CMG_KRYLOV_CG */
     cmg_cycle cycle;   /**< default V */
-    bool fmg;          /**< start from nested iteration instead of a zero guess, default false */
-    int pre;           /**< smoothing steps before the coarse correction, >= 0, default 1 */
-    int post;          /**< and after it, default 1 */
-    double omega;      /**< damping, 0 = the smoother's own default */
-    const char
-        *smoother; /**< "jacobi" (default), "l1-jacobi", "file:NAME"; borrowed during create */
-    cmg_precision
-        precision; /**< of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
-    const char
-        *precision_schedule; /**< storage by level and role, "A:fp16,P:fp8;2-:fp32"; borrowed
-                                during create. Clauses [levels:]storage or
-                                [levels:]role:storage,... are separated by semicolons, later
-                                ones win; levels 2, 2-4, 2- or -4; roles A, P, R, M, inverse
-                                (collapsed levels too); storage full = fp32, fp16, bf16, fp8.
-                                Less than fp32 makes the cycle one in fp32, and the matrix
-                                COMPRESSED. Roles not named: as `matrix` says. Default NULL */
-    bool fallback; /**< where a cycle in fewer bits than fp64 diverges, stalls or is indefinite,
-                      build it again with more and go on from the best iterate, default true */
-    cmg_matrix_options
-        matrix; /**< format of the level matrices, of P, R and M; precision is ignored */
+    /** start from nested iteration instead of a zero guess, default false */
+    bool fmg;
+    /** smoothing steps before the coarse correction, >= 0, default 1 */
+    int pre;
+    int post;     /**< and after it, default 1 */
+    double omega; /**< damping, 0 = the smoother's own default */
+    /** "jacobi" (default), "l1-jacobi", "file:NAME"; borrowed during create */
+    const char *smoother;
+    /** of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
+    cmg_precision precision;
+    /** storage by level and role, "A:fp16,P:fp8;2-:fp32"; borrowed during create. Clauses
+     *  [levels:]storage or [levels:]role:storage,... are separated by semicolons, later ones win;
+     *  levels 2, 2-4, 2- or -4; roles A, P, R, M, inverse (collapsed levels too); storage full =
+     *  fp32, fp16, bf16, fp8. Less than fp32 makes the cycle one in fp32, and the matrix
+     *  COMPRESSED. Roles not named: as `matrix` says. Default NULL */
+    const char *precision_schedule;
+    /** where a cycle in fewer bits than fp64 diverges, stalls or is indefinite, build it again
+     *  with more and go on from the best iterate, default true */
+    bool fallback;
+    /** format of the level matrices, of P, R and M; precision is ignored */
+    cmg_matrix_options matrix;
     cmg_dirichlet dirichlet; /**< default ZERO */
     cmg_coarse coarse;       /**< default AUTO */
-    cmg_size coarse_limit;   /**< largest coarse matrix inverted densely under AUTO, default 4096 */
-    int coarse_steps;        /**< smoothing steps under CMG_COARSE_SMOOTHER, default 8 */
-    cmg_size collapse; /**< levels of at most this many rows become one dense operator, the matrix
-                          of their cycle; -1 = chosen (default), 0 = none; never in F-cycles */
-    bool fuse;         /**< run the passes over the step list, default true */
-    bool fuse_restriction; /**< form R (I - omega A D^-1), or R A for smoothers other than one step
-                              of Jacobi, on all levels where that has fewer entries than what it
-                              replaces; default false: it costs set-up time, and only small levels
-                              on a GPU have it */
-    double rtol;           /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
-    double atol;           /**< or at ||b - A x|| <= atol, default 0 */
-    double dtol;           /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
-    double inner_rtol; /**< CMG_KRYLOV_DEFECT: the CG inside has solved A c = d at ||d - A c|| <=
-                          inner_rtol ||d||, in (0, 1), default 0.01 */
-    int max_it;        /**< iterations, in each precision that is fallen back to, default 100 */
-    cmg_loop loop;     /**< default AUTO */
+    /** largest coarse matrix inverted densely under AUTO, default 4096 */
+    cmg_size coarse_limit;
+    int coarse_steps; /**< smoothing steps under CMG_COARSE_SMOOTHER, default 8 */
+    /** levels of at most this many rows become one dense operator, the matrix of their cycle; -1
+     *  = chosen (default), 0 = none; never in F-cycles */
+    cmg_size collapse;
+    bool fuse; /**< run the passes over the step list, default true */
+    /** form R (I - omega A D^-1), or R A for smoothers other than one step of Jacobi, on all
+     *  levels where that has fewer entries than what it replaces; default false: it costs set-up
+     *  time, and only small levels on a GPU have it */
+    bool fuse_restriction;
+    double rtol; /**< stop at ||b - A x|| <= rtol ||b||, default 1e-8 */
+    double atol; /**< or at ||b - A x|| <= atol, default 0 */
+    double dtol; /**< diverged at ||b - A x|| > dtol ||b||, default 1e5 */
+    /** CMG_KRYLOV_DEFECT: the CG inside has solved A c = d at ||d - A c|| <= inner_rtol ||d||, in
+     *  (0, 1), default 0.01 */
+    double inner_rtol;
+    /** iterations, in each precision that is fallen back to, default 100 */
+    int max_it;
+    cmg_loop loop; /**< default AUTO */
 } cmg_solver_options;
 
 typedef enum cmg_outcome {
@@ -630,31 +645,37 @@ typedef enum cmg_outcome {
 typedef struct cmg_report {
     cmg_outcome outcome;
     int iterations;
-    int best; /**< iteration that x is from: the last one where it converged, else that with the
-                 least residual; 0 from cmg_cg */
-    double relative_residual; /**< true ||b - A x|| / ||b|| in fp64, recomputed at the end; 0 when b
-                                 = 0 and x = 0 */
-    double residual;          /**< ||b - A x|| */
-    double rhs_norm;          /**< ||b|| */
-    double setup_seconds;     /**< of cmg_solver_create */
+    /** iteration that x is from: the last one where it converged, else that with the least
+     *  residual; 0 from cmg_cg */
+    int best;
+    /** true ||b - A x|| / ||b|| in fp64, recomputed at the end; 0 when b = 0 and x = 0 */
+    double relative_residual;
+    double residual;      /**< ||b - A x|| */
+    double rhs_norm;      /**< ||b|| */
+    double setup_seconds; /**< of cmg_solver_create */
     double solve_seconds;
     cmg_loop loop; /**< that was used, never AUTO */
-    int starts; /**< of the iteration from a true residual: CMG_KRYLOV_DEFECT corrections, in CG 1
-                   unless rounding made it start again; of the last precision fallen back to */
+    /** of the iteration from a true residual: CMG_KRYLOV_DEFECT corrections, in CG 1 unless
+     *  rounding made it start again; of the last precision fallen back to */
+    int starts;
     long long graph_launches;   /**< of CUDA graphs in this solve */
     long long synchronisations; /**< times that the host waited for the device in this solve */
-    double bytes; /**< that the solve moved by the model: steps of the cycle, products and vectors
-                     of the outer iteration, every array that a kernel reads or writes counted once;
-                     over the copy bandwidth the floor of solve_seconds. 0 from cmg_cg */
+    /** that the solve moved by the model: steps of the cycle, products and vectors of the outer
+     *  iteration, every array that a kernel reads or writes counted once; over the copy bandwidth
+     *  the floor of solve_seconds. 0 from cmg_cg */
+    double bytes;
     double iteration_bytes; /**< of these, one iteration in the mean, at the end */
-    const double *history;  /**< iterations + 1 residual norms, [0] that of the initial guess; NULL
-                               from cmg_cg */
-    int fallbacks;        /**< times that the cycle was built again with more bits; it stays so. The
-                             iterations are those in all precisions */
-    const char *fallback; /**< "fp8 to fp16 after 12 iterations (stagnated)", more after commas; ""
-                             = nothing happened; NULL from cmg_cg */
-    const char *precision; /**< of the cycle at the end: "fp64", "fp32", or the storage in it with
-                              the fewest bits, "fp16", "bf16", "fp8"; NULL from cmg_cg */
+    /** iterations + 1 residual norms, [0] that of the initial guess; NULL from cmg_cg */
+    const double *history;
+    /** times that the cycle was built again with more bits; it stays so. The iterations are those
+     *  in all precisions */
+    int fallbacks;
+    /** "fp8 to fp16 after 12 iterations (stagnated)", more after commas; "" = nothing happened;
+     *  NULL from cmg_cg */
+    const char *fallback;
+    /** of the cycle at the end: "fp64", "fp32", or the storage in it with the fewest bits,
+     *  "fp16", "bf16", "fp8"; NULL from cmg_cg */
+    const char *precision;
 } cmg_report;
 
 /** True for the two converged outcomes. */
@@ -706,8 +727,7 @@ CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 /** One step of the compiled cycle. */
 typedef struct cmg_step_info {
     const char *text;   /**< e.g. "r1 = R0 (b0 - A0 x0)" */
-    const char *matrix; /**< "A", "P", "R", "M", "RA", "RS", "inverse", "collapsed"
-                             or "" */
+    const char *matrix; /**< "A", "P", "R", "M", "RA", "RS", "inverse", "collapsed" or "" */
     int level;          /**< level of the result */
     cmg_size rows;
     cmg_size nnz;
@@ -715,8 +735,9 @@ typedef struct cmg_step_info {
     cmg_precision precision;
     cmg_values values; /**< storage of the matrix's values */
     size_t bytes;      /**< moved by the step, by the traffic model */
-    size_t plain;   /**< what it would move without compression, its matrix in slices or CSR; equal
-                       to bytes where cmg_solver_step_compression tells nothing */
+    /** what it would move without compression, its matrix in slices or CSR; equal to bytes where
+     *  cmg_solver_step_compression tells nothing */
+    size_t plain;
     double seconds; /**< measured, -1 when not measured */
 } cmg_step_info;
 
@@ -755,8 +776,9 @@ typedef enum cmg_file_kind {
     CMG_FILE_AUTO = 0,  /**< by content when read, by name when written */
     CMG_FILE_CONTAINER, /**< HDF5 hierarchy container, .cmg or .h5 */
     CMG_FILE_MTX,       /**< Matrix Market file, or a directory of them */
-    CMG_FILE_PETSC, /**< PETSc binary file (one matrix, or the multigrid dump), or a directory */
-    CMG_FILE_ELL    /**< directory in the FE-gMG authors' form: A_1.ell, prol_2.ell, ... */
+    /** PETSc binary file (one matrix, or the multigrid dump), or a directory */
+    CMG_FILE_PETSC,
+    CMG_FILE_ELL /**< directory in the FE-gMG authors' form: A_1.ell, prol_2.ell, ... */
 } cmg_file_kind;
 
 /**
