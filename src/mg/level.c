@@ -4,6 +4,8 @@
  */
 #include "mg/level.h"
 
+#include <string.h>
+
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
                         cmg_matrix **M)
@@ -30,16 +32,27 @@ static cmg_matrix_options level_format(const cmg_context *ctx, const cmg_matrix_
     return format;
 }
 
+/* The relative of a format that leaves the rows' numbers alone. */
+static cmg_format plain_relative(cmg_format format)
+{
+    switch (format) {
+    case CMG_FORMAT_K1R:
+    case CMG_FORMAT_K1RS:
+        return CMG_FORMAT_K1;
+    case CMG_FORMAT_K2R:
+    case CMG_FORMAT_K2RS:
+        return CMG_FORMAT_K2;
+    default:
+        return format;
+    }
+}
+
 /* Formats that renumber are for square matrices; P, R and M use their plain relatives. */
 static cmg_matrix_options plain_format(const cmg_context *ctx, const cmg_matrix_options *options,
                                        cmg_size rows)
 {
     cmg_matrix_options plain = level_format(ctx, options, rows);
-    if (plain.format == CMG_FORMAT_K1R || plain.format == CMG_FORMAT_K1RS) {
-        plain.format = CMG_FORMAT_K1;
-    } else if (plain.format == CMG_FORMAT_K2R || plain.format == CMG_FORMAT_K2RS) {
-        plain.format = CMG_FORMAT_K2;
-    }
+    plain.format = plain_relative(plain.format);
     if (plain.format == CMG_FORMAT_COMPRESSED && !cmgi_on_cuda(ctx)) {
         plain.format =
             CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
@@ -62,25 +75,6 @@ static cmg_matrix_options role_format(const cmg_context *ctx, const cmgi_level_o
     return role == CMG_ROLE_A ? level_format(ctx, &format, rows) : plain_format(ctx, &format, rows);
 }
 
-cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
-                             const cmgi_level_options *options, cmgi_level *level)
-{
-    cmg_csr A;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    level->rows = A.rows;
-    cmgi_dirichlet_clear(ctx, &level->dirichlet);
-    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
-        CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
-    }
-    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
-    if (l == 0 && format.precision == CMG_FP64) {
-        format.template_tolerance = 0; /* the matrix of the residuals, too */
-    }
-    CMGI_TRY(place(ctx, &A, &format, &level->A));
-    level->perm = cmg_matrix_permutation(level->A);
-    return CMG_OK;
-}
-
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
                                    const cmg_index *col_perm, const cmg_matrix_options *options,
                                    cmg_matrix **out)
@@ -95,6 +89,49 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     const cmg_status status = place(ctx, &renumbered_view, options, out);
     cmgi_csr_free(ctx, &renumbered);
     return status;
+}
+
+/*
+ * A of a level. On level 0 of a cycle with fewer bits the outer matrix owns the numbering:
+ * residuals and corrections meet in it. A format that sorts the rows comes to the same order from
+ * the same pattern; others get the renumbered matrix.
+ */
+static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_matrix *outer,
+                               const cmg_matrix_options *format, cmgi_level *level)
+{
+    const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
+    const bool sorts = plain_relative(format->format) != format->format;
+    if (perm == NULL || sorts) {
+        CMGI_TRY(place(ctx, A, format, &level->A));
+        level->perm = cmg_matrix_permutation(level->A);
+    } else {
+        const cmgi_csr borrowed = cmgi_csr_borrow(A);
+        CMGI_TRY(place_renumbered(ctx, &borrowed, perm, perm, format, &level->A));
+        level->perm = perm;
+    }
+    const bool same =
+        level->perm == perm || (level->perm != NULL && perm != NULL &&
+                                memcmp(level->perm, perm, (size_t)A->rows * sizeof *perm) == 0);
+    CMGI_CHECK(ctx, outer == NULL || same, CMG_ERR_INTERNAL,
+               "level 0: A in the cycle and A of the residuals are numbered differently");
+    return CMG_OK;
+}
+
+cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
+                             const cmgi_level_options *options, cmgi_level *level)
+{
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    level->rows = A.rows;
+    cmgi_dirichlet_clear(ctx, &level->dirichlet);
+    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
+        CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
+    }
+    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
+    if (l == 0 && format.precision == CMG_FP64) {
+        format.template_tolerance = 0; /* the matrix of the residuals, too */
+    }
+    return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &format, level);
 }
 
 /* True where a product of R with A may be wanted; whether it pays is seen once it is formed. */

@@ -15,13 +15,14 @@ typedef struct cmgi_level {
     cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
     cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
     cmgi_smoother smoother;
-    const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's */
+    const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
     cmgi_dirichlet dirichlet; /* none where they are kept */
     cmgi_csr restriction;     /* on the host, until cmgi_level_fuse has used it */
 } cmgi_level;
 
 typedef struct cmgi_level_options {
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
+    const cmg_matrix *outer;   /* fp64 matrix that gives the numbering of level 0; NULL = its A */
     const cmgi_schedule *schedule;
     cmg_dirichlet dirichlet;
     const char *smoother;

@@ -25,6 +25,7 @@ static void note(cmgi_levels *levels, const char *format, ...)
 static cmgi_level_options level_options(const cmgi_setup *s)
 {
     cmgi_level_options options = {.matrix = s->options->matrix,
+                                  .outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A,
                                   .schedule = s->schedule,
                                   .dirichlet = s->options->dirichlet,
                                   .smoother = s->options->smoother,
@@ -95,14 +96,16 @@ static cmg_status build_fused(const cmgi_setup *s, int last)
     return CMG_OK;
 }
 
-/* The finest matrix in fp64 for the outer iteration. */
+/*
+ * The finest matrix in fp64 for the outer iteration, where the cycle has fewer bits. It comes
+ * before the levels, as its numbering is that of level 0.
+ */
 static cmg_status build_outer(const cmgi_setup *s)
 {
+    cmg_csr A;
     if (s->options->precision == CMG_FP64) {
-        s->levels->A = s->levels->level[0].A;
         return CMG_OK;
     }
-    cmg_csr A;
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, A.values);
@@ -291,9 +294,10 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     const int total = cmgi_setup_count(s->h, s->options);
     s->levels->notes = 0;
-    CMGI_TRY(build_levels(s, total));
-    note_dirichlet(s, total);
     CMGI_TRY(build_outer(s));
+    CMGI_TRY(build_levels(s, total));
+    s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
+    note_dirichlet(s, total);
     CMGI_TRY(build_boundary(s));
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;

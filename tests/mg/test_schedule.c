@@ -207,6 +207,36 @@ static void scheduled_solves_reach_their_true_residual(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/*
+ * Formats that sort the rows, where the schedule stores the level's A in one that does not: the
+ * outer matrix gives the numbering, and what is solved is A x = b in the caller's.
+ */
+static void renumbered_formats_solve_in_the_callers_numbering(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_K1R, CMG_FORMAT_K1RS, CMG_FORMAT_K2R,
+                                         CMG_FORMAT_K2RS};
+    static const char *const texts[] = {"A:fp16", "fp8", "0:A:bf16", "1:A:fp16", "M:fp16,A:full"};
+    cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 5);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
+        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
+            cmg_solver_options o = defaults();
+            o.matrix.format = formats[f];
+            o.precision_schedule = texts[t];
+            CHECK_OK(cmg_vector_fill(x, 0));
+            const cmg_report report = solve(h, &o, b, x);
+            CHECK(cmg_outcome_converged(report.outcome));
+            CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+        }
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -214,5 +244,6 @@ int main(int argc, char **argv)
     RUN(bad_texts_are_refused_by_name);
     RUN(matrices_are_stored_as_scheduled);
     RUN(scheduled_solves_reach_their_true_residual);
+    RUN(renumbered_formats_solve_in_the_callers_numbering);
     return TEST_END();
 }
