@@ -31,6 +31,9 @@ static layout_plan plan_of(const cmg_matrix *A)
     const cmg_format f = o->format;
     layout_plan plan = {.t = 1, .lanes = o->warp, .threshold = o->threshold};
     plan.uniform = f == CMG_FORMAT_ELLPACK || f == CMG_FORMAT_ELLR || f == CMG_FORMAT_ELLT;
+    if (plan.uniform && plan.lanes < 32) {
+        plan.lanes = 32; /* a table is read across slices, whole vectors at a time */
+    }
     plan.lengths = f == CMG_FORMAT_ELLR;
     if (f == CMG_FORMAT_CUSPARSE_SELL) {
         plan.lanes = 32;

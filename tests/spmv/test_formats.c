@@ -28,7 +28,10 @@ static const variant variants[] = {
     {CMG_FORMAT_K2R, 0, 32, 2},          {CMG_FORMAT_K2RS, 0, 32, 1},
     {CMG_FORMAT_COMPRESSED, 0, 0, 0},    {CMG_FORMAT_DENSE, 0, 0, 0},
     {CMG_FORMAT_DIAGONAL, 0, 0, 0},      {CMG_FORMAT_CUSPARSE_CSR, 0, 0, 0},
-    {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0},
+    {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0}, {CMG_FORMAT_ELLPACK, 0, 4, 0},
+    {CMG_FORMAT_ELLPACK, 0, 64, 0},      {CMG_FORMAT_ELLR, 0, 4, 0},
+    {CMG_FORMAT_ELLR, 0, 8, 0},          {CMG_FORMAT_K1, 0, 4, 0},
+    {CMG_FORMAT_K2RS, 0, 4, 2},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
