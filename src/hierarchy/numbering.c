@@ -71,111 +71,11 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
     return status;
 }
 
-/* State of a breadth-first search over nodes. */
-typedef struct search {
-    const cmg_csr *A;
-    int block;
-    cmg_index *queue; /* nodes in the order they were reached */
-    unsigned char *seen;
-    int64_t *sorted; /* neighbours of one node: degree and number */
-} search;
-
-static cmg_size degree_of(const search *s, cmg_size node)
-{
-    return s->A->indptr[node * s->block + 1] - s->A->indptr[node * s->block];
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a;
-    const int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/*
- * Searches from `root`, writing the nodes to queue[begin ..]; returns the end. *depth is the number
- * of layers and *last where the last one begins.
- */
-static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth, cmg_size *last)
-{
-    cmg_size end = begin;
-    s->queue[end++] = root;
-    s->seen[root] = 1;
-    *depth = 0;
-    for (cmg_size layer = begin; layer < end; ++*depth) {
-        const cmg_size layer_end = end;
-        *last = layer;
-        for (; layer < layer_end; ++layer) {
-            const cmg_size row = (cmg_size)s->queue[layer] * s->block;
-            size_t found = 0;
-            for (cmg_size k = s->A->indptr[row]; k < s->A->indptr[row + 1]; ++k) {
-                const cmg_size j = s->A->indices[k] / s->block;
-                if (!s->seen[j]) {
-                    s->seen[j] = 1;
-                    s->sorted[found++] = degree_of(s, j) << 32 | j;
-                }
-            }
-            qsort(s->sorted, found, sizeof *s->sorted, ascending);
-            for (size_t f = 0; f < found; ++f) {
-                s->queue[end++] = (cmg_index)(s->sorted[f] & INT32_MAX);
-            }
-        }
-    }
-    return end;
-}
-
-/* Appends the component of `root` to the queue, from a node of large eccentricity in it. */
-static cmg_size search_component(search *s, cmg_index root, cmg_size begin)
-{
-    cmg_size depth = 0;
-    cmg_size last = begin;
-    cmg_size end = sweep(s, root, begin, &depth, &last);
-    for (;;) {
-        cmg_index best = s->queue[last];
-        for (cmg_size k = last; k < end; ++k) {
-            best = degree_of(s, s->queue[k]) < degree_of(s, best) ? s->queue[k] : best;
-        }
-        for (cmg_size k = begin; k < end; ++k) {
-            s->seen[s->queue[k]] = 0;
-        }
-        const cmg_size before = depth;
-        end = sweep(s, best, begin, &depth, &last);
-        if (depth <= before) {
-            return end;
-        }
-    }
-}
-
-cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
-                                    cmg_index *order)
-{
-    const cmg_size n = A->rows / block;
-    search s = {.A = A, .block = block, .queue = order};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s.seen, &s.seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.sorted, &s.sorted));
-    cmg_size end = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        if (!s.seen[i]) {
-            end = search_component(&s, (cmg_index)i, end);
-        }
-    }
-    for (cmg_size k = 0; k < n / 2 && reverse; ++k) {
-        const cmg_index first = order[k];
-        order[k] = order[n - 1 - k];
-        order[n - 1 - k] = first;
-    }
-done:
-    cmgi_free(ctx, s.seen);
-    cmgi_free(ctx, s.sorted);
-    return status;
-}
-
-cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, int block,
+cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int block[2],
                                    const cmg_index *coarse, cmg_index *order)
 {
-    const cmg_size n = P->rows / block;
-    const cmg_size m = P->cols / block;
+    const cmg_size n = P->rows / block[0];
+    const cmg_size m = P->cols / block[1];
     cmg_index *fine_of = NULL;
     unsigned char *placed = NULL;
     cmg_status status = CMG_OK;
@@ -185,9 +85,9 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, int block
         fine_of[j] = -1;
     }
     for (cmg_size i = n - 1; i >= 0; --i) {
-        const cmg_size k = P->indptr[i * block];
-        if (P->indptr[i * block + 1] == k + 1 && fabs(P->values[k] - 1) < 1e-14) {
-            fine_of[P->indices[k] / block] = (cmg_index)i;
+        const cmg_size k = P->indptr[i * block[0]];
+        if (P->indptr[i * block[0] + 1] == k + 1 && fabs(P->values[k] - 1) < 1e-14) {
+            fine_of[P->indices[k] / block[1]] = (cmg_index)i;
         }
     }
     cmg_size end = 0;
@@ -218,37 +118,230 @@ void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order)
         order[j] = (cmg_index)i;
     }
 }
-
-#ifdef CMGI_HAVE_METIS
-/* The node graph without loops, in METIS's integers. */
-static cmg_status metis_graph(cmg_context *ctx, const cmg_csr *A, int block, idx_t **start,
-                              idx_t **neighbour)
+cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order)
 {
-    const cmg_size n = A->rows / block;
-    cmg_size edges = 0;
-    CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof **start, start));
-    CMGI_TRY(cmgi_alloc(ctx, A->indptr[A->rows] / block, sizeof **neighbour, neighbour));
-    for (cmg_size i = 0; i < n; ++i) {
-        (*start)[i] = (idx_t)edges;
-        for (cmg_size k = A->indptr[i * block]; k < A->indptr[i * block + 1]; ++k) {
-            if (A->indices[k] % block == 0 && A->indices[k] / block != i) {
-                (*neighbour)[edges++] = A->indices[k] / block;
+    unsigned char *seen = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *seen, &seen));
+    cmg_size k = 0;
+    while (k < n && order[k] >= 0 && order[k] < n && !seen[order[k]]) {
+        seen[order[k++]] = 1;
+    }
+    cmgi_free(ctx, seen);
+    CMGI_CHECK(ctx, k == n, CMG_ERR_INTERNAL,
+               "numbering: place %lld of %lld has no node, or one that has a place already",
+               (long long)k, (long long)n);
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+/*
+ * The undirected graph of nodes: i and j are neighbours where any unknown of one is coupled to any
+ * of the other, either way. Matrices with boundary rows kept as identities have one-way couplings,
+ * which searches and METIS do not expect.
+ */
+typedef struct graph {
+    cmg_size n;
+    cmg_size *start;      /* n + 1 */
+    cmg_index *neighbour; /* start[n]; none is the node itself */
+} graph;
+
+static void clear_graph(cmg_context *ctx, graph *g)
+{
+    cmgi_free(ctx, g->start);
+    cmgi_free(ctx, g->neighbour);
+    *g = (graph){0};
+}
+
+/*
+ * Neighbours of node i in A and in A^T, each once; `out` NULL only counts them. mark[j] == i + 1
+ * says that j has been met.
+ */
+static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block, cmg_size i,
+                                  cmg_index *mark, cmg_index *out)
+{
+    const cmg_csr transposed = cmgi_csr_view(T);
+    const cmg_csr *const sides[] = {A, &transposed};
+    cmg_size found = 0;
+    mark[i] = (cmg_index)(i + 1);
+    for (int s = 0; s < 2; ++s) {
+        const cmg_csr *M = sides[s];
+        for (cmg_size k = M->indptr[i * block]; k < M->indptr[(i + 1) * block]; ++k) {
+            const cmg_index j = M->indices[k] / block;
+            if (mark[j] != i + 1) {
+                mark[j] = (cmg_index)(i + 1);
+                if (out != NULL) {
+                    out[found] = j;
+                }
+                ++found;
             }
         }
     }
-    (*start)[n] = (idx_t)edges;
+    return found;
+}
+
+static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, graph *g)
+{
+    cmgi_csr T = {0};
+    cmg_index *mark = NULL;
+    cmg_status status = CMG_OK;
+    g->n = A->rows / block;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, g->n, sizeof *mark, &mark));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->n + 1, sizeof *g->start, &g->start));
+    g->start[0] = 0;
+    for (cmg_size i = 0; i < g->n; ++i) {
+        g->start[i + 1] = g->start[i] + gather_neighbours(A, &T, block, i, mark, NULL);
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->start[g->n], sizeof *g->neighbour, &g->neighbour));
+    memset(mark, 0, (size_t)g->n * sizeof *mark);
+    for (cmg_size i = 0; i < g->n; ++i) {
+        (void)gather_neighbours(A, &T, block, i, mark, g->neighbour + g->start[i]);
+    }
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_free(ctx, mark);
+    if (status != CMG_OK) {
+        clear_graph(ctx, g);
+    }
+    return status;
+}
+
+/* State of a breadth-first search over nodes. */
+typedef struct search {
+    const graph *g;
+    cmg_index *queue; /* nodes in the order they were reached */
+    unsigned char *seen;
+    int64_t *sorted; /* neighbours of one node: degree and number */
+} search;
+
+static cmg_size degree_of(const search *s, cmg_size node)
+{
+    return s->g->start[node + 1] - s->g->start[node];
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/*
+ * Searches from `root`, writing the nodes to queue[begin ..]; returns the end. *depth is the number
+ * of layers and *last where the last one begins.
+ */
+static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth, cmg_size *last)
+{
+    const graph *g = s->g;
+    cmg_size end = begin;
+    s->queue[end++] = root;
+    s->seen[root] = 1;
+    *depth = 0;
+    for (cmg_size layer = begin; layer < end; ++*depth) {
+        const cmg_size layer_end = end;
+        *last = layer;
+        for (; layer < layer_end; ++layer) {
+            const cmg_size node = s->queue[layer];
+            size_t found = 0;
+            for (cmg_size k = g->start[node]; k < g->start[node + 1]; ++k) {
+                const cmg_size j = g->neighbour[k];
+                if (!s->seen[j]) {
+                    s->seen[j] = 1;
+                    s->sorted[found++] = degree_of(s, j) << 32 | j;
+                }
+            }
+            qsort(s->sorted, found, sizeof *s->sorted, ascending);
+            for (size_t f = 0; f < found; ++f) {
+                s->queue[end++] = (cmg_index)(s->sorted[f] & INT32_MAX);
+            }
+        }
+    }
+    return end;
+}
+
+/*
+ * Appends the component of `root` to the queue, from a node of large eccentricity in it. Few sweeps
+ * find one in practice; their number is bounded so that no graph takes longer than linear time.
+ */
+static cmg_size search_component(search *s, cmg_index root, cmg_size begin)
+{
+    enum { MOST_SWEEPS = 16 };
+    cmg_size depth = 0;
+    cmg_size before = -1;
+    cmg_size last = begin;
+    cmg_size end = sweep(s, root, begin, &depth, &last);
+    for (int sweeps = 1; depth > before && sweeps < MOST_SWEEPS; ++sweeps) {
+        cmg_index best = s->queue[last];
+        for (cmg_size k = last; k < end; ++k) {
+            best = degree_of(s, s->queue[k]) < degree_of(s, best) ? s->queue[k] : best;
+        }
+        for (cmg_size k = begin; k < end; ++k) {
+            s->seen[s->queue[k]] = 0;
+        }
+        before = depth;
+        end = sweep(s, best, begin, &depth, &last);
+    }
+    return end;
+}
+
+cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
+                                    cmg_index *order)
+{
+    graph g = {0};
+    search s = {.g = &g, .queue = order};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, g.n, sizeof *s.seen, &s.seen));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.n, sizeof *s.sorted, &s.sorted));
+    cmg_size end = 0;
+    for (cmg_size i = 0; i < g.n; ++i) {
+        if (!s.seen[i]) {
+            end = search_component(&s, (cmg_index)i, end);
+        }
+    }
+    for (cmg_size k = 0; k < g.n / 2 && reverse; ++k) {
+        const cmg_index first = order[k];
+        order[k] = order[g.n - 1 - k];
+        order[g.n - 1 - k] = first;
+    }
+done:
+    clear_graph(ctx, &g);
+    cmgi_free(ctx, s.seen);
+    cmgi_free(ctx, s.sorted);
+    return status;
+}
+
+#ifdef CMGI_HAVE_METIS
+/* The graph in METIS's integers, which may have 32 bits. */
+static cmg_status metis_graph(cmg_context *ctx, const graph *g, idx_t **start, idx_t **neighbour)
+{
+    CMGI_CHECK(ctx, g->start[g->n] <= IDX_MAX, CMG_ERR_UNSUPPORTED,
+               "METIS: %lld edges; this build of it takes %lld", (long long)g->start[g->n],
+               (long long)IDX_MAX);
+    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof **start, start));
+    CMGI_TRY(cmgi_alloc(ctx, g->start[g->n], sizeof **neighbour, neighbour));
+    for (cmg_size i = 0; i <= g->n; ++i) {
+        (*start)[i] = (idx_t)g->start[i];
+    }
+    for (cmg_size k = 0; k < g->start[g->n]; ++k) {
+        (*neighbour)[k] = g->neighbour[k];
+    }
     return CMG_OK;
 }
 
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
+    graph g = {0};
     idx_t n = (idx_t)(A->rows / block);
     idx_t *start = NULL;
     idx_t *neighbour = NULL;
     idx_t *perm = NULL;
     idx_t *inverse = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
+    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
+    CMGI_TRY_GOTO(done, metis_graph(ctx, &g, &start, &neighbour));
+    clear_graph(ctx, &g);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
     const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
@@ -261,6 +354,7 @@ cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_i
         order[i] = (cmg_index)perm[i];
     }
 done:
+    clear_graph(ctx, &g);
     cmgi_free(ctx, start);
     cmgi_free(ctx, neighbour);
     cmgi_free(ctx, perm);

@@ -5,7 +5,7 @@
  * its unknowns.
  */
 #pragma once
-#include "core/context.h"
+#include "csr/csr.h"
 
 /* By key, ties by old number: a stable radix sort. `keys` is overwritten. */
 cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order);
@@ -24,17 +24,19 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
 /*
  * Nodes that take over one coarse node (a row of P with the one entry 1) first, in the order that
  * the coarse nodes have after their own renumbering (`coarse`, NULL = as they are), then the
- * others.
+ * others. block[0] unknowns a node, block[1] a coarse one.
  */
-cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, int block,
+cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int block[2],
                                    const cmg_index *coarse, cmg_index *order);
 /* A random permutation (Fisher and Yates). */
 void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
 /* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order);
+/* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */
+cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order);
 
-/* Unknowns a node, from the attribute block_size. */
-int cmgi_hierarchy_block(const cmg_hierarchy *h);
+/* Unknowns a node of level l: the attribute block_size where it divides the rows, else 1. */
+int cmgi_hierarchy_block(const cmg_hierarchy *h, int l);
 /*
  * The orders of a numbering, order[l] for the nodes of level l; all stay NULL for GENERATED. The
  * caller frees them, after a failure too.

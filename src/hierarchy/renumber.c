@@ -7,16 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cmgi_hierarchy_block(const cmg_hierarchy *h)
+int cmgi_hierarchy_block(const cmg_hierarchy *h, int l)
 {
     const char *text = cmg_hierarchy_attribute(h, "block_size");
-    const int block = text != NULL ? atoi(text) : 1;
-    for (int l = 0; l < h->levels; ++l) {
-        if (block < 1 || h->level[l].A.rows % block != 0) {
-            return 1;
-        }
-    }
-    return block;
+    const long block = text != NULL ? strtol(text, NULL, 10) : 1;
+    const bool fits = block >= 1 && block <= INT32_MAX && h->level[l].A.rows % block == 0;
+    return fits ? (int)block : 1;
 }
 
 /* Node order to order of the unknowns; NULL stays NULL. */
@@ -102,13 +98,27 @@ static cmg_status reorder_mesh(cmg_hierarchy *h, const cmg_index *order)
     return CMG_OK;
 }
 
+/* The mesh says where whole nodes are: both have to mean the same unknowns by a node. */
+static cmg_status check_mesh_block(const cmg_hierarchy *h)
+{
+    const int block = cmgi_hierarchy_block(h, 0);
+    const int components = h->mesh != NULL ? h->mesh->components : block;
+    CMGI_CHECK(h->ctx, block == components, CMG_ERR_STATE,
+               "numbering: the mesh has %d unknowns a node, the attribute block_size says %d",
+               components, block);
+    return CMG_OK;
+}
+
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
 {
-    const int block = cmgi_hierarchy_block(h);
     cmg_index *perm[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;
+    CMGI_TRY(check_mesh_block(h));
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, expand(h->ctx, order[l], h->level[l].A.rows / block, block, &perm[l]));
+        const int block = cmgi_hierarchy_block(h, l);
+        const cmg_size nodes = h->level[l].A.rows / block;
+        CMGI_TRY_GOTO(done, order[l] != NULL ? cmgi_order_check(h->ctx, nodes, order[l]) : CMG_OK);
+        CMGI_TRY_GOTO(done, expand(h->ctx, order[l], nodes, block, &perm[l]));
     }
     h->checked = false;
     for (int l = 0; l < h->levels; ++l) {
@@ -117,8 +127,8 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     CMGI_TRY_GOTO(done, reorder_mesh(h, order[0]));
     for (int v = 0; v < h->vectors; ++v) {
         const int l = h->vector[v].level;
-        CMGI_TRY_GOTO(done,
-                      reorder_vector(h->ctx, &h->vector[v], h->level[l].A.rows / block, order[l]));
+        const cmg_size nodes = h->level[l].A.rows / cmgi_hierarchy_block(h, l);
+        CMGI_TRY_GOTO(done, reorder_vector(h->ctx, &h->vector[v], nodes, order[l]));
     }
 done:
     for (int l = 0; l < h->levels; ++l) {
@@ -142,7 +152,7 @@ static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size no
 static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbering, uint64_t seed,
                               cmg_index *const *order)
 {
-    const int block = cmgi_hierarchy_block(h);
+    const int block = cmgi_hierarchy_block(h, l);
     const cmg_csr A = cmgi_csr_view(&h->level[l].A);
     const cmg_size nodes = A.rows / block;
     switch (numbering) {
@@ -160,7 +170,8 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
             return CMG_OK;
         }
         const cmg_csr P = cmgi_csr_view(&h->level[l].P);
-        return cmgi_order_hierarchical(h->ctx, &P, block, order[l + 1], order[l]);
+        const int blocks[] = {block, cmgi_hierarchy_block(h, l + 1)};
+        return cmgi_order_hierarchical(h->ctx, &P, blocks, order[l + 1], order[l]);
     }
     case CMG_NUMBERING_RANDOM:
         cmgi_order_random(nodes, seed + (uint64_t)l, order[l]);
@@ -177,7 +188,6 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
 cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
                                  cmg_index **order)
 {
-    const int block = cmgi_hierarchy_block(h);
     CMGI_CHECK(h->ctx, cmg_enum_name("numbering", (int)numbering) != NULL, CMG_ERR_ARG,
                "numbering %d does not exist", (int)numbering);
     if (numbering == CMG_NUMBERING_GENERATED) {
@@ -185,7 +195,8 @@ cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint
     }
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     for (int l = h->levels - 1; l >= 0; --l) {
-        CMGI_TRY(cmgi_alloc(h->ctx, h->level[l].A.rows / block, sizeof **order, &order[l]));
+        const cmg_size nodes = h->level[l].A.rows / cmgi_hierarchy_block(h, l);
+        CMGI_TRY(cmgi_alloc(h->ctx, nodes, sizeof **order, &order[l]));
         CMGI_TRY(order_level(h, l, numbering, seed, order));
         CMGI_TRY(cmgi_progress(h->ctx, "numbering", h->levels - l, h->levels));
     }

@@ -28,7 +28,7 @@ typedef struct prediction {
 
 static cmg_status expand_level(prediction *p, int l, const cmg_index *nodes)
 {
-    const int block = cmgi_hierarchy_block(p->h);
+    const int block = cmgi_hierarchy_block(p->h, l);
     const cmg_size n = p->h->level[l].A.rows;
     sides *side = &p->side[l];
     if (nodes == NULL) {

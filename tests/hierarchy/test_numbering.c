@@ -1,0 +1,235 @@
+/*
+ * Numberings of hostile but valid matrices: couplings one way only, unknowns of a node with unequal
+ * rows, levels that the block size does not divide, nodes without neighbours. Every order is a
+ * permutation, and the matrix after it is P A P^T.
+ */
+#include "core/random.h"
+#include "hierarchy/hierarchy.h"
+#include "hierarchy/numbering.h"
+#include "test.h"
+
+typedef struct matrix {
+    cmg_size n;
+    double *dense;
+} matrix;
+
+static matrix zeros(cmg_size n)
+{
+    return (matrix){n, calloc((size_t)(n * n) + 1, sizeof(double))};
+}
+
+/* Entries off the diagonal from a list of kinds; every entry has a value of its own. */
+static matrix pattern(int kind, cmg_size n)
+{
+    matrix A = zeros(n);
+    uint64_t seed = 11;
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < n; ++j) {
+            const double any = cmgi_random(&seed);
+            const bool there = kind == 0   ? j == i + 1                              /* one way */
+                               : kind == 1 ? false                                   /* diagonal */
+                               : kind == 2 ? i % 2 == 0 && j % 2 == 0                /* unequal */
+                               : kind == 3 ? any < 0.1                               /* random */
+                               : kind == 4 ? i % 5 != 0 && labs(i - j) <= 2          /* identity */
+                                           : i / 4 == j / 4 && (i > j || any < 0.3); /* islands */
+            A.dense[i * n + j] = i == j ? (double)(10 * n) : there ? (double)(i * n + j + 1) : 0;
+        }
+    }
+    return A;
+}
+enum { PATTERNS = 6 };
+
+static cmgi_csr csr_of_dense(const matrix *A)
+{
+    cmg_size nnz = 0;
+    for (cmg_size k = 0; k < A->n * A->n; ++k) {
+        nnz += A->dense[k] != 0;
+    }
+    cmgi_csr csr = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, A->n, A->n, nnz, &csr));
+    cmg_size at = 0;
+    for (cmg_size i = 0; i < A->n; ++i) {
+        csr.indptr[i] = at;
+        for (cmg_size j = 0; j < A->n; ++j) {
+            if (A->dense[i * A->n + j] != 0) {
+                csr.indices[at] = (cmg_index)j;
+                csr.values[at++] = A->dense[i * A->n + j];
+            }
+        }
+    }
+    return csr;
+}
+
+static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
+{
+    char text[16];
+    cmg_hierarchy *h = NULL;
+    cmgi_csr csr = csr_of_dense(A);
+    const cmg_csr view = cmgi_csr_view(&csr);
+    double *number = malloc((size_t)A->n * sizeof *number);
+    for (cmg_size i = 0; i < A->n; ++i) {
+        number[i] = (double)i;
+    }
+    (void)snprintf(text, sizeof text, "%d", block);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));
+    CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", text));
+    cmgi_csr_free(ctx, &csr);
+    free(number);
+    return h;
+}
+
+/* The vector that held 0, 1, ... tells the permutation. */
+static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
+{
+    cmg_csr B;
+    cmg_size n = 0;
+    const double *old = NULL;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &B));
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &old));
+    CHECK(n == A->n && B.rows == A->n);
+    matrix C = zeros(n);
+    int wrong = 0;
+    double seen = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        seen += old[i];
+        wrong += (int)old[i] % block != (int)i % block; /* nodes stay together */
+        for (cmg_size k = B.indptr[i]; k < B.indptr[i + 1]; ++k) {
+            C.dense[(cmg_size)old[i] * n + (cmg_size)old[B.indices[k]]] += B.values[k];
+        }
+    }
+    CHECK(wrong == 0);
+    CHECK(seen == (double)(n * (n - 1) / 2));
+    CHECK(memcmp(C.dense, A->dense, (size_t)(n * n) * sizeof(double)) == 0);
+    free(C.dense);
+}
+
+static void hostile_graphs_are_numbered(void)
+{
+    static const cmg_numbering numberings[] = {
+        CMG_NUMBERING_CUTHILL_MCKEE, CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, CMG_NUMBERING_METIS,
+        CMG_NUMBERING_HIERARCHICAL, CMG_NUMBERING_RANDOM};
+    static const cmg_size sizes[] = {1, 2, 6, 64, 96};
+    for (int kind = 0; kind < PATTERNS; ++kind) {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+            matrix A = pattern(kind, sizes[s]);
+            for (int block = 1; block <= 3; ++block) {
+                for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
+                    cmg_hierarchy *h = hierarchy_of(&A, block);
+                    const cmg_status status = cmg_hierarchy_renumber(h, numberings[k], 1);
+                    CHECK(status == CMG_OK ||
+                          (status == CMG_ERR_UNSUPPORTED && numberings[k] == CMG_NUMBERING_METIS));
+                    check_renumbered(h, &A, sizes[s] % block == 0 ? block : 1);
+                    cmg_hierarchy_destroy(&h);
+                }
+            }
+            free(A.dense);
+        }
+    }
+}
+
+/* A path that can be walked one way only: n / 2 steps a node, were it searched from each. */
+static void one_way_paths_take_linear_time(void)
+{
+    const cmg_size n = 300000;
+    cmgi_csr A = {0};
+    cmg_index *order = malloc((size_t)n * sizeof *order);
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i] = 2 * i;
+        A.indices[2 * i] = (cmg_index)i;
+        A.values[2 * i] = 1;
+        if (i + 1 < n) {
+            A.indices[2 * i + 1] = (cmg_index)(i + 1);
+            A.values[2 * i + 1] = 1;
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmgi_order_cuthill_mckee(ctx, &view, 1, false, order));
+    CHECK_OK(cmgi_order_check(ctx, n, order));
+    CHECK(abs(order[0] - order[n - 1]) == n - 1); /* from one end to the other */
+    order[3] = order[5];
+    CHECK_STATUS(cmgi_order_check(ctx, n, order), CMG_ERR_INTERNAL);
+    order[3] = (cmg_index)n;
+    CHECK_STATUS(cmgi_order_check(ctx, n, order), CMG_ERR_INTERNAL);
+    free(order);
+    cmgi_csr_free(ctx, &A);
+}
+
+static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_size rows,
+                                cmg_size cols)
+{
+    cmgi_csr D = {0};
+    const cmg_size m = rows < cols ? rows : cols;
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, m, &D));
+    for (cmg_size i = 0; i < m; ++i) {
+        D.indices[i] = (cmg_index)i;
+        D.values[i] = 1;
+    }
+    for (cmg_size i = 0; i <= rows; ++i) {
+        D.indptr[i] = i < m ? i : m;
+    }
+    const cmg_csr view = cmgi_csr_view(&D);
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &view));
+    cmgi_csr_free(ctx, &D);
+}
+
+/* Level 0 of two unknowns a node, level 1 of three rows, and a mesh. */
+static cmg_hierarchy *odd_coarse_level(const char *block, int components)
+{
+    const cmg_size n = 2048;
+    cmg_hierarchy *h = NULL;
+    cmgi_stored_mesh *mesh = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    set_diagonal_matrix(h, 0, CMG_ROLE_A, n, n);
+    set_diagonal_matrix(h, 1, CMG_ROLE_A, 3, 3);
+    set_diagonal_matrix(h, 0, CMG_ROLE_P, n, 3);
+    CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block));
+    const cmgi_stored_mesh sizes = {
+        .dim = 2, .corners = 3, .components = components, .nodes = n / components, .cells = 1};
+    CHECK_OK(cmgi_stored_mesh_create(ctx, &sizes, &mesh));
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        mesh->x[2 * v] = (double)v;
+        mesh->x[2 * v + 1] = (double)(v * v);
+        mesh->unknown[v] = (cmg_index)v;
+    }
+    for (int c = 0; c < 3; ++c) {
+        mesh->cell_nodes[c] = c;
+    }
+    CHECK_OK(cmgi_hierarchy_take_mesh(h, &mesh));
+    return h;
+}
+
+static void levels_have_blocks_of_their_own(void)
+{
+    static const cmg_numbering numberings[] = {CMG_NUMBERING_RANDOM, CMG_NUMBERING_HIERARCHICAL,
+                                               CMG_NUMBERING_CUTHILL_MCKEE};
+    for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
+        cmg_hierarchy *h = odd_coarse_level("2", 2);
+        CHECK_OK(cmg_hierarchy_renumber(h, numberings[k], 1));
+        unsigned char seen[1024] = {0};
+        for (int v = 0; v < 1024; ++v) {
+            const cmg_index u = h->mesh->unknown[v];
+            CHECK(u >= 0 && u < 1024 && !seen[u]);
+            seen[u >= 0 && u < 1024 ? u : 0] = 1;
+        }
+        CHECK_OK(cmg_hierarchy_check(h));
+        cmg_hierarchy_destroy(&h);
+    }
+    static const char *const wrong[] = {"1", "0", "-2", "4", "3", "99999999999999999999", "two"};
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; ++k) {
+        cmg_hierarchy *h = odd_coarse_level(wrong[k], 2);
+        CHECK_STATUS(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 1), CMG_ERR_STATE);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(hostile_graphs_are_numbered);
+    RUN(one_way_paths_take_linear_time);
+    RUN(levels_have_blocks_of_their_own);
+    return TEST_END();
+}
