@@ -141,6 +141,7 @@ void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
         if (strcmp(stored->smoother[i]->name, name) == 0) {
             clear_smoother(h->ctx, stored->smoother[i]);
             stored->smoother[i] = stored->smoother[--stored->smoothers];
+            ++h->generation;
             return;
         }
     }
@@ -179,6 +180,21 @@ static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, 
     return CMG_OK;
 }
 
+/*
+ * The same pattern, so that solvers can go on with new values. Borrowed arrays may have been
+ * written to meanwhile, so they are not compared.
+ */
+static bool same_pattern(const cmgi_csr *A, const cmgi_csr *B)
+{
+    if (A->indptr == NULL || A->borrowed || A->rows != B->rows || A->cols != B->cols ||
+        A->indptr[A->rows] != B->indptr[B->rows]) {
+        return false;
+    }
+    const size_t nnz = (size_t)A->indptr[A->rows];
+    return memcmp(A->indptr, B->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr) == 0 &&
+           memcmp(A->indices, B->indices, nnz * sizeof *A->indices) == 0;
+}
+
 /* Puts a matrix into its place, freeing the one that is there. */
 static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *name, int factor,
                         cmgi_csr *csr)
@@ -194,6 +210,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
         cmgi_csr *const places[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
         to = places[role];
     }
+    h->generation += same_pattern(to, csr) ? 0 : 1;
     cmgi_csr_free(h->ctx, to);
     *to = *csr;
     *csr = (cmgi_csr){0};
@@ -322,15 +339,19 @@ cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
         return CMG_ERR_ARG;
     }
     cmg_context *ctx = h->ctx;
-    const int last = h->levels - 1 - drop_coarsest;
-    CMGI_CHECK(ctx, first >= 0 && drop_coarsest >= 0 && first <= last, CMG_ERR_ARG,
+    CMGI_CHECK(ctx,
+               first >= 0 && drop_coarsest >= 0 && drop_coarsest < h->levels &&
+                   first < h->levels - drop_coarsest,
+               CMG_ERR_ARG,
                "level %d as the finest without the %d coarsest leaves nothing of %d levels", first,
                drop_coarsest, h->levels);
+    const int last = h->levels - 1 - drop_coarsest;
     for (int l = 0; l < h->levels; ++l) {
         if (l < first || l > last) {
             clear_level(ctx, &h->level[l]);
         }
     }
+    ++h->generation;
     cmgi_csr_free(ctx, &h->level[last].P);
     cmgi_csr_free(ctx, &h->level[last].R);
     cmgi_hierarchy_select_vectors(h, first, last);

@@ -65,6 +65,7 @@ struct cmg_hierarchy {
     int attributes;
     cmgi_stored_mesh *mesh; /* NULL = none */
     bool checked;           /* cmg_hierarchy_check passed and nothing was changed since */
+    uint64_t generation;    /* rises whenever sizes, patterns or numbering change */
 };
 
 /*

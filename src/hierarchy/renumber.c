@@ -121,6 +121,7 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
         CMGI_TRY_GOTO(done, expand(h->ctx, order[l], nodes, block, &perm[l]));
     }
     h->checked = false;
+    ++h->generation;
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY_GOTO(done, reorder_level(h, l, perm[l], perm[l + 1]));
     }

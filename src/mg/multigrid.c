@@ -63,8 +63,17 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .levels = &mg->levels};
 }
 
+cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
+{
+    CMGI_CHECK(mg->ctx, mg->generation == mg->h->generation, CMG_ERR_STATE,
+               "solver: sizes, patterns or numbering of the hierarchy have changed since it was "
+               "created: create it anew (cmg_hierarchy_update keeps them)");
+    return CMG_OK;
+}
+
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
+    CMGI_TRY(cmgi_multigrid_check_generation(mg));
     const cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));

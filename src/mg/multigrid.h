@@ -8,7 +8,8 @@
 
 typedef struct cmgi_multigrid {
     cmg_context *ctx;
-    cmg_hierarchy *h; /* borrowed */
+    cmg_hierarchy *h;    /* borrowed */
+    uint64_t generation; /* of its structure, when the solver was created */
     cmg_solver_options options;
     cmgi_schedule schedule;
     cmgi_levels levels;
@@ -17,14 +18,16 @@ typedef struct cmgi_multigrid {
     cmgi_krylov *krylov;
 } cmgi_multigrid;
 
-/* Everything from ctx, h, options and schedule. */
+/* Everything from ctx, h, generation, options and schedule; CMG_ERR_STATE as the next. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
+/* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
+cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 /*
  * New values on the same pattern. Smoothers whose dampings or patterns follow the values leave the
  * step list behind, which is then compiled anew. After a failure there is no cycle.
  */
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
-/* Leaves ctx, h, options and schedule. */
+/* Leaves ctx, h, generation, options and schedule. */
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
 /* Improves x; mg->krylov then tells how it ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);

@@ -122,6 +122,7 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     made->ctx = ctx;
     made->mg.ctx = ctx;
     made->mg.h = h;
+    made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, take_options(made, o));
     CMGI_TRY_GOTO(done, cmgi_memory_check(h, &made->mg.options, &made->mg.schedule));
@@ -239,6 +240,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     const double begin = cmgi_seconds();
+    CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;

@@ -3,6 +3,8 @@
 #include "hierarchy/hierarchy.h"
 #include "mg/poisson.h"
 
+#include <limits.h>
+
 static void matrices_and_vectors_come_back(void)
 {
     cmg_hierarchy *h = poisson(8, 3, 0);
@@ -73,6 +75,10 @@ static void select_keeps_the_named_levels(void)
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_P, NULL, 0, &P), CMG_ERR_STATE);
     CHECK_OK(cmg_hierarchy_check(h));
     CHECK_STATUS(cmg_hierarchy_select(h, 1, 1), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_select(h, INT_MAX, 0), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_select(h, INT_MIN, 0), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_select(h, 0, INT_MAX), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_select(h, 0, INT_MIN), CMG_ERR_ARG);
     cmg_hierarchy_destroy(&h);
 }
 
