@@ -180,6 +180,7 @@ static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b,
 static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                             cmg_report *report)
 {
+    CMGI_TRY(cmgi_multigrid_check_generation(mg));
     const char *from = cmgi_fallback_precision(mg);
     const cmg_outcome why = mg->krylov->outcome;
     const int iterations = mg->krylov->iterations;

@@ -73,7 +73,6 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
-    CMGI_TRY(cmgi_multigrid_check_generation(mg));
     const cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));

@@ -18,7 +18,7 @@ typedef struct cmgi_multigrid {
     cmgi_krylov *krylov;
 } cmgi_multigrid;
 
-/* Everything from ctx, h, generation, options and schedule; CMG_ERR_STATE as the next. */
+/* Everything from ctx, h, options and schedule. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
 /* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);

@@ -3,6 +3,7 @@
  * and 2 for Q2 and P2), on distorted meshes too, and CG around V(1,1) needs a bounded number of
  * iterations.
  */
+#include "oracle.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "hierarchy/hierarchy_checks.h"

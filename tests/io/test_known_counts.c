@@ -4,6 +4,7 @@
  * hierarchies converge as preconditioners of CG. Reads the shared data, skipped visibly without it.
  */
 #include "io/io.h"
+#include "oracle.h"
 #include "test.h"
 
 typedef struct known {

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "mg/solver.h"
+#include "oracle.h"
 #include "poisson.h"
 
 static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)

@@ -8,6 +8,7 @@
  */
 #include "cmg_fem.h"
 
+#include "oracle.h"
 #include "test.h"
 
 typedef struct method {

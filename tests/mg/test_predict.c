@@ -3,6 +3,7 @@
  * in the numbering of the fewest bytes takes the same iterations to the same solution, mapped back
  * through the nodes of the output mesh.
  */
+#include "oracle.h"
 #include "hierarchy/hierarchy_checks.h"
 #include "hierarchy/hierarchy.h"
 

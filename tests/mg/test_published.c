@@ -4,6 +4,7 @@
  * is asked for, and no more iterations.
  */
 #include "hierarchy/hierarchy.h"
+#include "oracle.h"
 #include "test.h"
 
 static cmg_hierarchy *published(const char *name)

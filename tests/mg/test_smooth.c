@@ -1,6 +1,7 @@
 /* Smoothers in the solver: all methods, kept ones, new values; and the published ones of FE-gMG. */
 #include "cmg_fem.h"
 
+#include "oracle.h"
 #include "hierarchy/hierarchy.h"
 #include "mg/poisson.h"
 

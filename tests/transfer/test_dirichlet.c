@@ -2,6 +2,7 @@
  * Which rows count as Dirichlet conditions, and transfer without them: identity rows of the finest
  * level, and coarse identity rows below those alone.
  */
+#include "oracle.h"
 #include "test.h"
 #include "transfer/restriction.h"
 
