@@ -329,8 +329,12 @@ def generate(case=None, context=None, backend=None, **options):
 
 def set_field(struct, key, value):
     """Sets a field of an options struct from a Python value; returns what must be kept alive for it."""
-    fields = dict(ffi.typeof(struct).item.fields)
+    kind = ffi.typeof(struct)
+    fields = dict((kind.item if kind.kind == "pointer" else kind).fields)
     if key not in fields:
+        for name, field in fields.items():  # options of the matrices inside those of a solver
+            if field.type.kind == "struct" and key in dict(field.type.fields):
+                return set_field(getattr(struct, name), key, value)
         near = [name for name in fields if name.startswith(key[:3])]
         raise TypeError(f"unknown option {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     kind = fields[key].type

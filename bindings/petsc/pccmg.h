@@ -1,0 +1,23 @@
+/*
+ * PETSc's preconditioner type "cmg": one cycle of CascadeMG.
+ *
+ * Linked, or loaded by any PETSc program with -dll_append libpetsccmg.so, it answers to -pc_type cmg. The levels come
+ * from, in this order,
+ *
+ *   interpolations given by PCCMGSetInterpolations(),
+ *   -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same operator,
+ *   the DM of the PC (KSPSetDM), coarsened -pc_cmg_levels times,
+ *   the library, which aggregates where it can; else the matrix alone.
+ *
+ * Coarse matrices are R A P. Block size, near null space and coordinates of the matrix go along.
+ */
+#pragma once
+#include <petscpc.h>
+
+PETSC_EXTERN PetscErrorCode PCCreate_CMG(PC pc);
+/* Registers the type; what -dll_append calls by this name. */
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_petsccmg(void);
+/* Prolongations, P[0] onto the finest level from the next; references are kept. */
+PETSC_EXTERN PetscErrorCode PCCMGSetInterpolations(PC pc, PetscInt count, Mat P[]);
+/* Options of the solver as text, "smoother=fsai precision=mixed"; as -pc_cmg_options. */
+PETSC_EXTERN PetscErrorCode PCCMGSetOptions(PC pc, const char options[]);

@@ -1,0 +1,120 @@
+"""-pc_type cmg from petsc4py: levels from a DM, from GAMG, by aggregation; new values; what -ksp_view prints."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+library = os.path.abspath(sys.argv.pop())
+import petsc4py
+
+petsc4py.init([sys.argv[0], "-dll_append", library])
+import numpy as np
+from petsc4py import PETSc
+
+
+def set_options(**options):
+    for key, value in options.items():
+        PETSc.Options()[key] = value
+
+
+def poisson(n, scale=1.0):
+    """Five-point Laplacian on n x n points."""
+    rows = n * n
+    A = PETSc.Mat().createAIJ([rows, rows], nnz=5, comm=PETSc.COMM_SELF)
+    for i in range(n):
+        for j in range(n):
+            row = i * n + j
+            A[row, row] = 4.0 * scale
+            for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                if 0 <= i + di < n and 0 <= j + dj < n:
+                    A[row, (i + di) * n + j + dj] = -scale
+    A.assemble()
+    return A
+
+
+def solve(A, seed=1, dm=None, **options):
+    set_options(**options)
+    ksp = PETSc.KSP().create(PETSc.COMM_SELF)
+    ksp.setOperators(A)
+    ksp.setType("cg")
+    ksp.setTolerances(rtol=1e-9, max_it=200)
+    ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+    ksp.getPC().setType("cmg")
+    if dm is not None:
+        ksp.setDM(dm)
+        ksp.setDMActive(False)
+    ksp.setFromOptions()
+    b, x = A.createVecRight(), A.createVecRight()
+    b.setArray(np.random.default_rng(seed).standard_normal(b.getSize()))
+    ksp.solve(b, x)
+    for key in options:
+        PETSc.Options().delValue(key)
+    r = b.duplicate()
+    A.mult(x, r)
+    r.axpy(-1.0, b)
+    return ksp, r.norm() / b.norm()
+
+
+def view(ksp):
+    with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+        viewer = PETSc.Viewer().createASCII(file.name, comm=PETSc.COMM_SELF)
+        ksp.getPC().view(viewer)
+        viewer.flush()
+        return open(file.name).read()
+
+
+class TestPC(unittest.TestCase):
+    def check(self, ksp, residual, iterations):
+        self.assertGreater(ksp.getConvergedReason(), 0)
+        self.assertLessEqual(residual, 2e-9)
+        self.assertLessEqual(ksp.getIterationNumber(), iterations)
+
+    def test_matrix_alone(self):
+        self.check(*solve(poisson(40)), 30)
+
+    def test_levels_of_gamg(self):
+        ksp, residual = solve(poisson(40), pc_cmg_levels_from="gamg", pc_cmg_options="smoother=chebyshev4")
+        self.check(ksp, residual, 25)
+        self.assertIn("smoother=chebyshev4", view(ksp))
+
+    def test_levels_of_a_dm(self):
+        dm = PETSc.DMDA().create([65, 65], stencil_width=1, comm=PETSc.COMM_SELF)
+        A = dm.createMatrix()
+        n = 65
+        for i in range(n):
+            for j in range(n):
+                row = i * n + j
+                A[row, row] = 4.0
+                for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                    if 0 <= i + di < n and 0 <= j + dj < n:
+                        A[row, (i + di) * n + j + dj] = -1.0
+        A.assemble()
+        ksp, residual = solve(A, dm=dm, pc_cmg_levels=4)
+        self.check(ksp, residual, 15)
+        self.assertIn("4 levels", view(ksp))
+
+    def test_formats_of_matrices(self):
+        for kind in ("baij", "sbaij"):
+            A = poisson(16).convert(kind)
+            self.check(*solve(A), 25)
+
+    def test_new_values_on_the_pattern(self):
+        A = poisson(32)
+        ksp, residual = solve(A, pc_cmg_levels_from="gamg")
+        first = ksp.getIterationNumber()
+        A.scale(5.0)
+        ksp.setOperators(A)
+        b, x = A.createVecRight(), A.createVecRight()
+        b.set(1.0)
+        ksp.solve(b, x)
+        self.assertGreater(ksp.getConvergedReason(), 0)
+        self.assertLessEqual(ksp.getIterationNumber(), first + 2)
+        self.assertIn("new values alone: 1", view(ksp))
+
+    def test_wrong_options_are_refused(self):
+        with self.assertRaises(PETSc.Error):
+            solve(poisson(8), pc_cmg_options="smother=jacobi")
+
+
+unittest.main(verbosity=1)
