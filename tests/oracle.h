@@ -42,15 +42,15 @@ static inline oracle_norms oracle_measure(const cmg_hierarchy *h, const double *
 static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const cmg_vector *x,
                                 const cmg_report *report)
 {
-    const size_t bytes = (size_t)s->level[0].rows * sizeof(double);
+    const size_t bytes = (size_t)s->mg.levels.level[0].rows * sizeof(double);
     double *vb = malloc(bytes + 1);
     double *vx = malloc(bytes + 1);
     CHECK_OK(cmg_vector_get(b, vb));
     CHECK_OK(cmg_vector_get(x, vx));
-    const oracle_norms norms = oracle_measure(s->h, vb, vx);
+    const oracle_norms norms = oracle_measure(s->mg.h, vb, vx);
     const double rounding = 1e-13 * norms.magnitude;
-    const double told = s->options.rtol * norms.rhs;
-    const double tolerance = fmax(told, s->options.atol) * (1 + 1e-6) + rounding;
+    const double told = s->mg.options.rtol * norms.rhs;
+    const double tolerance = fmax(told, s->mg.options.atol) * (1 + 1e-6) + rounding;
     const bool good = norms.residual <= tolerance &&
                       fabs(norms.residual - report->residual) <= 1e-6 * norms.residual + rounding;
     CHECK(good);
@@ -69,7 +69,7 @@ static inline cmg_status oracle_solve(cmg_solver *s, const cmg_vector *b, cmg_ve
     cmg_report *told = report != NULL ? report : &own;
     const cmg_status status = cmg_solver_solve(s, b, x, told);
     if (status == CMG_OK && cmg_outcome_converged(told->outcome) &&
-        s->generation == s->h->generation) {
+        s->mg.generation == s->mg.h->generation) {
         oracle_judge(s, b, x, told);
     }
     return status;
