@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,15 +12,19 @@ import tempfile
 source = pathlib.Path(os.environ["CMG_SOURCE_DIR"])
 binary = pathlib.Path(os.environ["CMG_BINARY_DIR"])
 environment = dict(os.environ, OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive")
-MODULES = {"scikit-fem": ["numpy", "scipy", "skfem", "cascademg"], "pyamg": ["numpy", "scipy", "pyamg", "cascademg"],
+MODULES = {"scikit-fem": ["numpy", "scipy", "skfem", "cffi", "cascademg"], "pyamg": ["numpy", "scipy", "pyamg", "cffi", "cascademg"],
            "petsc": ["numpy", "scipy"]}
 
-# the package as the build made it, where it is not installed
-for folder in (binary / "bindings" / "python", source / "bindings" / "python"):
-    if (folder / "cascademg" / "libcascademg.so").exists():
+
+
+def package(folder):
+    """The package as a build with CMG_PYTHON left it, put together in `folder`; nothing where there is none."""
+    built = binary / "bindings" / "python" / "cascademg"
+    if (built / "libcascademg.so").exists():
+        shutil.copytree(source / "bindings" / "python" / "cascademg", folder / "cascademg")
+        shutil.copytree(built, folder / "cascademg", dirs_exist_ok=True)
         sys.path.insert(0, str(folder))
         environment["PYTHONPATH"] = str(folder)
-        break
 
 
 def blocks(page, language):
@@ -45,6 +50,8 @@ def in_c(page):
     return run("build/solve")
 
 
+made = tempfile.TemporaryDirectory()
+package(pathlib.Path(made.name))
 ran = 0
 for page in sorted((source / "docs" / "tutorials").glob("*.md")):
     with tempfile.TemporaryDirectory() as folder:
