@@ -33,15 +33,9 @@ static void free_chain(cmg_context *ctx, mesh_chain *chain)
 
 static cmgi_shape_options shape_options(const cmgi_plan *plan)
 {
-    static const cmgi_shape shapes[] = {
-        [CMG_SHAPE_SQUARE] = CMGI_SHAPE_SQUARE,   [CMG_SHAPE_CUBE] = CMGI_SHAPE_SQUARE,
-        [CMG_SHAPE_LSHAPE] = CMGI_SHAPE_LSHAPE,   [CMG_SHAPE_HOLES] = CMGI_SHAPE_PLATE,
-        [CMG_SHAPE_BEAM] = CMGI_SHAPE_BEAM,       [CMG_SHAPE_ANNULUS] = CMGI_SHAPE_ANNULUS,
-        [CMG_SHAPE_FICHERA] = CMGI_SHAPE_FICHERA,
-    };
     const cmg_generate_options *o = &plan->options;
     cmgi_shape_options s;
-    cmgi_shape_options_default(shapes[o->shape], &s);
+    cmgi_shape_options_default(o->shape, &s);
     s.cell =
         plan->simplex ? (o->dim == 3 ? CMGI_TET : CMGI_TRI) : (o->dim == 3 ? CMGI_HEX : CMGI_QUAD);
     s.n = plan->coarsest_cells;

@@ -3,24 +3,9 @@
  * and a plate whose holes have O-grids around them.
  */
 #pragma once
+#include "cmg_fem.h"
+
 #include "fem/mesh.h"
-
-/* name, text */
-#define CMGI_SHAPE_LIST(X)                                                                         \
-    X(SQUARE, "square", "unit square, or unit cube for tets and hexes")                            \
-    X(LSHAPE, "lshape",                                                                            \
-      "square of a given side without its upper right part; tets and hexes: extruded")             \
-    X(PLATE, "plate", "columns x rows unit tiles, a circular hole in each; quads and triangles")   \
-    X(BEAM, "beam", "cantilever of given length, height and width")                                \
-    X(ANNULUS, "annulus", "ring around the origin; quads and triangles")                           \
-    X(FICHERA, "fichera", "[0,2]^3 without [1,2]^3; tets and hexes")
-
-typedef enum cmgi_shape {
-#define CMGI_SHAPE_ENTRY(id, name, text) CMGI_SHAPE_##id,
-    CMGI_SHAPE_LIST(CMGI_SHAPE_ENTRY)
-#undef CMGI_SHAPE_ENTRY
-        CMGI_SHAPES
-} cmgi_shape;
 
 typedef enum cmgi_distortion {
     CMGI_DISTORT_NONE = 0,
@@ -29,15 +14,15 @@ typedef enum cmgi_distortion {
 } cmgi_distortion;
 
 typedef struct cmgi_shape_options {
-    cmgi_shape shape;
+    cmg_shape shape;
     cmgi_cell cell;
     cmg_size n;       /* cells along a unit length, >= 1; default 4 */
     double length[3]; /* beam: length, height, width, default 4 1 1; lshape: side, width of the
                          arms, extent in z, default 2 1 1 */
-    cmg_size columns; /* plate: tiles in x and y; default 2 x 1 */
+    cmg_size columns; /* holes: tiles in x and y; default 2 x 1 */
     cmg_size rows;
-    bool alternate; /* plate: holes in tiles of even column + row only; default false */
-    double radius;  /* plate: of the holes, (0, 0.5); annulus: inner; default 0.25, 0.5 */
+    bool alternate; /* holes: holes in tiles of even column + row only; default false */
+    double radius;  /* holes: of the holes, (0, 0.5); annulus: inner; default 0.25, 0.5 */
     double outer;   /* annulus: outer radius; default 1 */
     double aspect;  /* x is multiplied by this after all else, > 0; default 1 */
     double grading; /* lattices: largest over smallest cell in each direction, >= 1; default 1.
@@ -48,10 +33,7 @@ typedef struct cmgi_shape_options {
 } cmgi_shape_options;
 
 /* Defaults of a shape; the cell is a quad, or a hex where the shape has no 2D form. */
-void cmgi_shape_options_default(cmgi_shape shape, cmgi_shape_options *options);
-/* -1 = no such shape. */
-int cmgi_shape_parse(const char *name);
-const char *cmgi_shape_name(cmgi_shape shape);
+void cmgi_shape_options_default(cmg_shape shape, cmgi_shape_options *options);
 /* The mesh, with facets labelled left, right, bottom, top, back, front, inner, outer, holes,
  * corner. */
 cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh);

@@ -3,45 +3,23 @@
 #include "fem/shapes_build.h"
 
 #include <math.h>
-#include <string.h>
 
-static const char *const shape_names[CMGI_SHAPES] = {
-#define CMGI_SHAPE_NAME(id, name, text) [CMGI_SHAPE_##id] = name,
-    CMGI_SHAPE_LIST(CMGI_SHAPE_NAME)
-#undef CMGI_SHAPE_NAME
-};
-
-void cmgi_shape_options_default(cmgi_shape shape, cmgi_shape_options *options)
+void cmgi_shape_options_default(cmg_shape shape, cmgi_shape_options *options)
 {
     *options = (cmgi_shape_options){
         .shape = shape,
-        .cell = shape == CMGI_SHAPE_FICHERA ? CMGI_HEX : CMGI_QUAD,
+        .cell = shape == CMG_SHAPE_FICHERA || shape == CMG_SHAPE_CUBE ? CMGI_HEX : CMGI_QUAD,
         .n = 4,
-        .length = {shape == CMGI_SHAPE_BEAM ? 4 : 2, 1, 1},
+        .length = {shape == CMG_SHAPE_BEAM ? 4 : 2, 1, 1},
         .columns = 2,
         .rows = 1,
-        .radius = shape == CMGI_SHAPE_ANNULUS ? 0.5 : 0.25,
+        .radius = shape == CMG_SHAPE_ANNULUS ? 0.5 : 0.25,
         .outer = 1,
         .aspect = 1,
         .grading = 1,
         .fraction = 0.2,
         .seed = 1,
     };
-}
-
-int cmgi_shape_parse(const char *name)
-{
-    for (int i = 0; i < CMGI_SHAPES; ++i) {
-        if (strcmp(name, shape_names[i]) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-const char *cmgi_shape_name(cmgi_shape shape)
-{
-    return (unsigned)shape < CMGI_SHAPES ? shape_names[shape] : "unknown";
 }
 
 double cmgi_smooth_fraction(const cmgi_shape_options *o)
@@ -70,12 +48,12 @@ void cmgi_bend(int dim, double fraction, double *u)
 void cmgi_shape_extent(const cmgi_shape_options *o, double extent[3])
 {
     for (int d = 0; d < 3; ++d) {
-        extent[d] = o->shape == CMGI_SHAPE_BEAM      ? o->length[d]
-                    : o->shape == CMGI_SHAPE_FICHERA ? 2
-                    : o->shape == CMGI_SHAPE_LSHAPE  ? o->length[d == 2 ? 2 : 0]
-                                                     : 1;
+        extent[d] = o->shape == CMG_SHAPE_BEAM      ? o->length[d]
+                    : o->shape == CMG_SHAPE_FICHERA ? 2
+                    : o->shape == CMG_SHAPE_LSHAPE  ? o->length[d == 2 ? 2 : 0]
+                                                    : 1;
     }
-    if (o->shape == CMGI_SHAPE_PLATE) {
+    if (o->shape == CMG_SHAPE_HOLES) {
         extent[0] = (double)o->columns;
         extent[1] = (double)o->rows;
     }
@@ -118,22 +96,22 @@ static cmg_status check_numbers(cmg_context *ctx, const cmgi_shape_options *o)
 static cmg_status check_options(cmg_context *ctx, const cmgi_shape_options *o)
 {
     const cmgi_cell_info *info = cmgi_cell_table(o->cell);
-    CMGI_CHECK(ctx, (unsigned)o->shape < CMGI_SHAPES && info != NULL, CMG_ERR_ARG,
-               "shape %d with cells %d", (int)o->shape, (int)o->cell);
+    const char *name = cmg_fem_enum_name("shape", (int)o->shape);
+    CMGI_CHECK(ctx, name != NULL && info != NULL, CMG_ERR_ARG, "shape %d with cells %d",
+               (int)o->shape, (int)o->cell);
     CMGI_TRY(check_numbers(ctx, o));
-    const bool ring = o->shape == CMGI_SHAPE_PLATE || o->shape == CMGI_SHAPE_ANNULUS;
+    const bool ring = o->shape == CMG_SHAPE_HOLES || o->shape == CMG_SHAPE_ANNULUS;
     CMGI_CHECK(ctx, !ring || info->dim == 2, CMG_ERR_UNSUPPORTED,
-               "%s is made of quads or triangles, not of %s cells", cmgi_shape_name(o->shape),
-               info->name);
-    CMGI_CHECK(ctx, o->shape != CMGI_SHAPE_FICHERA || info->dim == 3, CMG_ERR_UNSUPPORTED,
+               "%s is made of quads or triangles, not of %s cells", name, info->name);
+    CMGI_CHECK(ctx, o->shape != CMG_SHAPE_FICHERA || info->dim == 3, CMG_ERR_UNSUPPORTED,
                "fichera is made of hexes or tets, not of %s cells", info->name);
-    CMGI_CHECK(ctx, o->shape != CMGI_SHAPE_PLATE || (o->radius > 0 && o->radius < 0.5), CMG_ERR_ARG,
+    CMGI_CHECK(ctx, o->shape != CMG_SHAPE_HOLES || (o->radius > 0 && o->radius < 0.5), CMG_ERR_ARG,
                "the radius %g of holes is not in (0, 0.5)", o->radius);
     CMGI_CHECK(ctx,
-               o->shape != CMGI_SHAPE_ANNULUS ||
+               o->shape != CMG_SHAPE_ANNULUS ||
                    (o->radius > 0 && o->radius < o->outer && o->outer <= 1e6),
                CMG_ERR_ARG, "a ring from radius %g to %g", o->radius, o->outer);
-    CMGI_CHECK(ctx, o->shape != CMGI_SHAPE_LSHAPE || o->length[1] < o->length[0], CMG_ERR_ARG,
+    CMGI_CHECK(ctx, o->shape != CMG_SHAPE_LSHAPE || o->length[1] < o->length[0], CMG_ERR_ARG,
                "arms of width %g for a side of %g", o->length[1], o->length[0]);
     return CMG_OK;
 }
@@ -148,7 +126,7 @@ static const char *facet_name(const cmgi_mesh *mesh, const cmgi_shape_options *o
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
     const cmg_index *node = mesh->facet_nodes + f * corners;
     const double *x = mesh->x + (cmg_size)node[0] * mesh->dim;
-    if (o->shape == CMGI_SHAPE_ANNULUS) {
+    if (o->shape == CMG_SHAPE_ANNULUS) {
         return hypot(x[0], x[1]) < 0.5 * (o->radius + o->outer) ? "inner" : "outer";
     }
     for (int s = 0; s < 2 * mesh->dim; ++s) {
@@ -161,7 +139,7 @@ static const char *facet_name(const cmgi_mesh *mesh, const cmgi_shape_options *o
             return side_names[s];
         }
     }
-    if (o->shape != CMGI_SHAPE_PLATE) {
+    if (o->shape != CMG_SHAPE_HOLES) {
         return "corner";
     }
     return cmgi_plate_centre(o, (cmg_size)x[0], (cmg_size)x[1]) ? "centre" : "holes";
@@ -186,9 +164,9 @@ static cmg_status label_facets(cmgi_mesh *mesh, const cmgi_shape_options *o)
 static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh)
 {
     cmgi_mesh *tensor = NULL;
-    if (o->shape == CMGI_SHAPE_ANNULUS) {
+    if (o->shape == CMG_SHAPE_ANNULUS) {
         CMGI_TRY(cmgi_shape_annulus(ctx, o, &tensor));
-    } else if (o->shape == CMGI_SHAPE_PLATE) {
+    } else if (o->shape == CMG_SHAPE_HOLES) {
         CMGI_TRY(cmgi_shape_plate(ctx, o, &tensor));
     } else {
         CMGI_TRY(cmgi_shape_lattice(ctx, o, &tensor));
@@ -230,14 +208,14 @@ int cmgi_shape_surfaces(const cmgi_shape_options *o, const cmgi_mesh *mesh, int 
     if (o->aspect != 1) {
         return 0;
     }
-    for (int k = 0; k < 2 && o->shape == CMGI_SHAPE_ANNULUS; ++k, ++count) {
+    for (int k = 0; k < 2 && o->shape == CMG_SHAPE_ANNULUS; ++k, ++count) {
         if (count < capacity) {
             surface[count] =
                 (cmgi_surface){.label = cmgi_mesh_find_label(mesh, k == 0 ? "inner" : "outer"),
                                .radius = k == 0 ? o->radius : o->outer};
         }
     }
-    const cmg_size tiles = o->shape == CMGI_SHAPE_PLATE ? o->columns * o->rows : 0;
+    const cmg_size tiles = o->shape == CMG_SHAPE_HOLES ? o->columns * o->rows : 0;
     for (cmg_size t = 0; t < tiles; ++t) {
         const cmg_size i = t % o->columns;
         const cmg_size j = t / o->columns;

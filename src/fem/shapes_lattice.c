@@ -28,7 +28,7 @@ static cmg_size cells_in(cmg_size n, double length)
 
 static cmg_status make_lattice(cmg_context *ctx, const cmgi_shape_options *o, lattice *l)
 {
-    const bool lshape = o->shape == CMGI_SHAPE_LSHAPE;
+    const bool lshape = o->shape == CMG_SHAPE_LSHAPE;
     *l = (lattice){.dim = cmgi_cell_table(o->cell)->dim,
                    .notch = -1,
                    .grading = o->grading,
@@ -40,7 +40,7 @@ static cmg_status make_lattice(cmg_context *ctx, const cmgi_shape_options *o, la
                    (long long)o->n, l->extent[d]);
         l->waves[d] = l->extent[d] < 1 ? 1 : (cmg_size)round(l->extent[d]);
     }
-    if (lshape || o->shape == CMGI_SHAPE_FICHERA) {
+    if (lshape || o->shape == CMG_SHAPE_FICHERA) {
         const double width = lshape ? o->length[1] : 1;
         l->notched = lshape ? 2 : 3;
         l->notch = cells_in(o->n, width);

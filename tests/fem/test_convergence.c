@@ -46,7 +46,7 @@ static cmgi_mesh *finest_mesh(const cmg_generate_options *o)
                                           {CMGI_HEX, CMGI_HEX, CMGI_TET, CMGI_TET}};
     cmgi_shape_options s;
     cmgi_mesh *mesh = NULL;
-    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &s);
+    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &s);
     s.cell = cells[o->dim - 2][o->element];
     s.n = o->cells >> (o->levels - 1);
     s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;

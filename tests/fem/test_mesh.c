@@ -8,20 +8,20 @@ static const double pi = 3.14159265358979323846;
 
 /* Every shape with every cell it has. */
 typedef struct shape_case {
-    cmgi_shape shape;
+    cmg_shape shape;
     cmgi_cell cell;
     long euler; /* of the domain: components - holes (+ cavities) */
 } shape_case;
 static const shape_case cases[] = {
-    {CMGI_SHAPE_SQUARE, CMGI_QUAD, 1},  {CMGI_SHAPE_SQUARE, CMGI_TRI, 1},
-    {CMGI_SHAPE_SQUARE, CMGI_HEX, 1},   {CMGI_SHAPE_SQUARE, CMGI_TET, 1},
-    {CMGI_SHAPE_LSHAPE, CMGI_QUAD, 1},  {CMGI_SHAPE_LSHAPE, CMGI_TRI, 1},
-    {CMGI_SHAPE_LSHAPE, CMGI_HEX, 1},   {CMGI_SHAPE_LSHAPE, CMGI_TET, 1},
-    {CMGI_SHAPE_BEAM, CMGI_QUAD, 1},    {CMGI_SHAPE_BEAM, CMGI_TRI, 1},
-    {CMGI_SHAPE_BEAM, CMGI_HEX, 1},     {CMGI_SHAPE_BEAM, CMGI_TET, 1},
-    {CMGI_SHAPE_FICHERA, CMGI_HEX, 1},  {CMGI_SHAPE_FICHERA, CMGI_TET, 1},
-    {CMGI_SHAPE_ANNULUS, CMGI_QUAD, 0}, {CMGI_SHAPE_ANNULUS, CMGI_TRI, 0},
-    {CMGI_SHAPE_PLATE, CMGI_QUAD, -1},  {CMGI_SHAPE_PLATE, CMGI_TRI, -1},
+    {CMG_SHAPE_SQUARE, CMGI_QUAD, 1},  {CMG_SHAPE_SQUARE, CMGI_TRI, 1},
+    {CMG_SHAPE_SQUARE, CMGI_HEX, 1},   {CMG_SHAPE_SQUARE, CMGI_TET, 1},
+    {CMG_SHAPE_LSHAPE, CMGI_QUAD, 1},  {CMG_SHAPE_LSHAPE, CMGI_TRI, 1},
+    {CMG_SHAPE_LSHAPE, CMGI_HEX, 1},   {CMG_SHAPE_LSHAPE, CMGI_TET, 1},
+    {CMG_SHAPE_BEAM, CMGI_QUAD, 1},    {CMG_SHAPE_BEAM, CMGI_TRI, 1},
+    {CMG_SHAPE_BEAM, CMGI_HEX, 1},     {CMG_SHAPE_BEAM, CMGI_TET, 1},
+    {CMG_SHAPE_FICHERA, CMGI_HEX, 1},  {CMG_SHAPE_FICHERA, CMGI_TET, 1},
+    {CMG_SHAPE_ANNULUS, CMGI_QUAD, 0}, {CMG_SHAPE_ANNULUS, CMGI_TRI, 0},
+    {CMG_SHAPE_HOLES, CMGI_QUAD, -1},  {CMG_SHAPE_HOLES, CMGI_TRI, -1},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -50,19 +50,19 @@ static double exact_volume(const cmgi_shape_options *o, const cmgi_mesh *mesh)
     double holes = 0;
     double sides[2] = {0, 0};
     switch (o->shape) {
-    case CMGI_SHAPE_LSHAPE:
+    case CMG_SHAPE_LSHAPE:
         return (o->length[0] * o->length[0] -
                 (o->length[0] - o->length[1]) * (o->length[0] - o->length[1])) *
                (solid ? o->length[2] : 1) * o->aspect;
-    case CMGI_SHAPE_BEAM:
+    case CMG_SHAPE_BEAM:
         return o->length[0] * o->length[1] * (solid ? o->length[2] : 1) * o->aspect;
-    case CMGI_SHAPE_FICHERA:
+    case CMG_SHAPE_FICHERA:
         return 7 * o->aspect;
-    case CMGI_SHAPE_ANNULUS:
+    case CMG_SHAPE_ANNULUS:
         sides[0] = (double)mesh->label[cmgi_mesh_find_label(mesh, "inner")].count;
         return sides[0] / 2 * sin(2 * pi / sides[0]) *
                (o->outer * o->outer - o->radius * o->radius) * o->aspect;
-    case CMGI_SHAPE_PLATE:
+    case CMG_SHAPE_HOLES:
         holes = (double)(o->columns * o->rows);
         sides[0] = (double)mesh->label[cmgi_mesh_find_label(mesh, "holes")].count / holes;
         return holes * (1 - sides[0] / 2 * sin(2 * pi / sides[0]) * o->radius * o->radius) *
@@ -105,7 +105,7 @@ static void shapes_have_their_volume(void)
 static void distortion_moves_inner_nodes_only(void)
 {
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_LSHAPE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
     o.n = 6;
     cmgi_mesh *straight = make(&o);
     for (int kind = CMGI_DISTORT_RANDOM; kind <= CMGI_DISTORT_SMOOTH; ++kind) {
@@ -308,7 +308,7 @@ static void tets_keep_three_shapes(void)
 static void entities_are_found_again(void)
 {
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.n = 2;
     cmgi_mesh *mesh = make(&o);
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
@@ -336,7 +336,7 @@ static void entities_are_found_again(void)
 static void threads_do_not_matter(void)
 {
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.n = 12;
     const int threads = ctx->threads;
     cmgi_mesh *first = NULL;
@@ -363,38 +363,41 @@ static void options_are_checked(void)
 {
     cmgi_mesh *mesh = NULL;
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_FICHERA, &o);
+    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.cell = CMGI_QUAD;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
-    cmgi_shape_options_default(CMGI_SHAPE_PLATE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_HOLES, &o);
     o.cell = CMGI_HEX;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
-    cmgi_shape_options_default(CMGI_SHAPE_PLATE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_HOLES, &o);
     o.radius = 0.5;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMGI_SHAPE_LSHAPE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
     o.length[1] = 2;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMGI_SHAPE_BEAM, &o);
+    cmgi_shape_options_default(CMG_SHAPE_BEAM, &o);
     o.length[1] = 0.3;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.distortion = CMGI_DISTORT_RANDOM;
     o.fraction = 0.5;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.n = 0;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
     o.n = 100000;
     CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
     CHECK(mesh == NULL);
-    CHECK(cmgi_shape_parse("annulus") == CMGI_SHAPE_ANNULUS && cmgi_shape_parse("x") == -1);
+    int shape = -1;
+    CHECK_OK(cmg_fem_enum_parse("shape", "annulus", &shape));
+    CHECK(shape == CMG_SHAPE_ANNULUS);
+    CHECK_STATUS(cmg_fem_enum_parse("shape", "x", &shape), CMG_ERR_ARG);
 }
 
 static void every_allocation_may_fail(void)
 {
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_ANNULUS, &o);
+    cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.cell = CMGI_TRI;
     o.distortion = CMGI_DISTORT_RANDOM;
     bool done = false;

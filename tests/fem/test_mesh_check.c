@@ -11,7 +11,7 @@ static cmgi_mesh *box(cmgi_cell cell, cmg_size n)
 {
     cmgi_shape_options o;
     cmgi_mesh *mesh = NULL;
-    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.cell = cell;
     o.n = n;
     CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
@@ -264,7 +264,7 @@ static void tets_are_cut_along_the_shortest_diagonal(void)
 {
     cmgi_shape_options o;
     cmgi_mesh *mesh = NULL;
-    cmgi_shape_options_default(CMGI_SHAPE_SQUARE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.cell = CMGI_TET;
     o.n = 3;
     o.distortion = CMGI_DISTORT_RANDOM;
@@ -314,13 +314,13 @@ static void published_sizes_are_met(void)
 {
     cmgi_shape_options o;
     cmgi_mesh *mesh = NULL;
-    cmgi_shape_options_default(CMGI_SHAPE_BEAM, &o);
+    cmgi_shape_options_default(CMG_SHAPE_BEAM, &o);
     o.n = 100;
     o.length[0] = 10;
     CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
     CHECK(mesh->cells == 100000 && mesh->nodes == 101101);
     cmgi_mesh_destroy(&mesh);
-    cmgi_shape_options_default(CMGI_SHAPE_LSHAPE, &o);
+    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
     o.n = 50; /* a tenth of the first one: 1,750,000 cells, 1,754,001 nodes */
     o.length[0] = 4;
     CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));

@@ -14,7 +14,7 @@ static cmgi_mesh *make(const cmgi_shape_options *o)
 
 static void snapping_puts_nodes_on_circles(void)
 {
-    const cmgi_shape shapes[2] = {CMGI_SHAPE_ANNULUS, CMGI_SHAPE_PLATE};
+    const cmg_shape shapes[2] = {CMG_SHAPE_ANNULUS, CMG_SHAPE_HOLES};
     for (int i = 0; i < 4; ++i) {
         cmgi_shape_options o;
         cmgi_shape_options_default(shapes[i / 2], &o);
@@ -50,7 +50,7 @@ static void snapping_puts_nodes_on_circles(void)
 static cmgi_mesh *make_tube(cmgi_surface surface[2])
 {
     cmgi_shape_options o;
-    cmgi_shape_options_default(CMGI_SHAPE_ANNULUS, &o);
+    cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.n = 3;
     cmgi_mesh *ring = make(&o);
     cmgi_mesh *tube = NULL;
