@@ -12,12 +12,12 @@ install(EXPORT cmg-targets NAMESPACE cmg:: DESTINATION ${CMG_PACKAGE_DIR})
 export(EXPORT cmg-targets NAMESPACE cmg::)
 
 # The command finds a shared library beside itself, wherever the tree is moved to.
-if(BUILD_SHARED_LIBS)
+if(BUILD_SHARED_LIBS AND CMG_COMMAND)
   file(RELATIVE_PATH CMG_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(cmg_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${CMG_LIB_FROM_BIN}")
-  if(CMG_FEM)
-    set_target_properties(cmgfem PROPERTIES INSTALL_RPATH "$ORIGIN")
-  endif()
+endif()
+if(BUILD_SHARED_LIBS AND CMG_FEM)
+  set_target_properties(cmgfem PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 
 # Imported targets that a program needs to link the static library; the package looks for them again.
@@ -60,8 +60,22 @@ if(CMG_HAVE_CUDA)
   list(APPEND CMG_PC_PARTS -lstdc++)
 endif()
 list(APPEND CMG_PC_PARTS -lm)
-list(REMOVE_DUPLICATES CMG_PC_PARTS)
-list(JOIN CMG_PC_PARTS " " CMG_PC_PARTS)
+# paths of libraries as -L -l, without -L where the compiler looks by itself
+set(parts "")
+foreach(part ${CMG_PC_PARTS})
+  if(IS_ABSOLUTE "${part}" AND part MATCHES "/lib([^/]+)\\.(so|a|dylib)$")
+    set(name ${CMAKE_MATCH_1})
+    get_filename_component(folder "${part}" DIRECTORY)
+    if(NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+      list(APPEND parts -L${folder})
+    endif()
+    list(APPEND parts -l${name})
+  else()
+    list(APPEND parts ${part})
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES parts)
+list(JOIN parts " " CMG_PC_PARTS)
 set(CMG_PC_LIBS "")
 if(NOT BUILD_SHARED_LIBS)
   set(CMG_PC_LIBS " ${CMG_PC_PARTS}")
@@ -81,7 +95,43 @@ install(FILES ${CMG_PC_FILES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 find_program(DOXYGEN doxygen)
 mark_as_advanced(DOXYGEN)
 if(DOXYGEN)
-  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/api
-                         COMMAND ${CMAKE_COMMAND} -E env CMG_API_OUTPUT=${CMAKE_BINARY_DIR}/api ${DOXYGEN} api/Doxyfile
-                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
+  add_custom_target(docs COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/api
+                         COMMAND ${CMAKE_COMMAND} -E env CMG_API_OUTPUT=${PROJECT_BINARY_DIR}/api ${DOXYGEN} api/Doxyfile
+                         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/docs)
+endif()
+
+# Licence and documents, manual page and completions for shells: what the built command says of itself.
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(CMG_COMMAND AND Python3_Interpreter_FOUND AND NOT CMAKE_CROSSCOMPILING)
+  set(manual ${CMAKE_CURRENT_BINARY_DIR}/manual)
+  set(manual_files ${manual}/cmg.1 ${manual}/cmg.bash ${manual}/_cmg ${manual}/cmg.fish)
+  add_custom_command(OUTPUT ${manual_files} DEPENDS cmg_tool ${PROJECT_SOURCE_DIR}/packaging/manual.py
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/packaging/manual.py $<TARGET_FILE:cmg_tool> ${manual} COMMENT "Manual page and completions")
+  add_custom_target(cmg_manual ALL DEPENDS ${manual_files})
+  install(FILES ${manual}/cmg.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${manual}/cmg.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cmg)
+  install(FILES ${manual}/_cmg DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${manual}/cmg.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  # removes what the last installation wrote down
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
+                                      -P ${PROJECT_SOURCE_DIR}/cmake/CmgUninstall.cmake)
+
+  # cpack -G DEB, cpack -G TGZ
+  set(CPACK_PACKAGE_NAME cascademg)
+  set(CPACK_PACKAGE_VENDOR "The CascadeMG authors")
+  set(CPACK_PACKAGE_CONTACT "The CascadeMG authors <cascademg@users.noreply.github.com>")
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+  set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION math)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+  include(CPack)
 endif()

@@ -1,7 +1,7 @@
 # cmg_test(<name> <source> [FEM] [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
 # The programs link the library's objects statically, so that tests can reach internal functions. FEM: the test needs
 # libcmgfem and is left out without it.
-set(CMG_SHARED_DATA_DEFAULT ${CMAKE_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
+set(CMG_SHARED_DATA_DEFAULT ${PROJECT_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
 
 function(cmg_test name source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "FEM" "" "BACKENDS;LABELS")
@@ -14,9 +14,9 @@ function(cmg_test name source)
   string(REPLACE "." "_" target test_${name})
   add_executable(${target} ${source})
   cmg_configure_target(${target})
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(${target} PRIVATE CMG_SHARED_DATA_DEFAULT="${CMG_SHARED_DATA_DEFAULT}"
-                             CMG_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CMG_BINARY_DIR="${CMAKE_BINARY_DIR}")
+                             CMG_SOURCE_DIR="${PROJECT_SOURCE_DIR}" CMG_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(arg_FEM)
     target_link_libraries(${target} PRIVATE ${CMG_FEM_INTERNAL})
   endif()
@@ -38,12 +38,12 @@ find_package(Python3 QUIET COMPONENTS Interpreter)
 function(cmg_python_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MODULES;COMMAND;LABELS")
   if(Python3_Interpreter_FOUND)
-    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/python_test.py "${arg_MODULES}" ${arg_COMMAND})
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/python_test.py "${arg_MODULES}" ${arg_COMMAND})
   else()
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Python 3")
   endif()
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS "python;${arg_LABELS}" TIMEOUT 300
-    ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR};CMG_TOOL=$<TARGET_FILE:cmg_tool>;CMG_SOURCE_DIR=${CMAKE_SOURCE_DIR};CMG_BINARY_DIR=${CMAKE_BINARY_DIR};CMG_C_COMPILER=${CMAKE_C_COMPILER};CMG_SHARED_DATA_DEFAULT=${CMG_SHARED_DATA_DEFAULT}")
+    ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR};CMG_TOOL=$<TARGET_FILE:cmg_tool>;CMG_SOURCE_DIR=${PROJECT_SOURCE_DIR};CMG_BINARY_DIR=${PROJECT_BINARY_DIR};CMG_C_COMPILER=${CMAKE_C_COMPILER};CMG_SHARED_DATA_DEFAULT=${CMG_SHARED_DATA_DEFAULT}")
   if(NOT Python3_Interpreter_FOUND)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
   endif()

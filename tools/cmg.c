@@ -1,6 +1,7 @@
 /* The command `cmg`: a table of subcommands. A new one is a file cmd_NAME.c and a row here. */
 #include "args.h"
 #include "status.h"
+#include "version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static int dispatch(int argc, char **argv)
         return EXIT_DONE;
     }
     if (strcmp(name, "--version") == 0) {
-        printf("cmg %s\n", cmg_version());
+        version_print();
         return EXIT_DONE;
     }
     for (int i = 0; i < COMMANDS; ++i) {

@@ -37,8 +37,10 @@ int device_open(device_args *d, cmg_context **ctx)
                            cmg_enum_name("backend", d->backend));
     }
     if (status == CMG_ERR_DEVICE) {
-        (void)usage_error("--backend %s: device %d cannot be used",
-                          cmg_enum_name("backend", d->backend), d->device);
+        const char *backend = cmg_enum_name("backend", d->backend);
+        (void)(d->device == 0
+                   ? usage_error("--backend %s: no NVIDIA driver or device can be used", backend)
+                   : usage_error("--backend %s: device %d cannot be used", backend, d->device));
         return EXIT_FAULT;
     }
     return status == CMG_OK ? EXIT_DONE : library_error(NULL, status, NULL);

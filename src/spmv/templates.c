@@ -105,7 +105,7 @@ static bool same_rows(const search *s, cmg_size i, cmg_size j)
 static slot *look_up(const search *s, slot *table, cmg_size i, uint64_t hash)
 {
     const size_t mask = (size_t)s->slots - 1;
-    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+    for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
         if (table[at].count == 0 || (table[at].hash == hash && same_rows(s, table[at].row, i))) {
             return &table[at];
         }

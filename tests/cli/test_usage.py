@@ -6,7 +6,10 @@ import cli
 class Usage(cli.Case):
     def test_help_and_version(self):
         self.assertIn("solve", self.good("--help"))
-        self.assertRegex(self.good("--version"), r"\Acmg \d+\.\d+\.\d+\n\Z")
+        version = self.good("--version")
+        self.assertRegex(version, r"\Acmg \d+\.\d+\.\d+\n")
+        for what in ("commit", "compiler", "parts"):
+            self.assertRegex(version, rf"\n{what} +\S")
         for command in cli.commands():
             text = self.good(command, "--help")
             self.assertTrue(text.startswith(f"usage: cmg {command}"), text)

@@ -1,0 +1,4 @@
+/* `cmg --version`. */
+#pragma once
+
+void version_print(void);
