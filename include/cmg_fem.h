@@ -256,6 +256,50 @@ CMG_API const char *cmg_generate_case_text(const char *name);
 /** Options of a case; CMG_ERR_ARG (options unchanged) when there is none of that name. */
 CMG_API cmg_status cmg_generate_case(const char *name, cmg_generate_options *options);
 
+/* ------------------------------------------------------------------ prolongation for own matrices
+ */
+
+/** Nodes and cells of a finite element mesh; the arrays are borrowed. */
+typedef struct cmg_fem_mesh {
+    cmg_element element;
+    /** 2 or 3. */
+    int dim;
+    cmg_size nodes;
+    /** nodes x dim. */
+    const double *x;
+    cmg_size cells;
+    /** cells x nodes of a cell, in VTK's order (as meshio has it); edges and faces may be curved.
+     */
+    const cmg_index *cell_nodes;
+} cmg_fem_mesh;
+
+/**
+ * Prolongation from a coarse mesh to a finer one of the same domain, nested or not: row i of P has
+ * the coarse basis at fine node i, once for each of `components` unknowns, which are numbered node
+ * by node. Fine nodes outside the coarse mesh, as along curved boundaries, take the nearest cell's
+ * basis, if they are no farther than that cell is large.
+ *
+ * @param[in]  nodes  of the fine mesh
+ * @param[in]  x      their places, nodes x coarse->dim
+ * @param[out] P      nodes x coarse->nodes, times components; for cmg_fem_csr_free
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE (a fine node is far outside), CMG_ERR_MEMORY
+ *
+ * Cost    nodes x log(cells). Repeatable bit for bit, whatever the number of threads.
+ */
+CMG_API cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int components,
+                                    cmg_size nodes, const double *x, cmg_csr *P);
+CMG_API void cmg_fem_csr_free(cmg_context *ctx, cmg_csr *A);
+/**
+ * Reads a mesh file. Order 2 adds edges, faces of hexahedra, and centres of quadrilaterals and
+ * hexahedra, numbered in this order after the vertices. Status as cmg_hierarchy_generate.
+ *
+ * @param[out] mesh  for cmg_fem_mesh_free
+ */
+CMG_API cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int order,
+                                     cmg_fem_mesh *mesh);
+CMG_API void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@ int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_smooth(int argc, char **argv);
 int cmd_solve(int argc, char **argv);
+int cmd_transfer(int argc, char **argv);
 
 typedef struct command {
     const char *name;
@@ -32,6 +33,7 @@ static const command commands[] = {
     {"convert", cmd_convert, "write a hierarchy in another form"},
     {"bench", cmd_bench, "time products in many formats against the copy bandwidth"},
     {"smooth", cmd_smooth, "compute smoothers and keep them in the container"},
+    {"transfer", cmd_transfer, "write the prolongation between two meshes"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

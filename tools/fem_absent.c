@@ -4,11 +4,17 @@
 #include "status.h"
 
 int cmd_generate(int argc, char **argv);
+int cmd_transfer(int argc, char **argv);
 
 int cmd_generate(int argc, char **argv)
 {
     (void)argc;
     return usage_error("%s: this build has no generator (CMG_FEM is off)", argv[0]);
+}
+
+int cmd_transfer(int argc, char **argv)
+{
+    return cmd_generate(argc, argv);
 }
 
 bool tool_has_fem(void)

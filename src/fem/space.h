@@ -36,6 +36,8 @@ void cmgi_space_corners(const cmgi_space *space, cmg_size cell, double *corners)
 void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x);
 /* Local number of a node in a cell that has it. */
 int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node);
+/* All nodes and the cells as the public interface has them; for cmg_fem_mesh_free. */
+cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);
 /* Are the columns of this node kept in the matrix? */
 static inline bool cmgi_space_keeps(const cmgi_space *space, cmg_index node)
 {
