@@ -13,7 +13,7 @@ static void *need(size_t bytes)
 {
     void *p = malloc(bytes > 0 ? bytes : 1);
     if (p == NULL) {
-        (void)fprintf(stderr, "no memory for %zu bytes\n", bytes);
+        (void)fprintf(stderr, "out of memory for %zu bytes\n", bytes);
         exit(4);
     }
     return p;

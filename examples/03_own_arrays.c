@@ -33,7 +33,7 @@ static arrays allocate(cmg_size rows, cmg_size cols, cmg_size most)
                       malloc((size_t)most * sizeof(cmg_index)),
                       malloc((size_t)most * sizeof(double))};
     if (a.indptr == NULL || a.indices == NULL || a.values == NULL) {
-        fprintf(stderr, "no memory\n");
+        fprintf(stderr, "out of memory\n");
         exit(1);
     }
     a.indptr[0] = 0;

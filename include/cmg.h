@@ -49,7 +49,7 @@ typedef enum cmg_status {
     CMG_ERR_ARG,         /**< an argument is NULL, out of range or contradicts another */
     CMG_ERR_SHAPE,       /**< sizes of the objects do not fit */
     CMG_ERR_STATE,       /**< the object is not ready for this call */
-    CMG_ERR_MEMORY,      /**< host or device memory could not be had, or a size overflows */
+    CMG_ERR_MEMORY,      /**< out of host or device memory, or a size overflows */
     CMG_ERR_IO,          /**< the operating system refused a read or a write */
     CMG_ERR_FILE,        /**< the content of a file is not valid */
     CMG_ERR_UNSUPPORTED, /**< this build or backend has no such method */
@@ -508,7 +508,7 @@ typedef struct cmg_smoother_key {
 /**
  * The table of smoothers, for help texts: name of the i-th method, NULL past the last. Every method
  * also has the key omega: a damping, or "auto" for 4 / (3 lambda) with an estimate of the largest
- * eigenvalue lambda of M A (less, down to 1 / lambda, where no eigenvalue is small). It wins over
+ * eigenvalue lambda of M A (less, down to 1 / lambda, where no eigenvalue is small). It overrides
  * cmg_solver_options.omega.
  */
 CMG_API const char *cmg_smoother_name(int i);
@@ -534,7 +534,7 @@ typedef struct cmg_smoother_info {
  * failure leaves it as it was, unless memory runs out at the very end.
  *
  * @param[in]  smoother  as in cmg_solver_options; its damping is multiplied in
- * @param[in]  save_as   up to 63 letters, neither / nor :
+ * @param[in]  save_as   up to 63 characters, neither / nor :
  * @param[out] info      NULL saves the time of the estimates
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_STATE (level without A), CMG_ERR_SINGULAR, CMG_ERR_MEMORY,
  *         CMG_ERR_UNSUPPORTED (a polynomial is dampings, not a matrix; A not symmetric, ...)
@@ -575,7 +575,7 @@ typedef enum cmg_coarse {
     CMG_COARSE_SMOOTHER /**< coarse_steps smoothing steps */
 } cmg_coarse;
 
-/** How a GPU repeats the iteration; what cannot be had falls back to the next in this order. */
+/** How a GPU repeats the iteration; what is not available falls back to the next in this order. */
 typedef enum cmg_loop {
     CMG_LOOP_AUTO = 0, /**< the first of the others that can be had; on the CPU the last */
     CMG_LOOP_GRAPH,    /**< the whole solve is one CUDA graph that repeats its iteration itself */

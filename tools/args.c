@@ -133,7 +133,7 @@ static void print_help(const args *a)
 
 enum { LONGEST_WORD = 40 };
 
-/* Edit distance of Levenshtein (1966), words cut at LONGEST_WORD letters. */
+/* Edit distance of Levenshtein (1966), words cut at LONGEST_WORD characters. */
 static int distance(const char *a, const char *b)
 {
     int row[LONGEST_WORD + 1];

@@ -334,7 +334,7 @@ static int report(const compare_job *job)
     return status;
 }
 
-/* 0 when at least one row converged; when none did, a method nobody has is a mistake of usage. */
+/* 0 when at least one row converged; when none did, an unknown method is a usage error. */
 static int exit_for_rows(const compare_job *job)
 {
     int unusable = 0;

@@ -149,7 +149,7 @@ static void add_run(args *a, generate_job *job)
 {
     const arg_option rows[] = {
         {"case", ARG_TEXT, &job->named, "NAME", 0, 0,
-         "start from the options of a named case; others on the line go on top"},
+         "start from the options of a named case; others on the line override it"},
         {"list", ARG_FLAG, &job->list, "", 0, 0, "list the named cases"},
         {"dry-run", ARG_FLAG, &job->dry_run, "", 0, 0, "print the sizes and stop"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,

@@ -297,7 +297,7 @@ static void print_info(const info_job *job, FILE *out)
     if (isfinite(residual)) {
         fprintf(out, "relative residual of the reference solution: %.2e\n", residual);
     }
-    fprintf(out, job->found.count > 0 ? "suspicious:\n" : "suspicious: nothing\n");
+    fprintf(out, job->found.count > 0 ? "suspicious:\n" : "nothing suspicious\n");
     for (int i = 0; i < job->found.count; ++i) {
         fprintf(out, "  %s\n", job->found.text[i]);
     }

@@ -182,7 +182,7 @@ static void print_compression(const plan_job *job, FILE *out)
     fprintf(out, "compression of each matrix, whether its format uses it or not:\n");
     table_print(t, out, "  ");
     table_destroy(&t);
-    fprintf(out, "what hinders it:\n");
+    fprintf(out, "what prevents it:\n");
     visit_compression(job, out, NULL);
 }
 

@@ -49,7 +49,7 @@ static void print_help(FILE *file)
     fprintf(file, "\n  cmg COMMAND --help lists the options of a command\n"
                   "  cmg --version      prints the version\n\n"
                   "Exit status: 0 done (and converged), 1 usage, 2 bad file, 3 did not converge,\n"
-                  "4 no memory or device fault.\n");
+                  "4 out of memory or device fault.\n");
 }
 
 static int refuse_command(const char *name)

@@ -1,4 +1,4 @@
-/* `cmg compare`: what is compared, what came out, and how it is told. */
+/* `cmg compare`: what is compared, what came out, and how it is printed. */
 #pragma once
 #include "device.h"
 #include "lists.h"

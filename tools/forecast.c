@@ -229,7 +229,7 @@ void forecasts_print_levels(const forecasts *f, FILE *out)
     fprintf(out, "compression, by rows of the slices stored so:\n");
     table_print(t, out, "  ");
     table_destroy(&t);
-    fprintf(out, "what hinders it as in the file:\n");
+    fprintf(out, "what prevents it, as in the file:\n");
     visit_matrices(&f->list[0], f->hierarchy_levels, print_obstacles, out);
 }
 

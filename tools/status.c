@@ -68,7 +68,7 @@ void *tool_alloc(size_t count, size_t size)
 {
     void *p = calloc(count > 0 ? count : 1, size);
     if (p == NULL) {
-        fprintf(stderr, "cmg: no memory for %zu times %zu bytes\n", count, size);
+        fprintf(stderr, "cmg: out of memory for %zu times %zu bytes\n", count, size);
         exit(EXIT_FAULT);
     }
     return p;

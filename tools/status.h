@@ -7,7 +7,7 @@ enum {
     EXIT_USAGE = 1,         /* the command line, or a method this build lacks */
     EXIT_FILE = 2,          /* a file that cannot be read or written, or is not valid */
     EXIT_NOT_CONVERGED = 3, /* the solve ended otherwise; its results are written */
-    EXIT_FAULT = 4          /* no memory, a device fault, an internal error */
+    EXIT_FAULT = 4          /* out of memory, a device fault, an internal error */
 };
 
 /* Prints "cmg: ..." and returns EXIT_USAGE. */
@@ -15,7 +15,7 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "cmg: FILE: message" and returns EXIT_FILE. */
 int file_error(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
- * Prints the context's last message behind the name of the file in work (NULL: none) and returns
+ * Prints the context's last message after the name of the file in work (NULL: none) and returns
  * the exit status of a library status. A message that already names the file is not given twice.
  */
 int library_error(const cmg_context *ctx, cmg_status status, const char *file);

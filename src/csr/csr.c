@@ -128,7 +128,8 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
         }
         free(seen);
     }
-    CMGI_CHECK(ctx, bad != -2, CMG_ERR_MEMORY, "%s: no memory to look for duplicates", name);
+    CMGI_CHECK(ctx, bad != -2, CMG_ERR_MEMORY, "%s: out of memory while looking for duplicates",
+               name);
     if (bad < 0) {
         return CMG_OK;
     }
@@ -136,7 +137,7 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
     CMGI_CHECK(ctx, j >= 0 && j < A->cols, CMG_ERR_SHAPE,
                "%s: row %lld: column %lld is out of range [0, %lld)", name, (long long)bad_row,
                (long long)j, (long long)A->cols);
-    return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: column %lld is there twice", name,
+    return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: column %lld is duplicated", name,
                      (long long)bad_row, (long long)j);
 }
 

@@ -198,7 +198,7 @@ static cmg_status check_facets(const cmgi_side_lists *lists, unsigned char *sing
         }
         CMGI_CHECK(mesh->ctx, mark != NULL && *mark != 0, CMG_ERR_SHAPE, "facet %lld is %s",
                    (long long)f, mark == NULL ? "no side of any cell" : "inside the domain");
-        CMGI_CHECK(mesh->ctx, *mark == 1, CMG_ERR_SHAPE, "facet %lld is there twice", (long long)f);
+        CMGI_CHECK(mesh->ctx, *mark == 1, CMG_ERR_SHAPE, "facet %lld is duplicated", (long long)f);
         *mark = 2;
     }
     for (cmg_size k = 0; k < mesh->cells * info->facets; ++k) {

@@ -57,7 +57,7 @@ static cmg_status read_entities(cmgi_text *t, entities *all)
             cmgi_text_size(t, "a number of entities", 0, cmgi_text_room(t, 8), &all->count[dim]));
     }
     for (int dim = 0; dim < 4; ++dim) {
-        CMGI_CHECK(t->ctx, all->list[dim] == NULL, CMG_ERR_FILE, "%s: $Entities is there twice",
+        CMGI_CHECK(t->ctx, all->list[dim] == NULL, CMG_ERR_FILE, "%s: $Entities is duplicated",
                    t->path);
         CMGI_TRY(cmgi_alloc(t->ctx, all->count[dim], sizeof(entity), &all->list[dim]));
         for (cmg_size k = 0; k < all->count[dim]; ++k) {

@@ -73,7 +73,7 @@ static cmg_status read_counted(cmgi_text *t, grid *g)
 static cmg_status read_cells(cmgi_text *t, grid *g)
 {
     if (g->start != NULL) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "CELLS is there twice");
+        return cmgi_text_fail(t, CMG_ERR_FILE, "CELLS is duplicated");
     }
     CMGI_TRY(cmgi_text_int(t, "the number of cells", 1, cmgi_text_room(t, 4), &g->cells));
     CMGI_TRY(

@@ -299,7 +299,7 @@ cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *m
     put_text(&w, "\n</AppendedData>\n</VTKFile>\n");
     const bool closed = fclose(w.file) == 0;
     if (w.failed || !closed) {
-        (void)remove(path); /* half a file helps nobody */
+        (void)remove(path); /* half a file is of no use */
         return cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be written to its end", path);
     }
     return CMG_OK;

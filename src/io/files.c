@@ -363,7 +363,7 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
         memcpy(copy, read, (size_t)length * sizeof *copy);
     }
     cmgi_free(ctx, read);
-    CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: no memory for %lld values", path,
+    CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: out of memory for %lld values", path,
                (long long)length);
     *values = copy;
     *n = length;

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { GUESS = 1 << 16 }; /* bytes that the library may ask for behind the end */
+enum { GUESS = 1 << 16 }; /* bytes that the library may ask for past the end */
 
 /* The library's part first; allocated for the library and freed when it closes the file. */
 typedef struct reader {

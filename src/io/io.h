@@ -62,7 +62,7 @@ cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char
 
 cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h);
 cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path);
-/* One matrix, the multigrid dump of PETSc, and up to two vectors behind them. */
+/* One matrix, the multigrid dump of PETSc, and up to two vectors after them. */
 cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h);
 cmg_status cmgi_write_petsc(const cmg_hierarchy *h, const char *path);
 

@@ -241,7 +241,7 @@ void cmgi_mtx_close(cmgi_mtx *m)
 
 /* ------------------------------------------------------------------ body */
 
-/* An index in 1 .. limit, stored from 0; *p moves behind it. */
+/* An index in 1 .. limit, stored from 0; *p moves past it. */
 static const char *parse_index(const char **p, cmg_size limit, cmg_index *index,
                                const char *out_of_range)
 {

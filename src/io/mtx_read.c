@@ -98,7 +98,7 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
                 seen += is_entry(m, e, (cmg_index)i, j);
                 line = e;
             }
-            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is there twice",
+            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
                                m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
                                (long long)i + 1, (long long)j + 1);
             break;
@@ -154,7 +154,7 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
         const cmg_size j = m->array ? k / m->rows : m->col[k];
         made[i * m->cols + j] = m->value[k];
         if (!m->array && seen[i * m->cols + j]) {
-            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is there twice",
+            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
                                m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)),
                                (long long)i + 1, (long long)j + 1);
             goto done;

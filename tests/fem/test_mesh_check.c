@@ -123,7 +123,7 @@ static void facets_must_be_the_boundary(void)
         cmg_index kept[4];
         memcpy(kept, mesh->facet_nodes, bytes);
         memcpy(mesh->facet_nodes, mesh->facet_nodes + info->facet_corners, bytes);
-        expect(mesh, "facet 1 is there twice", NULL);
+        expect(mesh, "facet 1 is duplicated", NULL);
         memcpy(mesh->facet_nodes, kept, bytes);
         mesh->facets -= 1;
         expect(mesh, "is on the boundary and is no facet", NULL);

@@ -233,7 +233,7 @@ DAMAGE = [
     (alter("levels/0/A/indptr", 15, 44), "indptr ends with 44, but there are 43 entries"),
     (alter("levels/0/A/indices", 4, 15), "level 0: A: row 1: column 15 is out of range [0, 15)"),
     (alter("levels/0/A/indices", 4, -1), "level 0: A: row 1: column -1 is out of range"),
-    (alter("levels/0/A/indices", 3, 0), "level 0: A: row 1: column 0 is there twice"),
+    (alter("levels/0/A/indices", 3, 0), "level 0: A: row 1: column 0 is duplicated"),
     (alter("levels/0/A/data", 7, np.nan), "level 0: A: row 2, column 3: value nan is not finite"),
     (alter("levels/0/A/data", 3, 0.0), "level 0: A: row 1: the diagonal is zero"),
     (replace("rhs/b", np.ones(9)), "/rhs/b: 9 x 1 values, but the level has 15 rows"),

@@ -95,9 +95,9 @@ static void malformed_text_is_refused(void)
     refuses(BANNER "2 2 1\n1 1 nan\n", ":3: the value is not finite");
     refuses(BANNER "2 2 1\n1 1 -inf\n", ":3: the value is not finite");
     refuses(BANNER "2 2 1\n1 1 1e400\n", ":3: the value is not finite or too large");
-    refuses(BANNER "2 2 3\n1 1 1\n2 2 2\n\n%\n1 1 3\n", ":7: entry (1, 1) is there twice");
+    refuses(BANNER "2 2 3\n1 1 1\n2 2 2\n\n%\n1 1 3\n", ":7: entry (1, 1) is duplicated");
     refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 2 1\n2 1 1\n",
-            ":4: entry (1, 2) is there twice");
+            ":4: entry (1, 2) is duplicated");
     refuses("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
             ":3: a skew-symmetric matrix has a zero diagonal");
     refuses("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n",
@@ -208,7 +208,7 @@ static void bad_vectors_are_refused(void)
         {"%%MatrixMarket matrix coordinate real general\n2000000000 1 1\n1 1 1\n",
          "too empty for a vector"},
         {"%%MatrixMarket matrix coordinate real general\n3 1 2\n1 1 1\n1 1 2\n",
-         ":4: entry (1, 1) is there twice"},
+         ":4: entry (1, 1) is duplicated"},
     };
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
         const char *path = temporary("bad");

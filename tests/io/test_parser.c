@@ -70,7 +70,7 @@ static const verdict verdicts[] = {
     /* symmetries; the general files repeat a diagonal entry, and entries are not added up */
     {"fmm_symmetry/coordinate_hermitian_real_row.mtx", false, ":1: complex matrices are not read"},
     {"fmm_symmetry/coordinate_hermitian_real_row_general_dup.mtx", false,
-     ":9: entry (3, 3) is there twice"},
+     ":9: entry (3, 3) is duplicated"},
     {"fmm_symmetry/coordinate_hermitian_row.mtx", false, ":1: complex matrices are not read"},
     {"fmm_symmetry/coordinate_hermitian_row_general_dup.mtx", false,
      ":1: complex matrices are not read"},
@@ -82,7 +82,7 @@ static const verdict verdicts[] = {
      "no entry is repeated here"},
     {"fmm_symmetry/coordinate_symmetric_row.mtx", true, "mirrored"},
     {"fmm_symmetry/coordinate_symmetric_row_general_dup.mtx", false,
-     ":9: entry (3, 3) is there twice"},
+     ":9: entry (3, 3) is duplicated"},
     {"fmm_symmetry_array/array_hermitian.mtx", false, ":1: complex matrices are not read"},
     {"fmm_symmetry_array/array_skew-symmetric.mtx", true, "the strict lower triangle by columns"},
     {"fmm_symmetry_array/array_symmetric.mtx", true, "the lower triangle by columns"},

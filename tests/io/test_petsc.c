@@ -224,7 +224,7 @@ static void bad_entries_are_refused(void)
     refuses(&c, "row 0: column 9 is out of range");
     c = b;
     c.data[16 + 12 + 3] = 1;
-    refuses(&c, "row 0: column 1 is there twice");
+    refuses(&c, "row 0: column 1 is duplicated");
     c = b;
     c.data[16 + 12 + 28] = 0x7f; /* value of the first entry: not a number */
     c.data[16 + 12 + 29] = 0xf8;
