@@ -558,7 +558,15 @@ typedef enum cmg_krylov {
      *  iteration */
     CMG_KRYLOV_FCG,
     /** defect correction: CG in the precision of the cycle, residuals and corrections in fp64 */
-    CMG_KRYLOV_DEFECT
+    CMG_KRYLOV_DEFECT,
+    /** flexible GMRES, for any A and any C; keeps two vectors an iteration up to `restart`. On a
+     *  GPU the host repeats it */
+    CMG_KRYLOV_FGMRES,
+    /** BiCGStab, for any A and a constant C: two cycles an iteration, six vectors */
+    CMG_KRYLOV_BICGSTAB,
+    /** CG where A and C are symmetric (tried on random vectors at creation), FCG where only A is,
+     *  FGMRES where A is not */
+    CMG_KRYLOV_AUTO
 } cmg_krylov;
 
 /** What to do about identity rows that stand for Dirichlet conditions. */
@@ -583,7 +591,7 @@ typedef enum cmg_loop {
 } cmg_loop;
 
 typedef struct cmg_solver_options {
-    cmg_krylov krylov; /**< default CMG_KRYLOV_CG */
+    cmg_krylov krylov; /**< default CMG_KRYLOV_AUTO */
     cmg_cycle cycle;   /**< default V */
     /** start from nested iteration instead of a zero guess, default false */
     bool fmg;
@@ -625,8 +633,8 @@ typedef struct cmg_solver_options {
     /** CMG_KRYLOV_DEFECT: the CG inside has solved A c = d at ||d - A c|| <= inner_rtol ||d||, in
      *  (0, 1), default 0.01 */
     double inner_rtol;
-    /** iterations, in each precision that is fallen back to, default 100 */
-    int max_it;
+    int restart;   /**< CMG_KRYLOV_FGMRES: iterations between restarts, 1 .. 1000, default 30 */
+    int max_it;    /**< iterations, all in all, default 100 */
     cmg_loop loop; /**< default AUTO */
 } cmg_solver_options;
 
@@ -654,7 +662,8 @@ typedef struct cmg_report {
     double rhs_norm;      /**< ||b|| */
     double setup_seconds; /**< of cmg_solver_create */
     double solve_seconds;
-    cmg_loop loop; /**< that was used, never AUTO */
+    cmg_loop loop;     /**< that was used, never AUTO */
+    cmg_krylov krylov; /**< likewise */
     /** of the iteration from a true residual: CMG_KRYLOV_DEFECT corrections, in CG 1 unless
      *  rounding made it start again; of the last precision fallen back to */
     int starts;

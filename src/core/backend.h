@@ -12,8 +12,9 @@
 
 /*
  * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
- * `stop`. *pq <= 0 (breakdown) counts as a = 0 and leaves x and r as they are, and so does an
- * iteration that no longer runs. Scalars and `stop` are in the backend's memory.
+ * `stop`. *pq <= 0 (breakdown) and *rz < 0 (indefinite preconditioner) count as a = 0 and leave x
+ * and r as they are, and so does an iteration that no longer runs. Scalars and `stop` are in the
+ * backend's memory.
  */
 typedef struct cmgi_cg_update {
     const double *rz;
@@ -81,6 +82,9 @@ typedef struct cmgi_backend {
      * ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             cmg_precision pz, const void *z, cmg_precision pp, void *p);
+    /* y += a (num/den) x in fp64; den = 0 counts as ratio 0 */
+    cmg_status (*add_ratio)(cmg_context *ctx, cmg_size n, double a, const double *num,
+                            const double *den, const double *x, double *y);
     /* the update of CG in one pass */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_stop_begin(stop, limits, *bb, *rr) */

@@ -358,6 +358,7 @@ static constexpr cmgi_backend make_table()
     table.dot = cmgi_cuda_dot;
     table.sum = cmgi_cuda_sum;
     table.direction = cmgi_cuda_direction;
+    table.add_ratio = cmgi_cuda_add_ratio;
     table.cg_update = cmgi_cuda_cg_update;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;

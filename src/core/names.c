@@ -67,6 +67,10 @@ static const cmgi_name krylovs[] = {
     {CMG_KRYLOV_CG, "cg", "conjugate gradients with the cycle as preconditioner"},
     {CMG_KRYLOV_FCG, "fcg", "flexible CG: the cycle may be unsymmetric or vary"},
     {CMG_KRYLOV_DEFECT, "defect", "CG in the precision of the cycle, corrections in fp64"},
+    {CMG_KRYLOV_FGMRES, "fgmres",
+     "flexible GMRES with restarts: A and the cycle may be unsymmetric"},
+    {CMG_KRYLOV_BICGSTAB, "bicgstab", "BiCGStab: two cycles an iteration, few vectors"},
+    {CMG_KRYLOV_AUTO, "auto", "CG, FCG or FGMRES, by the symmetry of A and of the cycle"},
 };
 static const cmgi_name dirichlets[] = {
     {CMG_DIRICHLET_ZERO, "zero", "zero P at Dirichlet identity rows and columns"},

@@ -129,7 +129,7 @@ struct cg_update_op {
         T *r = (T *)u.r;
         pack<T, W> vr = load<W>(r + i);
         double sum = 0;
-        if (!(d > 0) || (u.stop != NULL && u.stop->running == 0)) {
+        if (!(d > 0) || !(*u.rz >= 0) || (u.stop != NULL && u.stop->running == 0)) {
 #pragma unroll
             for (int k = 0; k < W; ++k) {
                 sum += (double)vr.v[k] * (double)vr.v[k];

@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { CMGI_STOP_HISTORY = 256, CMGI_STOP_NONE = -1, CMGI_STOP_PAUSED = -2 };
+enum { CMGI_STOP_HISTORY = 256, CMGI_STOP_NONE = -1, CMGI_STOP_PAUSED = -2, CMGI_STOP_SCALE = -3 };
 
 /* When to stop, and where the iteration stands. */
 typedef struct cmgi_limits {
@@ -20,7 +20,9 @@ typedef struct cmgi_limits {
     double gain;  /* stops, too, at a residual norm of this times the first; 0 = does not */
     int most;     /* iterations, all in all */
     int done;     /* iterations taken */
-    int patience; /* stagnated when so many iterations gain less than a factor of 2; 0 = never */
+    int patience; /* stagnated when so many iterations have not gained a factor of `pace` */
+    double pace;  /* below 1; patience 0 = never stagnated */
+    double range; /* b is scaled first unless b . b is in 1 / range .. range; 0 = whatever it is */
 } cmgi_limits;
 
 typedef struct cmgi_stop {
@@ -32,10 +34,12 @@ typedef struct cmgi_stop {
     double diverged; /* given up over this, dtol ||b|| */
     int most;        /* iterations, all in all */
     int patience;    /* as in cmgi_limits; only norms since `base` are looked at */
-    int done;        /* iterations taken */
-    int base;        /* iterations whose norms the host has */
-    int outcome;     /* a cmg_outcome, CMGI_STOP_NONE while it runs, or CMGI_STOP_PAUSED */
-    int running;     /* 0: nothing changes x any more */
+    double pace;
+    int done;    /* iterations taken */
+    int base;    /* iterations whose norms the host has */
+    int outcome; /* a cmg_outcome, CMGI_STOP_NONE while it runs, CMGI_STOP_PAUSED, or
+                    CMGI_STOP_SCALE: nothing has been done, squares would leave fp64 */
+    int running; /* 0: nothing changes x any more */
     double history[CMGI_STOP_HISTORY]; /* norms after iterations base + 1, base + 2, ... */
 } cmgi_stop;
 
@@ -57,7 +61,7 @@ CMGI_INLINE int cmgi_stop_outcome(const cmgi_stop *s, double norm, int done)
     return done >= s->most ? (int)CMG_ITERATION_LIMIT : (int)CMGI_STOP_NONE;
 }
 
-/* Before the iteration: bb = b . b, rr = r . r. A right-hand side of 0 has the solution 0. */
+/* Before the iteration: bb = b . b, rr = r . r. */
 CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double bb, double rr)
 {
     s->rhs_norm = sqrt(bb);
@@ -68,10 +72,12 @@ CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double
     s->diverged = limits->dtol * s->rhs_norm;
     s->most = limits->most;
     s->patience = limits->patience;
+    s->pace = limits->pace;
     s->done = limits->done;
     s->base = limits->done;
-    s->outcome =
-        s->rhs_norm == 0 ? (int)CMG_CONVERGED_ATOL : cmgi_stop_outcome(s, s->first, limits->done);
+    s->outcome = limits->range > 0 && bb == bb && !(bb * limits->range >= 1 && bb <= limits->range)
+                     ? (int)CMGI_STOP_SCALE
+                     : cmgi_stop_outcome(s, s->first, limits->done);
     s->running = s->outcome == CMGI_STOP_NONE;
 }
 
@@ -94,7 +100,7 @@ CMGI_INLINE void cmgi_stop_note(cmgi_stop *s, double rz, double pq, double rr)
         ++s->done;
         s->outcome = cmgi_stop_outcome(s, norm, s->done);
         if (s->outcome == CMGI_STOP_NONE && s->patience > 0 && at >= s->patience &&
-            norm > 0.5 * s->history[at - s->patience]) {
+            norm > s->pace * s->history[at - s->patience]) {
             s->outcome = CMG_STAGNATED;
         }
         if (s->outcome == CMGI_STOP_NONE && s->done - s->base == CMGI_STOP_HISTORY) {

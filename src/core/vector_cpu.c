@@ -137,10 +137,17 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
     return CMG_OK;
 }
 
+static cmg_status add_ratio(cmg_context *ctx, cmg_size n, double a, const double *num,
+                            const double *den, const double *x, double *y)
+{
+    axpby_f64(ctx->threads, n, *den != 0 ? a * (*num / *den) : 0, x, 1, y);
+    return CMG_OK;
+}
+
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
     const cmg_size blocks = block_count(n);
-    if (!(*u->pq > 0) || (u->stop != NULL && !u->stop->running)) {
+    if (!(*u->pq > 0) || !(*u->rz >= 0) || (u->stop != NULL && !u->stop->running)) {
         CMGI_TRY(dot(ctx, u->precision, n, u->r, u->r, u->rr));
         cmgi_cg_note(u);
         return CMG_OK;
@@ -212,6 +219,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .dot = dot,
     .sum = sum,
     .direction = direction,
+    .add_ratio = add_ratio,
     .cg_update = cg_update,
     .stop_begin = stop_begin,
     .stop_exact = stop_exact,

@@ -151,6 +151,27 @@ struct direction_op {
     }
 };
 
+struct add_ratio_op {
+    double a;
+    const double *num;
+    const double *den;
+    const double *x;
+    double *y;
+    template <int W>
+    __device__ void run(cmg_size i) const
+    {
+        const double d = *den;
+        const double scale = d != 0 ? a * (*num / d) : 0;
+        const pack<double, W> from = load<W>(x + i);
+        pack<double, W> v = load<W>(y + i);
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            v.v[k] += scale * from.v[k];
+        }
+        store<W>(y + i, v);
+    }
+};
+
 template <typename T>
 struct permute_op {
     const cmg_index *perm;
@@ -235,6 +256,12 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, 
     }
     return pz == CMG_FP64 ? direction<double, double>(ctx, n, num, den, z, p)
                           : direction<float, double>(ctx, n, num, den, z, p);
+}
+
+cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_size n, double a, const double *num,
+                               const double *den, const double *x, double *y)
+{
+    return each<WIDE<double>>(ctx, n, aligned(x) && aligned(y), add_ratio_op{a, num, den, x, y});
 }
 
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,

@@ -10,14 +10,22 @@
 
 #include <math.h>
 
+/*
+ * Squared norms of b that are as good as any: products of two squared residual norms, which
+ * BiCGStab forms, stay in fp64 down to 1e-16 of them; entries of residuals stay in fp32.
+ */
+static const double RANGE = 1e60;
+static const double RANGE_FP32 = 1e24;
+
 /* ------------------------------------------------------------------ vectors */
 
 static const cmgi_iteration *method_of(cmg_krylov method)
 {
-    static const cmgi_iteration *const methods[] = {[CMG_KRYLOV_NONE] = &cmgi_richardson,
-                                                    [CMG_KRYLOV_CG] = &cmgi_cg,
-                                                    [CMG_KRYLOV_FCG] = &cmgi_fcg,
-                                                    [CMG_KRYLOV_DEFECT] = &cmgi_defect};
+    static const cmgi_iteration *const methods[] = {
+        [CMG_KRYLOV_NONE] = &cmgi_richardson, [CMG_KRYLOV_CG] = &cmgi_cg,
+        [CMG_KRYLOV_FCG] = &cmgi_fcg,         [CMG_KRYLOV_DEFECT] = &cmgi_defect,
+        [CMG_KRYLOV_FGMRES] = &cmgi_fgmres,   [CMG_KRYLOV_BICGSTAB] = &cmgi_bicgstab,
+        [CMG_KRYLOV_AUTO] = &cmgi_cg};
     return methods[method];
 }
 
@@ -60,6 +68,9 @@ static cmg_status allocate(cmgi_krylov *k)
         CMGI_TRY(cmgi_alloc_device(ctx, 2 * second_half(n), size, &k->rounded));
         k->image = (char *)k->rounded + (size_t)second_half(n) * size;
     }
+    if (k->method == &cmgi_fgmres) {
+        CMGI_TRY(cmgi_arnoldi_create(ctx, k->options.restart, &k->arnoldi));
+    }
     CMGI_TRY(cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &k->scalars));
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->stop, &k->stop));
     /* the host fetches all of it, with norms that are not there yet */
@@ -76,6 +87,7 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
     made->system = *system;
     made->options = *options;
     made->method = method_of(options->method);
+    made->range = system->precision == CMG_FP64 ? RANGE : RANGE_FP32;
     CMGI_TRY_GOTO(done, allocate(made));
     *k = made;
     made = NULL;
@@ -104,6 +116,7 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     for (int w = 0; w < CMGI_KRYLOV_VECTORS; ++w) {
         cmgi_free_device(ctx, v->work[w]);
     }
+    cmgi_arnoldi_clear(ctx, v->options.restart, &v->arnoldi);
     cmgi_free_device(ctx, v->scalars);
     cmgi_free_device(ctx, v->stop);
     cmgi_free(ctx, v->history);
@@ -160,9 +173,8 @@ double cmgi_krylov_tolerance(const cmgi_krylov *k)
     return fmax(k->options.rtol * k->rhs_norm, k->options.atol);
 }
 
-cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x)
+cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x)
 {
-    cmg_context *ctx = k->system.ctx;
     const int max_it = k->options.max_it;
     double before = INFINITY;
     k->iterations = 0;
@@ -170,11 +182,6 @@ cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x)
     for (;;) {
         ++k->starts;
         CMGI_TRY(cmgi_krylov_loop(k, b, x));
-        if (k->rhs_norm == 0) {
-            k->residual = 0;
-            k->history[0] = 0;
-            return ctx->backend->fill(ctx, CMG_FP64, k->system.n, 0.0, x);
-        }
         if (!cmg_outcome_converged(k->outcome) || k->residual <= cmgi_krylov_tolerance(k)) {
             return CMG_OK;
         }

@@ -12,8 +12,8 @@ typedef struct cmgi_linear_system {
     cmg_context *ctx;
     cmg_size n;
     void *user;
-    /* y = A x in precision p: fp64, and for defect correction that of C; with xy, *xy = x . y in
-     * the backend's memory too */
+    /* y = A x in precision p: fp64, and for defect correction that of C; and
+     * *xy = x . y in the backend's memory, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     /* z = C r in C's own precision; NULL: z = r */
@@ -30,11 +30,12 @@ typedef struct cmgi_iteration_options {
     double dtol;
     double inner_rtol; /* of one inner solve of defect correction */
     int max_it;
+    int restart; /* vectors that FGMRES keeps */
     cmg_loop loop;
 } cmgi_iteration_options;
 
 /* The last two scalars belong to loop.c, the others to the methods. */
-enum { CMGI_KRYLOV_VECTORS = 4, CMGI_KRYLOV_SCALARS = 8 };
+enum { CMGI_KRYLOV_VECTORS = 6, CMGI_KRYLOV_SCALARS = 12 };
 
 struct cmgi_krylov;
 /* One iteration: enqueues work in the backend and decides nothing on the host. */
@@ -50,12 +51,15 @@ typedef struct cmgi_iteration {
     int vectors;         /* in fp64, of work[] */
     int scratch;         /* work vector of which a step takes nothing over from the last one */
     bool inner;          /* has x, r, p and q of a CG in C's precision, too */
+    bool host;           /* decides on the host after all: never recorded */
 } cmgi_iteration;
 
 extern const cmgi_iteration cmgi_cg;
 extern const cmgi_iteration cmgi_fcg;
 extern const cmgi_iteration cmgi_richardson;
 extern const cmgi_iteration cmgi_defect;
+extern const cmgi_iteration cmgi_fgmres;
+extern const cmgi_iteration cmgi_bicgstab;
 
 /* Work that is recorded: on which arrays. */
 typedef struct cmgi_recording {
@@ -76,17 +80,33 @@ typedef struct cmgi_cg_vectors {
     void *q;
 } cmgi_cg_vectors;
 
+/* What FGMRES has built since its last restart (fgmres.c). */
+typedef struct cmgi_arnoldi {
+    int used;      /* columns */
+    int allocated; /* of V and Z: as many as were ever needed */
+    double **V;    /* restart + 1 orthonormal vectors in the backend's memory */
+    double **Z;    /* restart images under C */
+    double *H;     /* host: (restart + 1) x restart by columns, made upper triangular */
+    double *cosine;
+    double *sine;
+    double *g;      /* right-hand side of the small problem, restart + 1 */
+    double *column; /* a column of H in the backend's memory, restart + 2 */
+} cmgi_arnoldi;
+
 /* An iteration with its work vectors. */
 typedef struct cmgi_krylov {
     cmgi_linear_system system;
     cmgi_iteration_options options;
     const cmgi_iteration *method;
-    int patience;                      /* as in cmgi_limits, 0 unless set */
+    int patience; /* as in cmgi_limits, 0 unless set */
+    double pace;
+    double range;                      /* as in cmgi_limits, by the precision of C */
     cmg_loop used;                     /* the loop of the last solve */
     double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q */
     void *rounded;                     /* r in the precision of C: r itself where it has that */
     void *image;                       /* C r */
     cmgi_cg_vectors inner;             /* of defect correction */
+    cmgi_arnoldi arnoldi;              /* of FGMRES */
     double *scalars;                   /* CMGI_KRYLOV_SCALARS in the backend's memory */
     double *history;                   /* host: max_it + 1 residual norms */
     cmgi_stop *stop;                   /* stopping test in the backend's memory */
@@ -104,8 +124,19 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
 void cmgi_krylov_destroy(cmgi_krylov **k);
 /* Bytes of all vectors, for a C in the given precision. */
 double cmgi_krylov_bytes(cmg_krylov method, cmg_precision precision, cmg_size n);
-/* Improves x until a stopping test holds; fills outcome, iterations, history and norms. */
+/*
+ * Improves x until a stopping test holds; fills outcome, iterations, history and norms. Solves the
+ * scaled system where squares of b would leave fp64, or C's precision.
+ */
 cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x);
+/* The same for `solve` around cmgi_krylov_iterate. */
+typedef cmg_status (*cmgi_solve_fn)(void *user, const double *b, double *x);
+cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, const double *b,
+                              double *x);
+/* Without scaling: ends with CMGI_STOP_SCALE where that is wanted, and x as it was. */
+cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x);
+/* ||b||, and false where b has to be scaled. */
+cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range);
 /* Drops the recorded graphs: arrays or parameters of the system have changed. */
 void cmgi_krylov_drop_graphs(cmgi_krylov *k);
 /* Residual norm under which the iteration has converged. */
@@ -120,6 +151,9 @@ cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z);
 /* The same with another C of the same precision. */
 cmg_status cmgi_krylov_convert(cmgi_krylov *k, cmg_status (*C)(void *user, const void *r, void *z),
                                void *user, const double *r, double *z);
+/* Memory of FGMRES, but for its vectors. */
+cmg_status cmgi_arnoldi_create(cmg_context *ctx, int restart, cmgi_arnoldi *a);
+void cmgi_arnoldi_clear(cmg_context *ctx, int restart, cmgi_arnoldi *a);
 /* Start of CG: no last direction. */
 cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /* One iteration of CG. */

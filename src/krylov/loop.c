@@ -35,10 +35,12 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
     const cmgi_limits limits = {.rtol = k->options.rtol,
                                 .atol = k->options.atol,
                                 .dtol = k->options.dtol,
-                                .gain = corrects ? k->options.inner_rtol : 0,
+                                .gain = k->method->inner ? k->options.inner_rtol : 0,
                                 .most = k->options.max_it,
                                 .done = k->iterations,
-                                .patience = k->patience};
+                                .patience = k->patience,
+                                .pace = k->pace,
+                                .range = k->range};
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
     if (!corrects || k->iterations == 0) { /* else the last end left it there */
         CMGI_TRY(s->residual(s->user, b, x, r));
@@ -128,7 +130,8 @@ static cmg_status record(cmgi_krylov *k, int part, const double *b, double *x)
 /* The way that can be had: a loop needs a recent driver, a recording a stream that allows it. */
 static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
 {
-    const bool can = k->system.ctx->backend->graph_begin != NULL && k->system.recordable;
+    const bool can =
+        k->system.ctx->backend->graph_begin != NULL && k->system.recordable && !k->method->host;
     cmg_status status = CMG_ERR_UNSUPPORTED;
     if (can && k->options.loop != CMG_LOOP_HOST) {
         status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum { PATIENCE = 30 };
+static const double PACE = 0.5; /* that so many iterations gain */
 static const double SLOW = 0.5; /* mean factor an iteration */
 static const double NEAR = 2;   /* times the least residual: not worth going back for */
 
@@ -192,6 +193,8 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const double *
     cmgi_multigrid_clear(mg);
     CMGI_TRY(cmgi_multigrid_build(mg));
     mg->krylov->patience = patience(mg);
+    mg->krylov->pace = PACE;
+    mg->krylov->options.max_it -= f->past; /* the limit is one over all attempts */
     return attempt(f, mg, b, x, report);
 }
 
@@ -220,6 +223,7 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
     report->rhs_norm = k->rhs_norm;
     report->relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm;
     report->loop = k->used;
+    report->krylov = k->options.method;
     report->fallback = f->text;
     report->precision = cmgi_fallback_precision(mg);
     return CMG_OK;
@@ -235,7 +239,12 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
+    if (mg->krylov->options.max_it != mg->options.max_it) { /* what the last solve had left */
+        cmgi_krylov_drop_graphs(mg->krylov);
+        mg->krylov->options.max_it = mg->options.max_it;
+    }
     mg->krylov->patience = may_fall ? patience(mg) : 0;
+    mg->krylov->pace = PACE;
     CMGI_TRY(attempt(f, mg, b, x, report));
     while (may_fall && mg->options.precision != CMG_FP64 && let_down(mg)) {
         CMGI_TRY(fall_back(f, mg, b, x, report));

@@ -10,12 +10,13 @@
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
     const cmgi_multigrid *mg = user;
+    const cmg_matrix *A = p == CMG_FP64 ? mg->levels.A : mg->levels.level[0].A;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    if (p == CMG_FP64) {
-        return cmgi_matrix_apply_dot(mg->levels.A, x, y, xy);
+    if (xy != NULL && p == CMG_FP64) {
+        return cmgi_matrix_apply_dot(A, x, y, xy);
     }
-    CMGI_TRY(cmgi_matrix_spmv(mg->levels.level[0].A, &w, x));
-    return mg->ctx->backend->dot(mg->ctx, p, mg->levels.A->rows, x, y, xy);
+    CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
+    return xy != NULL ? mg->ctx->backend->dot(mg->ctx, p, A->rows, x, y, xy) : CMG_OK;
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
@@ -31,9 +32,24 @@ static cmg_status precondition(void *user, const void *r, void *z)
     return cmgi_cycle_run(mg->cycle, r, z);
 }
 
+/* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
+static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
+{
+    *method = mg->options.krylov;
+    if (*method == CMG_KRYLOV_AUTO) {
+        CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
+        *method = !mg->symmetry.matrix  ? CMG_KRYLOV_FGMRES
+                  : !mg->symmetry.cycle ? CMG_KRYLOV_FCG
+                                        : CMG_KRYLOV_CG;
+    }
+    return CMG_OK;
+}
+
 static cmg_status create_krylov(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
+    cmg_krylov method;
+    CMGI_TRY(choose_method(mg, &method));
     const cmgi_linear_system system = {.ctx = mg->ctx,
                                        .n = mg->levels.level[0].rows,
                                        .user = mg,
@@ -42,12 +58,13 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
                                        .precondition = precondition,
                                        .precision = cmgi_cycle_precision(mg->cycle),
                                        .recordable = true};
-    const cmgi_iteration_options iteration = {.method = o->krylov,
+    const cmgi_iteration_options iteration = {.method = method,
                                               .rtol = o->rtol,
                                               .atol = o->atol,
                                               .dtol = o->dtol,
                                               .inner_rtol = o->inner_rtol,
                                               .max_it = o->max_it,
+                                              .restart = o->restart,
                                               .loop = o->loop};
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
 }
@@ -102,6 +119,10 @@ static cmg_status take_values(cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
+    if (mg->krylov == NULL) { /* what was built has failed half-way */
+        cmgi_multigrid_clear(mg);
+        return cmgi_multigrid_build(mg);
+    }
     cmgi_krylov_drop_graphs(mg->krylov);
     cmgi_cycle_drop_graph(mg->cycle);
     const cmg_status status = take_values(mg);
@@ -125,6 +146,11 @@ static cmg_status run_nested(void *user, const void *r, void *z)
     return cmgi_cycle_run(user, r, z);
 }
 
+static bool solves_boundary(const cmgi_multigrid *mg)
+{
+    return mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
+}
+
 /* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration. */
 static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
 {
@@ -132,7 +158,7 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     cmgi_krylov *k = mg->krylov;
     double *r = k->work[0];
     double *z = k->work[1];
-    if (mg->levels.boundary != NULL && mg->options.krylov != CMG_KRYLOV_NONE) {
+    if (solves_boundary(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
         const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
         CMGI_TRY(cmgi_matrix_spmv(mg->levels.boundary, &w, r));
@@ -145,22 +171,28 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     return CMG_OK;
 }
 
-cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x)
+static cmg_status solve(void *user, const double *b, double *x)
 {
+    cmgi_multigrid *mg = user;
     cmgi_krylov *k = mg->krylov;
-    const bool boundary = mg->levels.boundary != NULL && mg->options.krylov != CMG_KRYLOV_NONE;
+    bool in_range = true;
     double norm = 0;
-    if (mg->nested == NULL && !boundary) {
-        return cmgi_krylov_solve(k, b, x);
+    if (mg->nested == NULL && !solves_boundary(mg)) {
+        return cmgi_krylov_iterate(k, b, x);
     }
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
-    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
-    if (k->rhs_norm > 0) {
+    CMGI_TRY(cmgi_krylov_look(k, b, &in_range));
+    if (in_range) {
         CMGI_TRY(residual(mg, b, x, k->work[0]));
         CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
         if (norm > cmgi_krylov_tolerance(k)) {
             CMGI_TRY(improve_guess(mg, b, x));
         }
     }
-    return cmgi_krylov_solve(k, b, x);
+    return cmgi_krylov_iterate(k, b, x);
+}
+
+cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x)
+{
+    return cmgi_krylov_scaled(mg->krylov, solve, mg, b, x);
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include "krylov/krylov.h"
 #include "mg/setup.h"
+#include "mg/symmetry.h"
 
 typedef struct cmgi_multigrid {
     cmg_context *ctx;
@@ -16,6 +17,7 @@ typedef struct cmgi_multigrid {
     cmgi_cycle *cycle;
     cmgi_cycle *nested; /* NULL unless asked for */
     cmgi_krylov *krylov;
+    cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 
 /* Everything from ctx, h, options and schedule. */

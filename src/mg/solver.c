@@ -13,7 +13,7 @@ void cmg_solver_options_default(cmg_solver_options *options)
     if (options == NULL) {
         return;
     }
-    *options = (cmg_solver_options){.krylov = CMG_KRYLOV_CG,
+    *options = (cmg_solver_options){.krylov = CMG_KRYLOV_AUTO,
                                     .cycle = CMG_CYCLE_V,
                                     .pre = 1,
                                     .post = 1,
@@ -28,6 +28,7 @@ void cmg_solver_options_default(cmg_solver_options *options)
                                     .rtol = 1e-8,
                                     .dtol = 1e5,
                                     .inner_rtol = 0.01,
+                                    .restart = 30,
                                     .max_it = 100,
                                     .fallback = true};
     cmg_matrix_options_default(&options->matrix);
@@ -61,6 +62,8 @@ static cmg_status check_options(cmg_context *ctx, const cmg_solver_options *o)
     CMGI_CHECK(ctx, o->dtol > 1, CMG_ERR_ARG, "dtol %g has to be over 1", o->dtol);
     CMGI_CHECK(ctx, o->inner_rtol > 0 && o->inner_rtol < 1, CMG_ERR_ARG,
                "inner_rtol %g has to be in (0, 1)", o->inner_rtol);
+    CMGI_CHECK(ctx, o->restart >= 1 && o->restart <= MAX_STEPS, CMG_ERR_ARG,
+               "restart %d has to be in 1 .. %d", o->restart, (int)MAX_STEPS);
     CMGI_CHECK(ctx, o->max_it >= 0 && o->max_it <= MAX_ITERATIONS, CMG_ERR_ARG,
                "max_it %d has to be in 0 .. %d", o->max_it, (int)MAX_ITERATIONS);
     CMGI_CHECK(ctx, cmg_enum_name("loop", (int)o->loop) != NULL, CMG_ERR_ARG, "unknown loop %d",

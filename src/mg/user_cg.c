@@ -22,7 +22,7 @@ static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, dou
 {
     const operator_pair *pair = user;
     CMGI_TRY(apply_operator(pair->ctx, pair->A, x, y));
-    return pair->ctx->backend->dot(pair->ctx, p, pair->A->rows, x, y, xy);
+    return xy != NULL ? pair->ctx->backend->dot(pair->ctx, p, pair->A->rows, x, y, xy) : CMG_OK;
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
@@ -69,12 +69,14 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     cmg_solver_options defaults;
     cmg_solver_options_default(&defaults);
     const cmg_solver_options *o = options != NULL ? options : &defaults;
-    const cmgi_iteration_options iteration = {.method = o->krylov == CMG_KRYLOV_FCG ? CMG_KRYLOV_FCG
-                                                                                    : CMG_KRYLOV_CG,
-                                              .rtol = o->rtol,
-                                              .atol = o->atol,
-                                              .dtol = o->dtol,
-                                              .max_it = o->max_it};
+    const cmgi_iteration_options iteration = {
+        .method = o->krylov == CMG_KRYLOV_AUTO || o->krylov == CMG_KRYLOV_NONE ? CMG_KRYLOV_CG
+                                                                               : o->krylov,
+        .restart = o->restart,
+        .rtol = o->rtol,
+        .atol = o->atol,
+        .dtol = o->dtol,
+        .max_it = o->max_it};
     const double begin = cmgi_seconds();
     operator_pair pair = {.ctx = ctx, .A = A, .C = C};
     const cmgi_linear_system system = {.ctx = ctx,

@@ -144,7 +144,7 @@ class Compare(cli.Case):
         told = [(row["smoother"], row["krylov"], row["pre"], row["post"], row["format"], row["precision"],
                  row["omega"]) for row in rows]
         self.assertEqual(told, [("jacobi", "none", 4, 4, "sell", "fp64", 0), ("fsai", "none", 4, 4, "sell", "fp64", 0),
-                                ("jacobi", "cg", 1, 1, "auto", "mixed", 0.8), ("fsai", "cg", 1, 1, "auto", "mixed", 0.8),
+                                ("jacobi", "auto", 1, 1, "auto", "mixed", 0.8), ("fsai", "auto", 1, 1, "auto", "mixed", 0.8),
                                 *[("spai:tau=0.1", "none", 2, 1, "auto", "fp64", 0)] * 2])
         for text in ("steps=0", "steps", "cycle=X", "colour=red", "omega=-1", "krylov=", "=cg"):
             error = self.refused(1, "compare", self.h, "--variants", f"krylov=none {text}")
@@ -182,7 +182,7 @@ class Compare(cli.Case):
         with open(lines) as file:
             machine, *rows = [json.loads(line) for line in file]
         self.assertGreater(machine["cpu"]["copy_gb_per_second"], 0)
-        wanted = itertools.product(("smooth", "stretched", "gmsh"), ((4, "none"), (2, "none"), (1, "cg")),
+        wanted = itertools.product(("smooth", "stretched", "gmsh"), ((4, "none"), (2, "none"), (1, "auto")),
                                    ("jacobi", "jacobi:omega=0.8", "fsai"))
         self.assertEqual([(row["quality"], (row["pre"], row["krylov"]), row["smoother"]) for row in rows], list(wanted))
         table = [line for line in text.splitlines() if line.startswith("| Q1")]

@@ -1,0 +1,122 @@
+/*
+ * Right-hand sides whose squares leave fp64, or the precision of C: A (s x) = s b is solved
+ * instead, with s a power of two that takes the largest |b_i| near 1, so that nothing is rounded.
+ * Only a b of zeros has the solution 0.
+ */
+#include "krylov/krylov.h"
+
+#include <float.h>
+#include <math.h>
+
+cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range)
+{
+    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
+    const double bb = k->rhs_norm * k->rhs_norm;
+    *in_range = k->range == 0 || (bb * k->range >= 1 && bb <= k->range);
+    return CMG_OK;
+}
+
+/* Largest |b_i|, not a number where one of them is none. On the host: this is rare. */
+static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest)
+{
+    cmg_context *ctx = k->system.ctx;
+    const cmg_size n = k->system.n;
+    double *host = NULL;
+    *largest = 0;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
+    const cmg_status status = cmgi_to_host(ctx, host, b, (size_t)n * sizeof *host);
+    for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
+        const double entry = fabs(host[i]);
+        *largest = entry > *largest || isnan(entry) ? entry : *largest;
+        if (isnan(entry)) {
+            break;
+        }
+    }
+    cmgi_free(ctx, host);
+    return status;
+}
+
+/* Ends without an iteration. */
+static cmg_status end_at_once(cmgi_krylov *k, cmg_outcome outcome, double rhs_norm, double residual)
+{
+    k->outcome = outcome;
+    k->iterations = 0;
+    k->rhs_norm = rhs_norm;
+    k->residual = residual;
+    k->history[0] = residual;
+    return CMG_OK;
+}
+
+/* Norms of the scaled system times `back` are those of the given one. */
+static void scale_norms(cmgi_krylov *k, double back)
+{
+    k->rhs_norm *= back;
+    k->residual *= back;
+    for (int i = 0; i <= k->iterations; ++i) {
+        k->history[i] *= back;
+    }
+}
+
+static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, double scale,
+                               const double *b, double *x)
+{
+    cmg_context *ctx = k->system.ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmg_size n = k->system.n;
+    const double atol = k->options.atol;
+    const double range = k->range;
+    double *scaled = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
+    cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
+    k->options.atol *= scale;
+    k->range = 0;
+    CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, b, 0.0, scaled));
+    CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, x));
+    CMGI_TRY_GOTO(restore, solve(user, scaled, x));
+    CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, 1 / scale, x, 0.0, x));
+    scale_norms(k, 1 / scale);
+restore:
+    cmgi_krylov_drop_graphs(k);
+    k->options.atol = atol;
+    k->range = range;
+done:
+    cmgi_free_device(ctx, scaled);
+    return status;
+}
+
+cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, const double *b,
+                              double *x)
+{
+    cmg_context *ctx = k->system.ctx;
+    double largest = 0;
+    CMGI_TRY(solve(user, b, x));
+    if ((int)k->outcome != CMGI_STOP_SCALE) {
+        return CMG_OK;
+    }
+    CMGI_TRY(largest_entry(k, b, &largest));
+    if (largest == 0) {
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, k->system.n, 0.0, x));
+        return end_at_once(k, CMG_CONVERGED_ATOL, 0, 0);
+    }
+    if (!(largest <= DBL_MAX)) {
+        return end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
+    }
+    const int exponent = ilogb(largest);
+    const int limit = -DBL_MIN_EXP; /* 2^-limit is normal, too */
+    return solve_scaled(k, solve, user,
+                        ldexp(1, exponent < -limit  ? limit
+                                 : exponent > limit ? -limit
+                                                    : -exponent),
+                        b, x);
+}
+
+static cmg_status iterate(void *user, const double *b, double *x)
+{
+    return cmgi_krylov_iterate(user, b, x);
+}
+
+cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x)
+{
+    return cmgi_krylov_scaled(k, iterate, k, b, x);
+}

@@ -1,0 +1,144 @@
+#include "mg/symmetry.h"
+
+#include "core/memory.h"
+#include "core/random.h"
+
+#include <math.h>
+
+/* Relative differences that count as rounding, of A in fp64 and of cycles in fp64 and fp32. */
+static const double ROUNDING = 1e-9;
+static const double ROUNDING_FP32 = 1e-3;
+
+/* Two random vectors, their images, and scalars. */
+typedef struct trial {
+    cmg_context *ctx;
+    cmg_size n;
+    cmg_precision precision;
+    void *u[2];
+    void *image[2];
+    double *scalars;
+} trial;
+
+/* Random numbers for the first few entries, which the backend copies over the rest. */
+static cmg_status fill_random(trial *t, int which, cmg_size period)
+{
+    cmg_context *ctx = t->ctx;
+    const size_t size = cmgi_precision_bytes(t->precision);
+    const cmg_size first = t->n < period ? t->n : period;
+    uint64_t seed = (uint64_t)which + 1;
+    double *host = NULL;
+    double *head = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, first, sizeof *head, &head));
+    for (cmg_size i = 0; i < first; ++i) {
+        host[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, head, host, (size_t)first * sizeof *host));
+    for (cmg_size at = 0; at < t->n; at += first) {
+        const cmg_size count = t->n - at < first ? t->n - at : first;
+        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, count, CMG_FP64, head, t->precision,
+                                                  (char *)t->u[which] + (size_t)at * size));
+    }
+done:
+    cmgi_free(ctx, host);
+    cmgi_free_device(ctx, head);
+    return status;
+}
+
+static void clear(trial *t)
+{
+    for (int k = 0; k < 2; ++k) {
+        cmgi_free_device(t->ctx, t->u[k]);
+        cmgi_free_device(t->ctx, t->image[k]);
+    }
+    cmgi_free_device(t->ctx, t->scalars);
+}
+
+static cmg_status begin(trial *t)
+{
+    const size_t size = cmgi_precision_bytes(t->precision);
+    CMGI_TRY(cmgi_alloc_device(t->ctx, 4, sizeof *t->scalars, &t->scalars));
+    for (int k = 0; k < 2; ++k) {
+        CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->u[k]));
+        CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->image[k]));
+        CMGI_TRY(fill_random(t, k, k == 0 ? 65521 : 65537)); /* primes: no grid has both periods */
+    }
+    return CMG_OK;
+}
+
+/* |(image0, u1) - (u0, image1)| over what a matrix without any symmetry would show. */
+static cmg_status compare(const trial *t, double *difference)
+{
+    cmg_context *ctx = t->ctx;
+    const cmgi_backend *on = ctx->backend;
+    double s[4];
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->image[0], t->u[1], t->scalars));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->u[0], t->image[1], t->scalars + 1));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->image[0], t->image[0], t->scalars + 2));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->u[1], t->u[1], t->scalars + 3));
+    CMGI_TRY(cmgi_to_host(ctx, s, t->scalars, sizeof s));
+    const double size = sqrt(s[2] * s[3] / (double)(t->n > 0 ? t->n : 1));
+    *difference = size > 0 ? fabs(s[0] - s[1]) / size : 0;
+    return CMG_OK;
+}
+
+/* A on vectors whose entries in Dirichlet rows have been solved away. */
+static cmg_status try_matrix(trial *t, const cmgi_levels *levels, double *difference)
+{
+    for (int k = 0; k < 2; ++k) {
+        const cmgi_writeback apply = {.kind = CMGI_WB_APPLY, .y = t->image[k]};
+        if (levels->boundary != NULL) {
+            const cmgi_writeback clean = {
+                .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = t->u[k], .y = t->u[k]};
+            CMGI_TRY(cmgi_matrix_spmv(levels->A, &apply, t->u[k]));
+            CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, t->image[k]));
+        }
+        CMGI_TRY(cmgi_matrix_spmv(levels->A, &apply, t->u[k]));
+    }
+    return compare(t, difference);
+}
+
+static cmg_status try_cycle(trial *t, cmgi_cycle *cycle, double *difference)
+{
+    for (int k = 0; k < 2; ++k) {
+        CMGI_TRY(cmgi_cycle_run(cycle, t->u[k], t->image[k]));
+    }
+    return compare(t, difference);
+}
+
+/* Vectors of the first trial for the second, in its precision. */
+static cmg_status take_over(const trial *from, trial *to)
+{
+    for (int k = 0; k < 2; ++k) {
+        CMGI_TRY(from->ctx->backend->convert(from->ctx, from->n, from->precision, from->u[k],
+                                             to->precision, to->u[k]));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_cycle *cycle,
+                              cmgi_symmetry *symmetry)
+{
+    const cmg_size n = levels->level[0].rows;
+    trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
+    trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
+    double matrix = 0;
+    double cycles = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, begin(&wide));
+    CMGI_TRY_GOTO(done, try_matrix(&wide, levels, &matrix));
+    if (low.precision == CMG_FP64) {
+        CMGI_TRY_GOTO(done, try_cycle(&wide, cycle, &cycles));
+    } else {
+        CMGI_TRY_GOTO(done, begin(&low));
+        CMGI_TRY_GOTO(done, take_over(&wide, &low));
+        CMGI_TRY_GOTO(done, try_cycle(&low, cycle, &cycles));
+    }
+    symmetry->matrix = !(matrix > ROUNDING);
+    symmetry->cycle = !(cycles > (low.precision == CMG_FP64 ? ROUNDING : ROUNDING_FP32));
+done:
+    clear(&wide);
+    clear(&low);
+    return status;
+}
