@@ -81,7 +81,7 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
 /*
  * The same matrix as a product: with e the entries of all cell matrices one after the other,
  * values(A) = S e, where S has a one wherever an entry of a cell belongs to an entry of A.
- * Source: Wong, Kuhl and Darve 2015, section 3.
+ * Source: Wong, Kuhl and Darve 2015, section 4.
  */
 cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_form *form,
                                     cmgi_csr *A, double *b);

@@ -5,7 +5,7 @@
  * and S can be kept while values change. It costs memory: 64 numbers a Q1 hexahedron, where a row
  * of A has 27.
  *
- * Source: Wong, Kuhl and Darve 2015, doi 10.1016/j.jcp.2015.04.005, section 3.
+ * Source: Wong, Kuhl and Darve, Int. J. Numer. Meth. Engng 102 (2015), arXiv 1501.00324, section 4.
  */
 #include "core/memory.h"
 #include "fem/space.h"

@@ -4,7 +4,7 @@
  *   sort      K formats order rows by length, longest first, ties in the given order
  *   renumber  r formats apply that order to rows and columns, rs sorts the columns of a row again
  *   split     K2 gives a row over the threshold 2, 4, ... lanes until each takes at most the
- *             threshold, at most a whole warp (Wong, Kuhl and Darve 2015, section 3)
+ *             threshold, at most a whole warp (Wong, Kuhl and Darve 2015, section 5)
  *   pack      rows go into slices of `lanes` lanes, padded to the longest row of the slice
  */
 #include "core/search.h"
