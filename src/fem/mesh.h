@@ -105,8 +105,16 @@ void cmgi_entities_destroy(cmgi_entities **entities);
 cmg_index cmgi_entities_edge(const cmgi_entities *e, cmg_index a, cmg_index b);
 cmg_index cmgi_entities_face(const cmgi_entities *e, int corners, const cmg_index *nodes);
 
+/* Nodes of cells, as many in each. */
+typedef struct cmgi_incidence {
+    cmg_size nodes;
+    cmg_size cells;
+    int per_cell;
+    const cmg_index *cell_nodes;
+} cmgi_incidence;
 /* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. */
-cmg_status cmgi_mesh_node_cells(const cmgi_mesh *mesh, cmg_size **start, cmg_index **list);
+cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_size **start,
+                               cmg_index **list);
 
 /* What cmgi_mesh_check measured; valid also where it found a fault. */
 typedef struct cmgi_mesh_report {

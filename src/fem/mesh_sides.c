@@ -9,32 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes lo .. hi-1 belong to this thread: counting needs no atomics and keeps cells ascending. */
-static void count_cells(const cmgi_mesh *m, cmg_size lo, cmg_size hi, cmg_size *start)
-{
-    const cmg_size entries = m->cells * cmgi_cell_table(m->cell)->corners;
-    for (cmg_size k = 0; k < entries; ++k) {
-        const cmg_size v = m->cell_nodes[k];
-        if (v >= lo && v < hi) {
-            ++start[v + 1];
-        }
-    }
-}
-
-static void list_cells(const cmgi_mesh *m, cmg_size lo, cmg_size hi, cmg_size *next,
-                       cmg_index *list)
-{
-    const int corners = cmgi_cell_table(m->cell)->corners;
-    for (cmg_size c = 0; c < m->cells; ++c) {
-        for (int k = 0; k < corners; ++k) {
-            const cmg_size v = m->cell_nodes[c * corners + k];
-            if (v >= lo && v < hi) {
-                list[next[v]++] = (cmg_index)c;
-            }
-        }
-    }
-}
-
 /* Threads worth starting for this many cells. */
 static int team(const cmg_context *ctx, cmg_size cells)
 {
@@ -42,33 +16,42 @@ static int team(const cmg_context *ctx, cmg_size cells)
     return wanted < ctx->threads ? (int)wanted : ctx->threads;
 }
 
-cmg_status cmgi_mesh_node_cells(const cmgi_mesh *mesh, cmg_size **start, cmg_index **list)
+cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_size **start,
+                               cmg_index **list)
 {
-    cmg_context *ctx = mesh->ctx;
-    const cmg_size n = mesh->nodes;
-    const int threads = team(ctx, mesh->cells);
+    const cmg_size n = in->nodes;
+    const cmg_size entries = in->cells * in->per_cell;
+    const int threads = team(ctx, in->cells);
     cmg_size *s = NULL;
     cmg_index *l = NULL;
-    cmg_status status = cmgi_alloc_zero(ctx, n + 2, sizeof *s, &s);
-    if (status != CMG_OK) {
-        return status;
-    }
-    status = cmgi_alloc(ctx, mesh->cells * cmgi_cell_table(mesh->cell)->corners, sizeof *l, &l);
+    CMGI_TRY(cmgi_alloc_zero(ctx, n + 2, sizeof *s, &s));
+    const cmg_status status = cmgi_alloc(ctx, entries, sizeof *l, &l);
     if (status != CMG_OK) {
         cmgi_free(ctx, s);
         return status;
     }
-    /* counts go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v] */
+    /* Every thread has nodes of its own, which needs no atomics and keeps cells ascending. Counts
+     * go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v]. */
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; ++t) {
-        count_cells(mesh, n * t / threads, n * (t + 1) / threads, s + 1);
+        for (cmg_size k = 0; k < entries; ++k) {
+            const cmg_size v = in->cell_nodes[k];
+            if (v >= n * t / threads && v < n * (t + 1) / threads) {
+                ++s[v + 2];
+            }
+        }
     }
     for (cmg_size v = 0; v < n; ++v) {
         s[v + 2] += s[v + 1];
     }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int t = 0; t < threads; ++t) {
-        list_cells(mesh, n * t / threads, n * (t + 1) / threads, s + 1, l);
+        for (cmg_size k = 0; k < entries; ++k) {
+            const cmg_size v = in->cell_nodes[k];
+            if (v >= n * t / threads && v < n * (t + 1) / threads) {
+                l[s[v + 1]++] = (cmg_index)(k / in->per_cell);
+            }
+        }
     }
     *start = s;
     *list = l;
@@ -78,7 +61,9 @@ cmg_status cmgi_mesh_node_cells(const cmgi_mesh *mesh, cmg_size **start, cmg_ind
 cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists)
 {
     cmgi_side_lists s = {.mesh = mesh, .threads = team(mesh->ctx, mesh->cells), .capacity = 1};
-    CMGI_TRY(cmgi_mesh_node_cells(mesh, &s.start, &s.list));
+    const cmgi_incidence in = {mesh->nodes, mesh->cells, cmgi_cell_table(mesh->cell)->corners,
+                               mesh->cell_nodes};
+    CMGI_TRY(cmgi_cells_of_nodes(mesh->ctx, &in, &s.start, &s.list));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
         /* dim sides (edges) of a cell meet at its corner; 3 at a tet's as well */
         const cmg_size sides = 3 * (s.start[v + 1] - s.start[v]);

@@ -158,23 +158,6 @@ static cmg_status number_unknowns(cmgi_space *s)
     return CMG_OK;
 }
 
-static cmg_status list_cells(cmgi_space *s)
-{
-    const cmg_size entries = s->mesh->cells * s->local;
-    CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes + 2, sizeof *s->start, &s->start));
-    CMGI_TRY(cmgi_alloc(s->ctx, entries, sizeof *s->cell, &s->cell));
-    for (cmg_size k = 0; k < entries; ++k) {
-        ++s->start[s->cell_nodes[k] + 2];
-    }
-    for (cmg_size n = 0; n < s->nodes; ++n) {
-        s->start[n + 2] += s->start[n + 1];
-    }
-    for (cmg_size k = 0; k < entries; ++k) {
-        s->cell[s->start[s->cell_nodes[k] + 1]++] = (cmg_index)(k / s->local);
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space)
 {
@@ -189,7 +172,8 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
     s->local = cmgi_basis_nodes(s->basis);
     CMGI_TRY_GOTO(done, number_nodes(s, fixes));
     CMGI_TRY_GOTO(done, number_unknowns(s));
-    CMGI_TRY_GOTO(done, list_cells(s));
+    const cmgi_incidence in = {s->nodes, mesh->cells, s->local, s->cell_nodes};
+    CMGI_TRY_GOTO(done, cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
     *space = s;
     s = NULL;
 done:

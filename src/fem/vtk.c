@@ -199,67 +199,54 @@ static void put_vectors(writer *w, cmg_size items, int components, int wide, con
     end_array(w);
 }
 
-static void put_connectivity(writer *w)
+/* Fills items first .. first + many - 1 of an array that is made from the mesh. */
+typedef void (*fill_fn)(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to);
+
+static void fill_connectivity(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to)
 {
     static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* VTK goes around */
-    const cmgi_mesh *mesh = w->mesh;
     const int corners = cmgi_cell_table(mesh->cell)->corners;
     const bool tensor = mesh->cell == CMGI_QUAD || mesh->cell == CMGI_HEX;
-    int32_t buffer[CHUNK * CMGI_MAX_CORNERS];
-    put_count(w, mesh->cells * corners, sizeof(int32_t));
-    for (cmg_size first = 0; first < mesh->cells; first += CHUNK) {
-        const cmg_size many = mesh->cells - first < CHUNK ? mesh->cells - first : CHUNK;
-        for (cmg_size k = 0; k < many * corners; ++k) {
-            const int c = (int)(k % corners);
-            buffer[k] = mesh->cell_nodes[(first + k / corners) * corners + (tensor ? ring[c] : c)];
-        }
-        put_bytes(w, buffer, (size_t)(many * corners) * sizeof(int32_t));
+    for (cmg_size k = 0; k < many * corners; ++k) {
+        const int c = (int)(k % corners);
+        ((int32_t *)to)[k] =
+            mesh->cell_nodes[(first + k / corners) * corners + (tensor ? ring[c] : c)];
     }
-    end_array(w);
 }
 
-static void put_offsets(writer *w)
+static void fill_offsets(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to)
 {
-    const int corners = cmgi_cell_table(w->mesh->cell)->corners;
-    int64_t buffer[CHUNK];
-    put_count(w, w->mesh->cells, sizeof(int64_t));
-    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
-        const cmg_size left = w->mesh->cells - first;
-        const cmg_size many = left < CHUNK ? left : CHUNK;
-        for (cmg_size k = 0; k < many; ++k) {
-            buffer[k] = (first + k + 1) * corners;
-        }
-        put_bytes(w, buffer, (size_t)many * sizeof(int64_t));
+    for (cmg_size k = 0; k < many; ++k) {
+        ((int64_t *)to)[k] = (first + k + 1) * cmgi_cell_table(mesh->cell)->corners;
     }
-    end_array(w);
 }
 
-static void put_types(writer *w)
+static void fill_types(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to)
 {
     static const unsigned char type[CMGI_CELL_KINDS] = {
         [CMGI_TRI] = 5, [CMGI_QUAD] = 9, [CMGI_TET] = 10, [CMGI_HEX] = 12};
-    unsigned char buffer[CHUNK];
-    memset(buffer, type[w->mesh->cell], sizeof buffer);
-    put_count(w, w->mesh->cells, 1);
-    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
-        const cmg_size left = w->mesh->cells - first;
-        put_bytes(w, buffer, (size_t)(left < CHUNK ? left : CHUNK));
-    }
-    end_array(w);
+    (void)first;
+    memset(to, type[mesh->cell], (size_t)many);
 }
 
 /* The regions under the numbers that the mesh file gave them. */
-static void put_regions(writer *w)
+static void fill_regions(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to)
 {
-    const cmgi_mesh *mesh = w->mesh;
-    int32_t buffer[CHUNK];
-    put_count(w, mesh->cells, sizeof(int32_t));
-    for (cmg_size first = 0; first < mesh->cells; first += CHUNK) {
-        const cmg_size many = mesh->cells - first < CHUNK ? mesh->cells - first : CHUNK;
-        for (cmg_size k = 0; k < many; ++k) {
-            buffer[k] = mesh->region[mesh->cell_label[first + k]].tag;
-        }
-        put_bytes(w, buffer, (size_t)many * sizeof(int32_t));
+    for (cmg_size k = 0; k < many; ++k) {
+        ((int32_t *)to)[k] = mesh->region[mesh->cell_label[first + k]].tag;
+    }
+}
+
+/* An array of `bytes` a cell. */
+static void put_cells(writer *w, size_t bytes, fill_fn fill)
+{
+    int64_t buffer[CHUNK * CMGI_MAX_CORNERS / 2]; /* of int32_t */
+    put_count(w, w->mesh->cells, bytes);
+    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
+        const cmg_size left = w->mesh->cells - first;
+        const cmg_size many = left < CHUNK ? left : CHUNK;
+        fill(w->mesh, first, many, buffer);
+        put_bytes(w, buffer, (size_t)many * bytes);
     }
     end_array(w);
 }
@@ -288,12 +275,13 @@ cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *m
     CMGI_CHECK(ctx, w.file != NULL, CMG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     write_head(&w, fields, field);
     put_vectors(&w, mesh->nodes, mesh->dim, 3, mesh->x);
-    put_connectivity(&w);
-    put_offsets(&w);
-    put_types(&w);
+    put_cells(&w, (size_t)cmgi_cell_table(mesh->cell)->corners * sizeof(int32_t),
+              fill_connectivity);
+    put_cells(&w, sizeof(int64_t), fill_offsets);
+    put_cells(&w, 1, fill_types);
     put_fields(&w, false, fields, field);
     if (mesh->cell_label != NULL) {
-        put_regions(&w);
+        put_cells(&w, sizeof(int32_t), fill_regions);
     }
     put_fields(&w, true, fields, field);
     put_text(&w, "\n</AppendedData>\n</VTKFile>\n");
