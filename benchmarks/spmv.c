@@ -152,7 +152,7 @@ static int run_all(cmg_context *ctx, const cmg_csr *csr, const double *x, double
     return failed;
 }
 
-static void perturb(const q1_csr *A)
+static void perturb(const cmg_csr *A, double *values)
 {
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -160,7 +160,7 @@ static void perturb(const q1_csr *A)
             const uint64_t pair =
                 (uint64_t)(i < j ? i : j) * 2654435761U + (uint64_t)(i < j ? j : i) * 40503U;
             const double r = (double)((pair * UINT64_C(0x9e3779b97f4a7c15)) >> 40) * 0x1p-23 - 1;
-            A->values[k] *= 1 + 0.2 * r;
+            values[k] = A->values[k] * (1 + 0.2 * r);
         }
     }
 }
@@ -197,10 +197,17 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "no context, or --dim and --cells out of range\n");
         return 4;
     }
-    q1_csr A = q1_matrix(dim, cells);
-    const cmg_csr view = q1_view(&A);
-    if (perturbed) {
-        perturb(&A);
+    cmg_hierarchy *h = NULL;
+    cmg_csr A = {.rows = 0};
+    if (q1_matrix(ctx, dim, cells, &h) != CMG_OK ||
+        cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) != CMG_OK) {
+        (void)fprintf(stderr, "%s\n", cmg_context_message(ctx));
+        return 4;
+    }
+    double *values = perturbed ? malloc((size_t)A.indptr[A.rows] * sizeof *values) : NULL;
+    if (values != NULL) {
+        perturb(&A, values);
+        A.values = values;
     }
     double *x = malloc((size_t)A.rows * sizeof *x);
     double *work = malloc(2 * (size_t)A.rows * sizeof *work);
@@ -212,8 +219,9 @@ int main(int argc, char **argv)
            dim, cells, perturbed ? "-perturbed" : "", cmg_enum_name("backend", backend), copy);
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
-    const int failed = run_all(ctx, &view, x, work, &options);
-    q1_free(&A);
+    const int failed = run_all(ctx, &A, x, work, &options);
+    cmg_hierarchy_destroy(&h);
+    free(values);
     free(x);
     free(work);
     cmg_context_destroy(&ctx);

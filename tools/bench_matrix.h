@@ -13,13 +13,11 @@ typedef struct bench_matrix {
     char name[64]; /* of the file without its folder, or as given */
     cmg_csr csr;
     cmg_size longest; /* entries of the longest row */
-    cmg_hierarchy *h; /* owner of a matrix from a file, else NULL */
-    cmg_size *indptr; /* owned arrays of a built-in matrix */
-    cmg_index *indices;
-    double *values;
+    cmg_hierarchy *h; /* owner of the matrix */
+    double *values;   /* noisy: values of its own, else NULL */
 } bench_matrix;
 
 /* EXIT_DONE, or another exit status after one error line. */
-int bench_matrix_generate(const char *name, bench_matrix *m);
+int bench_matrix_generate(cmg_context *ctx, const char *name, bench_matrix *m);
 int bench_matrix_read(device_args *d, cmg_context *ctx, const char *path, bench_matrix *m);
 void bench_matrix_free(bench_matrix *m);

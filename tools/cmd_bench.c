@@ -202,7 +202,7 @@ static int measure_all(bench_job *job, const args *a, const text_list *built_in)
     for (int k = 0; k < matrices && status == EXIT_DONE; ++k) {
         bench_matrix m = {0};
         status = k < files ? bench_matrix_read(&job->device, job->ctx, a->plain[k + 1], &m)
-                           : bench_matrix_generate(built_in->text[k - files], &m);
+                           : bench_matrix_generate(job->ctx, built_in->text[k - files], &m);
         if (status == EXIT_DONE) {
             status = measure_matrix(job, &m);
             bench_matrix_free(&m);

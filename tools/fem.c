@@ -20,6 +20,18 @@ cmg_status tool_enum_parse(const char *kind, const char *name, int *value)
     return status == CMG_OK ? status : cmg_fem_enum_parse(kind, name, value);
 }
 
+cmg_status tool_generate_q1(cmg_context *ctx, int dim, cmg_size cells, cmg_hierarchy **h)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.cells = cells;
+    o.levels = 1;
+    o.coords = false;
+    o.output_mesh = false;
+    return cmg_hierarchy_generate(ctx, &o, h);
+}
+
 cmg_status tool_write_vtu(const cmg_hierarchy *h, const char *path, int count,
                           const char *const *names, const double *const *vectors)
 {

@@ -32,6 +32,15 @@ cmg_status tool_enum_parse(const char *kind, const char *name, int *value)
     return cmg_enum_parse(kind, name, value);
 }
 
+cmg_status tool_generate_q1(cmg_context *ctx, int dim, cmg_size cells, cmg_hierarchy **h)
+{
+    (void)ctx;
+    (void)dim;
+    (void)cells;
+    (void)h;
+    return CMG_ERR_UNSUPPORTED;
+}
+
 cmg_status tool_write_vtu(const cmg_hierarchy *h, const char *path, int count,
                           const char *const *names, const double *const *vectors)
 {
