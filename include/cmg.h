@@ -599,7 +599,7 @@ typedef struct cmg_solver_options {
     int pre;
     int post;     /**< and after it, default 1 */
     double omega; /**< damping, 0 = the smoother's own default */
-    /** "jacobi" (default), "l1-jacobi", "file:NAME"; borrowed during create */
+    /** a row of cmg_smoother_name with its keys, default "auto"; borrowed during create */
     const char *smoother;
     /** of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
     cmg_precision precision;

@@ -67,6 +67,8 @@ typedef struct cmgi_backend {
 
     /* x = value */
     cmg_status (*fill)(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
+    /* x[i] = cmgi_random_at(seed, i), the same on every backend */
+    cmg_status (*random)(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
     /* y = x, converting between precisions */
     cmg_status (*convert)(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                           cmg_precision py, void *y);

@@ -353,6 +353,7 @@ static constexpr cmgi_backend make_table()
     table.to_device = to_device;
     table.to_host = to_host;
     table.fill = cmgi_cuda_fill;
+    table.random = cmgi_cuda_random;
     table.convert = cmgi_cuda_convert;
     table.axpby = cmgi_cuda_axpby;
     table.dot = cmgi_cuda_dot;

@@ -1,6 +1,7 @@
 /* Vector kernels of the CPU backend: OpenMP over static chunks, SIMD inside. */
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/random.h"
 
 #include <string.h>
 
@@ -58,6 +59,16 @@ static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double val
         fill_f64(ctx->threads, n, value, x);
     } else {
         fill_f32(ctx->threads, n, (float)value, x);
+    }
+    return CMG_OK;
+}
+
+static cmg_status draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
+{
+    if (p == CMG_FP64) {
+        random_f64(ctx->threads, n, seed, x);
+    } else {
+        random_f32(ctx->threads, n, seed, x);
     }
     return CMG_OK;
 }
@@ -214,6 +225,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 128,
     .fill = fill,
+    .random = draw,
     .convert = convert,
     .axpby = axpby,
     .dot = dot,

@@ -3,6 +3,7 @@
  * read and written in packs of 16 bytes.
  */
 #include "core/pack.cuh"
+#include "core/random.h"
 
 enum { THREADS = 256, COPIES = 4 };
 
@@ -46,6 +47,22 @@ struct fill_op {
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             v.v[k] = value;
+        }
+        store<W>(x + i, v);
+    }
+};
+
+template <typename T>
+struct random_op {
+    uint64_t seed;
+    T *x;
+    template <int W>
+    __device__ void run(cmg_size i) const
+    {
+        pack<T, W> v;
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            v.v[k] = (T)cmgi_random_at(seed, (uint64_t)(i + k));
         }
         store<W>(x + i, v);
     }
@@ -210,6 +227,14 @@ cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double 
         return each<WIDE<double>>(ctx, n, aligned(x), fill_op<double>{value, (double *)x});
     }
     return each<WIDE<float>>(ctx, n, aligned(x), fill_op<float>{(float)value, (float *)x});
+}
+
+cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
+{
+    if (p == CMG_FP64) {
+        return each<WIDE<double>>(ctx, n, aligned(x), random_op<double>{seed, (double *)x});
+    }
+    return each<WIDE<float>>(ctx, n, aligned(x), random_op<float>{seed, (float *)x});
 }
 
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,

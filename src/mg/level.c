@@ -176,7 +176,7 @@ done:
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
-    cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l};
+    cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l, .matrix = level->A};
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
     const cmgi_smoother_options smoother = {
         .name = options->smoother,

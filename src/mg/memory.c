@@ -81,7 +81,8 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A
 {
     cmg_csr M;
     double bytes = 0;
-    if (strncmp(o->smoother, "jacobi", 6) == 0 || strncmp(o->smoother, "l1-jacobi", 9) == 0) {
+    if (strcmp(o->smoother, "auto") == 0 || strncmp(o->smoother, "jacobi", 6) == 0 ||
+        strncmp(o->smoother, "l1-jacobi", 9) == 0) {
         return (double)A->rows * (double)cmgi_precision_bytes(format->precision);
     }
     if (strncmp(o->smoother, "file:", 5) != 0) {

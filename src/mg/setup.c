@@ -66,8 +66,9 @@ static void note_smoother(const cmgi_setup *s)
             snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
         used += n > 0 ? (size_t)n : 0;
     }
-    note(s->levels, "smoother %s: %d factor%s, %.2f times the entries of A, damping%s%s",
-         s->options->smoother, smoother->factors, smoother->factors == 1 ? "" : "s",
+    note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
+         s->options->smoother, smoother->chosen[0] != '\0' ? ", " : "", smoother->chosen,
+         smoother->factors, smoother->factors == 1 ? "" : "s",
          (double)nnz / (double)s->levels->level[0].A->nnz, smoother->stages == 1 ? "" : "s",
          dampings);
 }

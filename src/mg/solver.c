@@ -17,7 +17,7 @@ void cmg_solver_options_default(cmg_solver_options *options)
                                     .cycle = CMG_CYCLE_V,
                                     .pre = 1,
                                     .post = 1,
-                                    .smoother = "jacobi",
+                                    .smoother = "auto",
                                     .precision = CMG_FP64,
                                     .dirichlet = CMG_DIRICHLET_ZERO,
                                     .coarse = CMG_COARSE_AUTO,

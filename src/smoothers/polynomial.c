@@ -68,7 +68,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         cmgi_csr_free(ctx, &B);
         return CMG_OK;
     }
-    return cmgi_spectrum_estimate(ctx, &source->A, out->factor, out->factors, spectrum);
+    return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
 }
 
 typedef enum family { CHEBYSHEV, CHEBYSHEV4, OPTIMAL, LEAST_SQUARES, GLS, NEUMANN } family;

@@ -113,7 +113,7 @@ static cmg_status estimate_omega(const cmgi_smoother_source *source,
                                  const cmgi_smoother_factors *out, double *omega)
 {
     cmgi_spectrum spectrum;
-    CMGI_TRY(cmgi_spectrum_estimate(source->ctx, &source->A, out->factor, out->factors, &spectrum));
+    CMGI_TRY(cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum));
     const double least = spectrum.count > 0 ? spectrum.ritz[0] : 0;
     *omega = 2 / (spectrum.largest + fmax(least, spectrum.largest / 2));
     return CMG_OK;
@@ -218,6 +218,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->factors = out->factors;
     s->diagonal = s->factors == 1 && s->factor[0]->options.format == CMG_FORMAT_DIAGONAL;
     s->stages = out->stages;
+    memcpy(s->chosen, out->chosen, sizeof s->chosen);
     for (int j = 0; j < out->stages; ++j) {
         s->changed =
             s->changed || s->omega[j] != out->stage[j] || s->momentum[j] != out->momentum[j];

@@ -11,7 +11,7 @@
 #include "smoothers/arguments.h"
 #include "spmv/matrix.h"
 
-enum { CMGI_MAX_FACTORS = 64, CMGI_MAX_STAGES = 64 };
+enum { CMGI_MAX_FACTORS = 64, CMGI_MAX_STAGES = 64, CMGI_CHOSEN = 16 };
 enum { CMGI_OMEGA_AUTO = 0 }; /* a damping that is estimated */
 
 /* What a method may look at. */
@@ -20,6 +20,7 @@ typedef struct cmgi_smoother_source {
     const cmg_hierarchy *h; /* may be NULL for a matrix alone */
     int level;
     cmg_csr A;                       /* level matrix in the hierarchy's numbering */
+    const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 
@@ -37,6 +38,8 @@ typedef struct cmgi_smoother_factors {
      * recurrences */
     double momentum[CMGI_MAX_STAGES];
     int stages; /* 1 unless the method is a polynomial */
+    /* what `auto` came out as, "" in every other method */
+    char chosen[CMGI_CHOSEN];
 } cmgi_smoother_factors;
 
 /* The row of a method. */
@@ -61,6 +64,7 @@ typedef struct cmgi_smoother {
     double omega[CMGI_MAX_STAGES];    /* damping of every stage of one smoothing step */
     double momentum[CMGI_MAX_STAGES]; /* and its part of the last correction */
     int stages;
+    char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
 } cmgi_smoother;
 

@@ -7,6 +7,10 @@
  * has the Ritz values of M A. The largest one is below the largest eigenvalue; adding the residual
  * norm T_(m,m+1) |s_m| of its Ritz vector, s_m the last component, makes up for that.
  *
+ * Dirichlet rows kept as identity rows make A unsymmetric where their columns are kept, too.
+ * Vectors that are 0 there stay so and see the interior alone, whose eigenvalues are the others of
+ * A.
+ *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 6.7.3; Zhou and Li,
  * Bounding the spectrum of large Hermitian matrices, Linear Algebra Appl. 435 (2011), (2.10).
  */
@@ -14,106 +18,105 @@
 
 #include "core/memory.h"
 #include "core/random.h"
-#include "smoothers/pattern.h"
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
-enum { BLOCK = 4096, POWER_STEPS = 25 };
+enum { POWER_STEPS = 25, SMALL = 4096 };
 
-/* What is applied, and its vectors. */
+/* What is applied, and its vectors, in the backend's memory and in A's numbering. */
 typedef struct problem {
     cmg_context *ctx;
-    const cmg_csr *A;
-    const cmgi_csr *factor;
+    const cmg_matrix *A;
+    cmg_matrix *own; /* A, where the caller has none */
+    cmg_matrix *M[CMGI_MAX_FACTORS];
     int factors;
-    double *partial; /* block sums */
-    double *r;
-    double *z;
-    double *p;
-    double *q;
-    double *t;
+    cmg_precision precision;
+    cmg_size n;
+    cmg_matrix *mask; /* diagonal: 0 in identity rows, else 1; NULL = there are none */
+    double *scalar;
+    void *r; /* n each, in `precision` */
+    void *z;
+    void *p;
+    void *q;
+    void *t;
 } problem;
 
-static void product(const problem *P, const cmg_csr *A, const double *restrict x,
-                    double *restrict y)
+static cmg_status multiply(const cmg_matrix *A, const void *x, void *y)
 {
-#pragma omp parallel for num_threads(P->ctx->threads) schedule(static) if (P->A->rows > BLOCK)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k] * x[A->indices[k]];
-        }
-        y[i] = sum;
-    }
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(A, &w, x);
 }
 
-/* z = M r; t is used in between. */
-static void precondition(const problem *P)
+/* z = M r; r and z are not t, which is used in between. */
+static cmg_status precondition(const problem *P, const void *r, void *z)
 {
-    const double *x = P->r;
+    const void *x = r;
     for (int f = 0; f < P->factors; ++f) {
-        const cmg_csr F = cmgi_csr_view(&P->factor[f]);
-        double *y = (P->factors - 1 - f) % 2 == 0 ? P->z : P->t;
-        product(P, &F, x, y);
+        void *y = (P->factors - 1 - f) % 2 == 0 ? z : P->t;
+        CMGI_TRY(multiply(P->M[f], x, y));
         x = y;
     }
+    return CMG_OK;
 }
 
-/* Sums of fixed blocks, added in order. */
-static double dot(const problem *P, const double *restrict x, const double *restrict y)
+static cmg_status dot(const problem *P, const void *x, const void *y, double *result)
 {
-    const cmg_size n = P->A->rows;
-    const cmg_size blocks = (n + BLOCK - 1) / BLOCK;
-#pragma omp parallel for num_threads(P->ctx->threads) schedule(static) if (P->A->rows > BLOCK)
-    for (cmg_size b = 0; b < blocks; ++b) {
-        const cmg_size last = (b + 1) * BLOCK < n ? (b + 1) * BLOCK : n;
-        double sum = 0;
-        for (cmg_size i = b * BLOCK; i < last; ++i) {
-            sum += x[i] * y[i];
-        }
-        P->partial[b] = sum;
-    }
-    double total = 0;
-    for (cmg_size b = 0; b < blocks; ++b) {
-        total += P->partial[b];
-    }
-    return total;
+    const cmgi_backend *backend = P->ctx->backend;
+    CMGI_TRY(backend->dot(P->ctx, P->precision, P->n, x, y, P->scalar));
+    return cmgi_to_host(P->ctx, result, P->scalar, sizeof *result);
 }
 
 /* y = a x + b y */
-static void axpby(const problem *P, double a, const double *restrict x, double b,
-                  double *restrict y)
+static cmg_status axpby(const problem *P, double a, const void *x, double b, void *y)
 {
-#pragma omp parallel for num_threads(P->ctx->threads) schedule(static) if (P->A->rows > BLOCK)
-    for (cmg_size i = 0; i < P->A->rows; ++i) {
-        y[i] = a * x[i] + b * y[i];
+    return P->ctx->backend->axpby(P->ctx, P->precision, P->n, a, x, b, y);
+}
+
+/* A fixed random vector; 0 in identity rows where they are told apart. t is used in between. */
+static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
+{
+    void *drawn = P->mask != NULL ? P->t : x;
+    CMGI_TRY(P->ctx->backend->random(P->ctx, P->precision, P->n, seed, drawn));
+    return P->mask != NULL ? multiply(P->mask, drawn, x) : CMG_OK;
+}
+
+/* ------------------------------------------------------------------ symmetry */
+
+/*
+ * |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric. Rounding of the products is
+ * far below it; values in few bits are rounded row by row, so that a_ij and a_ji differ.
+ */
+static double asymmetry_allowed(const cmg_matrix *A)
+{
+    switch (cmgi_matrix_values(A)) {
+    case CMG_VALUES_FULL:
+        return A->options.precision == CMG_FP64 ? 1e-8 : 1e-5;
+    case CMG_VALUES_FP8:
+        return 0.2;
+    default:
+        return 0.02;
     }
 }
 
-static void start_vector(const problem *P, double *x)
+/*
+ * B is symmetric where u . B v = v . B u for two random vectors: the difference has the mean square
+ * |B - B^T|^2 / 18 (Frobenius) with entries uniform in [-1, 1], and |B v|^2 the mean |B|^2 / 3.
+ */
+static cmg_status is_symmetric(const problem *P, bool inverse, double allowed, bool *symmetric)
 {
-    uint64_t seed = 20120901;
-    for (cmg_size i = 0; i < P->A->rows; ++i) {
-        x[i] = 2 * cmgi_random(&seed) - 1;
-    }
-}
-
-/* u . M v = v . M u for two fixed vectors, to rounding; p and q are used in between. */
-static bool is_symmetric(const problem *P)
-{
-    const size_t bytes = (size_t)P->A->rows * sizeof *P->r;
-    start_vector(P, P->r);
-    precondition(P);
-    memcpy(P->q, P->r, bytes);
-    memcpy(P->p, P->z, bytes);
-    const double size = dot(P, P->r, P->z);
-    for (cmg_size i = 0; i < P->A->rows; ++i) {
-        P->r[i] = i % 3 == 0 ? -P->q[P->A->rows - 1 - i] : P->q[P->A->rows - 1 - i];
-    }
-    precondition(P);
-    return fabs(dot(P, P->q, P->z) - dot(P, P->r, P->p)) <= 1e-9 * fabs(size);
+    double uBv = 0;
+    double vBu = 0;
+    double size = 0;
+    CMGI_TRY(start_vector(P, 1, P->r));
+    CMGI_TRY(start_vector(P, 2, P->q));
+    CMGI_TRY(inverse ? precondition(P, P->r, P->z) : multiply(P->A, P->r, P->z));
+    CMGI_TRY(dot(P, P->q, P->z, &uBv));
+    CMGI_TRY(inverse ? precondition(P, P->q, P->p) : multiply(P->A, P->q, P->p));
+    CMGI_TRY(dot(P, P->r, P->p, &vBu));
+    CMGI_TRY(dot(P, P->p, P->p, &size));
+    *symmetric = fabs(uBv - vBu) <= allowed * sqrt(size);
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ Lanczos */
@@ -124,44 +127,58 @@ typedef struct tridiagonal {
     double diagonal[CMGI_LANCZOS_STEPS];
     double off[CMGI_LANCZOS_STEPS];
     double next;
+    bool definite; /* false when A or M turns out not to be positive definite */
 } tridiagonal;
 
-/* False when A or M turns out not to be positive definite. */
-static bool run_lanczos(const problem *P, tridiagonal *T)
+/* Adds the coefficients of a step; false when the space is invariant, so that the Ritz values are
+ * exact. */
+static bool note_step(tridiagonal *T, double alpha, double before, double beta, bool last)
 {
-    start_vector(P, P->r);
-    precondition(P);
-    double rho = dot(P, P->r, P->z);
-    const double first = rho;
+    T->diagonal[T->count] = 1 / alpha + before;
+    T->next = last ? 0 : sqrt(beta) / alpha;
+    T->off[T->count] = T->next;
+    T->count += 1;
+    return !last;
+}
+
+static cmg_status run_lanczos(const problem *P, tridiagonal *T)
+{
+    /* rounding alone keeps the residual of an invariant space from 0 */
+    const double invariant = P->precision == CMG_FP64 ? 1e-24 : 1e-10;
+    double rho = 0;
+    double rho_next = 0;
+    double curvature = 0;
     double before = 0; /* beta_(k-1) / alpha_(k-1) */
-    T->count = 0;
-    T->next = 0;
-    memcpy(P->p, P->z, (size_t)P->A->rows * sizeof *P->p);
+    *T = (tridiagonal){0};
+    CMGI_TRY(start_vector(P, 0, P->r));
+    CMGI_TRY(precondition(P, P->r, P->z));
+    CMGI_TRY(dot(P, P->r, P->z, &rho));
+    CMGI_TRY(axpby(P, 1, P->z, 0, P->p));
+    const double first = rho;
     while (T->count < CMGI_LANCZOS_STEPS) {
-        product(P, P->A, P->p, P->q);
-        const double curvature = dot(P, P->p, P->q);
+        CMGI_TRY(multiply(P->A, P->p, P->q));
+        CMGI_TRY(dot(P, P->p, P->q, &curvature));
         if (!(rho > 0) || !(curvature > 0)) {
-            return false;
+            return CMG_OK;
         }
         const double alpha = rho / curvature;
-        axpby(P, -alpha, P->q, 1, P->r);
-        precondition(P);
-        const double rho_next = dot(P, P->r, P->z);
-        T->diagonal[T->count] = 1 / alpha + before;
-        if (rho_next <= 1e-24 * first) { /* the space is invariant: the Ritz values are exact */
-            T->count += 1;
-            T->next = 0;
-            return rho_next >= 0 || T->count == P->A->rows || -rho_next <= 1e-24 * first;
+        CMGI_TRY(axpby(P, -alpha, P->q, 1, P->r));
+        CMGI_TRY(precondition(P, P->r, P->z));
+        CMGI_TRY(dot(P, P->r, P->z, &rho_next));
+        const bool last = fabs(rho_next) <= invariant * first || T->count + 1 == P->n;
+        const double beta = fmax(rho_next / rho, 0);
+        if (!last && rho_next < 0) {
+            return CMG_OK;
         }
-        const double beta = rho_next / rho;
-        T->off[T->count] = sqrt(beta) / alpha;
-        T->next = T->off[T->count];
-        T->count += 1;
+        if (!note_step(T, alpha, before, beta, last)) {
+            break;
+        }
         before = beta / alpha;
-        axpby(P, 1, P->z, beta, P->p);
+        CMGI_TRY(axpby(P, 1, P->z, beta, P->p));
         rho = rho_next;
     }
-    return true;
+    T->definite = true;
+    return CMG_OK;
 }
 
 static void ritz_values(const tridiagonal *T, cmgi_spectrum *spectrum)
@@ -190,24 +207,27 @@ static void ritz_values(const tridiagonal *T, cmgi_spectrum *spectrum)
 /* ------------------------------------------------------------------ power method */
 
 /* Largest growth of the last steps, with a tenth on top; for matrices without symmetry. */
-static double power_method(const problem *P)
+static cmg_status power_method(const problem *P, double *bound)
 {
     double largest = 0;
-    start_vector(P, P->p);
-    for (int step = 0; step < POWER_STEPS; ++step) {
-        const double before = sqrt(dot(P, P->p, P->p));
-        if (!(before > 0)) {
-            break;
-        }
-        product(P, P->A, P->p, P->r);
-        precondition(P);
-        const double after = sqrt(dot(P, P->z, P->z));
+    double before = 0;
+    double after = 0;
+    CMGI_TRY(start_vector(P, 0, P->p));
+    CMGI_TRY(dot(P, P->p, P->p, &before));
+    before = sqrt(before);
+    for (int step = 0; step < POWER_STEPS && before > 0; ++step) {
+        CMGI_TRY(multiply(P->A, P->p, P->r));
+        CMGI_TRY(precondition(P, P->r, P->z));
+        CMGI_TRY(dot(P, P->z, P->z, &after));
+        after = sqrt(after);
         if (step >= POWER_STEPS / 2 || after == 0) {
             largest = fmax(largest, after / before);
         }
-        axpby(P, 1 / fmax(after, DBL_MIN), P->z, 0, P->p);
+        CMGI_TRY(axpby(P, 1 / fmax(after, FLT_MIN), P->z, 0, P->p));
+        before = after > 0 ? 1 : 0;
     }
-    return 1.1 * largest;
+    *bound = 1.1 * largest;
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ bounds */
@@ -217,7 +237,7 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     double bound = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(max                                                                                  \
-              : bound) if (A->rows > BLOCK)
+              : bound) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -228,59 +248,144 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     return bound;
 }
 
-static cmg_status allocate(problem *P)
+/* A matrix of the estimate: in A's numbering, on the backend. */
+static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *perm, cmg_matrix **M)
 {
-    const cmg_size n = P->A->rows;
-    double **const vectors[] = {&P->r, &P->z, &P->p, &P->q, &P->t};
-    CMGI_TRY(cmgi_alloc(P->ctx, (n + BLOCK - 1) / BLOCK, sizeof(double), &P->partial));
+    cmgi_csr renumbered = {0};
+    cmg_csr view = *csr;
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.precision = P->precision;
+    options.format = cmgi_csr_is_diagonal(csr) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
+    if (perm != NULL) {
+        CMGI_TRY(cmgi_csr_permute(P->ctx, csr, perm, perm, true, &renumbered));
+        view = cmgi_csr_view(&renumbered);
+    }
+    const cmg_status status = cmg_matrix_create_csr(P->ctx, &view, &options, M);
+    cmgi_csr_free(P->ctx, &renumbered);
+    return status;
+}
+
+/* The mask of identity rows, where there are some besides other rows. */
+static cmg_status make_mask(problem *P, const cmg_csr *A, const cmg_index *perm)
+{
+    cmgi_csr D = {0};
+    cmg_size count = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_smoother_diagonal(P->ctx, A->rows, &D));
+#pragma omp parallel for num_threads(P->ctx->threads) schedule(static) reduction(+ : count)        \
+    if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const bool identity = cmgi_csr_identity_row(A, i);
+        D.values[i] = identity ? 0 : 1;
+        count += identity;
+    }
+    if (count > 0 && count < A->rows) {
+        const cmg_csr view = cmgi_csr_view(&D);
+        status = place(P, &view, perm, &P->mask);
+    }
+    cmgi_csr_free(P->ctx, &D);
+    return status;
+}
+
+static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
+                          problem *P)
+{
+    cmg_context *ctx = P->ctx;
+    void **const vectors[] = {&P->r, &P->z, &P->p, &P->q, &P->t};
+    if (source->matrix == NULL) {
+        CMGI_TRY(place(P, &source->A, NULL, &P->own));
+    }
+    P->A = source->matrix != NULL ? source->matrix : P->own;
+    P->precision = P->A->options.precision;
+    P->n = P->A->rows;
+    const cmg_index *perm = cmg_matrix_permutation(P->A);
+    for (int f = 0; f < factors; ++f) {
+        const cmg_csr view = cmgi_csr_view(&factor[f]);
+        P->factors = f + 1;
+        CMGI_TRY(place(P, &view, perm, &P->M[f]));
+    }
+    CMGI_TRY(make_mask(P, &source->A, perm));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *P->scalar, &P->scalar));
     for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
-        CMGI_TRY(cmgi_alloc(P->ctx, n, sizeof(double), vectors[v]));
+        CMGI_TRY(cmgi_alloc_device(ctx, P->n, cmgi_precision_bytes(P->precision), vectors[v]));
     }
     return CMG_OK;
 }
 
 static void release(problem *P)
 {
-    cmgi_free(P->ctx, P->partial);
-    cmgi_free(P->ctx, P->r);
-    cmgi_free(P->ctx, P->z);
-    cmgi_free(P->ctx, P->p);
-    cmgi_free(P->ctx, P->q);
-    cmgi_free(P->ctx, P->t);
+    void *const vectors[] = {P->scalar, P->r, P->z, P->p, P->q, P->t};
+    for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
+        cmgi_free_device(P->ctx, vectors[v]);
+    }
+    for (int f = 0; f < P->factors; ++f) {
+        cmg_matrix_destroy(&P->M[f]);
+    }
+    cmg_matrix_destroy(&P->mask);
+    cmg_matrix_destroy(&P->own);
 }
 
-cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor,
-                                  int factors, cmgi_spectrum *spectrum)
+static bool is_bound(double largest)
 {
-    cmgi_csr decoupled = {0};
+    return largest > 0 && isfinite(largest);
+}
+
+/* The estimate itself. */
+static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
+{
     bool symmetric = false;
     tridiagonal T = {0};
-    *spectrum = (cmgi_spectrum){.largest = 1};
-    if (A->rows == 0) {
+    CMGI_TRY(is_symmetric(P, false, asymmetry_allowed(P->A), &symmetric));
+    if (symmetric) {
+        const double allowed = P->precision == CMG_FP64 ? 1e-9 : 1e-5;
+        CMGI_TRY(is_symmetric(P, true, allowed, &symmetric));
+    }
+    if (symmetric) {
+        CMGI_TRY(run_lanczos(P, &T));
+    }
+    spectrum->symmetric = T.definite;
+    if (T.definite) {
+        ritz_values(&T, spectrum);
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_decouple(ctx, A, false, &decoupled, &symmetric));
-    const cmg_csr B = cmgi_csr_view(&decoupled);
-    problem P = {.ctx = ctx, .A = symmetric ? &B : A, .factor = factor, .factors = factors};
+    cmg_matrix_destroy(&P->mask);
+    return power_method(P, &spectrum->largest);
+}
+
+/* The estimate with the source's matrix, or with the CSR in fp64 where it has none. */
+static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                               int factors, cmgi_spectrum *spectrum)
+{
+    problem P = {.ctx = source->ctx, .precision = CMG_FP64};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, allocate(&P));
-    spectrum->symmetric = symmetric && is_symmetric(&P) && run_lanczos(&P, &T);
-    if (spectrum->symmetric) {
-        ritz_values(&T, spectrum);
-    } else {
-        P.A = A;
-        spectrum->largest = power_method(&P);
+    *spectrum = (cmgi_spectrum){.largest = 1};
+    CMGI_TRY_GOTO(done, prepare(source, factor, factors, &P));
+    CMGI_TRY_GOTO(done, estimate(&P, spectrum));
+done:
+    release(&P);
+    return status;
+}
+
+cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                  int factors, cmgi_spectrum *spectrum)
+{
+    cmg_context *ctx = source->ctx;
+    *spectrum = (cmgi_spectrum){.largest = 1};
+    if (source->A.rows == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(try_estimate(source, factor, factors, spectrum));
+    if (source->matrix != NULL && !is_bound(spectrum->largest)) {
+        cmgi_smoother_source exact = *source; /* few bits may overflow */
+        exact.matrix = NULL;
+        CMGI_TRY(try_estimate(&exact, factor, factors, spectrum));
     }
     const cmg_csr first = cmgi_csr_view(&factor[0]);
     if (factors == 1 && cmgi_csr_is_diagonal(&first) && first.indptr[first.rows] == first.rows) {
-        spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, P.A, &factor[0]));
+        spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, &source->A, &factor[0]));
     }
-    if (!(spectrum->largest > 0) || !isfinite(spectrum->largest)) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR, "no positive bound on the spectrum of M A: %g",
-                           spectrum->largest);
-    }
-done:
-    release(&P);
-    cmgi_csr_free(ctx, &decoupled);
-    return status;
+    CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
+               "no positive bound on the spectrum of M A: %g", spectrum->largest);
+    return CMG_OK;
 }

@@ -1,10 +1,11 @@
 /*
- * Bounds on the eigenvalues of M A with M = F_(k-1) ... F_0 given by CSR factors. Deterministic:
- * the start vector is fixed, sums are formed in an order that does not depend on the number of
- * threads.
+ * Bounds on the eigenvalues of M A with M = F_(k-1) ... F_0 given by CSR factors. Everything runs
+ * on the backend, with the matrix and in the precision that the solve multiplies with.
+ * Deterministic: the start vector is fixed, sums are formed in an order that does not depend on the
+ * number of threads.
  */
 #pragma once
-#include "csr/csr.h"
+#include "smoothers/smoother.h"
 
 enum { CMGI_LANCZOS_STEPS = 12 };
 
@@ -22,7 +23,7 @@ typedef struct cmgi_spectrum {
  *
  * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
  */
-cmg_status cmgi_spectrum_estimate(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor,
+cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                   int factors, cmgi_spectrum *spectrum);
 /* Largest row sum of |M A|, M diagonal: no eigenvalue is larger (Gershgorin 1931). */
 double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M);

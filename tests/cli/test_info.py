@@ -198,7 +198,8 @@ class Compress(cli.Case):
         h = self.path("h")
         cli.write_poisson(h, 16, 3, cli.random_vector(225, 3))
         self.good("convert", h, self.path("rcm"), "--to", "mtx", "--numbering", "rcm")
-        wanted, got = self.json("solve", h), self.json("solve", self.path("rcm"))
+        jacobi = ("--smoother", "jacobi")  # others start their estimates from a vector by position
+        wanted, got = self.json("solve", h, *jacobi), self.json("solve", self.path("rcm"), *jacobi)
         self.assertEqual(wanted["iterations"], got["iterations"])
         for a, b in zip(wanted["history"], got["history"]):
             self.assertAlmostEqual(a / b, 1, places=6)

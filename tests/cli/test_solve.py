@@ -221,7 +221,7 @@ class Outcomes(cli.Case):
                 if 0 <= j < 40:
                     A.row[i][j] = 0.25
         cli.write_matrix(self.path("A.mtx"), A)
-        done = cli.run("solve", self.path("A.mtx"), "--coarse", "smoother", "--json", self.path("j"))
+        done = cli.run("solve", self.path("A.mtx"), "--coarse", "smoother", "--smoother", "jacobi", "--json", self.path("j"))
         self.assertEqual(done.returncode, 3)
         with open(self.path("j")) as file:
             self.assertIn(json.load(file)["reason"], ("breakdown", "indefinite_preconditioner"))

@@ -61,5 +61,6 @@ static inline cmg_solver_options defaults(void)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
+    o.smoother = "jacobi"; /* counts and cycles are known with it */
     return o;
 }

@@ -263,6 +263,7 @@ static cmg_solver_options base_options(void)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
+    o.smoother = "jacobi";
     o.omega = 0.7;
     o.collapse = 0;
     return o;

@@ -259,8 +259,9 @@ static void bounds_known_spectra(void)
             D.values[i] = 0.5;
         }
         const double exact = 1 - cos((double)n * pi / (double)(n + 1));
+        const cmgi_smoother_source source = {.ctx = ctx, .A = view};
         cmgi_spectrum spectrum;
-        CHECK_OK(cmgi_spectrum_estimate(ctx, &view, &D, 1, &spectrum));
+        CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
         CHECK(spectrum.symmetric);
         CHECK(spectrum.largest >= exact * (1 - 1e-12));
         CHECK(spectrum.largest <= 1.1 * exact);
@@ -295,8 +296,9 @@ static void bounds_unsymmetric(void)
     for (int i = 0; i < N; ++i) {
         D.values[i] = 1;
     }
+    const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum spectrum;
-    CHECK_OK(cmgi_spectrum_estimate(ctx, &view, &D, 1, &spectrum));
+    CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
     CHECK(!spectrum.symmetric && spectrum.count == 0);
     CHECK(spectrum.largest >= 1.0 && spectrum.largest <= 1.8);
     cmgi_csr_free(ctx, &A);
@@ -347,7 +349,7 @@ static void gls_is_bounded(void)
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));
     cmgi_spectrum spectrum;
-    CHECK_OK(cmgi_spectrum_estimate(ctx, &view, jacobi->factor, 1, &spectrum));
+    CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &spectrum));
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
         cmgi_roots_gls(n, &spectrum, theta);

@@ -1,0 +1,149 @@
+/*
+ * The smoother that nobody has to choose. Level by level, from an estimate of the spectrum of
+ * D^-1 A, D = diag(A), by Lanczos on the backend of the solve:
+ *
+ *     symmetric positive definite   Chebyshev of the fourth kind up to lambda_max, degree 2, or 6
+ *                                   where rows are coupled along lines;
+ *                                   Jacobi where one step of it is enough, see below
+ *     otherwise                     SPAI; AINV where convection rules, |A - A^T| > 0.7 |A|
+ *
+ * Chebyshev. The residual polynomial of degree 2 is (4 t^2 + 2 t - 1) / 5 at the eigenvalue
+ * lambda_max (1 - t) / 2: W_2(t) / 5 with the Chebyshev polynomial of the fourth kind. It stays
+ * below 1 up to 1.25 lambda_max, so that neither a bound that is a fifth too low nor rounding makes
+ * a symmetric cycle indefinite, which Jacobi with a fixed damping does as soon as lambda_max > 2 /
+ * omega: elasticity, stretched cells.
+ *
+ * Lines. Under anisotropy errors are rough across the strong direction that no point smoother sees;
+ * the cycle is slow, and CG gains more from a cycle of degree 6 than from three times as many of
+ * degree 2. A row counts where its two largest other entries have 0.8 of the diagonal, which Q1
+ * cells do from an anisotropy of 6.5 on; measured, degree 6 then moves 0.9 to 0.7 of the bytes.
+ *
+ * Jacobi. Damped by 2 / (lambda_max + lambda_min) it reduces every error by
+ * rho = (lambda_max - lambda_min) / (lambda_max + lambda_min). For rho <= 1/2 two steps reduce it
+ * to 1/4, the most that the polynomial leaves of any, for the same two products; and one step is a
+ * cycle of half the bytes. So are mass matrices and short time steps.
+ *
+ * Unsymmetric. Galerkin convection with cell Peclet numbers over 1 has |A - A^T| near |A|: SPAI and
+ * every point method then diverge, AINV does not (docs/smoothers/auto.md has the figures).
+ *
+ * Sources  Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl.
+ *          30 (2023); Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.2.1.
+ */
+#include "smoothers/roots.h"
+#include "smoothers/smoother.h"
+#include "smoothers/spectrum.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { DEGREE = 2, LINE_DEGREE = 6, SMALL = 4096 };
+static const double LINE = 0.8;       /* of |a_ii| in the two largest other entries of a row */
+static const double LINES = 0.25;     /* share of such rows */
+static const double ENOUGH = 0.5;     /* rho of Jacobi */
+static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
+
+/* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
+static double skew_part(const cmgi_csr *A, const cmgi_csr *T, double *size)
+{
+    double skew = 0;
+    double all = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        cmg_size k = A->indptr[i];
+        cmg_size t = T->indptr[i];
+        while (k < A->indptr[i + 1] || t < T->indptr[i + 1]) {
+            const bool left =
+                t == T->indptr[i + 1] || (k < A->indptr[i + 1] && A->indices[k] <= T->indices[t]);
+            const bool right =
+                k == A->indptr[i + 1] || (t < T->indptr[i + 1] && T->indices[t] <= A->indices[k]);
+            const double a = left ? A->values[k] : 0;
+            const double b = right ? T->values[t] : 0;
+            skew += (a - b) * (a - b);
+            all += a * a;
+            k += left;
+            t += right;
+        }
+    }
+    *size = all;
+    return skew;
+}
+
+static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr T = {0};
+    cmgi_csr A = {0};
+    double size = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &T));
+    const cmg_csr transposed = cmgi_csr_view(&T);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &transposed, &A)); /* A with sorted rows */
+    const double skew = skew_part(&A, &T, &size);
+    const char *name = skew > CONVECTION * CONVECTION * size ? "ainv" : "spai";
+    cmgi_smoother_factors_clear(ctx, out);
+    CMGI_TRY_GOTO(done, cmgi_smoother_make(source, name, 0, out));
+    (void)snprintf(out->chosen, sizeof out->chosen, "%s", name);
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &A);
+    return status;
+}
+
+/* Share of rows whose two largest entries beside the diagonal nearly make it up. */
+static double line_share(const cmgi_smoother_source *source)
+{
+    const cmg_csr *A = &source->A;
+    cmg_size lines = 0;
+#pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(+ : lines)   \
+    if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double diagonal = 0;
+        double first = 0;
+        double second = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const double a = fabs(A->values[k]);
+            if (A->indices[k] == i) {
+                diagonal += a;
+            } else if (a > first) {
+                second = first;
+                first = a;
+            } else if (a > second) {
+                second = a;
+            }
+        }
+        lines += first + second > LINE * diagonal;
+    }
+    return (double)lines / (double)A->rows;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmgi_spectrum spectrum;
+    double theta[LINE_DEGREE];
+    CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
+    CMGI_TRY(cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum));
+    if (!spectrum.symmetric && source->A.rows > 0) {
+        return make_unsymmetric(source, out);
+    }
+    const double largest = spectrum.largest;
+    const double least = spectrum.count > 0 ? spectrum.ritz[0] : largest;
+    if (largest - least <= ENOUGH * (largest + least)) {
+        out->stage[0] = 2 / (largest + least);
+        (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
+        return CMG_OK;
+    }
+    out->stages = line_share(source) >= LINES ? LINE_DEGREE : DEGREE;
+    cmgi_roots_chebyshev4(out->stages, theta);
+    for (int j = 0; j < out->stages; ++j) {
+        out->stage[j] = 1 / (theta[j] * largest);
+    }
+    (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+    return CMG_OK;
+}
+
+const cmgi_smoother_method cmgi_smoother_auto = {
+    .name = "auto",
+    .text = "Chebyshev, Jacobi, SPAI or AINV, by the spectrum of each level",
+    .omega = 1.0,
+    .symmetric = true,
+    .make = make,
+};

@@ -1,0 +1,176 @@
+/*
+ * The smoother `auto`: what it becomes, that it contracts on every symmetric positive definite
+ * matrix, and that the estimate behind it sees the same spectrum in every format, precision and
+ * numbering.
+ */
+#include "smoothers/factors.h"
+#include "smoothers/spectrum.h"
+#include "test.h"
+
+enum { SIDE = 9 };
+
+/* Five-point matrix of -ax u_xx - ay u_yy + vx u_x (central differences, unit cells) + shift. */
+static double *five_points(int m, double ax, double ay, double vx, double shift)
+{
+    const int n = m * m;
+    double *A = calloc((size_t)(n * n), sizeof *A);
+    for (int i = 0; i < n; ++i) {
+        const int x = i % m;
+        const int y = i / m;
+        A[i * n + i] = 2 * ax + 2 * ay + shift;
+        if (x > 0) {
+            A[i * n + i - 1] = -ax - vx / 2;
+        }
+        if (x + 1 < m) {
+            A[i * n + i + 1] = -ax + vx / 2;
+        }
+        if (y > 0) {
+            A[i * n + i - m] = -ay;
+        }
+        if (y + 1 < m) {
+            A[i * n + i + m] = -ay;
+        }
+    }
+    return A;
+}
+
+static void becomes(double ax, double ay, double vx, double shift, const char *chosen, int stages)
+{
+    double *dense = five_points(SIDE, ax, ay, vx, shift);
+    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    CHECK(strcmp(made->chosen, chosen) == 0);
+    CHECK(made->stages == stages);
+    if (strcmp(made->chosen, chosen) != 0 || made->stages != stages) {
+        printf("  a %g %g, v %g, shift %g: %s, %d stages\n", ax, ay, vx, shift, made->chosen,
+               made->stages);
+    }
+    factors_discard(made);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+static void follows_the_matrix(void)
+{
+    becomes(1, 1, 0, 0, "chebyshev4", 2);
+    becomes(1, 0.5, 0, 0, "chebyshev4", 2);
+    becomes(1, 0.01, 0, 0, "chebyshev4", 6); /* lines */
+    becomes(1, 1, 0, 4.1, "jacobi", 1);      /* eigenvalues of D^-1 A in 1 -+ 4 / 8.1 */
+    becomes(1, 1, 0, 3.5, "chebyshev4", 2);  /* in 1 -+ 4 / 7.5: just not */
+    becomes(1, 1, 0.5, 0, "spai", 1);
+    becomes(1, 1, 5, 0, "ainv", 1);
+}
+
+/* Jacobi there reduces every error by half at least: |1 - omega lambda| on [1 - s, 1 + s]. */
+static void jacobi_is_enough(void)
+{
+    double *dense = five_points(SIDE, 1, 1, 0, 8);
+    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    const double s = 4 * cos(3.14159265358979323846 / (SIDE + 1)) / 12;
+    CHECK(fabs(1 - made->stage[0] * (1 + s)) <= 0.5 && fabs(1 - made->stage[0] * (1 - s)) <= 0.5);
+    CHECK_NEAR(made->stage[0], 1, 0.02);
+    factors_discard(made);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/*
+ * Largest eigenvalues of D^-1 A from 1.1 to n: the residual polynomial stays in (-1, 1) on all of
+ * (0, lambda_max], so that a symmetric cycle is positive definite. A = I + c (ones): 1 and 1 + c n.
+ */
+static void never_indefinite(void)
+{
+    enum { N = 40 };
+    for (double c = 0.01; c < 1000; c *= 3) {
+        double dense[N * N];
+        for (int k = 0; k < N * N; ++k) {
+            dense[k] = (k % (N + 1) == 0 ? 1 : 0) + c;
+        }
+        cmgi_csr A = model_from_dense(ctx, N, dense);
+        cmgi_smoother_factors *made = factors_make(&A, "auto");
+        const double eigenvalue[2] = {1 / (1 + c), (1 + c * N) / (1 + c)};
+        for (int e = 0; e < 2; ++e) {
+            double q = 1;
+            for (int j = 0; j < made->stages; ++j) {
+                q *= 1 - made->stage[j] * eigenvalue[e];
+            }
+            CHECK(fabs(q) < 1);
+        }
+        factors_discard(made);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* One spectrum, whatever the storage. */
+static void sees_the_matrix_of_the_cycle(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_K1RS,
+                                         CMG_FORMAT_COMPRESSED};
+    double *dense = five_points(SIDE, 1, 0.3, 0, 0);
+    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmgi_smoother_factors *jacobi = factors_make(&A, "jacobi");
+    cmgi_smoother_source source = {.ctx = ctx, .A = view};
+    cmgi_spectrum exact;
+    CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &exact));
+    CHECK_NEAR(exact.largest, 1 + cos(3.14159265358979323846 / (SIDE + 1)), 0.1);
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
+        for (int p = 0; p < 2; ++p) {
+            cmg_matrix_options options;
+            cmg_matrix *matrix = NULL;
+            cmgi_spectrum seen;
+            cmg_matrix_options_default(&options);
+            options.format = formats[f];
+            options.precision = p == 0 ? CMG_FP64 : CMG_FP32;
+            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &matrix));
+            source.matrix = matrix;
+            CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &seen));
+            CHECK(seen.symmetric);
+            CHECK_NEAR(seen.largest, exact.largest, 0.05 * exact.largest);
+            cmg_matrix_destroy(&matrix);
+        }
+    }
+    factors_discard(jacobi);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/* Identity rows whose columns are kept make A unsymmetric; the interior is what counts. */
+static void leaves_dirichlet_rows_out(void)
+{
+    enum { N = SIDE * SIDE };
+    double *dense = five_points(SIDE, 1, 1, 0, 0);
+    for (int i = 0; i < N; i += 7) {
+        for (int j = 0; j < N; ++j) {
+            dense[i * N + j] = i == j;
+        }
+    }
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_factors *kept = factors_make(&A, "auto");
+    CHECK(strcmp(kept->chosen, "chebyshev4") == 0);
+    for (int i = 0; i < N; i += 7) {
+        for (int j = 0; j < N; ++j) {
+            dense[j * N + i] = i == j;
+        }
+    }
+    cmgi_csr B = model_from_dense(ctx, N, dense);
+    cmgi_smoother_factors *gone = factors_make(&B, "auto");
+    CHECK_NEAR(kept->stage[0], gone->stage[0], 1e-10);
+    factors_discard(kept);
+    factors_discard(gone);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &B);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(follows_the_matrix);
+    RUN(jacobi_is_enough);
+    RUN(never_indefinite);
+    RUN(sees_the_matrix_of_the_cycle);
+    RUN(leaves_dirichlet_rows_out);
+    return TEST_END();
+}
