@@ -103,7 +103,9 @@ typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_
 
 typedef struct cmg_context_options {
     cmg_backend backend;      /**< default CMG_BACKEND_CPU */
-    int threads;              /**< OpenMP threads, 0 = as OpenMP decides (default) */
+    /** OpenMP threads: a number is kept; 0 (default) is what OpenMP decides, and fewer while other
+     * processes take the cores. Results do not depend on it. */
+    int threads;
     int device;               /**< CUDA device number, default 0 */
     cmg_log_fn log;           /**< default NULL: silent */
     cmg_log_level log_level;  /**< least urgent level passed on, default CMG_LOG_WARN */
@@ -124,7 +126,7 @@ CMG_API void cmg_context_destroy(cmg_context **ctx);
 /** Sentence about the last failure in this context, "" if none; valid until the next failure. */
 CMG_API const char *cmg_context_message(const cmg_context *ctx);
 CMG_API cmg_backend cmg_context_backend(const cmg_context *ctx);
-/** OpenMP threads in use (1 in a build without OpenMP). */
+/** Most OpenMP threads that are used (1 in a build without OpenMP). */
 CMG_API int cmg_context_threads(const cmg_context *ctx);
 /** Bytes held now and at the peak by objects of this context, [0] host and [1] device. */
 CMG_API void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2]);

@@ -15,7 +15,7 @@ void device_args_add(args *a, device_args *d)
 {
     const arg_option rows[] = {
         {"backend", ARG_ENUM, &d->backend, "backend", 0, 0, "where the solve runs"},
-        {"threads", ARG_INT, &d->threads, "N", 0, 65536, "OpenMP threads, 0 = as OpenMP decides"},
+        {"threads", ARG_INT, &d->threads, "N", 0, 65536, "OpenMP threads; 0 = as OpenMP decides, fewer on a busy machine"},
         {"device", ARG_INT, &d->device, "N", 0, 1024, "number of the CUDA device"},
     };
     args_add(a, "Device", rows, ARGS_COUNT(rows));

@@ -58,6 +58,7 @@ cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **
     c->options = *opt;
     c->backend = backend;
     c->threads = opt->threads > 0 ? opt->threads : default_threads();
+    cmgi_sharing_start(&c->sharing, c->threads, opt->threads > 0);
     c->fail_after = -1;
     const cmg_status status = backend->open != NULL ? backend->open(c) : CMG_OK;
     if (status != CMG_OK) {
@@ -96,7 +97,7 @@ cmg_backend cmg_context_backend(const cmg_context *ctx)
 
 int cmg_context_threads(const cmg_context *ctx)
 {
-    return ctx != NULL ? ctx->threads : 0;
+    return ctx != NULL ? ctx->sharing.most : 0;
 }
 
 void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2])

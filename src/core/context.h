@@ -1,6 +1,7 @@
 /* The context: backend, threads, last message, callbacks and memory accounts. */
 #pragma once
 #include "core/status.h"
+#include "core/threads.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -21,7 +22,8 @@ struct cmgi_backend;
 struct cmg_context {
     const struct cmgi_backend *backend; /* table of memory and vector operations */
     cmg_context_options options;        /* as given */
-    int threads;                        /* OpenMP threads in use */
+    int threads;                        /* OpenMP threads in use now */
+    cmgi_sharing sharing;               /* ... and why not more */
     void *device;                       /* state of the CUDA backend, NULL on the CPU */
     char message[512];                  /* last failure, one sentence */
     size_t bytes_now[2];                /* held by this context: host, device */

@@ -148,6 +148,7 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
 
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
 {
+    cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
         CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
     }

@@ -42,9 +42,11 @@ static cmg_status build_levels(const cmgi_setup *s, int total)
     const cmgi_level_options options = level_options(s);
     for (int l = 0; l < total; ++l) {
         CMGI_TRY(cmgi_progress(s->ctx, "building levels", l, total));
+        cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
     for (int l = 0; l + 1 < total; ++l) {
+        cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_transfer(s->h, s->ctx, l, &options, &s->levels->level[l],
                                      &s->levels->level[l + 1]));
     }
@@ -78,6 +80,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
 {
     const cmgi_level_options options = level_options(s);
     for (int l = first; l <= last; ++l) {
+        cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
     if (first == 0 && last >= 0) {

@@ -156,6 +156,7 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
     CMGI_TRY(axpby(P, 1, P->z, 0, P->p));
     const double first = rho;
     while (T->count < CMGI_LANCZOS_STEPS) {
+        cmgi_threads_adapt(P->ctx);
         CMGI_TRY(multiply(P->A, P->p, P->q));
         CMGI_TRY(dot(P, P->p, P->q, &curvature));
         if (!(rho > 0) || !(curvature > 0)) {
