@@ -33,7 +33,7 @@ STORAGES = {
     "fp32": ["--precision", "mixed", "--format", "csr"],
     "mixed": ["--precision", "mixed", *COMPRESSED],
     **{name: ["--precision", "mixed", *COMPRESSED, "--no-templates", "--precision-schedule",
-              NARROW.format(name)] for name in ("fp16", "bf16", "fp8")},
+              NARROW.format(name)] for name in ("fp16", "fp8")},
     "fp8, inverse too": ["--precision", "mixed", *COMPRESSED, "--no-templates", "--precision-schedule", "fp8"],
 }
 

@@ -7,7 +7,7 @@
  * fp64|mixed]
  *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
  * cg|none]
- *         [--rtol T] [--loop auto|graph|host] [--values full|fp16|bf16|fp8] [--templates
+ *         [--rtol T] [--loop auto|graph|host] [--values full|fp16|fp8] [--templates
  * 0|1] [--precision-schedule TEXT]
  *         [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
  */

@@ -57,7 +57,7 @@ static void permute(const cmg_index *perm, cmg_size n, const double *from, doubl
 static double tolerance(const cmg_matrix_options *o)
 {
     if (o->values != CMG_VALUES_FULL) {
-        return o->values == CMG_VALUES_FP16 ? 1e-3 : o->values == CMG_VALUES_BF16 ? 1e-2 : 0.07;
+        return o->values == CMG_VALUES_FP16 ? 1e-3 : 0.07;
     }
     return o->precision == CMG_FP64 ? 1e-12 : 1e-5;
 }

@@ -72,7 +72,7 @@ typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
  * Every enumeration of this header has one table of names. Text -> value and back, for command
  * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
  * "krylov", "dirichlet", "coarse", "loop", "outcome", "file", "numbering", "values",
- * "compression", "obstacle".
+ * "compression".
  *
  * @return CMG_OK, CMG_ERR_ARG when the kind or the name is unknown (value unchanged)
  */
@@ -221,7 +221,6 @@ typedef enum cmg_format {
 typedef enum cmg_values {
     CMG_VALUES_FULL = 0, /**< in the precision of the matrix */
     CMG_VALUES_FP16,     /**< IEEE half */
-    CMG_VALUES_BF16,     /**< bfloat16 */
     CMG_VALUES_FP8       /**< 8 bits: sign, 4 of exponent, 3 of fraction */
 } cmg_values;
 
@@ -232,11 +231,7 @@ typedef struct cmg_matrix_options {
     /** COMPRESSED, DENSE in fp32: storage of the values, default FULL */
     cmg_values values;
     bool no_templates; /**< COMPRESSED: do not look for rows that repeat, default false */
-    /** COMPRESSED: rows repeat whose values differ by no more than this times the largest of the
-     *  row, 1e-15 to 0.1, and the first stands for the others; 0 = equal to the bit (default). A
-     *  solver does not take it for the matrix of its residuals */
-    double template_tolerance;
-    int t; /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
+    int t;             /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
     /** rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen */
     int warp;
     /** K2: most entries a lane takes before a row is split; 0 = chosen */
@@ -244,7 +239,7 @@ typedef struct cmg_matrix_options {
     int block; /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */
     /** keep the value map so that values can be updated, default false */
     bool keep_map;
-    /** keep what cmg_matrix_get_compression tells, which costs set-up time and needs the CSR on
+    /** let cmg_solver_step tell of compression, which costs set-up time and needs the CSR on
      *  the host; default false */
     bool explain;
 } cmg_matrix_options;
@@ -295,22 +290,7 @@ typedef enum cmg_compression {
     CMG_COMPRESSION_CODES32       /**< the same with 32 bits: nothing was gained */
 } cmg_compression;
 
-/** What kept a slice from one of these ways; a slice meets one obstacle for each way it missed. */
-typedef enum cmg_obstacle {
-    CMG_OBSTACLE_NOT_LOOKED_FOR = 0, /**< templates: keep_map or no_templates is set */
-    CMG_OBSTACLE_OFFSETS,            /**< templates: the offsets of a row are found too rarely */
-    CMG_OBSTACLE_VALUES,             /**< templates: the offsets repeat, the values do not */
-    CMG_OBSTACLE_TOO_MANY,           /**< templates: more different rows than there is room for */
-    CMG_OBSTACLE_LONG_ROW,           /**< pattern: a row is longer than a pattern */
-    CMG_OBSTACLE_MANY_OFFSETS,       /**< pattern: the rows have too many offsets between them */
-    /** pattern: a row that lacks an offset would read outside x */
-    CMG_OBSTACLE_OUTSIDE,
-    CMG_OBSTACLE_OVER_8_BITS,  /**< codes: offsets of a slice column are over 255 apart */
-    CMG_OBSTACLE_OVER_16_BITS, /**< codes: over 65535 apart */
-    CMG_OBSTACLE_SHORT_ROW     /**< codes: a row that lacks an entry would read outside x */
-} cmg_obstacle;
-
-enum { CMG_COMPRESSIONS = 5, CMG_OBSTACLES = 10 };
+enum { CMG_COMPRESSIONS = 5 };
 
 /** What the COMPRESSED format makes of a matrix, and why it does not make more of it. */
 typedef struct cmg_compression_info {
@@ -325,27 +305,10 @@ typedef struct cmg_compression_info {
     size_t plain;
     size_t bytes;                           /**< bytes of the COMPRESSED format */
     cmg_size stored_rows[CMG_COMPRESSIONS]; /**< rows by the way their slice is stored */
-    cmg_size met[CMG_OBSTACLES];            /**< slices by the obstacles they met */
-    cmg_size example[CMG_OBSTACLES];        /**< a row that is one, -1 = none */
+    /** What kept slices from less, a line each: "12 of 400 slices: no template: ... (row 3)\n". */
+    char obstacles[1024];
 } cmg_compression_info;
 
-/**
- * Predicts the COMPRESSED format from a CSR on the host, without building it: exact, or from a
- * sample of slices.
- *
- * @param[in] options  precision, values, no_templates and keep_map count; NULL for the defaults
- * @param[in] rows     most rows to look at, 0 = all
- * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (as at creation)
- */
-CMG_API cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
-                                      const cmg_matrix_options *options, cmg_size rows,
-                                      cmg_compression_info *info);
-/**
- * The same of a matrix that was created with options.explain, whatever format it has.
- *
- * @return CMG_OK, CMG_ERR_STATE without that option or from a CSR on the device
- */
-CMG_API cmg_status cmg_matrix_get_compression(const cmg_matrix *A, cmg_compression_info *info);
 /** The sorted numbering of a renumbered format, `rows` values on the host; NULL otherwise. */
 CMG_API const cmg_index *cmg_matrix_permutation(const cmg_matrix *A);
 /**
@@ -608,7 +571,7 @@ typedef struct cmg_solver_options {
     /** storage by level and role, "A:fp16,P:fp8;2-:fp32"; borrowed during create. Clauses
      *  [levels:]storage or [levels:]role:storage,... are separated by semicolons, later ones win;
      *  levels 2, 2-4, 2- or -4; roles A, P, R, M, inverse (collapsed levels too); storage full =
-     *  fp32, fp16, bf16, fp8. Less than fp32 makes the cycle one in fp32, and the matrix
+     *  fp32, fp16, fp8. Less than fp32 makes the cycle one in fp32, and the matrix
      *  COMPRESSED. Roles not named: as `matrix` says. Default NULL */
     const char *precision_schedule;
     /** where a cycle in fewer bits than fp64 diverges, stalls or is indefinite, build it again
@@ -685,7 +648,7 @@ typedef struct cmg_report {
      *  NULL from cmg_cg */
     const char *fallback;
     /** of the cycle at the end: "fp64", "fp32", or the storage in it with the fewest bits,
-     *  "fp16", "bf16", "fp8"; NULL from cmg_cg */
+     *  "fp16", "fp8"; NULL from cmg_cg */
     const char *precision;
 } cmg_report;
 
@@ -747,8 +710,11 @@ typedef struct cmg_step_info {
     cmg_values values; /**< storage of the matrix's values */
     size_t bytes;      /**< moved by the step, by the traffic model */
     /** what it would move without compression, its matrix in slices or CSR; equal to bytes where
-     *  cmg_solver_step_compression tells nothing */
+     *  `compression` is NULL */
     size_t plain;
+    /** what it makes of the matrix; NULL without options.matrix.explain, of a step without a matrix
+     *  and of a dense one */
+    const cmg_compression_info *compression;
     double seconds; /**< measured, -1 when not measured */
 } cmg_step_info;
 
@@ -756,14 +722,6 @@ typedef struct cmg_step_info {
 CMG_API int cmg_solver_steps(const cmg_solver *s);
 /** One step; info->text is valid until the next call. */
 CMG_API cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info);
-/**
- * What compression makes of the matrix of a step; needs options.matrix.explain at creation.
- *
- * @return CMG_OK, CMG_ERR_ARG (no such step), CMG_ERR_STATE (a step without a matrix, a dense one,
- *         or created without that option)
- */
-CMG_API cmg_status cmg_solver_step_compression(const cmg_solver *s, int i,
-                                               cmg_compression_info *info);
 /** Runs the cycle `repeats` times on random data and keeps the median time of every step. */
 CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
 /** One line on what was decided at set-up (Dirichlet rows, coarse solve, collapse); i = 0, 1, ...;
@@ -868,7 +826,7 @@ typedef struct cmg_level_prediction {
  * What the COMPRESSED format would make of the hierarchy after cmg_hierarchy_renumber, which stays
  * as it is. CMG_NUMBERING_GENERATED predicts it as it is.
  *
- * @param[in]  options  as for cmg_matrix_predict; NULL for the defaults
+ * @param[in]  options  precision, values, no_templates and keep_map count; NULL for the defaults
  * @param[in]  rows     most rows of a matrix to look at, 0 = all
  * @param[out] levels   one a level
  * @return as cmg_hierarchy_renumber, CMG_ERR_STATE also when stopped by the progress callback

@@ -8,7 +8,7 @@ enum { BENCH_FAILURE = 160, BENCH_MAX_SAMPLES = 1000 };
 typedef struct bench_case {
     cmg_matrix_options options;
     const char *format; /* name */
-    const char *values; /* "fp64", "fp32", "fp16" or "bf16" */
+    const char *values; /* "fp64", "fp32", "fp16" or "fp8" */
 } bench_case;
 
 /* Seconds, least of a few; NaN where there is no such way. */

@@ -53,7 +53,7 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
          "built-in matrices: q1-2d:N, q1-3d:N, noisy-2d:N, noisy-3d:N"},
         {"formats", ARG_TEXT, &job->formats, "LIST", 0, 0, "formats to measure, or all"},
         {"values", ARG_TEXT, &job->values, "LIST", 0, 0,
-         "of fp64, fp32, fp16, bf16, fp8; the last three in the compressed format only"},
+         "of fp64, fp32, fp16, fp8; the last two in the compressed format only"},
         {"t", ARG_INT, &job->options.t, "N", 0, 32, "lanes a row in ellt, 0 = chosen"},
         {"warp", ARG_INT, &job->options.warp, "N", 0, 64, "rows a slice, 0 = chosen"},
         {"threshold", ARG_INT, &job->options.threshold, "N", 0, ARG_ANY,
@@ -99,7 +99,6 @@ static const struct {
 } kinds[] = {{"fp64", CMG_FP64, CMG_VALUES_FULL},
              {"fp32", CMG_FP32, CMG_VALUES_FULL},
              {"fp16", CMG_FP32, CMG_VALUES_FP16},
-             {"bf16", CMG_FP32, CMG_VALUES_BF16},
              {"fp8", CMG_FP32, CMG_VALUES_FP8}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -160,7 +159,7 @@ static int make_cases(bench_job *job)
         }
         status = k < KINDS
                      ? add_formats(job, k)
-                     : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, bf16, fp8",
+                     : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, fp8",
                                    job->value_names.text[v]);
     }
     return status;

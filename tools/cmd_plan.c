@@ -152,23 +152,22 @@ static bool is_first(const plan_job *job, int i, const cmg_step_info *step)
 static void visit_compression(const plan_job *job, FILE *out, table *t)
 {
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_compression_info info;
         cmg_step_info step;
         char label[48];
-        if (cmg_solver_step(job->s, i, &step) != CMG_OK || step.matrix[0] == '\0' ||
-            cmg_solver_step_compression(job->s, i, &info) != CMG_OK || !is_first(job, i, &step)) {
+        if (cmg_solver_step(job->s, i, &step) != CMG_OK || step.compression == NULL ||
+            !is_first(job, i, &step)) {
             continue;
         }
         (void)snprintf(label, sizeof label, "step %d, %.16s", i, step.matrix);
         if (t == NULL) {
-            compression_obstacles(out, label, &info);
+            compression_obstacles(out, label, step.compression);
             continue;
         }
         table_cell(t, "%d", i);
         table_cell(t, "%d", step.level);
         table_cell(t, "%s", step.matrix);
         table_cell(t, "%s", step.format);
-        compression_cells(t, &info);
+        compression_cells(t, step.compression);
     }
 }
 
@@ -229,11 +228,9 @@ static void print_plan(const plan_job *job, FILE *out)
     }
 }
 
-static void json_step(json *j, const plan_job *job, int i, const cmg_step_info *step)
+static void json_step(json *j, const plan_job *job, const cmg_step_info *step)
 {
     const double bytes = (double)step->bytes;
-    cmg_compression_info info;
-    const bool told = cmg_solver_step_compression(job->s, i, &info) == CMG_OK;
     json_object(j, NULL);
     json_text(j, "text", step->text);
     json_text(j, "matrix", step->matrix);
@@ -248,7 +245,7 @@ static void json_step(json *j, const plan_job *job, int i, const cmg_step_info *
     json_real(j, "share", job->bytes > 0 ? bytes / job->bytes : 0);
     json_real(j, "bandwidth_seconds", at_bandwidth(job, bytes));
     json_real(j, "measured_seconds", job->measure ? step->seconds : NAN);
-    compression_json(j, "compression", told ? &info : NULL);
+    compression_json(j, "compression", step->compression);
     json_end(j);
 }
 
@@ -284,7 +281,7 @@ static int write_json(plan_job *job)
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
         cmg_step_info step;
         if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
-            json_step(&j, job, i, &step);
+            json_step(&j, job, &step);
         }
     }
     json_end(&j);

@@ -34,12 +34,10 @@ void compression_cells(table *t, const cmg_compression_info *info)
 
 void compression_obstacles(FILE *out, const char *label, const cmg_compression_info *info)
 {
-    for (int o = 0; o < CMG_OBSTACLES; ++o) {
-        if (info->met[o] > 0) {
-            fprintf(out, "  %s: %lld of %lld slices: %s (row %lld)\n", label,
-                    (long long)info->met[o], (long long)info->slices, cmg_enum_text("obstacle", o),
-                    (long long)info->example[o]);
-        }
+    for (const char *line = info->obstacles; *line != '\0';) {
+        const int length = (int)strcspn(line, "\n");
+        fprintf(out, "  %s: %.*s\n", label, length, line);
+        line += length + (line[length] == '\n');
     }
 }
 
@@ -65,14 +63,12 @@ void compression_json(json *j, const char *key, const cmg_compression_info *info
     }
     json_end(j);
     json_array(j, "obstacles");
-    for (int o = 0; o < CMG_OBSTACLES; ++o) {
-        if (info->met[o] > 0) {
-            json_object(j, NULL);
-            json_text(j, "obstacle", cmg_enum_name("obstacle", o));
-            json_integer(j, "slices", info->met[o]);
-            json_integer(j, "row", info->example[o]);
-            json_end(j);
-        }
+    for (const char *line = info->obstacles; *line != '\0';) {
+        char text[160];
+        const int length = (int)strcspn(line, "\n");
+        (void)snprintf(text, sizeof text, "%.*s", length, line);
+        json_text(j, NULL, text);
+        line += length + (line[length] == '\n');
     }
     json_end(j);
     json_end(j);

@@ -43,8 +43,6 @@ static void add_matrices(args *a, solver_args *s)
          "compressed under --precision mixed: storage of the values"},
         {"no-templates", ARG_FLAG, &m->no_templates, "", 0, 0,
          "compressed: do not look for rows that repeat"},
-        {"template-tolerance", ARG_REAL, &m->template_tolerance, "X", 0, 0.1,
-         "compressed: rows repeat that differ by X times their largest value; not for residuals"},
         {"t", ARG_INT, &m->t, "N", 0, 32, "ellt: lanes a row, a power of two; 0 = chosen"},
         {"warp", ARG_INT, &m->warp, "N", 0, 64,
          "sell, k1, k2: rows a slice, 4, 8, 16, 32 or 64; 0 = chosen"},

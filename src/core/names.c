@@ -34,7 +34,6 @@ static const cmgi_name formats[] = {
 static const cmgi_name values[] = {
     {CMG_VALUES_FULL, "full", "in the precision of the matrix"},
     {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},
-    {CMG_VALUES_BF16, "bf16", "bfloat16, the diagonal in fp32"},
     {CMG_VALUES_FP8, "fp8", "8 bits (4 exponent, 3 fraction), the diagonal in fp32"},
 };
 static const cmgi_name compressions[] = {
@@ -43,18 +42,6 @@ static const cmgi_name compressions[] = {
     {CMG_COMPRESSION_CODES8, "8-bit", "a byte an entry for its column"},
     {CMG_COMPRESSION_CODES16, "16-bit", "two bytes an entry for its column"},
     {CMG_COMPRESSION_CODES32, "32-bit", "four bytes an entry for its column: nothing was gained"},
-};
-static const cmgi_name obstacles[] = {
-    {CMG_OBSTACLE_NOT_LOOKED_FOR, "not-looked-for", "templates were not looked for"},
-    {CMG_OBSTACLE_OFFSETS, "offsets", "no template: offsets of a row do not repeat"},
-    {CMG_OBSTACLE_VALUES, "values", "no template: values do not repeat"},
-    {CMG_OBSTACLE_TOO_MANY, "too-many", "no template: too many different rows"},
-    {CMG_OBSTACLE_LONG_ROW, "long-row", "no pattern: a row is longer than one"},
-    {CMG_OBSTACLE_MANY_OFFSETS, "many-offsets", "no pattern: too many offsets in the slice"},
-    {CMG_OBSTACLE_OUTSIDE, "outside", "no pattern: a padded row would read outside x"},
-    {CMG_OBSTACLE_OVER_8_BITS, "over-8-bits", "no 8-bit codes: offsets are over 255 apart"},
-    {CMG_OBSTACLE_OVER_16_BITS, "over-16-bits", "no 16-bit codes: offsets are over 65535 apart"},
-    {CMG_OBSTACLE_SHORT_ROW, "short-row", "no short codes: a padded row would read outside x"},
 };
 static const cmgi_name cycles[] = {
     {CMG_CYCLE_V, "V", "one coarse correction a level"},
@@ -117,19 +104,12 @@ static const cmgi_name files[] = {
 };
 
 static const cmgi_name_table tables[] = {
-    CMGI_NAMES("backend", backends),
-    CMGI_NAMES("precision", precisions),
-    CMGI_NAMES("format", formats),
-    CMGI_NAMES("cycle", cycles),
-    CMGI_NAMES("krylov", krylovs),
-    CMGI_NAMES("dirichlet", dirichlets),
-    CMGI_NAMES("coarse", coarses),
-    CMGI_NAMES("loop", loops),
-    CMGI_NAMES("outcome", outcomes),
-    CMGI_NAMES("values", values),
-    CMGI_NAMES("compression", compressions),
-    CMGI_NAMES("obstacle", obstacles),
-    CMGI_NAMES("file", files),
+    CMGI_NAMES("backend", backends),         CMGI_NAMES("precision", precisions),
+    CMGI_NAMES("format", formats),           CMGI_NAMES("cycle", cycles),
+    CMGI_NAMES("krylov", krylovs),           CMGI_NAMES("dirichlet", dirichlets),
+    CMGI_NAMES("coarse", coarses),           CMGI_NAMES("loop", loops),
+    CMGI_NAMES("outcome", outcomes),         CMGI_NAMES("values", values),
+    CMGI_NAMES("compression", compressions), CMGI_NAMES("file", files),
     CMGI_NAMES("numbering", numberings),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };

@@ -4,89 +4,54 @@
  */
 #include "mg/level.h"
 
+#include "spmv/formats.h"
+
 #include <string.h>
 
+/* How a matrix is asked for: as the schedule says, then whatever it gains, else as its use allows.
+ */
+typedef struct request {
+    cmg_matrix_options options;
+    cmgi_use use;
+} request;
+
+static request request_of(const cmgi_level_options *options, int l, cmg_role role)
+{
+    static const cmgi_use uses[] = {[CMG_ROLE_A] = CMGI_USE_A,
+                                    [CMG_ROLE_P] = CMGI_USE_P,
+                                    [CMG_ROLE_R] = CMGI_USE_R,
+                                    [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
+    request ask = {options->matrix, uses[role]};
+    if (options->schedule->given[l][role]) {
+        ask.options.values = options->schedule->values[l][role];
+        if (ask.options.values != CMG_VALUES_FULL) {
+            ask.options.format = CMG_FORMAT_COMPRESSED;
+            ask.use = CMGI_USE_ANY;
+        }
+    }
+    return ask;
+}
+
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
-static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
-                        cmg_matrix **M)
+static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        return cmg_matrix_create_csr(ctx, csr, options, M);
+        return cmgi_matrix_create(ctx, csr, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
 }
 
-/*
- * Compressed slices save bytes, and so pay where bytes are the cost. On a GPU products with smaller
- * matrices wait for latency: below so many rows the model of spmv/choose.c decides.
- */
-enum { COMPRESS_FROM = 1 << 19 };
-
-static cmg_matrix_options level_format(const cmg_context *ctx, const cmg_matrix_options *options,
-                                       cmg_size rows)
-{
-    cmg_matrix_options format = *options;
-    if (format.format == CMG_FORMAT_COMPRESSED && cmgi_on_cuda(ctx) && rows < COMPRESS_FROM) {
-        format.format = CMG_FORMAT_AUTO;
-    }
-    return format;
-}
-
-/* The relative of a format that leaves the rows' numbers alone. */
-static cmg_format plain_relative(cmg_format format)
-{
-    switch (format) {
-    case CMG_FORMAT_K1R:
-    case CMG_FORMAT_K1RS:
-        return CMG_FORMAT_K1;
-    case CMG_FORMAT_K2R:
-    case CMG_FORMAT_K2RS:
-        return CMG_FORMAT_K2;
-    default:
-        return format;
-    }
-}
-
-/* Formats that renumber are for square matrices; P, R and M use their plain relatives. */
-static cmg_matrix_options plain_format(const cmg_context *ctx, const cmg_matrix_options *options,
-                                       cmg_size rows)
-{
-    cmg_matrix_options plain = level_format(ctx, options, rows);
-    plain.format = plain_relative(plain.format);
-    if (plain.format == CMG_FORMAT_COMPRESSED && !cmgi_on_cuda(ctx)) {
-        plain.format =
-            CMG_FORMAT_AUTO; /* measured: short rows that jump through x gain nothing on a CPU */
-    }
-    return plain;
-}
-
-/* Storage of a role: what the schedule says, else what holds for all. */
-static cmg_matrix_options role_format(const cmg_context *ctx, const cmgi_level_options *options,
-                                      int l, cmg_role role, cmg_size rows)
-{
-    cmg_matrix_options format = options->matrix;
-    if (options->schedule->given[l][role]) {
-        format.values = options->schedule->values[l][role];
-        if (format.values != CMG_VALUES_FULL) { /* wanted by name: whatever it gains */
-            format.format = CMG_FORMAT_COMPRESSED;
-            return format;
-        }
-    }
-    return role == CMG_ROLE_A ? level_format(ctx, &format, rows) : plain_format(ctx, &format, rows);
-}
-
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
-                                   const cmg_index *col_perm, const cmg_matrix_options *options,
-                                   cmg_matrix **out)
+                                   const cmg_index *col_perm, const request *ask, cmg_matrix **out)
 {
     const cmg_csr view = cmgi_csr_view(M);
     if (row_perm == NULL && col_perm == NULL) {
-        return place(ctx, &view, options, out);
+        return place(ctx, &view, ask, out);
     }
     cmgi_csr renumbered = {0};
     CMGI_TRY(cmgi_csr_permute(ctx, &view, row_perm, col_perm, true, &renumbered));
     const cmg_csr renumbered_view = cmgi_csr_view(&renumbered);
-    const cmg_status status = place(ctx, &renumbered_view, options, out);
+    const cmg_status status = place(ctx, &renumbered_view, ask, out);
     cmgi_csr_free(ctx, &renumbered);
     return status;
 }
@@ -97,16 +62,17 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
  * the same pattern; others get the renumbered matrix.
  */
 static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_matrix *outer,
-                               const cmg_matrix_options *format, cmgi_level *level)
+                               const request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
-    const bool sorts = plain_relative(format->format) != format->format;
+    const cmgi_format *format = cmgi_format_find(ask->options.format); /* NULL = chosen */
+    const bool sorts = format != NULL && format->renumbers;
     if (perm == NULL || sorts) {
-        CMGI_TRY(place(ctx, A, format, &level->A));
+        CMGI_TRY(place(ctx, A, ask, &level->A));
         level->perm = cmg_matrix_permutation(level->A);
     } else {
         const cmgi_csr borrowed = cmgi_csr_borrow(A);
-        CMGI_TRY(place_renumbered(ctx, &borrowed, perm, perm, format, &level->A));
+        CMGI_TRY(place_renumbered(ctx, &borrowed, perm, perm, ask, &level->A));
         level->perm = perm;
     }
     const bool same =
@@ -127,11 +93,8 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
-    cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_A, A.rows);
-    if (l == 0 && format.precision == CMG_FP64) {
-        format.template_tolerance = 0; /* the matrix of the residuals, too */
-    }
-    return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &format, level);
+    const request ask = request_of(options, l, CMG_ROLE_A);
+    return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &ask, level);
 }
 
 /* True where a product of R with A may be wanted; whether it pays is seen once it is formed. */
@@ -144,8 +107,8 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
 {
-    const cmg_matrix_options p = role_format(ctx, options, l, CMG_ROLE_P, fine->rows);
-    const cmg_matrix_options r = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
+    const request p = request_of(options, l, CMG_ROLE_P);
+    const request r = request_of(options, l, CMG_ROLE_R);
     cmg_csr A;
     cmg_csr stored_P;
     cmg_csr stored_R;
@@ -178,11 +141,12 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l, .matrix = level->A};
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
-    const cmgi_smoother_options smoother = {
-        .name = options->smoother,
-        .omega = options->omega,
-        .matrix = role_format(ctx, options, l, CMG_ROLE_SMOOTHER, level->rows),
-        .perm = level->perm};
+    const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
+    const cmgi_smoother_options smoother = {.name = options->smoother,
+                                            .omega = options->omega,
+                                            .matrix = ask.options,
+                                            .use = ask.use,
+                                            .perm = level->perm};
     return cmgi_smoother_build(&source, &smoother, &level->smoother);
 }
 
@@ -210,8 +174,8 @@ static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, 
 }
 
 /* The product from the restriction that is kept, into the level. */
-static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths,
-                       const cmg_matrix_options *format, cmgi_level *fine, const cmgi_level *coarse)
+static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const request *ask,
+                       cmgi_level *fine, const cmgi_level *coarse)
 {
     const cmgi_csr *R = &fine->restriction;
     cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
@@ -227,7 +191,7 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths,
     /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
     const cmg_size replaced = A->indptr[A->rows] + (smooths ? R->indptr[R->rows] : 0);
     if (fits && (*out != NULL || product.indptr[product.rows] < replaced)) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &product, coarse->perm, fine->perm, format, out));
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &product, coarse->perm, fine->perm, ask, out));
     }
 done:
     cmgi_csr_free(ctx, &product);
@@ -243,14 +207,14 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool smooths = options->pre == 1 && is_jacobi(fine);
     cmg_status status = CMG_OK;
     if (options->fuse_all || (small && smooths)) {
-        cmg_matrix_options format = role_format(ctx, options, l, CMG_ROLE_R, fine->rows);
-        if (small && format.format != CMG_FORMAT_COMPRESSED) {
-            format.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
+        request ask = request_of(options, l, CMG_ROLE_R);
+        if (small && ask.use != CMGI_USE_ANY) {
+            ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
         }
         cmg_csr A;
         status = cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
         if (status == CMG_OK) {
-            status = fuse(ctx, &A, smooths, &format, fine, coarse);
+            status = fuse(ctx, &A, smooths, &ask, fine, coarse);
         }
     }
     cmgi_csr_free(ctx, &fine->restriction);

@@ -1,104 +1,122 @@
 /*
- * Bytes a solver will hold, from the sizes of the hierarchy alone: formats by their storage
- * formulas (docs/formats), vectors by count. What is only known after a computation is taken from
- * below: a smoother that is computed as half the entries of A, compressed slices as if every row
- * were a template.
+ * Bytes that a solver is sure to hold, from the sizes of the hierarchy alone: matrices as the rows
+ * of their formats say (spmv/formats.h), exact where their format is known and their pattern is
+ * there. What is only known after a computation counts from below: a smoother that is computed as
+ * a diagonal, compressed slices as little as they may hold, the vectors of a cycle as one.
  */
-#include "krylov/krylov.h"
 #include "mg/memory.h"
+
+#include "krylov/krylov.h"
 #include "mg/setup.h"
-#include "spmv/choose.h"
+#include "spmv/create.h"
+#include "spmv/formats.h"
 
 #include <string.h>
 
-/* Entries, padding included, of slices of `lanes` rows in the given order. */
-static double sliced_entries(int threads, const cmg_csr *A, int lanes)
-{
-    double stored = 0; /* whole numbers: the order of the sum does not matter */
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : stored)
-    for (cmg_size r = 0; r < A->rows; r += lanes) {
-        cmg_size longest = 0;
-        for (cmg_size i = r; i < A->rows && i < r + lanes; ++i) {
-            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-            longest = length > longest ? length : longest;
-        }
-        stored += (double)longest * lanes;
-    }
-    (void)threads;
-    return stored;
-}
+/* A matrix to be held: its row pointers, or, where it will be P^T, the columns of P. */
+typedef struct matrix_plan {
+    cmgi_use use;
+    const cmg_csr *csr;
+    bool transposed;
+    cmg_matrix_options options;
+} matrix_plan;
 
-static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o);
+/* Least storage where compression may be chosen. */
+static double least_bytes(const cmgi_row_statistics *s, cmg_matrix_options o)
+{
+    o.format = CMG_FORMAT_COMPRESSED;
+    const double compressed = (double)cmgi_format_bytes(s, &o);
+    o.format = CMG_FORMAT_DIAGONAL; /* without entries off the diagonal it is taken */
+    const double diagonal = (double)cmgi_format_bytes(s, &o);
+    return compressed < diagonal ? compressed : diagonal;
+}
 
 /* What the choice made for the matrix will hold; from a sample, compression may come out better. */
-static double chosen_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o)
+static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi_row_statistics *s)
 {
-    cmg_matrix_options chosen = *o;
-    cmgi_choice choice;
-    const double map = o->keep_map ? 8 * (double)A->indptr[A->rows] : 0;
-    if (cmgi_choose(ctx, A, NULL, &chosen, &choice) != CMG_OK) {
-        return 2 * (double)A->rows;
+    const cmgi_matrix_source from = {.csr = plan->csr};
+    cmg_matrix_options chosen = plan->options;
+    cmgi_choice choice = {0};
+    const double least = least_bytes(s, plan->options);
+    if (plan->transposed || plan->options.format == CMG_FORMAT_TUNE ||
+        cmgi_choose(ctx, &from, plan->use, &chosen, &choice) != CMG_OK) {
+        return least;
     }
-    return chosen.format == CMG_FORMAT_COMPRESSED ? map + 0.8 * choice.bytes
-                                                  : matrix_bytes(ctx, A, &chosen);
+    if (chosen.format == CMG_FORMAT_COMPRESSED) {
+        return 0.8 * choice.bytes > least ? 0.8 * choice.bytes : least;
+    }
+    return (double)cmgi_format_bytes(s, &chosen);
 }
 
-static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, const cmg_matrix_options *o)
+static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, cmgi_use use, bool transposed,
+                           const cmg_matrix_options *options)
 {
-    const int threads = ctx->threads;
-    const double nnz = (double)A->indptr[A->rows];
-    const double rows = (double)A->rows;
-    const double value = (double)cmgi_precision_bytes(o->precision);
-    const double map = o->keep_map ? 8 * nnz : 0;
-    switch (o->format) {
-    case CMG_FORMAT_CSR:
-    case CMG_FORMAT_CUSPARSE_CSR:
-        return map + nnz * (4 + value) + 8 * rows;
-    case CMG_FORMAT_ELLPACK:
-    case CMG_FORMAT_ELLR:
-    case CMG_FORMAT_ELLT:
-        return map +
-               sliced_entries(threads, A, A->rows > 0 && A->rows < INT32_MAX ? (int)A->rows : 32) *
-                   (4 + value);
-    case CMG_FORMAT_SELL:
-    case CMG_FORMAT_CUSPARSE_SELL:
-        return map + sliced_entries(threads, A, o->warp > 0 ? o->warp : 32) * (4 + value);
-    case CMG_FORMAT_AUTO:
-        return chosen_bytes(ctx, A, o);
-    case CMG_FORMAT_COMPRESSED:
-        return map + 2 * rows;
-    case CMG_FORMAT_DIAGONAL:
-        return map + rows * value;
-    case CMG_FORMAT_DENSE:
-        return map + rows * (double)A->cols * value;
-    default: /* sorted, or measured among formats that mostly hold all entries */
-        return map + nnz * (4 + value);
+    matrix_plan plan = {use, A, transposed, *options};
+    cmg_matrix_options *o = &plan.options;
+    cmgi_row_statistics s;
+    const cmg_status status =
+        transposed ? cmgi_column_statistics_take(ctx, A, &s) : cmgi_row_statistics_take(ctx, A, &s);
+    if (status != CMG_OK) {
+        return 0;
     }
+    o->format = cmgi_format_for(ctx, use, A->rows, A->cols, o->format);
+    const bool open = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
+    const bool split = o->format == CMG_FORMAT_K2 || o->format == CMG_FORMAT_K2R ||
+                       o->format == CMG_FORMAT_K2RS || o->format == CMG_FORMAT_ELLT;
+    double bytes = o->keep_map ? 8 * (double)s.nnz : 0;
+    o->warp = o->warp != 0 ? o->warp : 32;
+    if (open || o->format == CMG_FORMAT_COMPRESSED) {
+        bytes += open ? chosen_bytes(ctx, &plan, &s) : least_bytes(&s, *o);
+    } else if (split && (o->t == 0 || o->threshold == 0)) { /* chosen later: all entries at least */
+        bytes += (double)s.nnz * (4 + (double)cmgi_precision_bytes(o->precision));
+    } else {
+        bytes += (double)cmgi_format_bytes(&s, o);
+    }
+    cmgi_row_statistics_free(ctx, &s);
+    return bytes;
 }
 
+/* Factors from a file as they are; what is computed has a diagonal, in numbers or compressed. */
 static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A,
                              const cmg_solver_options *o, const cmg_matrix_options *format)
 {
     cmg_csr M;
     double bytes = 0;
-    if (strcmp(o->smoother, "auto") == 0 || strncmp(o->smoother, "jacobi", 6) == 0 ||
-        strncmp(o->smoother, "l1-jacobi", 9) == 0) {
-        return (double)A->rows * (double)cmgi_precision_bytes(format->precision);
-    }
     if (strncmp(o->smoother, "file:", 5) != 0) {
-        return 0.5 * matrix_bytes(h->ctx, A, format);
+        const double value = (double)cmgi_precision_bytes(format->precision);
+        return (double)A->rows * (value < sizeof(uint16_t) ? value : sizeof(uint16_t));
     }
     const char *name = o->smoother + 5;
-    for (int f = 0; f < cmg_hierarchy_factors(h, level, name); ++f) {
-        if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, name, f, &M) == CMG_OK) {
-            bytes += matrix_bytes(h->ctx, &M, format);
+    const size_t length = strcspn(name, ":");
+    char bare[64];
+    if (length >= sizeof bare) {
+        return 0;
+    }
+    memcpy(bare, name, length);
+    bare[length] = '\0';
+    for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
+        if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, bare, f, &M) == CMG_OK) {
+            bytes += cmgi_csr_is_diagonal(&M)
+                         ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
+                         : matrix_bytes(h->ctx, &M, CMGI_USE_M, false, format);
         }
     }
     return bytes;
 }
 
-/* Matrices of one level, and three vectors, about what the cycle keeps. */
-static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_options *o)
+/* P, and R as given or as P^T. */
+static double transfer_bytes(const cmg_hierarchy *h, int level, const cmg_csr *P,
+                             const cmg_matrix_options *format)
+{
+    cmg_csr R;
+    const bool given = cmg_hierarchy_get_csr(h, level, CMG_ROLE_R, NULL, 0, &R) == CMG_OK;
+    return matrix_bytes(h->ctx, P, CMGI_USE_P, false, format) +
+           matrix_bytes(h->ctx, given ? &R : P, CMGI_USE_R, !given, format);
+}
+
+/* Matrices of one level; the right-hand side of the second one, which no cycle is without. */
+static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_options *o,
+                          double inverse_value)
 {
     cmg_matrix_options format = o->matrix;
     cmg_csr A;
@@ -109,24 +127,44 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     }
     const double rows = (double)A.rows;
     const double value = (double)cmgi_precision_bytes(o->precision);
-    double bytes = matrix_bytes(h->ctx, &A, &format) + 3 * rows * value;
+    const double bytes =
+        matrix_bytes(h->ctx, &A, CMGI_USE_A, false, &format) + (level == 1 ? rows * value : 0);
     const bool alone = o->cycle == CMG_CYCLE_NONE;
     if (!alone && cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
-        return bytes + 2 * matrix_bytes(h->ctx, &P, &format) +
+        return bytes + transfer_bytes(h, level, &P, &format) +
                smoother_bytes(h, level, &A, o, &format);
     }
     const bool automatic = o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit;
     const bool inverse = !alone && (o->coarse == CMG_COARSE_INVERSE || automatic);
-    return bytes + (inverse ? rows * rows * value : smoother_bytes(h, level, &A, o, &format));
+    return bytes +
+           (inverse ? rows * rows * inverse_value : smoother_bytes(h, level, &A, o, &format));
 }
 
-/* Scheduled storage, from below: everything compressed, in fp32. */
-static void follow_schedule(const cmgi_schedule *schedule, cmg_solver_options *options)
+/* Scheduled storage counts from below: everything compressed, an inverse in bytes, all in fp32. */
+static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
+                     const cmgi_schedule *schedule)
 {
-    if (cmgi_schedule_least(schedule) != CMG_VALUES_FULL) {
-        options->precision = CMG_FP32;
-        options->matrix.format = CMG_FORMAT_COMPRESSED;
+    const bool scheduled = cmgi_schedule_least(schedule) != CMG_VALUES_FULL;
+    cmg_solver_options o = *options;
+    cmg_csr A;
+    if (scheduled) {
+        o.precision = CMG_FP32;
+        o.matrix.format = CMG_FORMAT_COMPRESSED;
     }
+    const double rows = (double)cmg_hierarchy_rows(h, 0);
+    const double value = (double)cmgi_precision_bytes(o.precision);
+    double sum = cmgi_krylov_bytes(o.krylov, o.precision, cmg_hierarchy_rows(h, 0));
+    sum += rows * sizeof(double); /* the guess */
+    for (int l = 0; l < cmgi_setup_count(h, &o); ++l) {
+        sum += level_bytes(h, l, &o, scheduled ? 1 : value);
+    }
+    if (o.precision != CMG_FP64 && cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
+        cmg_matrix_options outer = o.matrix; /* of the outer iteration */
+        outer.precision = CMG_FP64;
+        outer.values = CMG_VALUES_FULL;
+        sum += matrix_bytes(h->ctx, &A, CMGI_USE_ANY, false, &outer);
+    }
+    return sum;
 }
 
 cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
@@ -139,26 +177,10 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
     cmg_solver_options defaults;
     cmg_solver_options_default(&defaults);
     const cmg_solver_options *o = options != NULL ? options : &defaults;
-    cmg_solver_options scheduled = *o;
-    if (o->precision_schedule != NULL) {
-        cmgi_schedule schedule;
-        CMGI_TRY(cmgi_schedule_parse(h->ctx, o->precision_schedule, &schedule));
-        follow_schedule(&schedule, &scheduled);
-        o = &scheduled;
-    }
+    cmgi_schedule schedule;
+    CMGI_TRY(cmgi_schedule_parse(h->ctx, o->precision_schedule, &schedule));
     CMGI_CHECK(h->ctx, o->smoother != NULL, CMG_ERR_ARG, "memory: the smoother's name is missing");
-    const double rows = (double)cmg_hierarchy_rows(h, 0);
-    double sum = cmgi_krylov_bytes(o->krylov, o->precision, cmg_hierarchy_rows(h, 0));
-    sum += rows * sizeof(double); /* the guess */
-    cmg_csr A;
-    for (int l = 0; l < cmgi_setup_count(h, o); ++l) {
-        sum += level_bytes(h, l, o);
-    }
-    if (o->precision != CMG_FP64 &&
-        cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
-        sum += matrix_bytes(h->ctx, &A, &o->matrix); /* the outer iteration's, in fp64 */
-    }
-    *bytes = (size_t)sum;
+    *bytes = (size_t)sum_up(h, o, &schedule);
     return CMG_OK;
 }
 
@@ -166,14 +188,11 @@ cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *a
                              const cmgi_schedule *schedule)
 {
     cmg_context *ctx = h->ctx;
-    size_t needed = 0;
     size_t free_bytes = 0;
     if (ctx->backend->memory_free == NULL) {
         return CMG_OK;
     }
-    cmg_solver_options options = *asked;
-    follow_schedule(schedule, &options);
-    CMGI_TRY(cmg_solver_memory(h, &options, &needed));
+    const size_t needed = (size_t)sum_up(h, asked, schedule);
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
     cmgi_log(ctx, CMG_LOG_INFO,
              "solver: about %.3f GB of device memory are needed, %.3f GB are free",

@@ -36,22 +36,11 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         .bytes = cmgi_cycle_step_bytes(cycle, step),
         .seconds = step->seconds};
     info->plain = info->bytes;
-    if (product && step->A->compression != NULL) {
-        info->plain = info->bytes - step->A->bytes + step->A->compression->plain;
+    info->compression = product ? step->A->compression : NULL;
+    if (info->compression != NULL) {
+        info->plain = info->bytes - step->A->bytes + info->compression->plain;
     }
     return CMG_OK;
-}
-
-cmg_status cmg_solver_step_compression(const cmg_solver *s, int i, cmg_compression_info *info)
-{
-    if (s == NULL || info == NULL) {
-        return CMG_ERR_ARG;
-    }
-    CMGI_CHECK(s->ctx, i >= 0 && i < cmg_solver_steps(s), CMG_ERR_ARG,
-               "step %d is out of range [0, %d)", i, cmg_solver_steps(s));
-    const cmgi_step *step = &s->mg.cycle->steps[i];
-    CMGI_CHECK(s->ctx, step->kind == CMGI_STEP_PRODUCT, CMG_ERR_STATE, "step %d has no matrix", i);
-    return cmg_matrix_get_compression(step->A, info);
 }
 
 /* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each

@@ -5,7 +5,7 @@
 #include "core/memory.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
-#include "spmv/compression.h"
+#include "spmv/compressed_forecast.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, const sides *
     const cmg_csr view = cmgi_csr_view(A);
     const cmgi_compression_look look = {
         .csr = &view, .options = p->options, .to = {rows->order, cols->place}, .rows = p->rows};
-    return cmgi_compression_predict(p->h->ctx, &look, info);
+    return cmgi_compression_predict(p->h->ctx, &look, info, NULL);
 }
 
 static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)

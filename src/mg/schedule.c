@@ -61,7 +61,7 @@ static cmg_status parse_storage(const reader *r, span s, cmg_values *values)
         }
     }
     return cmgi_fail(r->ctx, CMG_ERR_ARG,
-                     "precision schedule '%s': '%.*s' is no storage (full, fp32, fp16, bf16, fp8)",
+                     "precision schedule '%s': '%.*s' is no storage (full, fp32, fp16, fp8)",
                      r->text, s.length, s.begin);
 }
 

@@ -6,7 +6,7 @@
  * - levels: 2 | 2-4 | 2- | -4, where 0 is the finest, and - alone reaches to the end of that side
  * - what: storage, of every role, or role : storage { , role : storage }
  * - role: A | P | R | M | inverse
- * - storage: full | fp32 | fp16 | bf16 | fp8; full and fp32 mean the same, the cycle is in fp32
+ * - storage: full | fp32 | fp16 | fp8; full and fp32 mean the same, the cycle is in fp32
  *
  * Blanks count nowhere.
  */

@@ -117,7 +117,6 @@ static cmg_status build_outer(const cmgi_setup *s)
     cmg_matrix_options options = s->options->matrix;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
-    options.template_tolerance = 0; /* residuals are those of the matrix that was given */
     return cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
 }
 

@@ -192,7 +192,7 @@ static cmg_status place_factor(cmg_context *ctx, const cmgi_csr *factor,
         s->changed = true;
     }
     if (s->factor[k] == NULL) {
-        CMGI_TRY_GOTO(done, cmg_matrix_create_csr(ctx, &view, &matrix, &s->factor[k]));
+        CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &view, options->use, &matrix, &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
         CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], view.values));

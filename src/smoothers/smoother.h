@@ -9,7 +9,7 @@
  */
 #pragma once
 #include "smoothers/arguments.h"
-#include "spmv/matrix.h"
+#include "spmv/create.h"
 
 enum { CMGI_MAX_FACTORS = 64, CMGI_MAX_STAGES = 64, CMGI_CHOSEN = 16 };
 enum { CMGI_OMEGA_AUTO = 0 }; /* a damping that is estimated */
@@ -72,6 +72,7 @@ typedef struct cmgi_smoother_options {
     const char *name;          /* e.g. "jacobi", "spai:tau=0.1", "file:spai" */
     double omega;              /* 0 = the method's own */
     cmg_matrix_options matrix; /* format and precision of the factors */
+    cmgi_use use;              /* CMGI_USE_M, or ANY where the storage is asked for by name */
     const cmg_index *perm;     /* renumbering of the level, NULL = none */
 } cmgi_smoother_options;
 

@@ -2,8 +2,9 @@
 #include "spmv/choose.h"
 
 #include "core/backend.h"
-#include "spmv/compression.h"
+#include "spmv/compressed_forecast.h"
 #include "spmv/csr_tiles.h"
+#include "spmv/formats.h"
 
 #include <math.h>
 
@@ -94,13 +95,59 @@ enum {
 /* A compressed matrix has to save this much to be worth its dearer conversion. */
 static const double worth = 0.95;
 
+/* ------------------------------------------------------------------ uses */
+
+/*
+ * Compressed slices save bytes, and so pay where bytes are the cost. On a CPU P and R, whose short
+ * rows jump through x, gain nothing (measured), and factors of smoothers are left to the model.
+ */
+static bool gains(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
+{
+    return cmgi_on_cuda(ctx) || (use != CMGI_USE_P && use != CMGI_USE_R && rows == cols);
+}
+
+/* On a GPU products with matrices of fewer rows wait for latency: there the model decides. */
+enum { COMPRESS_FROM = 1 << 19 };
+
+static cmg_format compressed_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
+{
+    const bool large = (rows > cols ? rows : cols) >= COMPRESS_FROM;
+    const bool taken = cmgi_on_cuda(ctx) ? large : gains(ctx, use, rows, cols) && use == CMGI_USE_A;
+    return taken ? CMG_FORMAT_COMPRESSED : CMG_FORMAT_AUTO;
+}
+
+cmg_format cmgi_format_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols,
+                           cmg_format asked)
+{
+    if (use == CMGI_USE_ANY) {
+        return asked;
+    }
+    if (asked == CMG_FORMAT_COMPRESSED) {
+        return compressed_for(ctx, use, rows, cols);
+    }
+    if (use == CMGI_USE_A) {
+        return asked;
+    }
+    /* formats that renumber do so for A alone; the others use their plain relatives */
+    switch (asked) {
+    case CMG_FORMAT_K1R:
+    case CMG_FORMAT_K1RS:
+        return CMG_FORMAT_K1;
+    case CMG_FORMAT_K2R:
+    case CMG_FORMAT_K2RS:
+        return CMG_FORMAT_K2;
+    default:
+        return asked;
+    }
+}
+
 /* ------------------------------------------------------------------ the model */
 
 /* A choice under way. */
 typedef struct chooser {
     cmg_context *ctx;
-    const cmg_csr *A;
-    const cmg_csr *device;
+    const cmgi_matrix_source *from;
+    cmgi_use use;
     const cmg_matrix_options *options; /* as given: what is set there stays */
     const machine *on;
     cmgi_row_statistics s;
@@ -117,10 +164,21 @@ static double seconds(const chooser *c, const cost *k, double storage, double st
            (double)c->s.rows * k->row + (double)c->s.nnz * k->entry;
 }
 
-/* Bytes of an entry with its column. */
-static double entry_bytes(const chooser *c)
+/* Bytes of storage in a format, from its row; what is not chosen yet has its usual value. */
+static double storage_of(const chooser *c, cmg_format format, int t, int warp, int threshold)
 {
-    return (double)(sizeof(cmg_index) + cmgi_precision_bytes(c->options->precision));
+    cmg_matrix_options o = *c->options;
+    o.format = format;
+    o.t = t;
+    o.warp = warp;
+    o.threshold = threshold;
+    return (double)cmgi_format_bytes(&c->s, &o);
+}
+
+/* Lanes a slice: as asked, else those of a warp. */
+static int usual_warp(const chooser *c)
+{
+    return c->options->warp != 0 ? c->options->warp : 32;
 }
 
 static void consider(chooser *c, cmgi_choice one)
@@ -143,9 +201,9 @@ static double shared(int lanes, double steps)
 
 static void consider_csr(chooser *c)
 {
-    const double storage = entry_bytes(c) * (double)c->s.nnz + 8.0 * (double)(c->s.rows + 1);
+    const double storage = storage_of(c, CMG_FORMAT_CSR, 1, usual_warp(c), 1);
     const bool cuda = cmgi_on_cuda(c->ctx);
-    const bool tiles = cuda && cmgi_csr_uneven(c->ctx, c->A);
+    const bool tiles = cuda && cmgi_csr_uneven(c->ctx, c->from->csr);
     const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
     consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR,
                               .seconds = seconds(c, tiles ? &c->on->csr_tiles : &c->on->csr,
@@ -163,8 +221,7 @@ static double mixed_seconds(const chooser *c, const cost *regular, const cost *i
 
 static void consider_sell(chooser *c, int warp)
 {
-    const double entries = (double)c->s.sliced[cmgi_slice_size(warp <= 8 ? 8 : 32)];
-    const double storage = entry_bytes(c) * entries + 16.0 * (double)c->s.rows / warp;
+    const double storage = storage_of(c, CMG_FORMAT_SELL, 1, warp, 1);
     consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL,
                               .warp = warp,
                               .seconds = mixed_seconds(c, &c->on->sell, &c->on->sell_irregular,
@@ -175,7 +232,7 @@ static void consider_sell(chooser *c, int warp)
 static double ellt_seconds(const chooser *c, int t, double *storage)
 {
     const double steps = ceil_div(c->s.longest, t);
-    *storage = entry_bytes(c) * (double)c->s.rows * steps * t;
+    *storage = storage_of(c, CMG_FORMAT_ELLT, t, usual_warp(c), 1);
     return seconds(c, &c->on->ellt, *storage * (1 + shared(t, steps)), steps);
 }
 
@@ -204,7 +261,7 @@ static void consider_ellt(chooser *c)
 
 static void consider_sorted(chooser *c)
 {
-    const double storage = entry_bytes(c) * (double)c->s.nnz + 4.5 * (double)c->s.rows;
+    const double storage = storage_of(c, CMG_FORMAT_K1, 1, usual_warp(c), 1);
     consider(c, (cmgi_choice){.format = CMG_FORMAT_K1,
                               .seconds = mixed_seconds(c, &c->on->sorted, &c->on->sorted_irregular,
                                                        storage, (double)c->s.longest),
@@ -215,9 +272,8 @@ static void consider_sorted(chooser *c)
  */
 static int split_lanes(const chooser *c, cmg_size length, cmg_size threshold)
 {
-    const int warp = c->options->warp != 0 ? c->options->warp : 32;
     int lanes = 1;
-    while (lanes < warp && (length + lanes - 1) / lanes > threshold) {
+    while (lanes < usual_warp(c) && (length + lanes - 1) / lanes > threshold) {
         lanes *= 2;
     }
     return lanes;
@@ -227,14 +283,12 @@ static void consider_split(chooser *c, cmg_size threshold)
 {
     const cmg_size mean = cmgi_mean_length(&c->s);
     const int lanes = split_lanes(c, mean, threshold);
-    const double entries = entry_bytes(c) * (double)c->s.nnz;
-    const double storage = entries + 5.0 * (double)c->s.rows;
+    const double storage = storage_of(c, CMG_FORMAT_K2, 1, usual_warp(c), (int)threshold);
     const double steps = ceil_div(c->s.longest, split_lanes(c, c->s.longest, threshold));
+    const double traffic = storage * (1 + shared(lanes, ceil_div(mean, lanes)));
     consider(c, (cmgi_choice){.format = CMG_FORMAT_K2,
                               .threshold = (int)threshold,
-                              .seconds = seconds(
-                                  c, &c->on->split,
-                                  storage + entries * shared(lanes, ceil_div(mean, lanes)), steps),
+                              .seconds = seconds(c, &c->on->split, traffic, steps),
                               .bytes = storage});
 }
 
@@ -260,7 +314,7 @@ static void consider_splits(chooser *c)
 
 static cmg_size sample_rows(const chooser *c)
 {
-    const cmg_size most = c->device != NULL ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
+    const cmg_size most = c->from->device != NULL ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
     const cmg_size share = c->s.rows / SAMPLE_SHARE;
     const cmg_size wanted = share > SAMPLE_LEAST ? share : SAMPLE_LEAST;
     return wanted < most ? wanted : most;
@@ -281,25 +335,22 @@ static double compressed_seconds(const chooser *c, const cmg_compression_info *i
            (1 - templates - patterns) * seconds(c, &m->codes, bytes, longest);
 }
 
-/* Whether the matrix is worth a look: on a CPU rows of P and R, which jump through x, gain nothing
- * (measured), on a GPU small matrices wait for latency alone. */
+/* Whether the matrix is worth a look: a few rows are not. */
 static bool may_compress(const chooser *c)
 {
     const cmg_matrix_options *o = c->options;
-    if (c->s.rows < COMPRESS_ROWS || (o->values != CMG_VALUES_FULL && o->keep_map)) {
-        return false;
-    }
-    return cmgi_on_cuda(c->ctx) || c->s.rows == c->s.cols;
+    const bool fits = o->values == CMG_VALUES_FULL || !o->keep_map;
+    return c->s.rows >= COMPRESS_ROWS && fits && gains(c->ctx, c->use, c->s.rows, c->s.cols);
 }
 
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
-    const cmgi_compression_look look = {.csr = c->A,
-                                        .device = c->device,
+    const cmgi_compression_look look = {.csr = c->from->csr,
+                                        .device = c->from->device,
                                         .options = c->options,
                                         .rows = sample_rows(c),
                                         .quick = true};
-    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
+    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info, NULL));
     const double rows = (double)c->s.rows;
     c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
                   (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /
@@ -312,7 +363,7 @@ static void consider_plain(chooser *c)
 {
     c->best = (cmgi_choice){.seconds = INFINITY};
     consider_csr(c);
-    consider_sell(c, c->options->warp != 0 ? c->options->warp : 32);
+    consider_sell(c, usual_warp(c));
     consider_sorted(c);
     if (!cmgi_on_cuda(c->ctx)) {
         if (c->options->warp == 0) {
@@ -357,15 +408,17 @@ static void resolve(const chooser *c, cmg_matrix_options *o)
     }
 }
 
-cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device,
+cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                        cmg_matrix_options *options, cmgi_choice *choice)
 {
+    const cmg_csr *A = from->csr;
     chooser c = {.ctx = ctx,
-                 .A = A,
-                 .device = device,
+                 .from = from,
+                 .use = use,
                  .options = options,
                  .on = cmgi_on_cuda(ctx) ? &h200 : &epyc,
                  .regular = 1};
+    options->format = cmgi_format_for(ctx, use, A->rows, A->cols, options->format);
     const bool complete = options->format != CMG_FORMAT_AUTO && options->warp != 0 &&
                           options->block != 0 && options->threshold != 0 && options->t != 0;
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
@@ -373,7 +426,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device
     }
     CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
     cmg_status status = CMG_OK;
-    if (options->format == CMG_FORMAT_AUTO && device == NULL && cmgi_csr_is_diagonal(A)) {
+    if (options->format == CMG_FORMAT_AUTO && from->device == NULL && cmgi_csr_is_diagonal(A)) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
         CMGI_TRY_GOTO(done, choose_format(&c));

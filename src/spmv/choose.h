@@ -14,7 +14,7 @@
  * Wong, Kuhl and Darve (2015) ask for such an a-priori metric in their conclusion.
  */
 #pragma once
-#include "csr/statistics.h"
+#include "spmv/matrix.h"
 
 /* What was chosen and what the model expects of it. */
 typedef struct cmgi_choice {
@@ -26,10 +26,21 @@ typedef struct cmgi_choice {
     double bytes; /* storage */
 } cmgi_choice;
 
+/* What a matrix is for, which says what may be done with the format that is asked for. */
+typedef enum cmgi_use {
+    CMGI_USE_ANY = 0, /* the caller's: as asked */
+    CMGI_USE_A,       /* of a level */
+    CMGI_USE_P,
+    CMGI_USE_R,
+    CMGI_USE_M /* a factor of a smoother */
+} cmgi_use;
+
 /*
- * Resolves the options: nothing is left at AUTO or 0. `device` NULL, or the same CSR on the device;
- * then only the row pointers of A are on the host. TUNE is left alone, its parameters too.
- * `choice` may be NULL.
+ * Resolves the options: first what the use makes of the format, then AUTO by the model, and nothing
+ * is left at 0. TUNE is left alone, its parameters too. `choice` may be NULL.
  */
-cmg_status cmgi_choose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *device,
+cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                        cmg_matrix_options *options, cmgi_choice *choice);
+/* The first step of it alone: the format in which a matrix of this use and size is asked for. */
+cmg_format cmgi_format_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols,
+                           cmg_format asked);

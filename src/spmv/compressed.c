@@ -2,9 +2,8 @@
  * Builds compressed slices from CSR: templates where rows repeat, offset patterns where the rows of
  * a slice look alike, short codes elsewhere. The layout is in compressed.h.
  */
-#include "spmv/compressed_plan.h"
+#include "spmv/packed_plan.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/formats.h"
 #include "spmv/stencil.h"
 #include "spmv/templates.h"
 
@@ -217,7 +216,7 @@ static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_s
     CMGI_TRY(cmgi_alloc_zero(ctx, code_bytes, 1, &C->codes));
     A->stored = entries;
     if (C->kind == CMG_VALUES_FULL) {
-        return cmgi_matrix_alloc_values(A);
+        return cmgi_matrix_alloc_values(A, B->from);
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, entries, cmgi_values_bytes(C->kind, CMG_FP32), &A->values));
     CMGI_TRY(cmgi_alloc(ctx, C->p_count, sizeof *C->p_scale, &C->p_scale));
@@ -267,6 +266,22 @@ static cmg_status make_reference(const cmgi_compressor *B)
         B->C->ref[i] = first < csr->indptr[i + 1] ? csr->indices[first] : 0;
     }
     return CMG_OK;
+}
+
+/* The least: a row is a number where its slice is of templates, and holds its values elsewhere. */
+static size_t least_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const size_t value = cmgi_values_bytes(options->values, options->precision);
+    const bool square = s->rows == s->cols;
+    size_t bytes = square ? 0 : (size_t)s->rows * sizeof(cmg_index);
+    bytes += square && options->values != CMG_VALUES_FULL ? (size_t)s->rows * sizeof(float) : 0;
+    for (cmg_size length = 0; length <= s->longest; ++length) {
+        const bool apart = square && options->values != CMG_VALUES_FULL && length > 0;
+        const size_t packed = (size_t)(length - apart) * value;
+        const size_t each = packed < sizeof(uint16_t) ? packed : sizeof(uint16_t);
+        bytes += (size_t)s->count[length] * each;
+    }
+    return bytes;
 }
 
 static size_t storage_bytes(const cmg_matrix *A)
@@ -327,14 +342,12 @@ static cmg_status move(const cmg_matrix *A)
     return cmgi_move_to_device(ctx, &C->diagonal, C->rows, sizeof *C->diagonal);
 }
 
-cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
+    const cmg_csr *csr = from->csr;
     cmg_context *ctx = A->ctx;
     const cmg_values kind = A->options.values;
-    CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || A->options.precision == CMG_FP32,
-               CMG_ERR_UNSUPPORTED, "values in 16 or 8 bits are for matrices in fp32");
-    CMGI_CHECK(ctx, kind == CMG_VALUES_FULL || !A->options.keep_map, CMG_ERR_UNSUPPORTED,
-               "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
+    CMGI_TRY(cmgi_matrix_check_values(A));
     cmgi_compressed *C = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
     A->data = C;
@@ -342,6 +355,7 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     C->cols = csr->cols;
     C->kind = kind;
     cmgi_compressor B = {.A = A,
+                         .from = from,
                          .csr = csr,
                          .C = C,
                          .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols,
@@ -364,7 +378,7 @@ cmg_status cmgi_compressed_build(cmg_matrix *A, const cmg_csr *csr)
     return move(A);
 }
 
-void cmgi_compressed_destroy(cmg_matrix *A)
+static void destroy(cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
@@ -383,7 +397,7 @@ void cmgi_compressed_destroy(cmg_matrix *A)
 
 /* ------------------------------------------------------------------ products */
 
-cmg_status cmgi_compressed_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_compressed *C = A->data;
@@ -405,3 +419,12 @@ cmg_status cmgi_compressed_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w
     }
     return CMG_OK;
 }
+
+const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
+                                            .reduces = true,
+                                            .dots = true,
+                                            .bytes = least_bytes,
+                                            .build = build,
+                                            .spmv_cpu = multiply,
+                                            .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
+                                            .destroy = destroy};

@@ -6,7 +6,6 @@
  */
 #include "spmv/compressed.cuh"
 
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 extern "C" {
@@ -20,11 +19,11 @@ enum { BLOCK = 256 };
  * loads are in flight, blocks that a processor has room for, and whether bases are loaded ahead and
  * handed round the warp is chosen by measurement (H200, 256^3 cells, distorted, microseconds):
  *
- *   ahead, blocks, handed round            fp64   fp32   fp16   bf16   fp8
- *   4, 5 (bf16, fp8: 6), no                1050    668    378    391   343
- *   4, 4 or fewer, yes                      931    539    467    470   433
- *   4, 5, yes                               900    497    397    418   357
- *   2, 6, yes                               912    532    455    455   333
+ *   ahead, blocks, handed round            fp64   fp32   fp16   fp8
+ *   4, 5 (fp8: 6), no                      1050    668    378   343
+ *   4, 4 or fewer, yes                      931    539    467   433
+ *   4, 5, yes                               900    497    397   357
+ *   2, 6, yes                               912    532    455   333
  */
 template <typename T, cmg_values VALUES>
 struct pair_of;
@@ -56,16 +55,6 @@ struct pair_of<float, CMG_VALUES_FP16> {
     {
         a[0] = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
         b[0] = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
-    }
-};
-template <>
-struct pair_of<float, CMG_VALUES_BF16> {
-    typedef unsigned int type;
-    enum { columns = 1, ahead = 4, blocks = 6, handed_round = 0 };
-    static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
-    {
-        a[0] = __uint_as_float(v << 16);
-        b[0] = __uint_as_float(v & 0xffff0000U);
     }
 };
 /* Bytes 0 and 2 are the first row's, in two slice columns, 1 and 3 the second's. */
@@ -264,8 +253,6 @@ struct launch_packed<float, KIND> {
         const unsigned grid = cmgi_grid(a.C.p_count * 32, BLOCK);
         if (a.C.kind == CMG_VALUES_FP16) {
             packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, BLOCK, 0, stream>>>(a);
-        } else if (a.C.kind == CMG_VALUES_BF16) {
-            packed_kernel<float, KIND, CMG_VALUES_BF16><<<grid, BLOCK, 0, stream>>>(a);
         } else if (a.C.kind == CMG_VALUES_FP8) {
             packed_kernel<float, KIND, CMG_VALUES_FP8><<<grid, BLOCK, 0, stream>>>(a);
         } else {

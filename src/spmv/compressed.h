@@ -34,7 +34,7 @@
  *     [ .  . -1  2 ]
  */
 #pragma once
-#include "spmv/matrix.h"
+#include "spmv/build.h"
 #include "spmv/reduced.h"
 
 enum {
@@ -73,5 +73,7 @@ typedef struct cmgi_compressed {
     cmg_values kind; /* how packed values are kept */
 } cmgi_compressed;
 
+/* compressed.cu */
+cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* The template slices of a product on a GPU, for templates without runs. */
 cmg_status cmgi_templates_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

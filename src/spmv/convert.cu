@@ -7,7 +7,8 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "spmv/cpu_kernels.h"
+#include "spmv/create.h"
+#include "spmv/csr.h"
 }
 
 enum { THREADS = 256 };
@@ -51,11 +52,11 @@ __global__ void count_kernel(cmg_size n, cmg_size *map)
     }
 }
 
-extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A)
+extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
 {
     cmg_context *ctx = A->ctx;
     const cmgi_device_guard guard(ctx);
-    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, A->source->values, A->options.precision,
+    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, device->values, A->options.precision,
                                    A->values));
     if (A->value_map != NULL && A->nnz > 0) {
         count_kernel<<<cmgi_grid(A->nnz, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(A->nnz,
@@ -94,23 +95,22 @@ __global__ void slices_kernel(const cmgi_slices S, const cmg_size *indptr, const
     }
 }
 
-extern "C" cmg_status cmgi_slices_fill_cuda(cmg_matrix *A)
+extern "C" cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device)
 {
     cmg_context *ctx = A->ctx;
     const cmgi_device_guard guard(ctx);
     const cmgi_slices *S = (const cmgi_slices *)A->data;
-    const cmg_csr *from = A->source;
     const unsigned grid = cmgi_grid(S->nslices * S->lanes, THREADS);
     const cudaStream_t stream = cmgi_stream(ctx);
     if (S->nslices == 0) {
         return CMG_OK;
     }
     if (A->options.precision == CMG_FP64) {
-        slices_kernel<<<grid, THREADS, 0, stream>>>(*S, from->indptr, from->indices, from->values,
-                                                    (double *)A->values, A->value_map);
+        slices_kernel<<<grid, THREADS, 0, stream>>>(
+            *S, device->indptr, device->indices, device->values, (double *)A->values, A->value_map);
     } else {
-        slices_kernel<<<grid, THREADS, 0, stream>>>(*S, from->indptr, from->indices, from->values,
-                                                    (float *)A->values, A->value_map);
+        slices_kernel<<<grid, THREADS, 0, stream>>>(
+            *S, device->indptr, device->indices, device->values, (float *)A->values, A->value_map);
     }
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     return cmg_context_synchronize(ctx); /* the source is the caller's again */

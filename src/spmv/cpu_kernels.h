@@ -5,14 +5,8 @@
  */
 #pragma once
 #include "spmv/compressed.h"
+#include "spmv/csr.h"
 #include "spmv/slices.h"
-
-/* Arrays of a CSR matrix in the backend's memory. */
-typedef struct cmgi_csr_storage {
-    cmg_size *indptr;             /* rows + 1 */
-    cmg_index *columns;           /* nnz */
-    struct cmgi_csr_tiles *tiles; /* how a GPU shares out uneven rows, NULL = by lanes */
-} cmgi_csr_storage;
 
 typedef struct cmgi_cpu_kernels {
     const char *name; /* instruction set */

@@ -7,46 +7,37 @@
 #include "core/search.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/csr_tiles.h"
-#include "spmv/formats.h"
 
-#include <string.h>
+size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    return (size_t)(s->rows + 1) * sizeof(cmg_size) +
+           (size_t)s->nnz * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision));
+}
 
 /* From a CSR on the device, whose row pointers the host has too. */
-static cmg_status build_from_device(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
     cmgi_csr_storage *S = A->data;
-    const size_t rows = (size_t)csr->rows + 1;
-    CMGI_TRY(cmgi_alloc_device(ctx, csr->rows + 1, sizeof *S->indptr, &S->indptr));
+    const size_t rows = (size_t)A->rows + 1;
+    CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *S->indptr, &S->indptr));
     CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
-    CMGI_TRY(cmgi_to_device(ctx, S->indptr, A->source->indptr, rows * sizeof *S->indptr));
-    CMGI_TRY(
-        cmgi_to_device(ctx, S->columns, A->source->indices, (size_t)A->nnz * sizeof *S->columns));
-    return A->format->fill_cuda(A);
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_to_device(ctx, S->indptr, from->device->indptr, rows * sizeof *S->indptr));
+    CMGI_TRY(cmgi_to_device(ctx, S->columns, from->device->indices,
+                            (size_t)A->nnz * sizeof *S->columns));
+    return A->format->fill_cuda(A, from->device);
 }
 
-cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
-    const cmg_size nnz = csr->indptr[csr->rows];
-    cmgi_csr_storage *S = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
-    A->data = S;
-    A->stored = nnz;
-    A->bytes = (size_t)(csr->rows + 1) * sizeof *S->indptr +
-               (size_t)nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
-    if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && cmgi_csr_uneven(ctx, csr)) {
-        CMGI_TRY(cmgi_csr_tiles_make(ctx, csr, A->options.precision, &S->tiles));
-        A->bytes += cmgi_csr_tiles_bytes(S->tiles);
-    }
-    if (A->source != NULL) {
-        return build_from_device(A, csr);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, csr->rows + 1, sizeof *S->indptr, &S->indptr));
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 10000)
+    cmgi_csr_storage *S = A->data;
+    const cmg_csr *csr = from->csr;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *S->indptr, &S->indptr));
+    CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *S->columns, &S->columns));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->nnz > 10000)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         S->indptr[i] = csr->indptr[i];
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
@@ -54,9 +45,25 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmg_csr *csr)
             cmgi_matrix_put(A, k, k, csr->values[k]);
         }
     }
-    S->indptr[csr->rows] = nnz;
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, csr->rows + 1, sizeof *S->indptr));
-    return cmgi_move_to_device(ctx, &S->columns, nnz, sizeof *S->columns);
+    S->indptr[csr->rows] = A->nnz;
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, A->rows + 1, sizeof *S->indptr));
+    return cmgi_move_to_device(ctx, &S->columns, A->nnz, sizeof *S->columns);
+}
+
+cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_csr_storage *S = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
+    A->data = S;
+    A->stored = A->nnz;
+    A->bytes = (size_t)(A->rows + 1) * sizeof *S->indptr +
+               (size_t)A->nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
+    if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && cmgi_csr_uneven(ctx, from->csr)) {
+        CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));
+        A->bytes += cmgi_csr_tiles_bytes(S->tiles);
+    }
+    return from->device != NULL ? build_on_device(A, from) : build_on_host(A, from);
 }
 
 void cmgi_csr_destroy(cmg_matrix *A)
@@ -70,7 +77,7 @@ void cmgi_csr_destroy(cmg_matrix *A)
     }
 }
 
-cmg_status cmgi_csr_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_csr_storage *S = A->data;
@@ -90,3 +97,11 @@ cmg_status cmgi_csr_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const
     }
     return CMG_OK;
 }
+
+const cmgi_format cmgi_format_csr = {.id = CMG_FORMAT_CSR,
+                                     .bytes = cmgi_csr_bytes,
+                                     .build = cmgi_csr_build,
+                                     .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),
+                                     .spmv_cpu = multiply,
+                                     .spmv_cuda = CMGI_CUDA_FN(cmgi_csr_spmv_cuda),
+                                     .destroy = cmgi_csr_destroy};

@@ -7,7 +7,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "spmv/cpu_kernels.h"
+#include "spmv/csr.h"
 #include "spmv/csr_tiles.h"
 }
 

@@ -1,5 +1,5 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
-#include "spmv/formats.h"
+#include "spmv/build.h"
 #include "spmv/reduced.h"
 
 #include <math.h>
@@ -11,18 +11,36 @@
 #define SUFFIX f32
 #include "spmv/simple_cpu.inc"
 
+/* diagonal.cu */
+cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+
+static size_t diagonal_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    return (size_t)s->rows * cmgi_precision_bytes(options->precision);
+}
+
+static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const bool reduced = options->values != CMG_VALUES_FULL;
+    return (size_t)s->rows *
+           ((size_t)s->cols * cmgi_values_bytes(options->values, options->precision) +
+            (reduced ? sizeof(float) : 0));
+}
+
 static size_t value_bytes(const cmg_matrix *A)
 {
     return (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
 }
 
-cmg_status cmgi_diagonal_build(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
 {
+    const cmg_csr *csr = from->csr;
     CMGI_CHECK(A->ctx, csr->rows == csr->cols, CMG_ERR_SHAPE,
                "diagonal format: the matrix is %lld x %lld", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows;
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             CMGI_CHECK(A->ctx, csr->indices[k] == i, CMG_ERR_SHAPE,
@@ -35,7 +53,7 @@ cmg_status cmgi_diagonal_build(cmg_matrix *A, const cmg_csr *csr)
     return CMG_OK;
 }
 
-cmg_status cmgi_diagonal_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status multiply_diagonal(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     if (A->options.precision == CMG_FP64) {
         diagonal_f64(A, w, x);
@@ -61,16 +79,13 @@ static void fill_reduced_row(const cmg_matrix *A, const cmg_csr *csr, cmg_size i
     }
 }
 
-static cmg_status alloc_dense(cmg_matrix *A)
+static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_values kind = A->options.values;
     if (kind == CMG_VALUES_FULL) {
-        return cmgi_matrix_alloc_values(A);
+        return cmgi_matrix_alloc_values(A, from);
     }
-    CMGI_CHECK(A->ctx, A->options.precision == CMG_FP32, CMG_ERR_UNSUPPORTED,
-               "values in 16 or 8 bits are for matrices in fp32");
-    CMGI_CHECK(A->ctx, !A->options.keep_map, CMG_ERR_UNSUPPORTED,
-               "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
+    CMGI_TRY(cmgi_matrix_check_values(A));
     float *scale = NULL;
     CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_values_bytes(kind, CMG_FP32), &A->values));
     CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *scale, &scale));
@@ -78,14 +93,15 @@ static cmg_status alloc_dense(cmg_matrix *A)
     return CMG_OK;
 }
 
-cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
+    const cmg_csr *csr = from->csr;
     const cmg_values kind = A->options.values;
     CMGI_CHECK(A->ctx, csr->cols == 0 || csr->rows <= INT64_MAX / 16 / csr->cols, CMG_ERR_MEMORY,
                "dense format: %lld x %lld values overflow", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
-    CMGI_TRY(alloc_dense(A));
+    CMGI_TRY(alloc_dense(A, from));
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
@@ -102,7 +118,7 @@ cmg_status cmgi_dense_build(cmg_matrix *A, const cmg_csr *csr)
     return cmgi_move_to_device(A->ctx, &A->data, A->rows, sizeof(float));
 }
 
-void cmgi_dense_destroy(cmg_matrix *A)
+static void destroy_dense(cmg_matrix *A)
 {
     cmgi_free_device(A->ctx, A->data);
 }
@@ -130,7 +146,7 @@ static void dense_reduced(const cmg_matrix *A, const cmgi_writeback *w, const fl
     }
 }
 
-cmg_status cmgi_dense_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status multiply_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     if (A->options.precision == CMG_FP64) {
         dense_f64(A, w, x);
@@ -141,3 +157,17 @@ cmg_status cmgi_dense_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, con
     }
     return CMG_OK;
 }
+
+const cmgi_format cmgi_format_diagonal = {.id = CMG_FORMAT_DIAGONAL,
+                                          .bytes = diagonal_bytes,
+                                          .build = build_diagonal,
+                                          .spmv_cpu = multiply_diagonal,
+                                          .spmv_cuda = CMGI_CUDA_FN(cmgi_diagonal_spmv_cuda)};
+
+const cmgi_format cmgi_format_dense = {.id = CMG_FORMAT_DENSE,
+                                       .reduces = true,
+                                       .bytes = dense_bytes,
+                                       .build = build_dense,
+                                       .spmv_cpu = multiply_dense,
+                                       .spmv_cuda = CMGI_CUDA_FN(cmgi_dense_spmv_cuda),
+                                       .destroy = destroy_dense};

@@ -35,14 +35,6 @@ struct dense_value<float, CMG_VALUES_FP16> {
     }
 };
 template <>
-struct dense_value<float, CMG_VALUES_BF16> {
-    typedef unsigned short type;
-    static __device__ __forceinline__ float get(unsigned short v)
-    {
-        return __uint_as_float((unsigned)v << 16);
-    }
-};
-template <>
 struct dense_value<float, CMG_VALUES_FP8> {
     typedef unsigned char type;
     static __device__ __forceinline__ float get(unsigned char v)
@@ -125,9 +117,6 @@ struct launch_dense<float, KIND> {
         switch (A->options.values) {
         case CMG_VALUES_FP16:
             run_dense<float, KIND, CMG_VALUES_FP16>(A, f, x);
-            break;
-        case CMG_VALUES_BF16:
-            run_dense<float, KIND, CMG_VALUES_BF16>(A, f, x);
             break;
         case CMG_VALUES_FP8:
             run_dense<float, KIND, CMG_VALUES_FP8>(A, f, x);

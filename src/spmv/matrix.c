@@ -1,79 +1,6 @@
-/* The matrix handle: table of formats, choice of parameters, public products. */
-#include "spmv/choose.h"
+/* The matrix handle: life, new values, public products. */
 #include "spmv/compressed.h"
-#include "spmv/compression.h"
-#include "spmv/formats.h"
 #include "spmv/reduced.h"
-#include "spmv/tune.h"
-
-#include <string.h>
-
-static const cmgi_format formats[] = {
-#define SLICES(ID, NAME, RENUMBERS)                                                                \
-    {                                                                                              \
-        .id = ID, .name = NAME, .renumbers = RENUMBERS, .build = cmgi_slices_build,                \
-        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda), .spmv_cpu = cmgi_slices_spmv_cpu,        \
-        .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda), .destroy = cmgi_slices_destroy           \
-    }
-    {.id = CMG_FORMAT_CSR,
-     .name = "csr",
-     .build = cmgi_csr_build,
-     .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),
-     .spmv_cpu = cmgi_csr_spmv_cpu,
-     .spmv_cuda = CMGI_CUDA_FN(cmgi_csr_spmv_cuda),
-     .destroy = cmgi_csr_destroy},
-    SLICES(CMG_FORMAT_ELLPACK, "ellpack", false),
-    SLICES(CMG_FORMAT_ELLR, "ellr", false),
-    SLICES(CMG_FORMAT_ELLT, "ellt", false),
-    SLICES(CMG_FORMAT_SELL, "sell", false),
-    SLICES(CMG_FORMAT_K1, "k1", false),
-    SLICES(CMG_FORMAT_K1R, "k1r", true),
-    SLICES(CMG_FORMAT_K1RS, "k1rs", true),
-    SLICES(CMG_FORMAT_K2, "k2", false),
-    SLICES(CMG_FORMAT_K2R, "k2r", true),
-    SLICES(CMG_FORMAT_K2RS, "k2rs", true),
-    {.id = CMG_FORMAT_DIAGONAL,
-     .name = "diagonal",
-     .build = cmgi_diagonal_build,
-     .spmv_cpu = cmgi_diagonal_spmv_cpu,
-     .spmv_cuda = CMGI_CUDA_FN(cmgi_diagonal_spmv_cuda)},
-    {.id = CMG_FORMAT_DENSE,
-     .name = "dense",
-     .build = cmgi_dense_build,
-     .spmv_cpu = cmgi_dense_spmv_cpu,
-     .spmv_cuda = CMGI_CUDA_FN(cmgi_dense_spmv_cuda),
-     .destroy = cmgi_dense_destroy},
-    {.id = CMG_FORMAT_COMPRESSED,
-     .name = "compressed",
-     .build = cmgi_compressed_build,
-     .spmv_cpu = cmgi_compressed_spmv_cpu,
-     .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
-     .dots = true,
-     .destroy = cmgi_compressed_destroy},
-    {.id = CMG_FORMAT_CUSPARSE_CSR,
-     .name = "cusparse-csr",
-     .build = CMGI_CUSPARSE_FN(cmgi_vendor_csr_build),
-     .finish = CMGI_CUSPARSE_FN(cmgi_vendor_csr_finish),
-     .spmv_cuda = CMGI_CUSPARSE_FN(cmgi_vendor_spmv_cuda),
-     .destroy = CMGI_CUSPARSE_FN(cmgi_vendor_csr_destroy)},
-    {.id = CMG_FORMAT_CUSPARSE_SELL,
-     .name = "cusparse-sell",
-     .build = CMGI_CUSPARSE_FN(cmgi_vendor_sell_build),
-     .finish = CMGI_CUSPARSE_FN(cmgi_vendor_sell_finish),
-     .spmv_cuda = CMGI_CUSPARSE_FN(cmgi_vendor_spmv_cuda),
-     .destroy = CMGI_CUSPARSE_FN(cmgi_vendor_sell_destroy)},
-#undef SLICES
-};
-
-const cmgi_format *cmgi_format_find(cmg_format id)
-{
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
-        if (formats[f].id == id) {
-            return &formats[f];
-        }
-    }
-    return NULL;
-}
 
 void cmg_matrix_options_default(cmg_matrix_options *options)
 {
@@ -82,54 +9,7 @@ void cmg_matrix_options_default(cmg_matrix_options *options)
     }
 }
 
-/* ------------------------------------------------------------------ options */
-
-static bool is_power_of_two(int v, int low, int high)
-{
-    return v >= low && v <= high && (v & (v - 1)) == 0;
-}
-
-static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
-{
-    const bool chosen = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
-    CMGI_CHECK(ctx, chosen || cmgi_format_find(o->format) != NULL, CMG_ERR_ARG,
-               "matrix: unknown format %d", (int)o->format);
-    CMGI_CHECK(ctx, o->precision == CMG_FP64 || o->precision == CMG_FP32, CMG_ERR_ARG,
-               "matrix: unknown precision %d", (int)o->precision);
-    CMGI_CHECK(ctx, cmg_enum_name("values", (int)o->values) != NULL, CMG_ERR_ARG,
-               "matrix: unknown kind of values %d", (int)o->values);
-    CMGI_CHECK(ctx, o->t == 0 || is_power_of_two(o->t, 1, 32), CMG_ERR_ARG,
-               "matrix: t = %d is none of 1, 2, 4, 8, 16, 32", o->t);
-    CMGI_CHECK(ctx, o->warp == 0 || is_power_of_two(o->warp, 4, 64), CMG_ERR_ARG,
-               "matrix: warp = %d is none of 4, 8, 16, 32, 64", o->warp);
-    const double tolerance = o->template_tolerance;
-    CMGI_CHECK(ctx, tolerance == 0 || (tolerance >= 1e-15 && tolerance <= 0.1), CMG_ERR_ARG,
-               "matrix: template_tolerance = %g is neither 0 nor in 1e-15 .. 0.1", tolerance);
-    CMGI_CHECK(ctx, o->threshold >= 0, CMG_ERR_ARG, "matrix: threshold = %d is negative",
-               o->threshold);
-    CMGI_CHECK(ctx, o->block == 0 || (o->block % 32 == 0 && o->block > 0 && o->block <= 1024),
-               CMG_ERR_ARG, "matrix: block = %d is no multiple of 32 up to 1024", o->block);
-    return CMG_OK;
-}
-
 /* ------------------------------------------------------------------ life */
-
-cmg_status cmgi_matrix_alloc_values(cmg_matrix *A)
-{
-    if (A->source != NULL) { /* the device fills them, padding included */
-        CMGI_TRY(cmgi_alloc_device(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision),
-                                   &A->values));
-        return A->options.keep_map
-                   ? cmgi_alloc_device(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map)
-                   : CMG_OK;
-    }
-    CMGI_TRY(
-        cmgi_alloc_zero(A->ctx, A->stored, cmgi_precision_bytes(A->options.precision), &A->values));
-    if (A->options.keep_map) {
-        return cmgi_alloc(A->ctx, A->nnz, sizeof *A->value_map, &A->value_map);
-    }
-    return CMG_OK;
-}
 
 /* Bytes of an element of A->values. */
 static size_t value_bytes(const cmg_matrix *A)
@@ -147,39 +27,37 @@ static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
     return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
 }
 
-cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
-                            const cmg_matrix_options *options, cmg_matrix **A)
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
+                            const cmgi_matrix_source *from, const cmg_matrix_options *options,
+                            cmg_matrix **A)
 {
-    cmg_matrix_options resolved = *options;
-    CMGI_TRY(cmgi_choose(ctx, csr, NULL, &resolved, NULL));
-    const cmgi_format *format = cmgi_format_find(resolved.format);
+    const cmg_csr *csr = from->csr;
+    const char *name = cmg_enum_name("format", (int)format->id);
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
-               "format %s renumbers and needs a square matrix, this one is %lld x %lld",
-               format->name, (long long)csr->rows, (long long)csr->cols);
+               "format %s renumbers and needs a square matrix, this one is %lld x %lld", name,
+               (long long)csr->rows, (long long)csr->cols);
     CMGI_CHECK(ctx, spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
-               "format %s has no kernel on backend %s", format->name, ctx->backend->name);
+               "format %s has no kernel on backend %s", name, ctx->backend->name);
     cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = format;
-    made->options = resolved;
+    made->options = *options;
     made->rows = csr->rows;
     made->cols = csr->cols;
     made->nnz = csr->indptr[csr->rows];
-    made->source = source;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, format->build(made, csr));
-    if (source == NULL) {
+    CMGI_TRY_GOTO(done, format->build(made, from));
+    if (from->device == NULL) {
         CMGI_TRY_GOTO(done,
                       cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
         CMGI_TRY_GOTO(
             done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     }
-    made->source = NULL;
     if (format->finish != NULL) {
         CMGI_TRY_GOTO(done, format->finish(made));
     }
-    if (format->dots && made->rows == made->cols && resolved.precision == CMG_FP64) {
+    if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
         CMGI_TRY_GOTO(done,
                       cmgi_alloc_device(ctx, slices_of(made), sizeof *made->dots, &made->dots));
     }
@@ -188,64 +66,6 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr 
 done:
     cmg_matrix_destroy(&made);
     return status;
-}
-
-static cmg_status create_from_host(cmg_context *ctx, const cmg_csr *csr,
-                                   const cmg_matrix_options *options, cmg_matrix **A)
-{
-    cmg_matrix_options resolved = *options;
-    if (options->format == CMG_FORMAT_TUNE) {
-        return cmgi_tune(ctx, csr, options, A);
-    }
-    CMGI_TRY(cmgi_choose(ctx, csr, NULL, &resolved, NULL));
-    if (cmgi_on_cuda(ctx)) {
-        bool made = false;
-        CMGI_TRY(cmgi_matrix_by_upload(ctx, csr, &resolved, A, &made));
-        if (made) {
-            return CMG_OK;
-        }
-    }
-    return cmgi_matrix_make(ctx, csr, NULL, &resolved, A);
-}
-
-/* What compression makes of the matrix, kept for cmg_matrix_get_compression. */
-static cmg_status explain(cmg_matrix *A, const cmg_csr *csr)
-{
-    const cmgi_compression_look look = {.csr = csr, .options = &A->options};
-    CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
-    return cmgi_compression_predict(A->ctx, &look, A->compression);
-}
-
-cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
-                                 const cmg_matrix_options *options, cmg_matrix **A)
-{
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
-    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
-               "matrix: the CSR or the out-pointer is NULL");
-    cmg_matrix_options resolved;
-    cmg_matrix_options_default(&resolved);
-    if (options != NULL) {
-        resolved = *options;
-    }
-    CMGI_TRY(check_options(ctx, &resolved));
-    if (ctx->backend->is_device != NULL && csr->indptr != NULL &&
-        ctx->backend->is_device(ctx, csr->indptr)) {
-        return cmgi_matrix_from_device(ctx, csr, &resolved, A);
-    }
-    CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
-    cmg_matrix *made = NULL;
-    cmg_status status = create_from_host(ctx, csr, &resolved, &made);
-    if (status == CMG_OK && resolved.explain) {
-        status = explain(made, csr);
-    }
-    if (status != CMG_OK) {
-        cmg_matrix_destroy(&made);
-        return status;
-    }
-    *A = made;
-    return CMG_OK;
 }
 
 void cmg_matrix_destroy(cmg_matrix **A)
@@ -283,17 +103,6 @@ cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
                               .block = A->options.block,
                               .bytes = A->bytes,
                               .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
-    return CMG_OK;
-}
-
-cmg_status cmg_matrix_get_compression(const cmg_matrix *A, cmg_compression_info *info)
-{
-    if (A == NULL || info == NULL) {
-        return CMG_ERR_ARG;
-    }
-    CMGI_CHECK(A->ctx, A->compression != NULL, CMG_ERR_STATE,
-               "compression: the matrix was not created from the host with the option explain");
-    *info = *A->compression;
     return CMG_OK;
 }
 

@@ -1,33 +1,39 @@
 /*
- * The matrix handle and the table of formats. A format is one row of the table: it builds its
- * storage from CSR on the host and multiplies with any write-back. To add one, write its siblings
- * (.h layout, .c build and OpenMP kernel, .cu kernels) and add the row in matrix.c.
+ * The matrix handle, and what a format is: one row with all that the rest needs to know of it. A
+ * format's file exports its row, formats.c lists the addresses.
  */
 #pragma once
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/vector.h"
-#include "csr/csr.h"
+#include "csr/statistics.h"
 #include "spmv/writeback.h"
+
+/* What a matrix is built from. */
+typedef struct cmgi_matrix_source {
+    const cmg_csr *csr; /* on the host, checked; its row pointers alone where `device` is there */
+    const cmg_csr *device; /* the same CSR on the device, or NULL */
+} cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
 typedef cmg_status (*cmgi_spmv_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 
 typedef struct cmgi_format {
     cmg_format id;
-    const char *name;
     bool renumbers; /* products work in the sorted numbering */
-    /* Fills A->data, values, value_map, stored, bytes; A->options is resolved, the CSR has passed
-     * its check. */
-    cmg_status (*build)(cmg_matrix *A, const cmg_csr *csr);
+    bool reduces;   /* keeps values in 16 or 8 bits where that is asked for */
+    bool dots;      /* products fill writeback.dots */
+    /* Storage read by one product, from the lengths of the rows alone; of COMPRESSED, which
+     * depends on the columns, the least. */
+    size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
+    /* Fills A->data, values, value_map, stored, bytes; A->options is resolved. */
+    cmg_status (*build)(cmg_matrix *A, const cmgi_matrix_source *from);
+    /* Fills columns, values and value_map on the device; NULL = built on the host. */
+    cmg_status (*fill_cuda)(cmg_matrix *A, const cmg_csr *device);
     /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
     cmg_status (*finish)(cmg_matrix *A);
-    /* Fills columns, values and value_map on the device from A->source; NULL = built on the host.
-     */
-    cmg_status (*fill_cuda)(cmg_matrix *A);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
-    bool dots; /* products fill writeback.dots */
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
     void (*destroy)(cmg_matrix *A);
 } cmgi_format;
@@ -48,34 +54,16 @@ struct cmg_matrix {
     void *data;          /* the format's own struct */
     double *dots; /* x . y slice by slice, in the backend's memory; NULL = the format has none */
     cmg_compression_info *compression; /* under options.explain, else NULL */
-    const cmg_csr *source; /* while it is built from a CSR on the device: that one; else NULL */
 };
 
-/* Row of the table, NULL when the id is unknown. */
-const cmgi_format *cmgi_format_find(cmg_format id);
-/*
- * A matrix from a checked CSR and checked options of any format but TUNE. `source` NULL, or the
- * same CSR on the device; then only the row pointers of `csr` are looked at, and the options are
- * resolved (cmgi_choose).
- */
-cmg_status cmgi_matrix_make(cmg_context *ctx, const cmg_csr *csr, const cmg_csr *source,
-                            const cmg_matrix_options *options, cmg_matrix **A);
-/* cmg_matrix_create_csr of a CSR whose arrays are on the device, options checked. */
-cmg_status cmgi_matrix_from_device(cmg_context *ctx, const cmg_csr *csr,
-                                   const cmg_matrix_options *options, cmg_matrix **A);
-/*
- * The same of a checked CSR on the host: large ones are copied to the device as they are and
- * converted there, where that can be done and both fit; sets *made when it has been. The options
- * are resolved.
- */
-cmg_status cmgi_matrix_by_upload(cmg_context *ctx, const cmg_csr *csr,
-                                 const cmg_matrix_options *options, cmg_matrix **A, bool *made);
+/* Builds a matrix as a row says, the options resolved: what was chosen is done. */
+cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
+                            const cmgi_matrix_source *from, const cmg_matrix_options *options,
+                            cmg_matrix **A);
 /* How the values are kept: FULL in the formats that know nothing else. */
 static inline cmg_values cmgi_matrix_values(const cmg_matrix *A)
 {
-    const bool reduces =
-        A->options.format == CMG_FORMAT_COMPRESSED || A->options.format == CMG_FORMAT_DENSE;
-    return reduces ? A->options.values : CMG_VALUES_FULL;
+    return A->format->reduces ? A->options.values : CMG_VALUES_FULL;
 }
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

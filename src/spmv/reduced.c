@@ -56,9 +56,6 @@ double cmgi_reduced_store(cmg_values kind, void *values, cmg_size at, double val
     case CMG_VALUES_FP16:
         ((uint16_t *)values)[at] = cmgi_float_to_half(scaled);
         break;
-    case CMG_VALUES_BF16:
-        ((uint16_t *)values)[at] = cmgi_float_to_bfloat(scaled);
-        break;
     default:
         ((uint8_t *)values)[at] = cmgi_float_to_fp8(scaled);
         break;

@@ -2,7 +2,6 @@
  * Values in fewer bits than fp32: what they stand for, how they are rounded.
  *
  *   fp16  IEEE half: 10 bits of fraction
- *   bf16  bfloat16: the upper half of a float, 7 bits of fraction
  *   fp8   sign, 4 bits of exponent, 3 of fraction, shifted into an IEEE half: the byte seeeemmm is
  *         the half s0eeeemmm0000000, subnormals included. 2^-17 .. 1.875 in magnitude, 0, and no
  *         infinity: larger values become the largest.
@@ -16,7 +15,7 @@
 #pragma once
 #include "cmg.h"
 
-/* IEEE half and bfloat16 to and from float, rounding to nearest even; for hosts without the types.
+/* IEEE half to and from float, rounding to nearest even; for hosts without the types.
  */
 static inline float cmgi_half_to_float(uint16_t h)
 {
@@ -54,24 +53,6 @@ static inline uint16_t cmgi_float_to_half(float f)
     v.u += 0xc8000fffU + ((v.u >> 13) & 1U);
     return (uint16_t)(sign | (v.u >> 13));
 }
-static inline float cmgi_bfloat_to_float(uint16_t b)
-{
-    union {
-        uint32_t u;
-        float f;
-    } v;
-    v.u = (uint32_t)b << 16;
-    return v.f;
-}
-static inline uint16_t cmgi_float_to_bfloat(float f)
-{
-    union {
-        float f;
-        uint32_t u;
-    } v;
-    v.f = f;
-    return (uint16_t)((v.u + 0x7fffU + ((v.u >> 16) & 1U)) >> 16);
-}
 /* Every byte is a number; infinite and NaN become the largest. */
 static inline float cmgi_fp8_to_float(uint8_t b)
 {
@@ -85,8 +66,6 @@ static inline float cmgi_reduced_load(cmg_values kind, const void *values, cmg_s
     switch (kind) {
     case CMG_VALUES_FP16:
         return cmgi_half_to_float(((const uint16_t *)values)[at]);
-    case CMG_VALUES_BF16:
-        return cmgi_bfloat_to_float(((const uint16_t *)values)[at]);
     default:
         return cmgi_fp8_to_float(((const uint8_t *)values)[at]);
     }

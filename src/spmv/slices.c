@@ -9,14 +9,14 @@
  */
 #include "core/search.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/formats.h"
 
 #include <string.h>
 
 /* What tells the formats apart. */
 typedef struct layout_plan {
-    bool sorted;   /* by length */
-    bool split;    /* rows over the threshold take several lanes */
+    bool sorted;    /* by length */
+    bool renumbers; /* and that is the numbering of rows and columns */
+    bool split;     /* rows over the threshold take several lanes */
     bool uniform;  /* every slice as wide as the longest row, all steps of a slice `stride` apart */
     bool lengths;  /* keep row lengths */
     bool resort;   /* columns ascend in a renumbered row */
@@ -25,9 +25,8 @@ typedef struct layout_plan {
     int threshold; /* entries a lane before a row is split */
 } layout_plan;
 
-static layout_plan plan_of(const cmg_matrix *A)
+static layout_plan plan_of(const cmg_matrix_options *o)
 {
-    const cmg_matrix_options *o = &A->options;
     const cmg_format f = o->format;
     layout_plan plan = {.t = 1, .lanes = o->warp, .threshold = o->threshold};
     plan.uniform = f == CMG_FORMAT_ELLPACK || f == CMG_FORMAT_ELLR || f == CMG_FORMAT_ELLT;
@@ -40,6 +39,7 @@ static layout_plan plan_of(const cmg_matrix *A)
     }
     plan.split = f == CMG_FORMAT_K2 || f == CMG_FORMAT_K2R || f == CMG_FORMAT_K2RS;
     plan.sorted = plan.split || f == CMG_FORMAT_K1 || f == CMG_FORMAT_K1R || f == CMG_FORMAT_K1RS;
+    plan.renumbers = plan.sorted && f != CMG_FORMAT_K1 && f != CMG_FORMAT_K2;
     plan.resort = f == CMG_FORMAT_K1RS || f == CMG_FORMAT_K2RS;
     if (f == CMG_FORMAT_ELLT) {
         plan.t = o->t;
@@ -222,20 +222,21 @@ static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
     }
 }
 
-static cmg_status fill(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order, const double *ids)
+static cmg_status fill(cmg_matrix *A, const cmgi_matrix_source *from, const cmg_index *order,
+                       const double *ids)
 {
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     A->stored = S->start[S->nslices];
-    if (A->source != NULL) {
+    if (from->device != NULL) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
 #pragma omp parallel for num_threads(ctx->threads)                                                 \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < S->nslices; ++s) {
-        fill_slice(A, csr, order, ids, s);
+        fill_slice(A, from->csr, order, ids, s);
     }
     return CMG_OK;
 }
@@ -265,6 +266,57 @@ static cmg_status renumber(cmg_matrix *A, const cmg_csr *csr, bool resort, cmgi_
     return status;
 }
 
+/* ------------------------------------------------------------------ bytes */
+
+/* What the storage is made of, without its arrays. */
+typedef struct extent {
+    cmg_size entries;
+    cmg_size slices;
+} extent;
+
+/* Slices of rows sorted by length: the first row of a slice is its longest. */
+static extent sorted_extent(const layout_plan *plan, const cmgi_row_statistics *s)
+{
+    extent sum = {0, 0};
+    cmg_size length = s->longest;
+    cmg_size below = s->count[length]; /* rows of this length and longer */
+    for (cmg_size r = 0; r < s->rows; ++sum.slices) {
+        while (below <= r) {
+            below += s->count[--length];
+        }
+        const int shift = lanes_shift(plan, length);
+        const cmg_size width = (length + (1 << shift) - 1) >> shift;
+        sum.entries += width * plan->lanes;
+        r += (cmg_size)plan->lanes >> shift;
+    }
+    return sum;
+}
+
+static extent extent_of(const layout_plan *plan, const cmgi_row_statistics *s)
+{
+    const cmg_size room = plan->lanes / plan->t;
+    const cmg_size slices = (s->rows + room - 1) / room;
+    if (plan->sorted) {
+        return sorted_extent(plan, s);
+    }
+    if (plan->uniform) {
+        const cmg_size width = (s->longest + plan->t - 1) / plan->t;
+        return (extent){slices * plan->lanes * width, slices};
+    }
+    return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
+}
+
+size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const layout_plan plan = plan_of(options);
+    const extent all = extent_of(&plan, s);
+    const size_t a_slice = sizeof(cmg_size) + 2 * sizeof(cmg_index) + (plan.split ? 1 : 0);
+    const size_t a_row = (plan.lengths ? sizeof(cmg_index) : 0) +
+                         (plan.sorted && !plan.renumbers ? sizeof(cmg_index) : 0);
+    return (size_t)all.entries * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision)) +
+           (size_t)all.slices * a_slice + (size_t)s->rows * a_row;
+}
+
 static size_t storage_bytes(const cmg_matrix *A)
 {
     const cmgi_slices *S = A->data;
@@ -289,14 +341,15 @@ static cmg_status move(cmg_context *ctx, cmgi_slices *S, cmg_size stored)
 }
 
 /* Slices of a CSR whose storage rows are taken in `order`, NULL = as given. */
-static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmg_csr *csr, cmg_index *order,
-                       const double *ids)
+static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmgi_matrix_source *from,
+                       cmg_index *order, const double *ids)
 {
     cmg_context *ctx = A->ctx;
+    const cmg_csr *csr = from->csr;
     cmgi_slices *S = A->data;
     S->rowmap = order;
     CMGI_TRY(make_slices(ctx, plan, csr, order, S));
-    CMGI_TRY(fill(A, csr, order, ids));
+    CMGI_TRY(fill(A, from, order, ids));
     if (plan->lengths) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
@@ -305,36 +358,37 @@ static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmg_csr *cs
     }
     A->bytes = storage_bytes(A);
     CMGI_TRY(move(ctx, S, A->stored));
-    if (A->source == NULL) {
+    if (from->device == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A));
-    return A->format->fill_cuda(A);
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    return A->format->fill_cuda(A, from->device);
 }
 
-cmg_status cmgi_slices_build(cmg_matrix *A, const cmg_csr *csr)
+cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
-    const layout_plan plan = plan_of(A);
+    const layout_plan plan = plan_of(&A->options);
     cmgi_slices *S = NULL;
     cmg_index *order = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     if (!plan.sorted) {
-        return pack(A, &plan, csr, NULL, NULL);
+        return pack(A, &plan, from, NULL, NULL);
     }
-    CMGI_TRY(sort_by_length(ctx, csr, &order));
-    if (!A->format->renumbers) {
-        return pack(A, &plan, csr, order, NULL);
+    CMGI_TRY(sort_by_length(ctx, from->csr, &order));
+    if (!plan.renumbers) {
+        return pack(A, &plan, from, order, NULL);
     }
     A->perm = order;
     cmgi_csr sorted = {0};
     cmgi_csr ids = {0};
-    cmg_status status = renumber(A, csr, plan.resort, &sorted, &ids);
+    cmg_status status = renumber(A, from->csr, plan.resort, &sorted, &ids);
     if (status == CMG_OK) {
         const cmg_csr view = cmgi_csr_view(&sorted);
-        status = pack(A, &plan, &view, NULL, ids.values);
+        const cmgi_matrix_source source = {.csr = &view};
+        status = pack(A, &plan, &source, NULL, ids.values);
     }
     cmgi_csr_free(ctx, &sorted);
     cmgi_csr_free(ctx, &ids);
@@ -367,7 +421,7 @@ static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
     return cmgi_search_size(S->start, 0, S->nslices, S->start[S->nslices] / parts * p);
 }
 
-cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_slices *S = A->data;
@@ -384,3 +438,26 @@ cmg_status cmgi_slices_spmv_cpu(const cmg_matrix *A, const cmgi_writeback *w, co
     }
     return CMG_OK;
 }
+
+#define ROW(NAME, ID, RENUMBERS)                                                                   \
+    const cmgi_format cmgi_format_##NAME = {                                                       \
+        .id = ID,                                                                                  \
+        .renumbers = RENUMBERS,                                                                    \
+        .bytes = cmgi_slices_bytes,                                                                \
+        .build = cmgi_slices_build,                                                                \
+        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda),                                          \
+        .spmv_cpu = multiply,                                                                      \
+        .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),                                          \
+        .destroy = cmgi_slices_destroy,                                                            \
+    }
+
+ROW(ellpack, CMG_FORMAT_ELLPACK, false);
+ROW(ellr, CMG_FORMAT_ELLR, false);
+ROW(ellt, CMG_FORMAT_ELLT, false);
+ROW(sell, CMG_FORMAT_SELL, false);
+ROW(k1, CMG_FORMAT_K1, false);
+ROW(k1r, CMG_FORMAT_K1R, true);
+ROW(k1rs, CMG_FORMAT_K1RS, true);
+ROW(k2, CMG_FORMAT_K2, false);
+ROW(k2r, CMG_FORMAT_K2R, true);
+ROW(k2rs, CMG_FORMAT_K2RS, true);

@@ -30,7 +30,7 @@
  * Monakov, Lokhmotov and Avetisyan 2010 (sliced ELL); Wong, Kuhl and Darve 2015 (ELL-WARP).
  */
 #pragma once
-#include "spmv/matrix.h"
+#include "spmv/build.h"
 
 typedef struct cmgi_slices {
     cmg_size rows; /* storage rows */
@@ -47,3 +47,11 @@ typedef struct cmgi_slices {
     cmg_index *rowmap;     /* rows: row of y that a storage row is, NULL = the same */
     cmg_index *columns;    /* stored entries */
 } cmgi_slices;
+
+size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options);
+cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from);
+void cmgi_slices_destroy(cmg_matrix *A);
+
+/* slices.cu, convert.cu */
+cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device);

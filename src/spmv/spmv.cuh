@@ -6,7 +6,6 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "spmv/formats.h"
 #include "spmv/slices.h"
 #include "spmv/writeback.h"
 }

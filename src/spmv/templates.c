@@ -8,7 +8,6 @@
 #include "core/hash.h"
 #include "core/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,34 +47,17 @@ static uint64_t bits_of(double v)
     return bits.u;
 }
 
-/* What the values of a row are counted in under a tolerance, 0 = compared to the bit. Rows that
- * agree when counted so differ by a unit at most. */
-static double unit_of(const search *s, cmg_size i)
+static uint64_t value_key(const search *s, double v)
 {
-    double largest = 0;
-    int exponent = 0;
-    if (s->what->tolerance == 0 || s->what->offsets_only) {
-        return 0;
-    }
-    for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
-        largest = fmax(largest, fabs(s->A->values[k]));
-    }
-    (void)frexp(largest, &exponent);
-    return largest > 0 ? s->what->tolerance * ldexp(1, exponent - 1) : 0;
-}
-
-static uint64_t value_key(const search *s, double v, double unit)
-{
-    return unit > 0 ? (uint64_t)llround(v / unit) : bits_of(s->what->single ? (double)(float)v : v);
+    return bits_of(s->what->single ? (double)(float)v : v);
 }
 
 static uint64_t hash_row(const search *s, cmg_size i)
 {
-    const double unit = unit_of(s, i);
-    uint64_t h = cmgi_hash_mix((uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]), bits_of(unit));
+    uint64_t h = (uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]);
     for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
         h = cmgi_hash_mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
-        h = s->what->offsets_only ? h : cmgi_hash_mix(h, value_key(s, s->A->values[k], unit));
+        h = s->what->offsets_only ? h : cmgi_hash_mix(h, value_key(s, s->A->values[k]));
     }
     return h;
 }
@@ -83,9 +65,7 @@ static uint64_t hash_row(const search *s, cmg_size i)
 static bool same_rows(const search *s, cmg_size i, cmg_size j)
 {
     const cmg_size length = s->A->indptr[i + 1] - s->A->indptr[i];
-    const double unit = unit_of(s, i);
-    if (s->A->indptr[j + 1] - s->A->indptr[j] != length ||
-        bits_of(unit_of(s, j)) != bits_of(unit)) {
+    if (s->A->indptr[j + 1] - s->A->indptr[j] != length) {
         return false;
     }
     const cmg_index shift = reference(s, i) - reference(s, j);
@@ -94,7 +74,7 @@ static bool same_rows(const search *s, cmg_size i, cmg_size j)
         const cmg_size q = s->A->indptr[j] + e;
         if (s->A->indices[p] - s->A->indices[q] != shift ||
             (!s->what->offsets_only &&
-             value_key(s, s->A->values[p], unit) != value_key(s, s->A->values[q], unit))) {
+             value_key(s, s->A->values[p]) != value_key(s, s->A->values[q]))) {
             return false;
         }
     }

@@ -19,11 +19,9 @@ typedef struct cmgi_template_search {
     const cmg_index *ref; /* reference column of a row, NULL = the row */
     bool single;          /* compare values in fp32 */
     bool offsets_only;    /* do not compare values */
-    double tolerance; /* values are compared as multiples of this part of the largest, the latter
-                         down to a power of two; 0 = to the bit */
-    int most;         /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
-    cmg_size entries; /* most entries of all templates */
-    cmg_size least;   /* rows that make a template */
+    int most;             /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    cmg_size entries;     /* most entries of all templates */
+    cmg_size least;       /* rows that make a template */
 } cmgi_template_search;
 
 /*

@@ -3,6 +3,7 @@
 
 #include "core/hash.h"
 #include "core/timer.h"
+#include "spmv/choose.h"
 #include "spmv/formats.h"
 
 #include <stdlib.h>
@@ -73,9 +74,9 @@ typedef struct memory {
 static bool same_options(const cmg_matrix_options *a, const cmg_matrix_options *b)
 {
     return a->format == b->format && a->precision == b->precision && a->values == b->values &&
-           a->no_templates == b->no_templates && a->template_tolerance == b->template_tolerance &&
-           a->t == b->t && a->warp == b->warp && a->threshold == b->threshold &&
-           a->block == b->block && a->keep_map == b->keep_map && a->explain == b->explain;
+           a->no_templates == b->no_templates && a->t == b->t && a->warp == b->warp &&
+           a->threshold == b->threshold && a->block == b->block && a->keep_map == b->keep_map &&
+           a->explain == b->explain;
 }
 
 /* The choice for a pattern, NULL when it is new. */
@@ -159,11 +160,14 @@ static cmg_status time_product(const trial *t, const cmg_matrix *A, double *best
 }
 
 /* Builds and times one candidate; the slower of it and the best so far goes. */
-static cmg_status try_candidate(trial *t, const cmg_matrix_options *options)
+static cmg_status try_candidate(trial *t, cmg_matrix_options options)
 {
+    const cmgi_matrix_source from = {.csr = t->csr};
     cmg_matrix *A = NULL;
     double seconds = 0;
-    cmg_status status = cmgi_matrix_make(t->ctx, t->csr, NULL, options, &A);
+    CMGI_TRY(cmgi_choose(t->ctx, &from, CMGI_USE_ANY, &options, NULL));
+    cmg_status status =
+        cmgi_matrix_make(t->ctx, cmgi_format_find(options.format), &from, &options, &A);
     if (status == CMG_ERR_MEMORY && t->best != NULL) {
         return CMG_OK; /* too large beside the best one, which is smaller */
     }
@@ -204,7 +208,7 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
     cmg_matrix_options chosen = *options; /* first what the model takes */
     chosen.format = CMG_FORMAT_AUTO;
     const double nnz = (double)t->csr->indptr[t->csr->rows];
-    CMGI_TRY(try_candidate(t, &chosen));
+    CMGI_TRY(try_candidate(t, chosen));
     const bool even = (double)t->csr->rows * (double)cmgi_csr_longest_row(t->csr) <= 1.5 * nnz;
     for (int c = 0; c < CANDIDATES; ++c) {
         const bool half = options->values != CMG_VALUES_FULL;
@@ -217,7 +221,7 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
         one.t = options->t != 0 ? options->t : candidates[c].t;
         one.warp = options->warp != 0 ? options->warp : candidates[c].warp;
         one.threshold = options->threshold != 0 ? options->threshold : candidates[c].threshold;
-        CMGI_TRY(try_candidate(t, &one));
+        CMGI_TRY(try_candidate(t, one));
     }
     return try_blocks(t, options);
 }
@@ -230,7 +234,9 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
     const choice *known = recall(ctx, pattern, options);
     if (known != NULL) {
-        return cmgi_matrix_make(ctx, csr, NULL, &known->taken, A);
+        const cmgi_matrix_source from = {.csr = csr};
+        return cmgi_matrix_make(ctx, cmgi_format_find(known->taken.format), &from, &known->taken,
+                                A);
     }
     trial t = {.ctx = ctx, .csr = csr};
     cmg_status status = CMG_OK;

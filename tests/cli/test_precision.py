@@ -50,10 +50,10 @@ class Precision(cli.Case):
                 self.assertIn(named, error)
 
     def test_the_plan_shows_the_storage(self):
-        plan = self.json("plan", self.h, "--precision-schedule", "A:fp8,P:bf16", "--collapse", "0")
+        plan = self.json("plan", self.h, "--precision-schedule", "A:fp8,P:fp16", "--collapse", "0")
         kinds = {(step["matrix"], step["values"]) for step in plan["steps"] if step["matrix"]}
         self.assertIn(("A", "fp8"), kinds)
-        self.assertIn(("P", "bf16"), kinds)
+        self.assertIn(("P", "fp16"), kinds)
         self.assertIn(("R", "fp32"), kinds)
 
     def test_a_cycle_that_fails_is_replaced(self):
@@ -83,7 +83,7 @@ class Precision(cli.Case):
             rows = [json.loads(line) for line in file]
         storages = [row["storage"] for row in rows]
         self.assertEqual(len(storages), len(set(storages)))
-        for name in ("fp64 CSR", "fp64 compressed", "fp32", "mixed", "fp16", "bf16", "fp8"):
+        for name in ("fp64 CSR", "fp64 compressed", "fp32", "mixed", "fp16", "fp8"):
             self.assertIn(name, storages)
         self.assertTrue(all(row["converged"] for row in rows))
         for row in rows:

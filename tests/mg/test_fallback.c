@@ -91,7 +91,7 @@ typedef struct storage {
 
 static const storage storages[] = {
     {CMG_FP32, CMG_VALUES_FULL, NULL},  {CMG_FP32, CMG_VALUES_FP16, NULL},
-    {CMG_FP32, CMG_VALUES_BF16, NULL},  {CMG_FP32, CMG_VALUES_FP8, NULL},
+    {CMG_FP32, CMG_VALUES_FP8, NULL},
     {CMG_FP64, CMG_VALUES_FULL, "fp8"},
 };
 enum { STORAGES = sizeof storages / sizeof storages[0] };

@@ -1,5 +1,5 @@
 /*
- * Iterations do not depend on the storage: fp64 compressed, fp32, fp16 and bf16 take as many as
+ * Iterations do not depend on the storage: fp64 compressed, fp32 and fp16 take as many as
  * fp64 CSR, within one, on preassembled/, on distorted meshes and on hierarchies made by others
  * (shared data, skipped visibly without it); nothing falls back.
  */
@@ -19,7 +19,6 @@ static const storage storages[] = {
     {"fp32 csr", CMG_FORMAT_CSR, CMG_FP32, NULL},
     {"fp32 compressed", CMG_FORMAT_COMPRESSED, CMG_FP32, NULL},
     {"fp16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:fp16,P:fp16,R:fp16,M:fp16"},
-    {"bf16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:bf16,P:bf16,R:bf16,M:bf16"},
 };
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
@@ -147,35 +146,6 @@ static void distorted_meshes(void)
     }
 }
 
-/* Templates with a tolerance change the cycle and nothing else: residuals are those of the matrix
- * given, also where the cycle is in fp64. */
-static void a_tolerance_is_not_for_residuals(void)
-{
-    cmg_generate_options g;
-    cmg_generate_options_default(&g);
-    g.dim = 2;
-    g.cells = 64;
-    g.distort = 0.02;
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
-    for (int precision = CMG_FP64; precision <= CMG_FP32; ++precision) {
-        cmg_solver_options o = defaults();
-        o.matrix.format = CMG_FORMAT_COMPRESSED;
-        o.precision = (cmg_precision)precision;
-        o.matrix.template_tolerance = 0.1;
-        CHECK_OK(cmg_vector_fill(x, 0));
-        const cmg_report report = solve(h, &o, b, x);
-        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
-        CHECK(true_residual(h, b, x) <= 1.01e-8);
-    }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
-}
-
 static void hierarchies_made_by_others(void)
 {
     static const struct {
@@ -202,7 +172,6 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(preassembled_hierarchies);
     RUN(distorted_meshes);
-    RUN(a_tolerance_is_not_for_residuals);
     RUN(hierarchies_made_by_others);
     return TEST_END();
 }

@@ -89,9 +89,9 @@ static cmg_hierarchy *peculiar(int kind)
 static const char *const schedules[] = {NULL,
                                         "A:fp16",
                                         "fp8",
-                                        "0:A:bf16",
+                                        "0:A:fp16",
                                         "M:fp16,A:full",
-                                        "1-:P:fp16,R:bf16",
+                                        "1-:P:fp16,R:fp16",
                                         "full",
                                         "inverse:fp8;0:M:fp8"};
 static const int warps[] = {0, 4, 8, 16, 32, 64};

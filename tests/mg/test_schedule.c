@@ -7,7 +7,6 @@
 enum {
     FULL = CMG_VALUES_FULL,
     FP16 = CMG_VALUES_FP16,
-    BF16 = CMG_VALUES_BF16,
     FP8 = CMG_VALUES_FP8,
     NOT = -1 /* not given */
 };
@@ -34,16 +33,16 @@ static const meaning meanings[] = {
       {FULL, FP16, NOT, FP16, NOT},
       {FULL, FULL, FULL, FULL, FULL},
       {FULL, FULL, FULL, FULL, FULL}}},
-    {" 1 - 2 : A : bf16 , inverse:fp8 ; -1: R :full;",
+    {" 1 - 2 : A : fp16 , inverse:fp8 ; -1: R :full;",
      {{NOT, NOT, FULL, NOT, NOT},
-      {BF16, NOT, FULL, NOT, FP8},
-      {BF16, NOT, NOT, NOT, FP8},
+      {FP16, NOT, FULL, NOT, FP8},
+      {FP16, NOT, NOT, NOT, FP8},
       {NOT, NOT, NOT, NOT, NOT}}},
-    {"0:fp8;A:fp16;63:M:bf16",
+    {"0:fp8;A:fp16;63:M:fp8",
      {{FP16, FP8, FP8, FP8, FP8},
       {FP16, NOT, NOT, NOT, NOT},
       {FP16, NOT, NOT, NOT, NOT},
-      {FP16, NOT, NOT, BF16, NOT}}},
+      {FP16, NOT, NOT, FP8, NOT}}},
 };
 
 static void texts_mean_what_they_say(void)
@@ -64,8 +63,8 @@ static void texts_mean_what_they_say(void)
     }
     CHECK_OK(cmgi_schedule_parse(ctx, NULL, &schedule));
     CHECK(cmgi_schedule_least(&schedule) == CMG_VALUES_FULL);
-    CHECK_OK(cmgi_schedule_parse(ctx, "fp32;3:P:fp8;3:fp16;A:bf16", &schedule));
-    CHECK(cmgi_schedule_least(&schedule) == CMG_VALUES_BF16);
+    CHECK_OK(cmgi_schedule_parse(ctx, "fp32;3:P:fp8;3:fp16;A:fp16", &schedule));
+    CHECK(cmgi_schedule_least(&schedule) == CMG_VALUES_FP16);
 }
 
 /* The message names what is wrong. */
@@ -127,14 +126,14 @@ static void matrices_are_stored_as_scheduled(void)
     cmg_solver_options o = defaults();
     o.smoother = "fsai";
     o.collapse = 0;
-    o.precision_schedule = "A:fp8,P:fp16,R:bf16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8";
+    o.precision_schedule = "A:fp8,P:fp16,R:fp16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8";
     CHECK_OK(cmg_solver_create(h, &o, &s));
     for (int l = 0; l < 4 && s != NULL; ++l) {
         const cmgi_level *level = &s->mg.levels.level[l];
         const bool plain = l == 1 || l == 2;
         CHECK(cmgi_matrix_values(level->A) == (plain ? CMG_VALUES_FULL : CMG_VALUES_FP8));
         CHECK(cmgi_matrix_values(level->P) == (l == 2 ? CMG_VALUES_FP8 : CMG_VALUES_FP16));
-        CHECK(cmgi_matrix_values(level->R) == CMG_VALUES_BF16);
+        CHECK(cmgi_matrix_values(level->R) == CMG_VALUES_FP16);
         CHECK(cmgi_matrix_values(level->smoother.factor[0]) == CMG_VALUES_FP16);
         CHECK(level->A->options.precision == CMG_FP32);
     }
@@ -173,13 +172,12 @@ static void scheduled_solves_reach_their_true_residual(void)
 {
     static const char *const texts[] = {
         "fp16",
-        "bf16",
         "fp8",
         "A:fp8",
         "M:fp8,P:fp8,R:fp8",
         "inverse:fp8",
         "1-:fp16",
-        "0:A:fp8;inverse:bf16",
+        "0:A:fp8;inverse:fp16",
         "A:fp32,P:fp16,M:fp16;2-:fp32",
     };
     cmg_hierarchy *h = poisson(32, 5, 0);
@@ -215,7 +213,7 @@ static void renumbered_formats_solve_in_the_callers_numbering(void)
 {
     static const cmg_format formats[] = {CMG_FORMAT_K1R, CMG_FORMAT_K1RS, CMG_FORMAT_K2R,
                                          CMG_FORMAT_K2RS};
-    static const char *const texts[] = {"A:fp16", "fp8", "0:A:bf16", "1:A:fp16", "M:fp16,A:full"};
+    static const char *const texts[] = {"A:fp16", "fp8", "0:A:fp16", "1:A:fp16", "M:fp16,A:full"};
     cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 5);

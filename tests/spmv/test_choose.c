@@ -18,7 +18,7 @@ static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
 {
     const cmg_csr view = cmgi_csr_view(A);
     cmgi_choice choice;
-    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, &choice));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, &choice));
     CHECK(o.format != CMG_FORMAT_AUTO && o.format != CMG_FORMAT_TUNE);
     CHECK(o.t > 0 && o.warp > 0 && o.threshold > 0 && o.block > 0);
     return o.format;
@@ -141,11 +141,11 @@ static void what_is_given_stays(void)
     o.block = 64;
     o.t = 4;
     const cmg_matrix_options before = o;
-    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, NULL));
     CHECK(memcmp(&before, &o, sizeof o) == 0);
     o.format = CMG_FORMAT_AUTO;
     o.block = 0;
-    CHECK_OK(cmgi_choose(ctx, &view, NULL, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, NULL));
     CHECK(o.threshold == 3 && o.warp == 16 && o.t == 4 && o.block > 0);
     cmgi_csr_free(ctx, &A);
     A = suite_make(&suite[16]);

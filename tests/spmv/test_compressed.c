@@ -107,7 +107,7 @@ static double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
 /* Error of a product over sum |a_ij x_j| that rounding the entries to nearest allows. */
 static double rounding(cmg_values values)
 {
-    static const double half_unit[] = {6e-8, 0x1p-11, 0x1p-8, 0x1p-4};
+    static const double half_unit[] = {6e-8, 0x1p-11, 0x1p-4};
     return half_unit[values] + 1e-6;
 }
 
@@ -416,8 +416,6 @@ static void half_rounds_to_nearest_even(void)
     CHECK(wrong == 0);
     CHECK(isinf(cmgi_half_to_float(cmgi_float_to_half(65520.0F))));
     CHECK(cmgi_half_to_float(cmgi_float_to_half(65519.0F)) == 65504.0F);
-    CHECK(cmgi_bfloat_to_float(cmgi_float_to_bfloat(1.0F + 0x1p-8F)) ==
-          1.0F); /* a tie goes to even */
 }
 
 /* The same of the 256 numbers in 8 bits; what is too large becomes the largest. */

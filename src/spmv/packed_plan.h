@@ -6,14 +6,29 @@
 
 enum { CMGI_PATTERN = 160 }; /* most offsets of a slice's pattern */
 
+/* What keeps a slice from being stored in less. */
+typedef enum cmgi_obstacle {
+    CMGI_OBSTACLE_NOT_LOOKED_FOR = 0, /* templates: keep_map or no_templates is set */
+    CMGI_OBSTACLE_OFFSETS,            /* templates: the offsets of a row are found too rarely */
+    CMGI_OBSTACLE_VALUES,             /* templates: the offsets repeat, the values do not */
+    CMGI_OBSTACLE_TOO_MANY,           /* templates: more different rows than there is room for */
+    CMGI_OBSTACLE_LONG_ROW,           /* pattern: a row is longer than a pattern */
+    CMGI_OBSTACLE_MANY_OFFSETS,       /* pattern: the rows have too many offsets between them */
+    CMGI_OBSTACLE_OUTSIDE,            /* pattern: a row that lacks an offset would read outside x */
+    CMGI_OBSTACLE_OVER_8_BITS,        /* codes: offsets of a slice column are over 255 apart */
+    CMGI_OBSTACLE_OVER_16_BITS,       /* codes: over 65535 apart */
+    CMGI_OBSTACLE_SHORT_ROW,          /* codes: a row that lacks an entry would read outside x */
+    CMGI_OBSTACLES
+} cmgi_obstacle;
+
 /* How one packed slice will be stored. */
 typedef struct cmgi_slice_plan {
     int width;
     int bytes; /* of a code; 0 = pattern */
     cmg_index offset[CMGI_PATTERN];
-    /* what kept it from less, CMG_OBSTACLES = nothing did, and a row that shows it */
-    cmg_obstacle no_pattern;
-    cmg_obstacle no_codes; /* 8-bit codes, or 16-bit ones where 32 are taken */
+    /* what kept it from less, CMGI_OBSTACLES = nothing did, and a row that shows it */
+    cmgi_obstacle no_pattern;
+    cmgi_obstacle no_codes; /* 8-bit codes, or 16-bit ones where 32 are taken */
     cmg_size pattern_row;
     cmg_size codes_row;
 } cmgi_slice_plan;
@@ -38,6 +53,7 @@ size_t cmgi_compressed_storage(const cmgi_compressed_size *size);
 /* A conversion under way. */
 typedef struct cmgi_compressor {
     cmg_matrix *A;
+    const cmgi_matrix_source *from;
     const cmg_csr *csr;
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
@@ -81,7 +97,6 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
     return (cmgi_template_search){.A = B->csr,
                                   .ref = B->C->ref,
                                   .single = options->precision == CMG_FP32,
-                                  .tolerance = options->template_tolerance,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES,
                                   .least = CMGI_TEMPLATE_ROWS};

@@ -1,17 +1,17 @@
 /* Prediction of the compressed format, from all slices or a sample; see compression.h. */
-#include "spmv/compression.h"
+#include "spmv/compressed_forecast.h"
 
 #include "core/memory.h"
 #include "core/random.h"
-#include "spmv/compressed_plan.h"
+#include "spmv/formats.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The obstacles of the slices seen so far. */
 typedef struct tally {
     cmg_size rows[CMG_COMPRESSIONS];
-    cmg_size met[CMG_OBSTACLES];
-    cmg_size example[CMG_OBSTACLES]; /* row of the CSR that is looked at, -1 = none */
+    cmgi_obstacles obstacles; /* examples are rows of the CSR that is looked at */
     cmg_size t_slices;
     cmg_size t_entries; /* of all templates */
     cmg_size p_slices;
@@ -33,10 +33,11 @@ typedef struct census {
 
 /* ------------------------------------------------------------------ obstacles */
 
-static void meet(tally *t, cmg_obstacle what, cmg_size row)
+static void meet(tally *t, cmgi_obstacle what, cmg_size row)
 {
-    ++t->met[what];
-    t->example[what] = t->example[what] < 0 || row < t->example[what] ? row : t->example[what];
+    cmg_size *example = &t->obstacles.example[what];
+    ++t->obstacles.met[what];
+    *example = *example < 0 || row < *example ? row : *example;
 }
 
 static void add_up(const tally *part, tally *sum)
@@ -44,10 +45,10 @@ static void add_up(const tally *part, tally *sum)
     for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
         sum->rows[w] += part->rows[w];
     }
-    for (int o = 0; o < CMG_OBSTACLES; ++o) {
-        if (part->met[o] > 0) {
-            meet(sum, (cmg_obstacle)o, part->example[o]);
-            sum->met[o] += part->met[o] - 1;
+    for (int o = 0; o < CMGI_OBSTACLES; ++o) {
+        if (part->obstacles.met[o] > 0) {
+            meet(sum, (cmgi_obstacle)o, part->obstacles.example[o]);
+            sum->obstacles.met[o] += part->obstacles.met[o] - 1;
         }
     }
     sum->t_slices += part->t_slices;
@@ -67,16 +68,16 @@ static cmg_size first_without_template(const census *s, cmg_size slice)
     return -1;
 }
 
-static cmg_obstacle why_no_template(const census *s, cmg_size row)
+static cmgi_obstacle why_no_template(const census *s, cmg_size row)
 {
     if (s->found.id == NULL) {
-        return CMG_OBSTACLE_NOT_LOOKED_FOR;
+        return CMGI_OBSTACLE_NOT_LOOKED_FOR;
     }
     if (s->found.id[row] == CMGI_TEMPLATE_LEFT_OUT) {
-        return CMG_OBSTACLE_TOO_MANY;
+        return CMGI_OBSTACLE_TOO_MANY;
     }
     const bool repeats = s->pattern.id != NULL && s->pattern.id[row] != CMGI_NO_TEMPLATE;
-    return repeats ? CMG_OBSTACLE_VALUES : CMG_OBSTACLE_OFFSETS;
+    return repeats ? CMGI_OBSTACLE_VALUES : CMGI_OBSTACLE_OFFSETS;
 }
 
 static void look_at_slice(const census *s, cmg_size slice, cmg_index *base, tally *t)
@@ -138,8 +139,8 @@ static cmg_status look_at_slices(const census *s, tally *sum)
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
     memset(sum, 0, sizeof *sum);
-    for (int o = 0; o < CMG_OBSTACLES; ++o) {
-        sum->example[o] = -1;
+    for (int o = 0; o < CMGI_OBSTACLES; ++o) {
+        sum->obstacles.example[o] = -1;
     }
     const tally none = *sum;
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -275,25 +276,40 @@ static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const
 
 /* ------------------------------------------------------------------ figures */
 
-/* Slices of 32 rows or CSR, whichever is less: exact, whatever the sample is. */
-static size_t plain_bytes(const cmgi_compression_look *l, cmg_precision precision)
+/* Statistics of the rows as they will be ordered. */
+static cmg_status take_statistics(cmg_context *ctx, const cmgi_compression_look *l,
+                                  cmgi_row_statistics *s)
 {
-    enum { LANES = 32 };
     const cmg_csr *A = l->csr;
-    const size_t entry = sizeof(cmg_index) + cmgi_precision_bytes(precision);
-    const size_t csr =
-        (size_t)A->indptr[A->rows] * entry + (size_t)(A->rows + 1) * sizeof(cmg_size);
-    size_t sliced = 0;
-    for (cmg_size r = 0; r < A->rows; r += LANES) {
-        cmg_size longest = 0;
-        for (cmg_size i = r; i < A->rows && i < r + LANES; ++i) {
-            const cmg_size old = old_row(l, i);
-            const cmg_size length = A->indptr[old + 1] - A->indptr[old];
-            longest = length > longest ? length : longest;
-        }
-        sliced += (size_t)longest * LANES * entry + sizeof(cmg_size) + 2 * sizeof(cmg_index);
+    cmg_size *indptr = NULL;
+    if (l->to.row == NULL) {
+        return cmgi_row_statistics_take(ctx, A, s);
     }
-    return sliced < csr ? sliced : csr;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *indptr, &indptr));
+    indptr[0] = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size old = l->to.row[i];
+        indptr[i + 1] = indptr[i] + A->indptr[old + 1] - A->indptr[old];
+    }
+    const cmg_csr ordered = {.rows = A->rows, .cols = A->cols, .indptr = indptr};
+    const cmg_status status = cmgi_row_statistics_take(ctx, &ordered, s);
+    cmgi_free(ctx, indptr);
+    return status;
+}
+
+/* Slices of 32 rows or CSR, whichever is less: exact, whatever the sample is. */
+static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, size_t *bytes)
+{
+    cmg_matrix_options sell = {
+        .format = CMG_FORMAT_SELL, .precision = l->options->precision, .warp = 32};
+    cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
+    cmgi_row_statistics s;
+    CMGI_TRY(take_statistics(ctx, l, &s));
+    const size_t sliced = cmgi_format_bytes(&s, &sell);
+    const size_t plain = cmgi_format_bytes(&s, &csr);
+    cmgi_row_statistics_free(ctx, &s);
+    *bytes = sliced < plain ? sliced : plain;
+    return CMG_OK;
 }
 
 static cmg_size in_proportion(cmg_size part, double factor)
@@ -303,7 +319,7 @@ static cmg_size in_proportion(cmg_size part, double factor)
 
 /* From the tally of the sample to the matrix; row k of the sample is row k % 64 of its slice. */
 static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, const tally *t,
-                      cmg_compression_info *info)
+                      cmg_compression_info *info, cmgi_obstacles *met)
 {
     const cmg_csr *A = l->csr;
     const cmg_matrix_options *options = l->options;
@@ -323,19 +339,18 @@ static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, con
     for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
         info->stored_rows[w] = in_proportion(t->rows[w], factor);
     }
-    for (int o = 0; o < CMG_OBSTACLES; ++o) {
-        const cmg_size row = t->example[o];
-        info->met[o] = in_proportion(t->met[o], factor);
-        info->example[o] = row < 0 ? -1
-                           : slice == NULL
-                               ? row
-                               : slice[row / CMGI_SLICE] * CMGI_SLICE + row % CMGI_SLICE;
+    for (int o = 0; o < CMGI_OBSTACLES; ++o) {
+        const cmg_size row = t->obstacles.example[o];
+        met->met[o] = in_proportion(t->obstacles.met[o], factor);
+        met->example[o] = row < 0         ? -1
+                          : slice == NULL ? row
+                                          : slice[row / CMGI_SLICE] * CMGI_SLICE + row % CMGI_SLICE;
     }
 }
 
 /* From a gathered copy: of a sample, of a renumbered matrix, of one on the device. */
 static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look *l,
-                                   cmg_compression_info *info)
+                                   cmg_compression_info *info, cmgi_obstacles *met)
 {
     const cmg_csr *A = l->csr;
     const cmg_size count = choose_slices(l, NULL);
@@ -360,7 +375,7 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
     CMGI_TRY_GOTO(done, look(ctx, l, &view, ref, seen > 2 ? seen : 2, &t));
     info->looked = count;
-    fill_info(l, slice, &t, info);
+    fill_info(l, slice, &t, info, met);
 done:
     cmgi_csr_free(ctx, &sample);
     cmgi_free(ctx, slice);
@@ -369,22 +384,11 @@ done:
     return status;
 }
 
-cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *l,
-                                    cmg_compression_info *info)
+/* Every row as it is. */
+static cmg_status predict_whole(cmg_context *ctx, const cmgi_compression_look *l,
+                                cmg_compression_info *info, cmgi_obstacles *met)
 {
     const cmg_csr *A = l->csr;
-    cmg_compression_info made = {.rows = A->rows,
-                                 .cols = A->cols,
-                                 .nnz = A->indptr[A->rows],
-                                 .slices = (A->rows + CMGI_SLICE - 1) / CMGI_SLICE,
-                                 .plain = plain_bytes(l, l->options->precision)};
-    const bool as_it_is = l->device == NULL && l->to.row == NULL && l->to.column == NULL;
-    cmg_status status = CMG_OK;
-    if (!as_it_is || (l->rows > 0 && l->rows < A->rows)) {
-        CMGI_TRY(predict_gathered(ctx, l, &made));
-        *info = made;
-        return CMG_OK;
-    }
     cmg_index *ref = NULL;
     tally t;
     if (A->rows != A->cols) {
@@ -394,34 +398,59 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
             ref[i] = first < A->indptr[i + 1] ? A->indices[first] : 0;
         }
     }
-    status = look(ctx, l, A, ref, CMGI_TEMPLATE_ROWS, &t);
+    const cmg_status status = look(ctx, l, A, ref, CMGI_TEMPLATE_ROWS, &t);
     cmgi_free(ctx, ref);
     if (status == CMG_OK) {
-        made.looked = made.slices;
-        fill_info(l, NULL, &t, &made);
-        *info = made;
+        info->looked = info->slices;
+        fill_info(l, NULL, &t, info, met);
     }
     return status;
 }
 
-cmg_status cmg_matrix_predict(cmg_context *ctx, const cmg_csr *csr,
-                              const cmg_matrix_options *options, cmg_size rows,
-                              cmg_compression_info *info)
+/* A line for each obstacle that was met. */
+static void tell_obstacles(const cmgi_obstacles *met, cmg_compression_info *info)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
+    static const char *const text[CMGI_OBSTACLES] = {
+        "templates were not looked for",
+        "no template: offsets of a row do not repeat",
+        "no template: values do not repeat",
+        "no template: too many different rows",
+        "no pattern: a row is longer than one",
+        "no pattern: too many offsets in the slice",
+        "no pattern: a padded row would read outside x",
+        "no 8-bit codes: offsets are over 255 apart",
+        "no 16-bit codes: offsets are over 65535 apart",
+        "no short codes: a padded row would read outside x",
+    };
+    size_t used = 0;
+    for (int o = 0; o < CMGI_OBSTACLES && used < sizeof info->obstacles; ++o) {
+        if (met->met[o] > 0) {
+            const int n = snprintf(info->obstacles + used, sizeof info->obstacles - used,
+                                   "%lld of %lld slices: %s (row %lld)\n", (long long)met->met[o],
+                                   (long long)info->slices, text[o], (long long)met->example[o]);
+            used += n > 0 ? (size_t)n : 0;
+        }
     }
-    CMGI_CHECK(ctx, csr != NULL && info != NULL && rows >= 0, CMG_ERR_ARG,
-               "compression: the CSR or the result is NULL, or %lld rows are negative",
-               (long long)rows);
-    CMGI_CHECK(ctx,
-               options == NULL || options->values == CMG_VALUES_FULL ||
-                   options->precision == CMG_FP32,
-               CMG_ERR_UNSUPPORTED, "compression: short values are for matrices in fp32");
-    CMGI_TRY(cmgi_csr_check(ctx, "compression", csr));
-    cmg_matrix_options defaults;
-    cmg_matrix_options_default(&defaults);
-    const cmgi_compression_look l = {
-        .csr = csr, .options = options != NULL ? options : &defaults, .rows = rows};
-    return cmgi_compression_predict(ctx, &l, info);
+}
+
+cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *l,
+                                    cmg_compression_info *info, cmgi_obstacles *obstacles)
+{
+    const cmg_csr *A = l->csr;
+    const bool as_it_is = l->device == NULL && l->to.row == NULL && l->to.column == NULL;
+    const bool sampled = l->rows > 0 && l->rows < A->rows;
+    cmgi_obstacles met;
+    memset(info, 0, sizeof *info);
+    info->rows = A->rows;
+    info->cols = A->cols;
+    info->nnz = A->indptr[A->rows];
+    info->slices = (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    CMGI_TRY(plain_bytes(ctx, l, &info->plain));
+    CMGI_TRY(as_it_is && !sampled ? predict_whole(ctx, l, info, &met)
+                                  : predict_gathered(ctx, l, info, &met));
+    tell_obstacles(&met, info);
+    if (obstacles != NULL) {
+        *obstacles = met;
+    }
+    return CMG_OK;
 }

@@ -9,10 +9,10 @@
 #include <cusparse.h>
 
 extern "C" {
-#include "spmv/cpu_kernels.h"
+#include "spmv/cusparse.h"
 }
 
-typedef struct vendor {
+typedef struct state {
     void *inner; /* cmgi_csr_storage or cmgi_slices: the arrays */
     cusparseHandle_t handle;
     cusparseSpMatDescr_t matrix;
@@ -22,7 +22,7 @@ typedef struct vendor {
     cmg_index *offsets; /* 32-bit offsets of rows or slices, on the device */
     void *buffer;       /* cuSPARSE's */
     void *sum;          /* rows values: A x where it is not written to y at once */
-} vendor;
+} state;
 
 static cmg_status failed(cmg_context *ctx, cusparseStatus_t status, const char *what)
 {
@@ -42,9 +42,9 @@ static cmg_status failed(cmg_context *ctx, cusparseStatus_t status, const char *
         }                                                                                          \
     } while (0)
 
-static vendor *vendor_of(const cmg_matrix *A)
+static state *state_of(const cmg_matrix *A)
 {
-    return (vendor *)A->data;
+    return (state *)A->data;
 }
 
 static cudaDataType data_type(const cmg_matrix *A)
@@ -54,20 +54,20 @@ static cudaDataType data_type(const cmg_matrix *A)
 
 /* ------------------------------------------------------------------ set-up */
 
-typedef cmg_status (*build_fn)(cmg_matrix *A, const cmg_csr *csr);
+typedef cmg_status (*build_fn)(cmg_matrix *A, const cmgi_matrix_source *from);
 
 /* Wraps the storage that another format builds. */
-static cmg_status wrap(cmg_matrix *A, const cmg_csr *csr, build_fn build)
+static cmg_status wrap(cmg_matrix *A, const cmgi_matrix_source *from, build_fn build)
 {
-    vendor *v = NULL;
+    state *v = NULL;
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *v, &v));
-    const cmg_status status = build(A, csr);
+    const cmg_status status = build(A, from);
     v->inner = A->data;
     A->data = v;
     CMGI_TRY(status);
     CMGI_CHECK(A->ctx, A->stored <= INT32_MAX, CMG_ERR_UNSUPPORTED,
-               "%s takes at most 2147483647 entries, this matrix stores %lld", A->format->name,
-               (long long)A->stored);
+               "%s takes at most 2147483647 entries, this matrix stores %lld",
+               cmg_enum_name("format", (int)A->format->id), (long long)A->stored);
     return CMG_OK;
 }
 
@@ -81,7 +81,7 @@ __global__ void narrow_kernel(cmg_size n, const cmg_size *from, cmg_index *to)
 
 static cmg_status narrow(cmg_matrix *A, const cmg_size *from, cmg_size n)
 {
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     CMGI_TRY(cmgi_alloc_device(A->ctx, n, sizeof *v->offsets, &v->offsets));
     narrow_kernel<<<cmgi_grid(n, 256), 256, 0, cmgi_stream(A->ctx)>>>(n, from, v->offsets);
     return CMGI_LAUNCHED(A->ctx);
@@ -90,7 +90,7 @@ static cmg_status narrow(cmg_matrix *A, const cmg_size *from, cmg_size n)
 /* A x -> y with cuSPARSE; y may not be x. */
 static cmg_status multiply(const cmg_matrix *A, double alpha, const void *x, double beta, void *y)
 {
-    const vendor *v = vendor_of(A);
+    const state *v = state_of(A);
     const float alpha32 = (float)alpha;
     const float beta32 = (float)beta;
     const bool wide = A->options.precision == CMG_FP64;
@@ -107,7 +107,7 @@ static cmg_status multiply(const cmg_matrix *A, double alpha, const void *x, dou
 static cmg_status prepare(cmg_matrix *A, cusparseSpMVAlg_t algorithm)
 {
     cmg_context *ctx = A->ctx;
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     const double one = 1;
     const double zero = 0;
     const float one32 = 1;
@@ -135,7 +135,7 @@ static cmg_status prepare(cmg_matrix *A, cusparseSpMVAlg_t algorithm)
 static cmg_status open_handle(cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, cmgi_precision_bytes(A->options.precision), &v->sum));
     if (A->stored == 0) {
         return CMG_OK;
@@ -155,7 +155,7 @@ static cmg_status time_product(cmg_matrix *A, const void *x, double *best)
     for (int k = 0; k < 4; ++k) {
         double seconds = 0;
         CMGI_TRY(backend->mark(A->ctx, 0));
-        CMGI_TRY(multiply(A, 1, x, 0, vendor_of(A)->sum));
+        CMGI_TRY(multiply(A, 1, x, 0, state_of(A)->sum));
         CMGI_TRY(backend->mark(A->ctx, 1));
         CMGI_TRY(backend->elapsed(A->ctx, 0, 1, &seconds));
         *best = k > 0 && seconds < *best ? seconds : *best;
@@ -188,20 +188,20 @@ done:
     return status;
 }
 
-extern "C" cmg_status cmgi_vendor_csr_build(cmg_matrix *A, const cmg_csr *csr)
+extern "C" cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    return wrap(A, csr, cmgi_csr_build);
+    return wrap(A, from, cmgi_csr_build);
 }
 
-extern "C" cmg_status cmgi_vendor_sell_build(cmg_matrix *A, const cmg_csr *csr)
+extern "C" cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    return wrap(A, csr, cmgi_slices_build);
+    return wrap(A, from, cmgi_slices_build);
 }
 
-extern "C" cmg_status cmgi_vendor_csr_finish(cmg_matrix *A)
+extern "C" cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A)
 {
     const cmgi_device_guard guard(A->ctx);
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
     CMGI_TRY(open_handle(A));
     if (A->stored == 0) {
@@ -216,10 +216,10 @@ extern "C" cmg_status cmgi_vendor_csr_finish(cmg_matrix *A)
     return choose_algorithm(A);
 }
 
-extern "C" cmg_status cmgi_vendor_sell_finish(cmg_matrix *A)
+extern "C" cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A)
 {
     const cmgi_device_guard guard(A->ctx);
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     const cmgi_slices *S = (const cmgi_slices *)v->inner;
     CMGI_TRY(open_handle(A));
     if (A->stored == 0) {
@@ -236,7 +236,7 @@ extern "C" cmg_status cmgi_vendor_sell_finish(cmg_matrix *A)
 /* Everything but the storage of the inner format, which A->data becomes. */
 static void unwrap(cmg_matrix *A)
 {
-    vendor *v = vendor_of(A);
+    state *v = state_of(A);
     if (v == NULL) {
         return;
     }
@@ -261,13 +261,13 @@ static void unwrap(cmg_matrix *A)
     cmgi_free(A->ctx, v);
 }
 
-extern "C" void cmgi_vendor_csr_destroy(cmg_matrix *A)
+extern "C" void cmgi_cusparse_csr_destroy(cmg_matrix *A)
 {
     unwrap(A);
     cmgi_csr_destroy(A);
 }
 
-extern "C" void cmgi_vendor_sell_destroy(cmg_matrix *A)
+extern "C" void cmgi_cusparse_sell_destroy(cmg_matrix *A)
 {
     unwrap(A);
     cmgi_slices_destroy(A);
@@ -294,12 +294,12 @@ struct launch_put {
     }
 };
 
-extern "C" cmg_status cmgi_vendor_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
-                                            const void *x)
+extern "C" cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeback *w,
+                                         const void *x)
 {
     const cmgi_device_guard guard(A->ctx);
     cmg_context *ctx = A->ctx;
-    void *sum = vendor_of(A)->sum;
+    void *sum = state_of(A)->sum;
     if (A->stored == 0) { /* nothing to multiply with, and no arrays to show to cuSPARSE */
         CMGI_TRY(ctx->backend->fill(ctx, A->options.precision, A->rows, 0.0, sum));
         return cmgi_select<launch_put>(A, w, sum);

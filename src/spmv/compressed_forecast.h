@@ -8,7 +8,8 @@
  * the whole.
  */
 #pragma once
-#include "core/context.h"
+#include "csr/csr.h"
+#include "spmv/packed_plan.h"
 
 /* Where the rows and columns of a CSR come to lie; NULL members = as they are. */
 typedef struct cmgi_renumbering {
@@ -20,12 +21,18 @@ typedef struct cmgi_renumbering {
 typedef struct cmgi_compression_look {
     const cmg_csr *csr;    /* row pointers on the host */
     const cmg_csr *device; /* columns and values of the same matrix on the device, NULL = in csr */
-    const cmg_matrix_options *options; /* as for cmg_matrix_predict */
+    const cmg_matrix_options *options; /* precision, values, no_templates and keep_map count */
     cmgi_renumbering to;               /* predicted as if renumbered */
     cmg_size rows;                     /* most rows to look at, 0 = all */
     bool quick; /* do not tell rows whose offsets repeat from those whose do not */
 } cmgi_compression_look;
 
-/* As cmg_matrix_predict, of checked arguments. */
+/* What kept slices from these ways. */
+typedef struct cmgi_obstacles {
+    cmg_size met[CMGI_OBSTACLES];     /* slices; each meets one obstacle for each way it missed */
+    cmg_size example[CMGI_OBSTACLES]; /* a row that is one, -1 = none */
+} cmgi_obstacles;
+
+/* Predicts of a checked CSR; `obstacles` may be NULL, info has them as text. */
 cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *look,
-                                    cmg_compression_info *info);
+                                    cmg_compression_info *info, cmgi_obstacles *obstacles);

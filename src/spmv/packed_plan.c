@@ -2,7 +2,7 @@
  * How a packed slice of the compressed format is stored: as one pattern of offsets where its rows
  * look alike, else with a base a slice column and the shortest codes that fit.
  */
-#include "spmv/compressed_plan.h"
+#include "spmv/packed_plan.h"
 
 #include "core/search.h"
 
@@ -37,7 +37,7 @@ int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess)
 }
 
 /* Notes why the slice cannot be one pattern, and the row that shows it. */
-static bool refuse_pattern(cmgi_slice_plan *plan, cmg_obstacle why, cmg_size row)
+static bool refuse_pattern(cmgi_slice_plan *plan, cmgi_obstacle why, cmg_size row)
 {
     plan->no_pattern = why;
     plan->pattern_row = row;
@@ -76,7 +76,7 @@ static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
             }
             if (at >= plan->width || plan->offset[at] != offset) {
                 if (!insert(plan, offset) || plan->width > most) {
-                    return refuse_pattern(plan, CMG_OBSTACLE_MANY_OFFSETS, i);
+                    return refuse_pattern(plan, CMGI_OBSTACLE_MANY_OFFSETS, i);
                 }
                 at = cmgi_pattern_find(plan, offset, 0);
             }
@@ -91,7 +91,7 @@ static bool plan_pattern(const cmgi_compressor *B, cmg_size slice, int longest,
         const cmg_size low = (cmg_size)cmgi_reference(B->C, i) + plan->offset[0];
         const cmg_size high = (cmg_size)cmgi_reference(B->C, i) + plan->offset[plan->width - 1];
         if (low < 0 || high >= csr->cols) {
-            return refuse_pattern(plan, CMG_OBSTACLE_OUTSIDE, i);
+            return refuse_pattern(plan, CMGI_OBSTACLE_OUTSIDE, i);
         }
     }
     return true;
@@ -130,9 +130,9 @@ static void plan_codes(const cmgi_compressor *B, cmg_size slice, int longest, cm
         }
     }
     plan->width = longest;
-    plan->no_codes = spread < 256     ? (cmg_obstacle)CMG_OBSTACLES
-                     : spread < 65536 ? CMG_OBSTACLE_OVER_8_BITS
-                                      : CMG_OBSTACLE_OVER_16_BITS;
+    plan->no_codes = spread < 256     ? (cmgi_obstacle)CMGI_OBSTACLES
+                     : spread < 65536 ? CMGI_OBSTACLE_OVER_8_BITS
+                                      : CMGI_OBSTACLE_OVER_16_BITS;
     plan->bytes = spread < 256 ? 1 : spread < 65536 ? 2 : 4;
 }
 
@@ -164,7 +164,7 @@ static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmg_ind
             const cmg_size low = (cmg_size)cmgi_reference(B->C, i) + base[e];
             if (low >= B->csr->cols || -low > largest) {
                 if (plan->bytes < 4) {
-                    plan->no_codes = CMG_OBSTACLE_SHORT_ROW;
+                    plan->no_codes = CMGI_OBSTACLE_SHORT_ROW;
                     plan->codes_row = i;
                 }
                 return false;
@@ -178,7 +178,7 @@ static void take_pattern(cmgi_slice_plan *plan, int width, cmg_index *base)
 {
     plan->width = width;
     plan->bytes = 0;
-    plan->no_codes = (cmg_obstacle)CMG_OBSTACLES;
+    plan->no_codes = (cmgi_obstacle)CMGI_OBSTACLES;
     memcpy(base, plan->offset, (size_t)width * sizeof *base);
 }
 
@@ -187,11 +187,11 @@ static void plan_rows(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan 
 {
     cmg_size which = slice * CMGI_SLICE;
     const int longest = longest_row(B, slice, &which);
-    plan->no_pattern = (cmg_obstacle)CMG_OBSTACLES;
-    plan->no_codes = (cmg_obstacle)CMG_OBSTACLES;
+    plan->no_pattern = (cmgi_obstacle)CMGI_OBSTACLES;
+    plan->no_codes = (cmgi_obstacle)CMGI_OBSTACLES;
     const bool pattern = longest < CMGI_PATTERN
                              ? plan_pattern(B, slice, longest, plan)
-                             : refuse_pattern(plan, CMG_OBSTACLE_LONG_ROW, which);
+                             : refuse_pattern(plan, CMGI_OBSTACLE_LONG_ROW, which);
     const int width = pattern ? plan->width : 0;
     if (pattern && width <= always_worth(longest)) {
         take_pattern(plan, width, base);
@@ -203,7 +203,7 @@ static void plan_rows(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan 
         return;
     }
     if (pattern) {
-        plan->no_pattern = CMG_OBSTACLE_MANY_OFFSETS;
+        plan->no_pattern = CMGI_OBSTACLE_MANY_OFFSETS;
     }
     if (!padding_fits(B, slice, base, plan)) {
         /* 32-bit codes are whole columns less the reference: a base of 0 fits every row */

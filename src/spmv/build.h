@@ -1,0 +1,27 @@
+/* What the builders of all formats share: their source, their values and what they fill in. */
+#pragma once
+#include "spmv/matrix.h"
+
+/* Products with fewer entries run on one thread: starting a team costs more than they do. */
+enum { CMGI_PARALLEL_ENTRIES = 20000 };
+
+/*
+ * Allocates A->values, and A->value_map where it is wanted, for A->stored entries: zeros on the
+ * host, or, where the source is on the device, room there that the format fills, padding included.
+ */
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from);
+
+/* Stores the value of CSR entry k at a storage position, and remembers the position. */
+static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
+{
+    if (A->options.precision == CMG_FP64) {
+        ((double *)A->values)[position] = value;
+    } else {
+        ((float *)A->values)[position] = (float)value;
+    }
+    if (A->value_map != NULL) {
+        A->value_map[k] = position;
+    }
+}
+/* CMG_ERR_UNSUPPORTED where values in fewer bits are asked for in fp64 or with a value map. */
+cmg_status cmgi_matrix_check_values(const cmg_matrix *A);

@@ -1,0 +1,12 @@
+/* cuSPARSE behind the interface of the formats (cusparse.cu). */
+#pragma once
+#include "spmv/csr.h"
+#include "spmv/slices.h"
+
+cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from);
+cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_source *from);
+cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A);
+cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A);
+cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+void cmgi_cusparse_csr_destroy(cmg_matrix *A);
+void cmgi_cusparse_sell_destroy(cmg_matrix *A);
