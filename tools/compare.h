@@ -42,6 +42,7 @@ typedef struct compare_row {
     cmg_size unknowns;
     double *history; /* iterations + 1 residual norms relative to the first */
     bool measured;   /* the results are there */
+    double spread;   /* largest over least time of a solve in the rounds; 0 = there was one */
 } compare_row;
 
 typedef struct compare_options {
@@ -63,6 +64,12 @@ void compare_measure(compare_row *row, const compare_options *options, cmg_conte
  */
 void compare_measure_shared(compare_row *rows, int count, const compare_options *options,
                             cmg_context *ctx, cmg_hierarchy *h, const cmg_vector *b);
+/* Before a row is measured once more: set-up and solve of the round before. */
+void compare_keep_round(compare_row *row, double seconds[2]);
+/* After it: the least times of both, and the spread, `spread` that of the rounds before. */
+void compare_merge_round(compare_row *row, const double seconds[2], double spread);
+/* Median of the rows' spreads: times that differ by less are equal. */
+double compare_spread(const compare_row *rows, int count);
 /* "2" or "2+1". */
 bool compare_read_steps(const char *text, int *pre, int *post);
 /* Settings of a variant, words key=value; false with the first word that is not one. */
@@ -82,8 +89,14 @@ typedef enum compare_family { COMPARE_ALL, COMPARE_JACOBI, COMPARE_OTHERS } comp
 
 /* Seconds of `solves` solves, set-up included; 0 = of one solve, set-up not counted. */
 double compare_cost(const compare_row *row, double solves);
-/* Row with the least cost of those of a family that converged, -1 = none. */
-int compare_best(const compare_row *rows, int count, double solves, compare_family family);
+/*
+ * Row with the least cost of those of a family that converged, -1 = none; of costs within a factor
+ * `spread` of it the one whose solve moves the fewest bytes.
+ */
+int compare_best(const compare_row *rows, int count, double solves, compare_family family,
+                 double spread);
+/* Bytes of a solve. */
+double compare_bytes(const compare_row *row);
 /* Both write one file and return an exit status. */
 int compare_write_json(const char *path, const compare_row *rows, int count);
 int compare_write_csv(const char *path, const compare_row *rows, int count);

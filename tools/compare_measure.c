@@ -161,17 +161,30 @@ double compare_cost(const compare_row *row, double solves)
     return solves == 0 ? row->solve_seconds : row->setup_seconds + solves * row->solve_seconds;
 }
 
-int compare_best(const compare_row *rows, int count, double solves, compare_family family)
+double compare_bytes(const compare_row *row)
+{
+    return row->iteration_bytes * row->iterations;
+}
+
+static bool is_wanted(const compare_row *row, compare_family family)
+{
+    const bool jacobi = strncmp(row->smoother, "jacobi", 6) == 0;
+    return compare_converged(row) &&
+           (family == COMPARE_ALL || jacobi == (family == COMPARE_JACOBI));
+}
+
+int compare_best(const compare_row *rows, int count, double solves, compare_family family,
+                 double spread)
 {
     int best = -1;
     double least = INFINITY;
     for (int i = 0; i < count; ++i) {
-        const bool jacobi = strncmp(rows[i].smoother, "jacobi", 6) == 0;
-        const bool wanted = family == COMPARE_ALL || jacobi == (family == COMPARE_JACOBI);
-        const double seconds = compare_cost(&rows[i], solves);
-        if (wanted && compare_converged(&rows[i]) && seconds < least) {
+        least = is_wanted(&rows[i], family) ? fmin(least, compare_cost(&rows[i], solves)) : least;
+    }
+    for (int i = 0; i < count; ++i) {
+        if (is_wanted(&rows[i], family) && compare_cost(&rows[i], solves) <= spread * least &&
+            (best < 0 || compare_bytes(&rows[i]) < compare_bytes(&rows[best]))) {
             best = i;
-            least = seconds;
         }
     }
     return best;

@@ -128,13 +128,18 @@ void compare_print(const compare_row *rows, int count, FILE *out)
         "a set-up has paid off\n");
 }
 
-/* The best row, and what it gains: over the best Jacobi, or, where Jacobi wins, over the others. */
+/*
+ * The best row, and what it gains: over the best Jacobi, or, where Jacobi wins, over the others.
+ * Where their times are closer than the spread, the bytes are told.
+ */
 static void recommend(const compare_row *rows, int count, double solves, const char *when,
                       FILE *out)
 {
-    const int best = compare_best(rows, count, solves, COMPARE_ALL);
-    const int jacobi = compare_best(rows, count, solves, COMPARE_JACOBI);
-    const int other = jacobi == best ? compare_best(rows, count, solves, COMPARE_OTHERS) : jacobi;
+    const double spread = compare_spread(rows, count);
+    const int best = compare_best(rows, count, solves, COMPARE_ALL, spread);
+    const int jacobi = compare_best(rows, count, solves, COMPARE_JACOBI, spread);
+    const int other =
+        jacobi == best ? compare_best(rows, count, solves, COMPARE_OTHERS, spread) : jacobi;
     if (best < 0) {
         fprintf(out, "%s: none converged\n", when);
         return;
@@ -143,10 +148,28 @@ static void recommend(const compare_row *rows, int count, double solves, const c
     char text[AMOUNT_LENGTH];
     fprintf(out, "%s: %s, %s", when, rows[best].name, format_seconds(seconds, text));
     if (other >= 0) {
-        fprintf(out, ", %.2f times faster than %s", compare_cost(&rows[other], solves) / seconds,
-                rows[other].name);
+        const double ratio = compare_cost(&rows[other], solves) / seconds;
+        if (ratio > spread) {
+            fprintf(out, ", %.2f times faster than %s", ratio, rows[other].name);
+        } else {
+            fprintf(out, ", as fast as %s within the spread, %.2f of its bytes", rows[other].name,
+                    compare_bytes(&rows[best]) / compare_bytes(&rows[other]));
+        }
     }
     fprintf(out, "\n");
+}
+
+/* What the rounds say about the machine. */
+static void note_spread(const compare_row *rows, int count, FILE *out)
+{
+    static const double BUSY = 1.3;
+    const double spread = compare_spread(rows, count);
+    if (spread > BUSY) {
+        fprintf(out,
+                "busy machine: the same solve took up to %.1f times as long from round to round; "
+                "times that are closer\ncount as equal, and the bytes decide\n",
+                spread);
+    }
 }
 
 void compare_recommend(const compare_row *rows, int count, FILE *out)
@@ -159,6 +182,7 @@ void compare_recommend(const compare_row *rows, int count, FILE *out)
         fprintf(out, "%s, numbering %s, on %s:\n", rows[first].file,
                 cmg_enum_name("numbering", rows[first].numbering),
                 cmg_enum_name("backend", rows[first].backend));
+        note_spread(rows + first, last - first, out);
         recommend(rows + first, last - first, 1, "  one solve, set-up included", out);
         recommend(rows + first, last - first, 100, "  100 solves, set-up included", out);
         recommend(rows + first, last - first, 0, "  a solve, set-up done before", out);
@@ -203,6 +227,7 @@ int compare_write_json(const char *path, const compare_row *rows, int count)
         json_real(&j, "convergence_factor", r->factor);
         json_real(&j, "setup_seconds", r->setup_seconds);
         json_real(&j, "solve_seconds", r->solve_seconds);
+        json_real(&j, "spread", r->spread > 0 ? r->spread : NAN);
         json_real(&j, "cycle_seconds", ran ? r->cycle_seconds : NAN);
         json_real(&j, "cycle_bytes", ran ? r->cycle_bytes : NAN);
         json_real(&j, "iteration_bytes", ran ? r->iteration_bytes : NAN);
