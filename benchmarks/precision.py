@@ -143,7 +143,7 @@ def line_of(group, name, storage, result, strict):
     kept = ("iterations", "converged", "reason", "relative_residual", "fallbacks", "fallback", "precision_used",
             "unknowns", "levels", "krylov", "smoother", "pre", "post", "rtol", "version")
     line = {"benchmark": "precision", "group": group, "case": name, "storage": storage}
-    line.update({key: result[key] for key in kept})
+    line.update({key: result[key] if key in result else result["options"][key] for key in kept})
     line["without_fallback"] = {key: strict[key] for key in ("iterations", "converged", "reason")}
     return line
 

@@ -96,7 +96,7 @@ static cmg_status solve(cmg_context *ctx, cmg_hierarchy *h, const settings *s, r
         status = cmg_vector_fill(b, 1.0);
     }
     for (int k = 0; status == CMG_OK && k < 5; ++k) {
-        cmg_report report = {.outcome = CMG_BREAKDOWN};
+        cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
         status = cmg_vector_fill(x, 0.0);
         if (status == CMG_OK) {
             status = cmg_solver_solve(solver, b, x, &report);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     s.mesh.cells = 128;
     s.mesh.coords = false;
     s.mesh.output_mesh = false;
-    s.solver.smoother = "file:kept";
+    (void)cmg_solver_options_set(&s.solver, "smoother=file:kept");
     for (int a = 1; a < argc; a += 2) {
         if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
             (void)fprintf(stderr, "setup: option %s is unknown or its value is wrong\n", argv[a]);

@@ -3,13 +3,8 @@
  * to a true relative residual of rtol. One JSON line: iterations, set-up and solve seconds
  * (median), memory.
  *
- *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--precision
- * fp64|mixed]
- *         [--format F] [--smoother S] [--cycle V|W|F] [--pre N] [--post N] [--omega W] [--krylov
- * cg|none]
- *         [--rtol T] [--loop auto|graph|host] [--values full|fp16|fp8] [--templates
- * 0|1] [--precision-schedule TEXT]
- *         [--collapse N] [--fuse-restriction 0|1] [--repeat N] [--plan 1]
+ *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N]
+ *         [--templates 0|1] [--repeat N] [--plan 1] [--KEY VALUE of any option of a solver]
  */
 #include "bench.h"
 #include "q1.h"
@@ -31,60 +26,32 @@ typedef struct settings {
 static bool set_option(settings *s, const char *name, const char *text)
 {
     cmg_solver_options *o = &s->solver;
+    char setting[600];
     const struct {
         const char *name;
         int *value;
-    } numbers[] = {{"--dim", &s->dim}, {"--cells", &s->cells}, {"--threads", &s->context.threads},
-                   {"--pre", &o->pre}, {"--post", &o->post},   {"--repeat", &s->repeat}};
+    } numbers[] = {{"--dim", &s->dim},
+                   {"--cells", &s->cells},
+                   {"--threads", &s->context.threads},
+                   {"--repeat", &s->repeat}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
         if (strcmp(name, numbers[i].name) == 0) {
             *numbers[i].value = atoi(text);
             return true;
         }
     }
-    if (strcmp(name, "--distort") == 0) {
-        s->distort = atof(text);
-        return true;
-    }
     if (strcmp(name, "--backend") == 0) {
         return bench_enum("backend", text, &s->context.backend);
     }
-    if (strcmp(name, "--precision") == 0) {
-        return bench_enum("precision", text, &o->precision);
-    }
-    if (strcmp(name, "--format") == 0) {
-        return bench_enum("format", text, &o->matrix.format);
-    }
-    if (strcmp(name, "--values") == 0) {
-        return bench_enum("values", text, &o->matrix.values);
-    }
-    if (strcmp(name, "--cycle") == 0) {
-        return bench_enum("cycle", text, &o->cycle);
-    }
-    if (strcmp(name, "--krylov") == 0) {
-        return bench_enum("krylov", text, &o->krylov);
-    }
-    if (strcmp(name, "--loop") == 0) {
-        return bench_enum("loop", text, &o->loop);
-    }
-    if (strcmp(name, "--smoother") == 0) {
-        o->smoother = text;
-    } else if (strcmp(name, "--precision-schedule") == 0) {
-        o->precision_schedule = text;
-    } else if (strcmp(name, "--omega") == 0) {
-        o->omega = atof(text);
-    } else if (strcmp(name, "--rtol") == 0) {
-        o->rtol = atof(text);
-    } else if (strcmp(name, "--collapse") == 0) {
-        o->collapse = atoi(text);
-    } else if (strcmp(name, "--fuse-restriction") == 0) {
-        o->fuse_restriction = atoi(text) != 0;
+    if (strcmp(name, "--distort") == 0) {
+        s->distort = atof(text);
     } else if (strcmp(name, "--templates") == 0) {
         o->matrix.no_templates = atoi(text) == 0;
     } else if (strcmp(name, "--plan") == 0) {
         s->plan = atoi(text) != 0;
-    } else {
-        return false;
+    } else { /* every other one is an option of the solver */
+        (void)snprintf(setting, sizeof setting, "%.64s=\"%.512s\"", name + 2, text);
+        return strncmp(name, "--", 2) == 0 && cmg_solver_options_set(o, setting) == CMG_OK;
     }
     return true;
 }
@@ -191,7 +158,7 @@ int main(int argc, char **argv)
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_solver *solver = NULL;
-    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     double seconds = 0;
     if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) ||
         cmg_context_create(&s.context, &ctx) != CMG_OK) {

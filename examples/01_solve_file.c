@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     }
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
-    cmg_report report = {.outcome = CMG_NOT_A_NUMBER};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_NOT_A_NUMBER};
     cmg_status status = cmg_context_create(NULL, &ctx);
     if (status == CMG_OK) {
         status = cmg_hierarchy_read(ctx, argv[1], CMG_FILE_AUTO, &h);

@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     arrays P[LEVELS] = {{0}};
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
-    cmg_report report = {.outcome = CMG_NOT_A_NUMBER};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_NOT_A_NUMBER};
     double error = INFINITY;
     problem(u, b);
     cmg_status status = cmg_context_create(NULL, &ctx);

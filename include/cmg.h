@@ -70,7 +70,7 @@ typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
 
 /**
  * Every enumeration of this header has one table of names. Text -> value and back, for command
- * lines, bindings and messages. `kind` is one of "backend", "precision", "format", "cycle",
+ * lines, bindings and messages. `kind` is one of "backend", "log", "precision", "format", "cycle",
  * "krylov", "dirichlet", "coarse", "loop", "outcome", "file", "numbering", "values",
  * "compression".
  *
@@ -81,6 +81,73 @@ CMG_API cmg_status cmg_enum_parse(const char *kind, const char *name, int *value
 CMG_API const char *cmg_enum_name(const char *kind, int value);
 /** Explanation of a value in one line, or NULL. */
 CMG_API const char *cmg_enum_text(const char *kind, int value);
+
+/* ------------------------------------------------------------------ options */
+
+/*
+ * Every option struct begins with its size and is filled by cmg_x_options_default(&options), after
+ * which fields are assigned, or set from text as on the command line and in option files:
+ *
+ *     cmg_solver_options options;
+ *     cmg_solver_options_default(&options);
+ *     options.pre = 2;
+ *     cmg_solver_options_set(&options, "smoother=fsai precision=mixed rtol=1e-6");
+ *
+ * The text holds key=value, key or no-key (for yes and no of a flag), separated by blanks or line
+ * ends; values with blanks stand in double quotes; # begins a comment. It is taken as a whole or
+ * not at all. A refusal is CMG_ERR_ARG, and a sentence in `refused`, with which no object can be
+ * created: that way the status need not be looked at. Empty refused[0] to go on all the same.
+ *
+ * The library takes structs of programs that were built with an older header: what they lack has
+ * its default. Texts are arrays in the struct, so that a copy of it is complete.
+ */
+enum { CMG_MESSAGE = 256 }; /**< characters of a sentence, the end included */
+
+typedef enum cmg_option_type {
+    CMG_OPTION_FLAG = 0, /**< bool */
+    CMG_OPTION_INT,      /**< int */
+    CMG_OPTION_SIZE,     /**< cmg_size */
+    CMG_OPTION_REAL,     /**< double */
+    CMG_OPTION_WORD,     /**< an enumeration of cmg_enum_parse */
+    CMG_OPTION_TEXT      /**< char array */
+} cmg_option_type;
+
+/** One option: a row of the table that checks, command line, help and documents come from. */
+typedef struct cmg_option {
+    const char *key;      /**< in texts and JSON; --key with dashes on the command line */
+    const char *group;    /**< heading in the help */
+    const char *text;     /**< one line for people */
+    cmg_option_type type; /**< of the field */
+    double standard;      /**< default of all but texts, as a number */
+    double low;           /**< smallest number */
+    double high;          /**< largest number, infinity = no limit */
+    bool open_low;        /**< `low` itself is not allowed */
+    bool open_high;       /**< `high` itself is not allowed */
+    double step;          /**< numbers are multiples of it, 0 = any */
+    const char *list;     /**< in place of a range: the numbers allowed, "0 1 2 4", or NULL */
+    const char *words;    /**< WORD: the kind of enumeration */
+    const char *word;     /**< TEXT: the default, NULL = empty */
+    const char *(*first)(
+        int i);    /**< TEXT: known words before a colon, NULL past the last, or NULL */
+    size_t offset; /**< of the field in the struct, bytes */
+    size_t bytes;  /**< of the field */
+} cmg_option;
+
+/**
+ * Sets one option from the text of its value.
+ *
+ * @param[out] why  sentence of a refusal, which begins with the key; or NULL
+ * @return CMG_OK, CMG_ERR_ARG
+ */
+CMG_API cmg_status cmg_option_set(const cmg_option *option, void *options, const char *value,
+                                  char why[CMG_MESSAGE]);
+/** The value of one option as text that cmg_option_set reads. */
+CMG_API void cmg_option_get(const cmg_option *option, const void *options, char *value,
+                            size_t size);
+/** "0 to below 1", "at least 0", "V, W, F, none": what may be set, as text; "" of a free text. */
+CMG_API void cmg_option_range(const cmg_option *option, char *text, size_t size);
+/** The word of a list that was probably meant, NULL when none is close. */
+CMG_API const char *cmg_closest_word(const char *word, const char *const *words, int count);
 
 /* ------------------------------------------------------------------ context */
 
@@ -102,9 +169,11 @@ typedef void (*cmg_log_fn)(void *user, cmg_log_level level, const char *line);
 typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_size total);
 
 typedef struct cmg_context_options {
-    cmg_backend backend;      /**< default CMG_BACKEND_CPU */
+    size_t size;               /**< of the struct; set by cmg_context_options_default */
+    char refused[CMG_MESSAGE]; /**< why cmg_context_options_set failed, "" = it has not */
+    cmg_backend backend;       /**< default CMG_BACKEND_CPU */
     /** OpenMP threads: a number is kept; 0 (default) is what OpenMP decides, and fewer while other
-     * processes take the cores. Results do not depend on it. */
+     *  processes take the cores. Results do not depend on it. */
     int threads;
     int device;               /**< CUDA device number, default 0 */
     cmg_log_fn log;           /**< default NULL: silent */
@@ -113,10 +182,23 @@ typedef struct cmg_context_options {
     cmg_progress_fn progress; /**< default NULL */
     void *progress_user;      /**< handed to progress */
     void *stream;             /**< cudaStream_t to work on (borrowed), NULL = one of its own */
+    /** caller's CMG_MESSAGE characters for the reason why cmg_context_create fails, or NULL */
+    char *why;
 } cmg_context_options;
 
-CMG_API void cmg_context_options_default(cmg_context_options *options);
+/** Defaults for a struct of `size` bytes; cmg_context_options_default knows the size. */
+CMG_API void cmg_context_options_init(cmg_context_options *options, size_t size);
+static inline void cmg_context_options_default(cmg_context_options *options)
+{
+    cmg_context_options_init(options, sizeof *options);
+}
+/** Options from text: backend, threads, device. */
+CMG_API cmg_status cmg_context_options_set(cmg_context_options *options, const char *text);
+/** Row i of the table of options, NULL past the last. */
+CMG_API const cmg_option *cmg_context_option(int i);
 /**
+ * A failure is told to options->why and options->log, as there is no context to ask.
+ *
  * @param[in]  options  NULL for the defaults
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (backend not in this build),
  *         CMG_ERR_DEVICE (no such device)
@@ -225,7 +307,9 @@ typedef enum cmg_values {
 } cmg_values;
 
 typedef struct cmg_matrix_options {
-    cmg_format format; /**< default CMG_FORMAT_AUTO */
+    size_t size;               /**< of the struct; set by cmg_matrix_options_default */
+    char refused[CMG_MESSAGE]; /**< why cmg_matrix_options_set failed, "" = it has not */
+    cmg_format format;         /**< default CMG_FORMAT_AUTO */
     /** of vectors, sums and, unless `values` says otherwise, values; default CMG_FP64 */
     cmg_precision precision;
     /** COMPRESSED, DENSE in fp32: storage of the values, default FULL */
@@ -242,6 +326,7 @@ typedef struct cmg_matrix_options {
     /** let cmg_solver_step tell of compression, which costs set-up time and needs the CSR on
      *  the host; default false */
     bool explain;
+    int64_t reserved[4]; /**< for options to come: structs that hold this one keep their layout */
 } cmg_matrix_options;
 
 typedef struct cmg_matrix cmg_matrix;
@@ -262,7 +347,16 @@ typedef struct cmg_matrix_info {
     size_t traffic; /**< bytes one y = A x moves: storage read once, x read once, y written once */
 } cmg_matrix_info;
 
-CMG_API void cmg_matrix_options_default(cmg_matrix_options *options);
+/** Defaults for a struct of `size` bytes; cmg_matrix_options_default knows the size. */
+CMG_API void cmg_matrix_options_init(cmg_matrix_options *options, size_t size);
+static inline void cmg_matrix_options_default(cmg_matrix_options *options)
+{
+    cmg_matrix_options_init(options, sizeof *options);
+}
+/** Options from text, "format=sell warp=64". */
+CMG_API cmg_status cmg_matrix_options_set(cmg_matrix_options *options, const char *text);
+/** Row i of the table of options, NULL past the last. */
+CMG_API const cmg_option *cmg_matrix_option(int i);
 /**
  * Builds a matrix in the wanted format from CSR on the host. The CSR is checked (monotone
  * indptr, indices in range, no duplicates; values are not looked at) and copied. On the CUDA
@@ -556,28 +650,31 @@ typedef enum cmg_loop {
 } cmg_loop;
 
 typedef struct cmg_solver_options {
-    cmg_krylov krylov; /**< default CMG_KRYLOV_AUTO */
-    cmg_cycle cycle;   /**< default V */
+    size_t size;               /**< of the struct; set by cmg_solver_options_default */
+    char refused[CMG_MESSAGE]; /**< why cmg_solver_options_set failed, "" = it has not */
+    cmg_krylov krylov;         /**< default CMG_KRYLOV_AUTO */
+    cmg_cycle cycle;           /**< default V */
     /** start from nested iteration instead of a zero guess, default false */
     bool fmg;
     /** smoothing steps before the coarse correction, >= 0, default 1 */
     int pre;
     int post;     /**< and after it, default 1 */
     double omega; /**< damping, 0 = the smoother's own default */
-    /** a row of cmg_smoother_name with its keys, default "auto"; borrowed during create */
-    const char *smoother;
+    /** method with its keys, "auto" (default), "spai:tau=0.1", or "file:NAME" of the hierarchy */
+    char smoother[128];
     /** of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration */
     cmg_precision precision;
-    /** storage by level and role, "A:fp16,P:fp8;2-:fp32"; borrowed during create. Clauses
+    /** storage by level and role, "A:fp16,P:fp8;2-:fp32", "" = none (default). Clauses
      *  [levels:]storage or [levels:]role:storage,... are separated by semicolons, later ones win;
      *  levels 2, 2-4, 2- or -4; roles A, P, R, M, inverse (collapsed levels too); storage full =
      *  fp32, fp16, fp8. Less than fp32 makes the cycle one in fp32, and the matrix
-     *  COMPRESSED. Roles not named: as `matrix` says. Default NULL */
-    const char *precision_schedule;
+     *  COMPRESSED. Roles not named: as `matrix` says */
+    char precision_schedule[512];
     /** where a cycle in fewer bits than fp64 diverges, stalls or is indefinite, build it again
      *  with more and go on from the best iterate, default true */
     bool fallback;
-    /** format of the level matrices, of P, R and M; precision is ignored */
+    /** format of the level matrices, of P, R and M. Of these, matrix.precision has no effect:
+     *  `precision` above says it, and is what the key means */
     cmg_matrix_options matrix;
     cmg_dirichlet dirichlet; /**< default ZERO */
     cmg_coarse coarse;       /**< default AUTO */
@@ -616,6 +713,7 @@ typedef enum cmg_outcome {
 
 /** How a solve ended. Owns nothing; texts and `history` are valid until the solver's next solve. */
 typedef struct cmg_report {
+    size_t size; /**< of the struct, set by cmg_report_default or `cmg_report r = {sizeof r}` */
     cmg_outcome outcome;
     int iterations;
     /** iteration that x is from: the last one where it converged, else that with the least
@@ -652,12 +750,27 @@ typedef struct cmg_report {
     const char *precision;
 } cmg_report;
 
+/** An empty report of `size` bytes; cmg_report_default knows the size. */
+CMG_API void cmg_report_init(cmg_report *report, size_t size);
+static inline void cmg_report_default(cmg_report *report)
+{
+    cmg_report_init(report, sizeof *report);
+}
 /** True for the two converged outcomes. */
 CMG_API bool cmg_outcome_converged(cmg_outcome outcome);
 
 typedef struct cmg_solver cmg_solver;
 
-CMG_API void cmg_solver_options_default(cmg_solver_options *options);
+/** Defaults for a struct of `size` bytes; cmg_solver_options_default knows the size. */
+CMG_API void cmg_solver_options_init(cmg_solver_options *options, size_t size);
+static inline void cmg_solver_options_default(cmg_solver_options *options)
+{
+    cmg_solver_options_init(options, sizeof *options);
+}
+/** Options from text, "smoother=fsai precision=mixed rtol=1e-6", those of `matrix` included. */
+CMG_API cmg_status cmg_solver_options_set(cmg_solver_options *options, const char *text);
+/** Row i of the table of options, NULL past the last. */
+CMG_API const cmg_option *cmg_solver_option(int i);
 /**
  * Builds formats, coarse inverse and the step list. The hierarchy is borrowed: it must outlive
  * the solver only if cmg_solver_refresh is used or a solve may fall back, and may be shared by
@@ -684,6 +797,8 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
  * Solves A x = b on level 0. x holds the initial guess and is overwritten with the last iterate,
  * or, where it has not converged, with the best one: the reproducible iteration is then repeated up
  * to there. fp64 vectors in the numbering of the hierarchy.
+ *
+ * @param[out] report  its size set, or NULL
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);

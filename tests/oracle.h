@@ -65,7 +65,7 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
 static inline cmg_status oracle_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                       cmg_report *report)
 {
-    cmg_report own;
+    cmg_report own = {.size = sizeof own};
     cmg_report *told = report != NULL ? report : &own;
     const cmg_status status = cmg_solver_solve(s, b, x, told);
     if (status == CMG_OK && cmg_outcome_converged(told->outcome) &&

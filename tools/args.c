@@ -20,9 +20,23 @@ void args_begin(args *a, const char *command, const char *usage, const char *sum
     a->summary = summary;
 }
 
-static bool takes_value(arg_kind kind)
+static const cmg_option *row_of(const arg_option *o)
 {
-    return kind != ARG_FLAG && kind != ARG_OFF;
+    return o->kind == ARG_ROW ? ((const arg_row *)o->value)->row : NULL;
+}
+
+static bool takes_value(const arg_option *o)
+{
+    return o->kind == ARG_ROW ? row_of(o)->type != CMG_OPTION_FLAG
+                              : o->kind != ARG_FLAG && o->kind != ARG_OFF;
+}
+
+/* The kind of enumeration of an option, NULL of another. */
+static const char *words_of(const arg_option *o)
+{
+    return o->kind == ARG_ENUM                                        ? o->what
+           : o->kind == ARG_ROW && row_of(o)->type == CMG_OPTION_WORD ? row_of(o)->words
+                                                                      : NULL;
 }
 
 /* The default as text. */
@@ -50,8 +64,14 @@ static void describe_default(const arg_option *o, char *text)
         (void)snprintf(text, size, "%s", name != NULL ? name : "");
         break;
     }
+    case ARG_ROW:
+        if (takes_value(o)) {
+            cmg_option_get(row_of(o), ((const arg_row *)o->value)->options, text, size);
+        }
+        break;
     case ARG_FLAG:
     case ARG_OFF:
+    case ARG_CALL:
         break;
     }
 }
@@ -65,6 +85,55 @@ void args_add(args *a, const char *heading, const arg_option *rows, int count)
     for (int i = 0; i < count; ++i) {
         describe_default(&rows[i], a->fallback[a->options]);
         a->option[a->options++] = rows[i];
+    }
+}
+
+/* --key of a row; a flag that is on can be switched off. */
+static void name_row(const cmg_option *row, const void *options, char name[ARGS_NAME_LENGTH])
+{
+    char value[8] = "";
+    if (row->type == CMG_OPTION_FLAG) {
+        cmg_option_get(row, options, value, sizeof value);
+    }
+    (void)snprintf(name, ARGS_NAME_LENGTH, "%s%s", strcmp(value, "yes") == 0 ? "no-" : "",
+                   row->key);
+    for (char *c = name; *c != '\0'; ++c) {
+        *c = *c == '_' ? '-' : *c;
+    }
+}
+
+static void add_row(args *a, const cmg_option *row, void *options)
+{
+    static const char *const placeholders[] = {"", "N", "N", "X", "WORD", "TEXT"};
+    const int at = a->options;
+    assert(at < ARGS_MAX_OPTIONS);
+    name_row(row, options, a->row_name[at]);
+    a->row[at] = (arg_row){row, options};
+    a->option[at] = (arg_option){.name = a->row_name[at],
+                                 .kind = ARG_ROW,
+                                 .value = &a->row[at],
+                                 .what = placeholders[row->type],
+                                 .help = row->text};
+    describe_default(&a->option[at], a->fallback[at]);
+    ++a->options;
+}
+
+void args_add_table(args *a, const char *group, const cmg_option *(*row)(int), void *options)
+{
+    args_add(a, group, NULL, 0);
+    for (int i = 0; row(i) != NULL; ++i) {
+        if (strcmp(row(i)->group, group) == 0) {
+            add_row(a, row(i), options);
+        }
+    }
+}
+
+void args_add_row(args *a, const char *key, const cmg_option *(*row)(int), void *options)
+{
+    for (int i = 0; row(i) != NULL; ++i) {
+        if (strcmp(row(i)->key, key) == 0) {
+            add_row(a, row(i), options);
+        }
     }
 }
 
@@ -84,6 +153,11 @@ static void enum_names(const char *kind, const char *between, char *text, size_t
 
 static void print_range(const arg_option *o)
 {
+    char range[128] = "";
+    if (o->kind == ARG_ROW && takes_value(o) && words_of(o) == NULL) {
+        cmg_option_range(row_of(o), range, sizeof range);
+        printf(range[0] != '\0' ? " (%s)" : "%s", range);
+    }
     if (o->kind != ARG_INT && o->kind != ARG_SIZE && o->kind != ARG_REAL) {
         return;
     }
@@ -99,15 +173,16 @@ static void print_option(const args *a, int i)
     const arg_option *o = &a->option[i];
     char names[256] = "";
     char left[320];
-    if (o->kind == ARG_ENUM) {
-        enum_names(o->what, "|", names, sizeof names);
+    if (words_of(o) != NULL) {
+        enum_names(words_of(o), "|", names, sizeof names);
     }
-    (void)snprintf(left, sizeof left, "--%s%s%s", o->name, takes_value(o->kind) ? " " : "",
-                   o->kind == ARG_ENUM    ? names
-                   : takes_value(o->kind) ? o->what
-                                          : "");
-    printf(strlen(left) <= 25 ? "  %-25s %s" : "  %s\n                            %s", left,
-           o->help);
+    (void)snprintf(left, sizeof left, "--%s%s%s", o->name, takes_value(o) ? " " : "",
+                   names[0] != '\0' ? names
+                   : takes_value(o) ? o->what
+                                    : "");
+    const bool off = row_of(o) != NULL && strlen(o->name) > strlen(row_of(o)->key);
+    printf(strlen(left) <= 25 ? "  %-25s %s%s" : "  %s\n                            %s%s", left,
+           off ? "switch off: " : "", o->help);
     print_range(o);
     if (a->fallback[i][0] != '\0') {
         printf(" [%s]", a->fallback[i]);
@@ -131,46 +206,6 @@ static void print_help(const args *a)
 
 /* ------------------------------------------------------------------ suggestions */
 
-enum { LONGEST_WORD = 40 };
-
-/* Edit distance of Levenshtein (1966), words cut at LONGEST_WORD characters. */
-static int distance(const char *a, const char *b)
-{
-    int row[LONGEST_WORD + 1];
-    const int length = (int)strlen(b);
-    const int m = length < LONGEST_WORD ? length : LONGEST_WORD;
-    for (int j = 0; j <= m; ++j) {
-        row[j] = j;
-    }
-    for (int i = 1; a[i - 1] != '\0' && i <= LONGEST_WORD; ++i) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; ++j) {
-            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
-            const int shorter = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = replaced < shorter ? replaced : shorter;
-        }
-    }
-    return row[m];
-}
-
-const char *args_closest(const char *word, const char *const *words, int count)
-{
-    const int length = (int)strlen(word);
-    const char *best = NULL;
-    int least = length / 3 + 2;
-    for (int i = 0; i < count; ++i) {
-        const bool begins = length >= 2 && strncmp(word, words[i], (size_t)length) == 0;
-        const int d = begins ? 1 : distance(word, words[i]);
-        if (d < least) {
-            least = d;
-            best = words[i];
-        }
-    }
-    return best;
-}
-
 static int refuse_unknown(const args *a, const char *name)
 {
     const char *words[ARGS_MAX_OPTIONS + 1];
@@ -178,7 +213,7 @@ static int refuse_unknown(const args *a, const char *name)
         words[i] = a->option[i].name;
     }
     words[a->options] = "help";
-    const char *close = args_closest(name, words, a->options + 1);
+    const char *close = cmg_closest_word(name, words, a->options + 1);
     return close != NULL
                ? usage_error("%s: unknown option --%s; did you mean --%s?", a->command, name, close)
                : usage_error("%s: unknown option --%s; see cmg %s --help", a->command, name,
@@ -250,6 +285,23 @@ static int set_real(const args *a, const arg_option *o, const char *text)
     return ARGS_GO;
 }
 
+/* The library sets the option; its sentence on a refusal begins with the key. */
+static int set_row(const args *a, const arg_option *o, const char *text)
+{
+    char why[CMG_MESSAGE] = "";
+    const arg_row *r = o->value;
+    const bool flag = r->row->type == CMG_OPTION_FLAG;
+    const bool off = strlen(o->name) > strlen(r->row->key); /* no-key */
+    const char *value = !flag ? text : off ? "no" : "yes";
+    if (!flag && text[0] == '\0') {
+        return usage_error("%s: --%s has an empty value", a->command, o->name);
+    }
+    if (cmg_option_set(r->row, r->options, value, why) == CMG_OK) {
+        return ARGS_GO;
+    }
+    return usage_error("%s: --%s%s", a->command, o->name, why + strlen(r->row->key));
+}
+
 static int set_value(const args *a, const arg_option *o, const char *text)
 {
     switch (o->kind) {
@@ -267,6 +319,10 @@ static int set_value(const args *a, const arg_option *o, const char *text)
         return usage_error("%s: --%s '%s' is unknown; known are %s", a->command, o->name, text,
                            names);
     }
+    case ARG_ROW:
+        return set_row(a, o, text);
+    case ARG_CALL:
+        return ((const arg_call *)o->value)->call(((const arg_call *)o->value)->user, text);
     case ARG_TEXT:
         if (text[0] == '\0') {
             return usage_error("%s: --%s has an empty value", a->command, o->name);
@@ -313,7 +369,7 @@ static int parse_option(args *a, int argc, char **argv, int *at)
     }
     const arg_option *o = &a->option[i];
     a->given[i] = true;
-    if (!takes_value(o->kind)) {
+    if (!takes_value(o)) {
         return equals == NULL ? set_value(a, o, "")
                               : usage_error("%s: --%s takes no value", a->command, name);
     }

@@ -120,7 +120,7 @@ static bool is_usual(const bench_job *job, int format)
 {
     const bool vendor = strncmp(cmg_enum_name("format", format), "cusparse", 8) == 0;
     return format != CMG_FORMAT_DENSE && format != CMG_FORMAT_DIAGONAL &&
-           (!vendor || job->device.backend == CMG_BACKEND_CUDA);
+           (!vendor || job->device.options.backend == CMG_BACKEND_CUDA);
 }
 
 static int add_formats(bench_job *job, int kind)
@@ -157,10 +157,9 @@ static int make_cases(bench_job *job)
         while (k < KINDS && strcmp(kinds[k].name, job->value_names.text[v]) != 0) {
             ++k;
         }
-        status = k < KINDS
-                     ? add_formats(job, k)
-                     : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, fp8",
-                                   job->value_names.text[v]);
+        status = k < KINDS ? add_formats(job, k)
+                           : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, fp8",
+                                         job->value_names.text[v]);
     }
     return status;
 }
@@ -220,7 +219,7 @@ static int begin(bench_job *job)
     if (made != CMG_OK) {
         return library_error(job->ctx, made, NULL);
     }
-    const char *backend = cmg_enum_name("backend", job->device.backend);
+    const char *backend = cmg_enum_name("backend", (int)job->device.options.backend);
     job->out = report_stream(job->json_path);
     fprintf(job->out, "%s with %d threads, copy bandwidth %.0f GB/s\n\n", backend,
             cmg_context_threads(job->ctx), job->bandwidth);

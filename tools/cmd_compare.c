@@ -37,8 +37,7 @@ typedef struct compare_job {
     int pre[LIST_LENGTH];
     int post[LIST_LENGTH];
     double omega[LIST_LENGTH];
-    int threads;
-    int device;
+    cmg_context_options device;
     compare_options options;
     bool quick;
     const char *json;
@@ -71,12 +70,10 @@ static void set_defaults(compare_job *job)
     job->given[NUMBERING] = cmg_enum_name("numbering", CMG_NUMBERING_GENERATED);
     job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
     job->given[VARIANTS] = " "; /* one that sets nothing */
-    job->options = (compare_options){.rtol = o.rtol,
-                                     .max_it = 200,
-                                     .coarse_limit = o.coarse_limit,
-                                     .collapse = o.collapse,
-                                     .dirichlet = (int)o.dirichlet,
-                                     .repeat = 3};
+    o.max_it = 200;
+    o.fallback = false; /* a row is what it says */
+    job->options = (compare_options){.solver = o, .repeat = 3};
+    cmg_context_options_default(&job->device);
 }
 
 static void add_lists(compare_job *job)
@@ -112,25 +109,21 @@ static void add_options(compare_job *job)
     const arg_option rows[] = {
         {"quick", ARG_FLAG, &job->quick, "", 0, 0,
          "compare a chosen set of smoothers and recommend one"},
-        {"rtol", ARG_REAL, &o->rtol, "X", 0, 1, "stop at ||b - A x|| <= X ||b||"},
-        {"max-it", ARG_INT, &o->max_it, "N", 1, 1000000, "most iterations"},
         {"repeat", ARG_INT, &o->repeat, "N", 1, 1000, "solves a row; the median counts"},
         {"rhs", ARG_TEXT, &o->rhs, "NAME|FILE", 0, 0,
          "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
-        {"dirichlet", ARG_ENUM, &o->dirichlet, "dirichlet", 0, 0,
-         "what is done about identity rows"},
-        {"coarse-limit", ARG_SIZE, &o->coarse_limit, "N", 0, 1000000,
-         "most rows of a coarse matrix that is inverted"},
-        {"collapse", ARG_SIZE, &o->collapse, "N", -1, 1000000,
-         "make levels up to N rows one dense operator; -1 = chosen, 0 = none"},
-        {"threads", ARG_INT, &job->threads, "N", 0, 65536, "OpenMP threads, 0 = as OpenMP decides"},
-        {"device", ARG_INT, &job->device, "N", 0, 1024, "number of the CUDA device"},
     };
     const arg_option output[] = {
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write all results, - = standard output"},
         {"csv", ARG_TEXT, &job->csv, "FILE", 0, 0, "write the rows as comma-separated values"},
     };
+    static const char *const shared[] = {"rtol", "max_it", "dirichlet", "coarse_limit", "collapse"};
     args_add(&job->a, "Options", rows, ARGS_COUNT(rows));
+    for (int i = 0; i < ARGS_COUNT(shared); ++i) {
+        args_add_row(&job->a, shared[i], cmg_solver_option, &o->solver);
+    }
+    args_add_row(&job->a, "threads", cmg_context_option, &job->device);
+    args_add_row(&job->a, "device", cmg_context_option, &job->device);
     args_add(&job->a, "Output", output, ARGS_COUNT(output));
 }
 
@@ -242,9 +235,8 @@ static int open_group(compare_job *job, const compare_row *row, device_args *dev
 {
     input_args input = {0};
     device_args_default(device);
-    device->backend = row->backend;
-    device->threads = job->threads;
-    device->device = job->device;
+    device->options = job->device;
+    device->options.backend = (cmg_backend)row->backend;
     int status = device_open(device, ctx);
     if (status == EXIT_DONE) {
         status = input_read(&input, device, *ctx, row->file, h);

@@ -24,8 +24,6 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
     job->rows = 262144;
     const arg_option rows[] = {
         {"to", ARG_ENUM, &job->to, "file", 0, 0, "form of OUT; auto takes it from the name"},
-        {"threads", ARG_INT, &job->device.threads, "N", 0, 65536,
-         "OpenMP threads, 0 = as OpenMP decides"},
     };
     const arg_option numbering[] = {
         {"numbering", ARG_TEXT, &job->numbering, "NAME", 0, 0,
@@ -39,6 +37,7 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
                "Write a hierarchy, or a single matrix, in another form. IN is recognised by its\n"
                "content: a container, a directory, a PETSc multigrid dump or a matrix file.");
     args_add(a, "Output", rows, ARGS_COUNT(rows));
+    args_add_row(a, "threads", cmg_context_option, &job->device.options);
     args_add(a, "Numbering", numbering, ARGS_COUNT(numbering));
     input_args_add(a, &job->input);
     return args_parse(a, argc, argv);

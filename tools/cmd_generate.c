@@ -155,10 +155,9 @@ static void add_run(args *a, generate_job *job)
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write sizes, times and fingerprints as JSON, - = standard output; OUT may be left out"},
         {"to", ARG_ENUM, &job->to, "file", 0, 0, "form of OUT; auto takes it from the name"},
-        {"threads", ARG_INT, &job->device.threads, "N", 0, 65536,
-         "OpenMP threads, 0 = as OpenMP decides"},
     };
     args_add(a, "Run", rows, ARGS_COUNT(rows));
+    args_add_row(a, "threads", cmg_context_option, &job->device.options);
 }
 
 /* The value of --case or --case= on the command line, before anything else is looked at. */

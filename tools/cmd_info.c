@@ -46,8 +46,6 @@ static int parse(info_job *job, int argc, char **argv)
         {"galerkin", ARG_FLAG, &job->galerkin, "", 0, 0,
          "form R A P on every level, not only on small ones"},
         {"no-galerkin", ARG_FLAG, &job->no_galerkin, "", 0, 0, "form R A P nowhere"},
-        {"threads", ARG_INT, &job->device.threads, "N", 0, 65536,
-         "OpenMP threads, 0 = as OpenMP decides"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write the facts as JSON, - = standard output"},
     };
@@ -64,6 +62,7 @@ static int parse(info_job *job, int argc, char **argv)
         {"values", ARG_ENUM, &job->values, "values", 0, 0, "mixed: storage of the values"},
     };
     args_add(&a, "Output", rows, ARGS_COUNT(rows));
+    args_add_row(&a, "threads", cmg_context_option, &job->device.options);
     args_add(&a, "Compression", compression, ARGS_COUNT(compression));
     input_args_add(&a, &job->input);
     int status = args_parse(&a, argc, argv);

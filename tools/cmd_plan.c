@@ -76,11 +76,11 @@ static int prepare(plan_job *job)
     if (status != EXIT_DONE) {
         return status;
     }
-    if (job->device.backend == CMG_BACKEND_CUDA) {
+    if (job->device.options.backend == CMG_BACKEND_CUDA) {
         solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
     }
     job->solver.options.matrix.explain = true;
-    cmg_status made = cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s);
+    cmg_status made = cmg_solver_create(job->h, &job->solver.options, &job->s);
     if (made == CMG_OK) {
         made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
     }
@@ -259,13 +259,13 @@ static int write_json(plan_job *job)
     json_text(&j, "command", "plan");
     json_text(&j, "version", cmg_version());
     json_text(&j, "file", job->path);
-    json_text(&j, "backend", cmg_enum_name("backend", job->device.backend));
+    json_text(&j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
     json_integer(&j, "threads", cmg_context_threads(job->ctx));
     json_integer(&j, "unknowns", cmg_hierarchy_rows(job->h, 0));
     json_integer(&j, "levels", cmg_hierarchy_levels(job->h));
     json_text(&j, "smoother", job->solver.options.smoother);
-    json_text(&j, "cycle", cmg_enum_name("cycle", job->solver.cycle));
-    json_text(&j, "precision", cmg_enum_name("precision", job->solver.precision));
+    json_text(&j, "cycle", cmg_enum_name("cycle", (int)job->solver.options.cycle));
+    json_text(&j, "precision", cmg_enum_name("precision", (int)job->solver.options.precision));
     json_real(&j, "bandwidth_gb_per_second", job->bandwidth);
     json_real(&j, "bytes", job->bytes);
     json_real(&j, "plain_bytes", job->plain);

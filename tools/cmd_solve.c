@@ -46,6 +46,7 @@ static int parse(solve_job *job, int argc, char **argv)
     device_args_default(&job->device);
     solver_args_default(&job->solver);
     job->repeat = 1;
+    cmg_report_default(&job->report);
     const arg_option rows[] = {
         {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
          "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
@@ -107,11 +108,10 @@ static int prepare(solve_job *job)
             job, cmg_vector_create(job->ctx, cmg_hierarchy_rows(job->h, 0), CMG_FP64, &job->x));
     }
     if (status == EXIT_DONE) {
-        if (job->device.backend == CMG_BACKEND_CUDA) {
+        if (job->device.options.backend == CMG_BACKEND_CUDA) {
             solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
         }
-        status = library_result(
-            job, cmg_solver_create(job->h, solver_args_options(&job->solver), &job->s));
+        status = library_result(job, cmg_solver_create(job->h, &job->solver.options, &job->s));
     }
     return status;
 }
@@ -265,27 +265,19 @@ static void print_report(solve_job *job, FILE *out)
     fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
 }
 
+/* Where it ran and, beside all options in an object, those that name a row of a table. */
 static void json_options(json *j, const solve_job *job)
 {
     const cmg_solver_options *o = &job->solver.options;
-    json_text(j, "backend", cmg_enum_name("backend", job->device.backend));
+    json_text(j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
     json_integer(j, "threads", cmg_context_threads(job->ctx));
-    json_text(j, "krylov", cmg_enum_name("krylov", job->solver.krylov));
-    json_text(j, "cycle", cmg_enum_name("cycle", job->solver.cycle));
-    json_bool(j, "fmg", o->fmg);
-    json_integer(j, "pre", o->pre);
-    json_integer(j, "post", o->post);
+    json_text(j, "krylov", cmg_enum_name("krylov", (int)o->krylov));
+    json_text(j, "cycle", cmg_enum_name("cycle", (int)o->cycle));
     json_text(j, "smoother", o->smoother);
-    json_real(j, "omega", o->omega);
-    json_text(j, "precision", cmg_enum_name("precision", job->solver.precision));
-    json_text(j, "precision_schedule", o->precision_schedule);
-    json_text(j, "format", cmg_enum_name("format", job->solver.format));
-    json_text(j, "values", cmg_enum_name("values", job->solver.values));
-    json_text(j, "dirichlet", cmg_enum_name("dirichlet", job->solver.dirichlet));
-    json_text(j, "coarse", cmg_enum_name("coarse", job->solver.coarse));
-    json_real(j, "rtol", o->rtol);
-    json_real(j, "atol", o->atol);
-    json_integer(j, "max_it", o->max_it);
+    json_text(j, "precision", cmg_enum_name("precision", (int)o->precision));
+    json_text(j, "format", cmg_enum_name("format", (int)o->matrix.format));
+    json_text(j, "values", cmg_enum_name("values", (int)o->matrix.values));
+    solver_args_json(j, &job->solver);
 }
 
 static void json_result(json *j, const solve_job *job)

@@ -63,7 +63,7 @@ static int refuse_command(const char *name)
     for (int i = 0; i < COMMANDS; ++i) {
         words[i] = commands[i].name;
     }
-    const char *close = args_closest(name, words, COMMANDS);
+    const char *close = cmg_closest_word(name, words, COMMANDS);
     return close != NULL ? usage_error("unknown command '%s'; did you mean %s?", name, close)
                          : usage_error("unknown command '%s'; see cmg --help", name);
 }

@@ -46,12 +46,8 @@ typedef struct compare_row {
 } compare_row;
 
 typedef struct compare_options {
-    double rtol;
-    int max_it;
-    cmg_size coarse_limit;
-    cmg_size collapse;
-    int dirichlet;
-    int repeat; /* solves whose median is taken */
+    cmg_solver_options solver; /* what all rows share */
+    int repeat;                /* solves whose median is taken */
     const char *rhs;
 } compare_options;
 

@@ -13,30 +13,23 @@ bool compare_converged(const compare_row *row)
 
 static cmg_solver_options solver_options(const compare_row *row, const compare_options *options)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = options->solver;
     o.krylov = (cmg_krylov)row->krylov;
     o.cycle = (cmg_cycle)row->cycle;
     o.pre = row->pre;
     o.post = row->post;
     o.omega = row->omega;
-    o.smoother = row->smoother;
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", row->smoother);
     o.precision = (cmg_precision)row->precision;
     o.matrix.format = (cmg_format)row->format;
     o.matrix.values = (cmg_values)row->values;
-    o.fallback = false; /* a row is what it says */
-    o.dirichlet = (cmg_dirichlet)options->dirichlet;
-    o.coarse_limit = options->coarse_limit;
-    o.collapse = options->collapse;
-    o.rtol = options->rtol;
-    o.max_it = options->max_it;
     return o;
 }
 
 static cmg_status solve(compare_row *row, const compare_options *options, cmg_solver *s,
                         const cmg_vector *b, cmg_vector *x)
 {
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     double *seconds = tool_alloc((size_t)options->repeat, sizeof *seconds);
     cmg_status status = CMG_OK;
     for (int k = 0; k < options->repeat && status == CMG_OK; ++k) {

@@ -4,9 +4,7 @@
 #include "output.h"
 
 typedef struct device_args {
-    int backend; /* cmg_backend */
-    int threads;
-    int device;
+    cmg_context_options options;
     progress line; /* progress on standard error */
 } device_args;
 

@@ -2,7 +2,7 @@
 
 usage: declarations.py OUT.py HEADER...
 
-The headers are plain C: comments, preprocessor lines, the export mark and the C++ braces are taken out, the rest is
+The headers are plain C: comments, preprocessor lines, inline functions, the export mark and the C++ braces are taken out, the rest is
 what cffi reads.
 """
 import re
@@ -17,6 +17,7 @@ def declarations(path):
     text = re.sub(r'#ifdef __cplusplus\s+extern "C" \{\s+#endif', "", text)
     text = re.sub(r"#ifdef __cplusplus\s+\}\s+#endif", "", text)
     text = re.sub(r"^\s*#[^\n]*(\\\n[^\n]*)*", "", text, flags=re.M)
+    text = re.sub(r"^static inline [^{;]*\{.*?^\}", "", text, flags=re.S | re.M)
     return text.replace("CMG_API", "")
 
 

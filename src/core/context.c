@@ -3,6 +3,7 @@
 
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/options.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,14 +13,32 @@
 #include <omp.h>
 #endif
 
-enum { MAX_THREADS = 4096 };
+#define ROW(kind, field, ...)                                                                      \
+    CMGI_OPTION_ROW(cmg_context_options, "Device", kind, field, __VA_ARGS__)
 
-void cmg_context_options_default(cmg_context_options *options)
+static const cmg_option rows[] = {
+    ROW(WORD, backend, .words = "backend", .text = "where the solve runs"),
+    ROW(INT, threads, .high = 4096, .text = "OpenMP threads, 0 = as OpenMP decides"),
+    ROW(INT, device, .high = 1024, .text = "number of the CUDA device"),
+    ROW(WORD, log_level, .standard = CMG_LOG_WARN, .words = "log",
+        .text = "least urgent messages of the library that are shown"),
+};
+
+static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_context_options, rows);
+
+void cmg_context_options_init(cmg_context_options *options, size_t size)
 {
-    if (options == NULL) {
-        return;
-    }
-    *options = (cmg_context_options){.backend = CMG_BACKEND_CPU, .log_level = CMG_LOG_WARN};
+    cmgi_options_init(&table, options, size);
+}
+
+cmg_status cmg_context_options_set(cmg_context_options *options, const char *text)
+{
+    return cmgi_options_set(&table, options, text);
+}
+
+const cmg_option *cmg_context_option(int i)
+{
+    return cmgi_options_row(&table, i);
 }
 
 bool cmg_backend_available(cmg_backend backend)
@@ -36,38 +55,56 @@ static int default_threads(void)
 #endif
 }
 
-cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx)
+/* The reason goes where a caller without a context can find it. */
+static cmg_status tell_why(const cmg_context_options *o, cmg_status status, const char *why)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
+    if (o->why != NULL) {
+        (void)snprintf(o->why, CMG_MESSAGE, "%.*s", CMG_MESSAGE - 1, why);
     }
-    cmg_context_options defaults;
-    cmg_context_options_default(&defaults);
-    const cmg_context_options *opt = options != NULL ? options : &defaults;
-    if (opt->threads < 0 || opt->threads > MAX_THREADS || opt->device < 0) {
-        return CMG_ERR_ARG;
+    if (o->log != NULL) {
+        o->log(o->log_user, CMG_LOG_ERROR, why);
     }
-    const struct cmgi_backend *backend = cmgi_backend_table(opt->backend);
+    return status;
+}
+
+static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
+{
+    const struct cmgi_backend *backend = cmgi_backend_table(o->backend);
     if (backend == NULL) {
-        return CMG_ERR_UNSUPPORTED;
+        return tell_why(o, CMG_ERR_UNSUPPORTED, "backend cuda: this build has no CUDA");
     }
     cmg_context *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        return CMG_ERR_MEMORY;
+        return tell_why(o, CMG_ERR_MEMORY, "out of memory for a context");
     }
-    c->options = *opt;
+    c->options = *o;
+    c->options.why = NULL;
     c->backend = backend;
-    c->threads = opt->threads > 0 ? opt->threads : default_threads();
-    cmgi_sharing_start(&c->sharing, c->threads, opt->threads > 0);
+    c->threads = o->threads > 0 ? o->threads : default_threads();
+    cmgi_sharing_start(&c->sharing, c->threads, o->threads > 0);
     c->fail_after = -1;
     const cmg_status status = backend->open != NULL ? backend->open(c) : CMG_OK;
     if (status != CMG_OK) {
-        cmgi_log(c, CMG_LOG_ERROR, "%s", c->message);
+        (void)tell_why(o, status, c->message[0] != '\0' ? c->message : cmg_status_text(status));
         free(c);
         return status;
     }
     *ctx = c;
     return CMG_OK;
+}
+
+cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    char why[CMG_MESSAGE] = "";
+    cmg_context_options own;
+    cmg_status status = cmgi_options_accept(&table, options, &own, why);
+    if (status != CMG_OK && cmg_enum_name("backend", (int)own.backend) == NULL) {
+        status = CMG_ERR_UNSUPPORTED;
+    }
+    return status == CMG_OK ? open_context(&own, ctx) : tell_why(&own, status, why);
 }
 
 void cmg_context_destroy(cmg_context **ctx)

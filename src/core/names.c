@@ -7,6 +7,12 @@ static const cmgi_name backends[] = {
     {CMG_BACKEND_CPU, "cpu", "OpenMP on the host"},
     {CMG_BACKEND_CUDA, "cuda", "one CUDA device"},
 };
+static const cmgi_name logs[] = {
+    {CMG_LOG_ERROR, "error", "failures"},
+    {CMG_LOG_WARN, "warn", "and what is left out or looks wrong"},
+    {CMG_LOG_INFO, "info", "and what is chosen"},
+    {CMG_LOG_DEBUG, "debug", "and everything else"},
+};
 static const cmgi_name precisions[] = {
     {CMG_FP64, "fp64", "double precision throughout"},
     {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
@@ -104,13 +110,13 @@ static const cmgi_name files[] = {
 };
 
 static const cmgi_name_table tables[] = {
-    CMGI_NAMES("backend", backends),         CMGI_NAMES("precision", precisions),
-    CMGI_NAMES("format", formats),           CMGI_NAMES("cycle", cycles),
-    CMGI_NAMES("krylov", krylovs),           CMGI_NAMES("dirichlet", dirichlets),
-    CMGI_NAMES("coarse", coarses),           CMGI_NAMES("loop", loops),
-    CMGI_NAMES("outcome", outcomes),         CMGI_NAMES("values", values),
-    CMGI_NAMES("compression", compressions), CMGI_NAMES("file", files),
-    CMGI_NAMES("numbering", numberings),
+    CMGI_NAMES("backend", backends),     CMGI_NAMES("log", logs),
+    CMGI_NAMES("precision", precisions), CMGI_NAMES("format", formats),
+    CMGI_NAMES("cycle", cycles),         CMGI_NAMES("krylov", krylovs),
+    CMGI_NAMES("dirichlet", dirichlets), CMGI_NAMES("coarse", coarses),
+    CMGI_NAMES("loop", loops),           CMGI_NAMES("outcome", outcomes),
+    CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
+    CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

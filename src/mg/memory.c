@@ -7,6 +7,7 @@
 #include "mg/memory.h"
 
 #include "krylov/krylov.h"
+#include "mg/options.h"
 #include "mg/setup.h"
 #include "spmv/create.h"
 #include "spmv/formats.h"
@@ -174,13 +175,11 @@ cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *o
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(h->ctx, bytes != NULL, CMG_ERR_ARG, "memory: bytes is NULL");
-    cmg_solver_options defaults;
-    cmg_solver_options_default(&defaults);
-    const cmg_solver_options *o = options != NULL ? options : &defaults;
+    cmg_solver_options own;
     cmgi_schedule schedule;
-    CMGI_TRY(cmgi_schedule_parse(h->ctx, o->precision_schedule, &schedule));
-    CMGI_CHECK(h->ctx, o->smoother != NULL, CMG_ERR_ARG, "memory: the smoother's name is missing");
-    *bytes = (size_t)sum_up(h, o, &schedule);
+    CMGI_TRY(cmgi_solver_options_take(h->ctx, options, &own));
+    CMGI_TRY(cmgi_solver_schedule(h->ctx, &own, &schedule));
+    *bytes = (size_t)sum_up(h, &own, &schedule);
     return CMG_OK;
 }
 

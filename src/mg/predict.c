@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
+#include "spmv/options.h"
 #include "spmv/compressed_forecast.h"
 
 #include <stdio.h>
@@ -84,9 +85,9 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     }
     CMGI_CHECK(h->ctx, levels != NULL && rows >= 0, CMG_ERR_ARG,
                "prediction: the result is NULL, or %lld rows are negative", (long long)rows);
-    cmg_matrix_options defaults;
-    cmg_matrix_options_default(&defaults);
-    prediction p = {.h = h, .options = options != NULL ? options : &defaults, .rows = rows};
+    cmg_matrix_options own;
+    CMGI_TRY(cmgi_matrix_options_take(h->ctx, options, &own));
+    prediction p = {.h = h, .options = &own, .rows = rows};
     cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));

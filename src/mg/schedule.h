@@ -21,7 +21,8 @@ typedef struct cmgi_schedule {
     cmg_values values[CMGI_MAX_LEVELS][CMGI_ROLES];
 } cmgi_schedule;
 
-/* @return CMG_OK, CMG_ERR_ARG: the message names what is not understood */
+/* NULL gives nothing. @return CMG_OK, CMG_ERR_ARG: the message names what is not understood
+ */
 cmg_status cmgi_schedule_parse(cmg_context *ctx, const char *text, cmgi_schedule *schedule);
 /* The storage with the fewest bits that is given; FULL when there is none below. */
 cmg_values cmgi_schedule_least(const cmgi_schedule *schedule);

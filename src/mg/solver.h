@@ -4,7 +4,6 @@
 
 struct cmg_solver {
     cmg_context *ctx;
-    char smoother[128]; /* mg.options borrows it */
     cmgi_multigrid mg;
     cmgi_fallback fallback;
     cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */

@@ -1,7 +1,9 @@
 /* CG for callers with operators of their own: arrays are wrapped as vectors at the border. */
+#include "core/report.h"
 #include "core/timer.h"
 #include "core/vector.h"
 #include "krylov/krylov.h"
+#include "mg/options.h"
 
 typedef struct operator_pair {
     cmg_context *ctx;
@@ -64,11 +66,12 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     }
     CMGI_CHECK(ctx, A != NULL && b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
     CMGI_TRY(check(ctx, A, C, b, x));
-    CMGI_CHECK(ctx, options == NULL || options->krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
+    cmg_solver_options own;
+    CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
+    CMGI_TRY(cmgi_report_check(ctx, report));
+    CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
                "cg: operators have one precision, defect correction needs two");
-    cmg_solver_options defaults;
-    cmg_solver_options_default(&defaults);
-    const cmg_solver_options *o = options != NULL ? options : &defaults;
+    const cmg_solver_options *o = &own;
     const cmgi_iteration_options iteration = {
         .method = o->krylov == CMG_KRYLOV_AUTO || o->krylov == CMG_KRYLOV_NONE ? CMG_KRYLOV_CG
                                                                                : o->krylov,
@@ -88,16 +91,17 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     cmgi_krylov *k = NULL;
     CMGI_TRY(cmgi_krylov_create(&system, &iteration, &k));
     const cmg_status status = cmgi_krylov_solve(k, b->data, x->data);
-    if (status == CMG_OK && report != NULL) {
-        *report =
-            (cmg_report){.outcome = k->outcome,
-                         .iterations = k->iterations,
-                         .starts = k->starts,
-                         .residual = k->residual,
-                         .rhs_norm = k->rhs_norm,
-                         .relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
-                         .loop = k->used,
-                         .solve_seconds = cmgi_seconds() - begin};
+    if (status == CMG_OK) {
+        const cmg_report made = {.outcome = k->outcome,
+                                 .iterations = k->iterations,
+                                 .starts = k->starts,
+                                 .residual = k->residual,
+                                 .rhs_norm = k->rhs_norm,
+                                 .relative_residual =
+                                     k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
+                                 .loop = k->used,
+                                 .solve_seconds = cmgi_seconds() - begin};
+        cmgi_report_give(&made, report);
     }
     cmgi_krylov_destroy(&k);
     return status;

@@ -9,37 +9,11 @@
 
 #include "spmv/compressed_forecast.h"
 #include "spmv/formats.h"
+#include "spmv/options.h"
 #include "spmv/tune.h"
 
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
-
-/* ------------------------------------------------------------------ options */
-
-static bool is_power_of_two(int v, int low, int high)
-{
-    return v >= low && v <= high && (v & (v - 1)) == 0;
-}
-
-static cmg_status check_options(cmg_context *ctx, const cmg_matrix_options *o)
-{
-    const bool chosen = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
-    CMGI_CHECK(ctx, chosen || cmgi_format_find(o->format) != NULL, CMG_ERR_ARG,
-               "matrix: unknown format %d", (int)o->format);
-    CMGI_CHECK(ctx, o->precision == CMG_FP64 || o->precision == CMG_FP32, CMG_ERR_ARG,
-               "matrix: unknown precision %d", (int)o->precision);
-    CMGI_CHECK(ctx, cmg_enum_name("values", (int)o->values) != NULL, CMG_ERR_ARG,
-               "matrix: unknown kind of values %d", (int)o->values);
-    CMGI_CHECK(ctx, o->t == 0 || is_power_of_two(o->t, 1, 32), CMG_ERR_ARG,
-               "matrix: t = %d is none of 1, 2, 4, 8, 16, 32", o->t);
-    CMGI_CHECK(ctx, o->warp == 0 || is_power_of_two(o->warp, 4, 64), CMG_ERR_ARG,
-               "matrix: warp = %d is none of 4, 8, 16, 32, 64", o->warp);
-    CMGI_CHECK(ctx, o->threshold >= 0, CMG_ERR_ARG, "matrix: threshold = %d is negative",
-               o->threshold);
-    CMGI_CHECK(ctx, o->block == 0 || (o->block % 32 == 0 && o->block > 0 && o->block <= 1024),
-               CMG_ERR_ARG, "matrix: block = %d is no multiple of 32 up to 1024", o->block);
-    return CMG_OK;
-}
 
 /* ------------------------------------------------------------------ from the host */
 
@@ -234,21 +208,21 @@ cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
 {
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the CSR or the out-pointer is NULL");
-    CMGI_TRY(check_options(ctx, options));
+    cmg_matrix_options own;
+    CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
+    const bool chosen = own.format == CMG_FORMAT_AUTO || own.format == CMG_FORMAT_TUNE;
+    CMGI_CHECK(ctx, chosen || cmgi_format_find(own.format) != NULL, CMG_ERR_ARG,
+               "matrix: unknown format %d", (int)own.format);
     if (ctx->backend->is_device != NULL && csr->indptr != NULL &&
         ctx->backend->is_device(ctx, csr->indptr)) {
-        return from_device(ctx, csr, use, options, A);
+        return from_device(ctx, csr, use, &own, A);
     }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
-    return from_host(ctx, csr, use, *options, A);
+    return from_host(ctx, csr, use, own, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
-    cmg_matrix_options defaults;
-    cmg_matrix_options_default(&defaults);
-    return ctx != NULL ? cmgi_matrix_create(ctx, csr, CMGI_USE_ANY,
-                                            options != NULL ? options : &defaults, A)
-                       : CMG_ERR_ARG;
+    return ctx != NULL ? cmgi_matrix_create(ctx, csr, CMGI_USE_ANY, options, A) : CMG_ERR_ARG;
 }

@@ -2,13 +2,6 @@
 #include "spmv/compressed.h"
 #include "spmv/reduced.h"
 
-void cmg_matrix_options_default(cmg_matrix_options *options)
-{
-    if (options != NULL) {
-        *options = (cmg_matrix_options){.format = CMG_FORMAT_AUTO, .precision = CMG_FP64};
-    }
-}
-
 /* ------------------------------------------------------------------ life */
 
 /* Bytes of an element of A->values. */

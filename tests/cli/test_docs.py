@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import cli
 
@@ -39,6 +41,11 @@ class Docs(cli.Case):
                 for name in sorted(options.keys() | found.keys()):
                     message = f"cmg {command} --{name}: documented, in the help"
                     self.assertEqual(found.get(name), options.get(name), message)
+
+    def test_tables_are_made_from_the_help(self):
+        script = os.path.join(cli.SOURCE, "docs", "option_tables.py")
+        done = subprocess.run([sys.executable, "-B", script, cli.TOOL, "--check"], capture_output=True, encoding="utf-8")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_json_keys_are_named(self):
         h = self.path("h")

@@ -163,11 +163,12 @@ static void progress_waits_and_needs_a_terminal(void)
 static void the_closest_word_is_suggested(void)
 {
     static const char *const words[] = {"rtol", "atol", "max-it", "smoother"};
-    CHECK(strcmp(args_closest("rtoll", words, 4), "rtol") == 0);
-    CHECK(strcmp(args_closest("maxit", words, 4), "max-it") == 0);
-    CHECK(strcmp(args_closest("smo", words, 4), "smoother") == 0);
-    CHECK(args_closest("backend", words, 4) == NULL);
-    CHECK(args_closest("a-word-of-more-than-forty-letters-that-is-none-of-them", words, 4) == NULL);
+    CHECK(strcmp(cmg_closest_word("rtoll", words, 4), "rtol") == 0);
+    CHECK(strcmp(cmg_closest_word("maxit", words, 4), "max-it") == 0);
+    CHECK(strcmp(cmg_closest_word("smo", words, 4), "smoother") == 0);
+    CHECK(cmg_closest_word("backend", words, 4) == NULL);
+    CHECK(cmg_closest_word("a-word-of-more-than-forty-letters-that-is-none-of-them", words, 4) ==
+          NULL);
 }
 
 int main(int argc, char **argv)

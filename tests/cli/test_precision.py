@@ -34,7 +34,7 @@ class Precision(cli.Case):
             with self.subTest(schedule=text):
                 x_path = self.path("x.mtx")
                 result = self.json("solve", self.h, "--precision-schedule", text, "--no-templates", "--output", x_path)
-                self.assertEqual((result["reason"], result["precision_schedule"]), ("converged_rtol", text))
+                self.assertEqual((result["reason"], result["options"]["precision_schedule"]), ("converged_rtol", text))
                 self.assertLessEqual(abs(result["iterations"] - plain["iterations"]), 1)
                 self.assertEqual((result["fallbacks"], result["fallback"]), (0, ""))
                 ours = cli.relative_residual(self.A, cli.read_vector(x_path), self.b)

@@ -87,16 +87,46 @@ class Usage(cli.Case):
     def test_the_solver_refuses_what_only_it_can_judge(self):
         cli.write_poisson(self.path("h"), 8, 2)
         for option, text in (
-            ("--smoother", "nonsense"),
             ("--smoother", "file:absent"),
-            ("--rtol", "1.5"),
-            ("--warp", "5"),
+            ("--smoother", "spai:nonsense=1"),
             ("--level", "2"),
             ("--drop-coarsest", "2"),
         ):
-            extra = ("--format", "sell") if option == "--warp" else ()
-            error = self.refused(1, "solve", self.path("h"), option, text, *extra)
+            error = self.refused(1, "solve", self.path("h"), option, text)
             self.assertIn(self.path("h"), error)
+
+    def test_ranges_and_words_are_checked_before_files_are_read(self):
+        for option, text, words in (
+            ("--smoother", "fsia", ("fsai",)),
+            ("--smoother", "nonsense", ("jacobi", "spai")),
+            ("--rtol", "1.5", ("1.5", "below 1")),
+            ("--dtol", "1", ("over 1",)),
+            ("--warp", "5", ("4", "64")),
+            ("--block", "33", ("32", "1024")),
+            ("--krylov", "gc", ("cg",)),
+        ):
+            error = self.refused(1, "solve", self.path("absent"), option, text)
+            self.assertIn(option, error)
+            for word in words:
+                self.assertIn(word, error)
+
+    def test_options_come_from_files(self):
+        cli.write_poisson(self.path("h"), 16, 3)
+        with open(self.path("good"), "w", encoding="utf-8") as file:
+            file.write('# a comment\npre = 2  no-fuse\n\nsmoother="spai:tau=0.5" # another\nmax-it=50\n')
+        result = self.json("solve", self.path("h"), "--options", self.path("good"), "--max-it", "60")
+        options = result["options"]
+        self.assertEqual((options["pre"], options["fuse"], options["max_it"]), (2, False, 60))
+        self.assertEqual(options["smoother"], "spai:tau=0.5")
+        self.assertEqual(options["fallback"], True)
+        later = self.json("solve", self.path("h"), "--max-it", "60", "--options", self.path("good"))
+        self.assertEqual(later["options"]["max_it"], 50)
+        with open(self.path("bad"), "w", encoding="utf-8") as file:
+            file.write("pre = 2\nsmother = fsai\n")
+        error = self.refused(2, "solve", self.path("h"), "--options", self.path("bad"))
+        for word in (self.path("bad"), "line 2", "smother", "smoother"):
+            self.assertIn(word, error)
+        self.assertIn(self.path("absent"), self.refused(2, "solve", "h", "--options", self.path("absent")))
 
     def test_cuda_says_what_is_missing(self):
         cli.write_poisson(self.path("h"), 8, 2)

@@ -17,12 +17,12 @@ static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **s
     cmg_solver *solver = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_report report = {.iterations = -1};
+    cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
     const double *values = vector_of(h, 0, "rhs", "b", &n);
     cmg_solver_options_default(&options);
     options.rtol = rtol;
-    options.smoother = smoother;
+    (void)snprintf(options.smoother, sizeof options.smoother, "%s", smoother);
     CHECK_OK(cmg_solver_create(h, &options, &solver));
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));

@@ -55,7 +55,7 @@ static cmg_hierarchy *read_hierarchy(const char *folder)
 /* Solves with the stored right-hand side of the finest level from 0. */
 static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
 {
-    cmg_report report = {.outcome = CMG_BREAKDOWN, .iterations = -2};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN, .iterations = -2};
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
@@ -87,7 +87,7 @@ static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
     cmg_solver_options_default(&o);
     o.krylov = CMG_KRYLOV_NONE;
     o.dirichlet = k->dirichlet;
-    o.smoother = k->smoother;
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", k->smoother);
     o.omega = k->omega;
     o.pre = k->steps;
     o.post = k->steps;

@@ -46,7 +46,7 @@ static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, 
 static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cmg_vector *b,
                                cmg_vector *x)
 {
-    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     cmg_solver *s = NULL;
     CHECK_OK(cmg_solver_create(h, o, &s));
     if (s != NULL) {
@@ -61,6 +61,7 @@ static inline cmg_solver_options defaults(void)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    o.smoother = "jacobi"; /* counts and cycles are known with it */
+    CHECK_OK(
+        cmg_solver_options_set(&o, "smoother=jacobi")); /* counts and cycles are known with it */
     return o;
 }

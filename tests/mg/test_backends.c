@@ -30,7 +30,7 @@ enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m)
 {
-    cmg_report report = {.outcome = CMG_BREAKDOWN, .iterations = -9};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN, .iterations = -9};
     cmg_solver_options options;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
@@ -41,7 +41,7 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m)
     options.krylov = m->krylov;
     options.precision = m->precision;
     options.matrix.format = m->format;
-    options.smoother = m->smoother;
+    (void)snprintf(options.smoother, sizeof options.smoother, "%s", m->smoother);
     options.pre = m->steps;
     options.post = m->steps;
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));

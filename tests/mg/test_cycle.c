@@ -263,7 +263,7 @@ static cmg_solver_options base_options(void)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    o.smoother = "jacobi";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
     o.omega = 0.7;
     o.collapse = 0;
     return o;
@@ -342,7 +342,7 @@ static void factored_smoothers_match_the_recursion(void)
     }
     for (int f = CMG_FORMAT_CSR; f <= CMG_FORMAT_K2RS; ++f) {
         cmg_solver_options o = base_options();
-        o.smoother = "file:pair";
+        CHECK_OK(cmg_solver_options_set(&o, "smoother=file:pair"));
         o.matrix.format = (cmg_format)f;
         o.pre = 1 + f % 2;
         compare(h, &o, factor, 1e-12, "factors");

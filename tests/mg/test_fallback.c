@@ -90,7 +90,8 @@ typedef struct storage {
 } storage;
 
 static const storage storages[] = {
-    {CMG_FP32, CMG_VALUES_FULL, NULL},  {CMG_FP32, CMG_VALUES_FP16, NULL},
+    {CMG_FP32, CMG_VALUES_FULL, NULL},
+    {CMG_FP32, CMG_VALUES_FP16, NULL},
     {CMG_FP32, CMG_VALUES_FP8, NULL},
     {CMG_FP64, CMG_VALUES_FULL, "fp8"},
 };
@@ -100,7 +101,8 @@ static cmg_solver_options options_of(const storage *s)
 {
     cmg_solver_options o = defaults();
     o.precision = s->precision;
-    o.precision_schedule = s->schedule;
+    (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
+                   s->schedule != NULL ? s->schedule : "");
     o.matrix.format = CMG_FORMAT_COMPRESSED;
     o.matrix.values = s->values;
     o.matrix.no_templates = true;
@@ -160,7 +162,7 @@ static void report_says_what_happened(void)
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_solver *s = NULL;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     double norm = 0;
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_vector_norm(b, &norm));

@@ -55,7 +55,8 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             o.matrix.format = s->format;
             o.matrix.no_templates = !templates;
             o.precision = s->precision;
-            o.precision_schedule = s->schedule;
+            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
+                           s->schedule != NULL ? s->schedule : "");
             CHECK_OK(cmg_vector_fill(x, 0));
             const cmg_report report = solve(h, &o, b, x);
             const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
@@ -80,7 +81,7 @@ static void compare_methods(const char *name, cmg_hierarchy *h, const char *stor
     o.krylov = CMG_KRYLOV_NONE;
     o.pre = 4;
     o.post = 4;
-    o.smoother = stored != NULL ? stored : "jacobi";
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", stored != NULL ? stored : "jacobi");
     compare_storages(name, h, &o);
 }
 

@@ -46,7 +46,7 @@ static void smoothing_alone_needs_no_hierarchy(void)
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
     cmg_solver_options o = defaults();
-    o.smoother = "least-squares:degree=5";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=least-squares:degree=5"));
     o.cycle = CMG_CYCLE_NONE;
     o.pre = 2;
     const cmg_report many = solve(h, &o, b, x[0]);
@@ -118,7 +118,7 @@ static void polynomial_cg_in_two_precisions(void)
                     o.cycle = CMG_CYCLE_NONE;
                     o.post = 0;
                     o.max_it = 1000;
-                    o.smoother = name;
+                    (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
                     o.precision = p ? CMG_FP32 : CMG_FP64;
                     CHECK_OK(cmg_vector_fill(x, 0));
                     const cmg_report report = solve(h, &o, b, x);
@@ -174,7 +174,7 @@ static void defect_correction_falls_back(void)
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_solver *s = NULL;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     cmg_solver_options o = defaults();
     o.krylov = CMG_KRYLOV_DEFECT;
     o.precision = CMG_FP32;
@@ -204,7 +204,8 @@ static void defect_correction_reaches_fp64(void)
     for (int way = 0; way < 8; ++way) {
         cmg_solver_options o = defaults();
         o.cycle = way % 2 ? CMG_CYCLE_NONE : CMG_CYCLE_V;
-        o.smoother = way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi";
+        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
+                       way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi");
         o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
         o.matrix.format = way / 4 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
         o.rtol = 1e-12;
@@ -240,11 +241,11 @@ static void defect_correction_is_refreshed(void)
     cmg_vector *x = vector_of(n, 4);
     cmg_solver_options o = defaults();
     cmg_solver *s = NULL;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     cmg_csr A;
     o.krylov = CMG_KRYLOV_DEFECT;
     o.precision = CMG_FP32;
-    o.smoother = "chebyshev";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev"));
     o.matrix.keep_map = true;
     o.fmg = true;
     CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -283,7 +284,7 @@ static void allocation_failures_leave_nothing(void)
     bool done = false;
     o.krylov = CMG_KRYLOV_DEFECT;
     o.precision = CMG_FP32;
-    o.smoother = "gls:form=recurrence";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=gls:form=recurrence"));
     o.rtol = 0; /* falls back to fp64 */
     for (long allocations = 0; allocations < 2000 && !done; ++allocations) {
         size_t before[2];

@@ -136,10 +136,11 @@ static cmg_solver_options options_of(const int *row)
 {
     cmg_solver_options o = defaults();
     o.matrix.format = (cmg_format)row[FORMAT];
-    o.precision_schedule = schedules[row[SCHEDULE]];
+    (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
+                   schedules[row[SCHEDULE]] != NULL ? schedules[row[SCHEDULE]] : "");
     o.krylov = (cmg_krylov)row[KRYLOV];
     o.matrix.warp = warps[row[WARP]];
-    o.smoother = cmg_smoother_name(row[SMOOTHER]);
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", cmg_smoother_name(row[SMOOTHER]));
     o.cycle = (cmg_cycle)row[CYCLE];
     o.precision = (cmg_precision)row[PRECISION];
     o.coarse = (cmg_coarse)row[COARSE_KIND];
@@ -163,7 +164,7 @@ static void print_options(const cmg_solver_options *o, int problem)
     printf("   problem %d format %s warp %d t %d threshold %d schedule %s krylov %s cycle %s "
            "smoother %s %s coarse %s dirichlet %s pre %d post %d fuse %d%d fmg %d collapse %lld\n",
            problem, cmg_enum_name("format", (int)o->matrix.format), o->matrix.warp, o->matrix.t,
-           o->matrix.threshold, o->precision_schedule != NULL ? o->precision_schedule : "-",
+           o->matrix.threshold, o->precision_schedule[0] != '\0' ? o->precision_schedule : "-",
            cmg_enum_name("krylov", (int)o->krylov), cmg_enum_name("cycle", (int)o->cycle),
            o->smoother, cmg_enum_name("precision", (int)o->precision),
            cmg_enum_name("coarse", (int)o->coarse), cmg_enum_name("dirichlet", (int)o->dirichlet),
@@ -194,7 +195,7 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
     } else {
         cmg_vector *b = vector_of(n, 5);
         cmg_vector *x = vector_of(n, 6);
-        cmg_report report = {.outcome = CMG_BREAKDOWN};
+        cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
         CHECK_OK(cmg_solver_solve(s, b, x, &report)); /* and the oracle */
         t->converged += cmg_outcome_converged(report.outcome);
         CHECK(cmg_outcome_converged(report.outcome) || report.iterations <= 8 * o->max_it);

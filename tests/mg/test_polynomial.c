@@ -66,15 +66,13 @@ static void compare_forms(cmg_hierarchy *h, const double *r, const char *method,
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_solver_options o = defaults();
-    char name[96];
     o.precision = way % 2 ? CMG_FP32 : CMG_FP64;
     o.fuse = way / 2 == 0;
     o.collapse = 0;
     o.post = 2;
-    o.smoother = name;
-    write_name(name, method, degree, "schedule", base);
+    write_name(o.smoother, method, degree, "schedule", base);
     double *schedule = preconditioned(h, &o, r);
-    write_name(name, method, degree, "recurrence", base);
+    write_name(o.smoother, method, degree, "recurrence", base);
     double *recurrence = preconditioned(h, &o, r);
     const double eps = o.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const double found = difference(n, recurrence, schedule);
@@ -171,7 +169,7 @@ static double error_on(cmg_hierarchy *h, const char *name, int method, int degre
     double expected[N];
     o.precision = CMG_FP32;
     o.coarse_steps = 1;
-    o.smoother = name;
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
     double *z = preconditioned(h, &o, r);
     exact(method, degree, 2, r, expected); /* the row sums of D^-1 A are 2 */
     const double error = difference(N, z, expected) / 0x1p-23;
@@ -218,7 +216,8 @@ static void recurrences_hold_no_more_vectors(void)
         cmg_solver_options o = defaults();
         cmg_solver *s = NULL;
         o.coarse_steps = 1;
-        o.smoother = form ? "chebyshev4:degree=6:form=recurrence" : "chebyshev4:degree=6";
+        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
+                       form ? "chebyshev4:degree=6:form=recurrence" : "chebyshev4:degree=6");
         CHECK_OK(cmg_solver_create(h, &o, &s));
         bytes[form] = 0;
         CHECK(cmg_solver_steps(s) == 6);

@@ -108,12 +108,12 @@ static solved solve(cmg_hierarchy *h)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    o.smoother = "file:own";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=file:own"));
     o.rtol = 1e-12;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     cmg_size n = 0;
     const double *rhs = vector_of(h, 0, "rhs", "b", &n);
     double *host = calloc((size_t)n + 1, sizeof *host);

@@ -88,13 +88,13 @@ static void sainv_is_reproduced(void)
 static int iterations(cmg_hierarchy *h, const char *smoother, int steps)
 {
     cmg_solver_options o;
-    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_solver_options_default(&o);
     o.krylov = CMG_KRYLOV_NONE;
-    o.smoother = smoother;
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
     o.pre = steps;
     o.post = steps;
     CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b));

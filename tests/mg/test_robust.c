@@ -136,7 +136,7 @@ static void methods_go_by_symmetry(void)
     cmg_vector *y = vector_of(cmg_hierarchy_rows(rows, 0), 4);
     for (int low = 0; low < 2; ++low) {
         cmg_solver_options o = defaults();
-        o.smoother = "jacobi";
+        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.precision = low ? CMG_FP32 : CMG_FP64;
         CHECK(solve(h, &o, b, x).krylov == CMG_KRYLOV_CG);
         /* identity rows whose columns are kept are symmetric where it counts */
@@ -177,8 +177,8 @@ static void the_best_iterate_is_told(void)
         cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         cmg_solver_options o = defaults();
         cmg_solver *s = NULL;
-        cmg_report report;
-        o.smoother = "jacobi";
+        cmg_report report = {.size = sizeof report};
+        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 2.5; /* diverges */
         o.krylov = way % 2 == 0 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.pre = way < 2 ? 1 : 2;

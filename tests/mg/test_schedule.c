@@ -109,9 +109,9 @@ static void bad_texts_are_refused_by_name(void)
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
-    o.precision_schedule = "A:fp9";
+    CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=A:fp9"));
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    o.precision_schedule = "A:fp16";
+    CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=A:fp16"));
     o.matrix.keep_map = true; /* values in fewer bits cannot be updated */
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
     CHECK(s == NULL);
@@ -124,9 +124,10 @@ static void matrices_are_stored_as_scheduled(void)
     cmg_hierarchy *h = poisson(32, 5, 0);
     cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
-    o.smoother = "fsai";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai"));
     o.collapse = 0;
-    o.precision_schedule = "A:fp8,P:fp16,R:fp16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8";
+    CHECK_OK(cmg_solver_options_set(
+        &o, "precision_schedule=A:fp8,P:fp16,R:fp16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8"));
     CHECK_OK(cmg_solver_create(h, &o, &s));
     for (int l = 0; l < 4 && s != NULL; ++l) {
         const cmgi_level *level = &s->mg.levels.level[l];
@@ -151,18 +152,19 @@ static void matrices_are_stored_as_scheduled(void)
         CHECK(narrow > 0);
     }
     cmg_solver_destroy(&s);
-    o.precision_schedule = "full"; /* nothing that asks for fp32 */
+    CHECK_OK(
+        cmg_solver_options_set(&o, "precision_schedule=full")); /* nothing that asks for fp32 */
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK(s != NULL && s->mg.levels.level[0].A->options.precision == CMG_FP64);
     cmg_solver_destroy(&s);
     size_t plain = 0;
     size_t scheduled = 0;
-    o.precision_schedule = NULL;
+    o.precision_schedule[0] = '\0';
     CHECK_OK(cmg_solver_memory(h, &o, &plain));
-    o.precision_schedule = "fp8";
+    CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=fp8"));
     CHECK_OK(cmg_solver_memory(h, &o, &scheduled));
     CHECK(scheduled < plain);
-    o.precision_schedule = "fp9";
+    CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=fp9"));
     CHECK_STATUS(cmg_solver_memory(h, &o, &scheduled), CMG_ERR_ARG);
     cmg_hierarchy_destroy(&h);
 }
@@ -187,12 +189,12 @@ static void scheduled_solves_reach_their_true_residual(void)
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     for (int smoother = 0; smoother < 2; ++smoother) {
         cmg_solver_options o = defaults();
-        o.smoother = smoother ? "fsai" : "jacobi";
+        (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother ? "fsai" : "jacobi");
         o.matrix.no_templates = true;
         CHECK_OK(cmg_vector_fill(x, 0));
         const int plain = solve(h, &o, b, x).iterations;
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
-            o.precision_schedule = texts[t];
+            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s", texts[t]);
             CHECK_OK(cmg_vector_fill(x, 0));
             const cmg_report report = solve(h, &o, b, x);
             CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
@@ -223,7 +225,7 @@ static void renumbered_formats_solve_in_the_callers_numbering(void)
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
             cmg_solver_options o = defaults();
             o.matrix.format = formats[f];
-            o.precision_schedule = texts[t];
+            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s", texts[t]);
             CHECK_OK(cmg_vector_fill(x, 0));
             const cmg_report report = solve(h, &o, b, x);
             CHECK(cmg_outcome_converged(report.outcome));

@@ -11,7 +11,7 @@ static cmg_solver_options options_for(const char *smoother)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    o.smoother = smoother;
+    (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
     return o;
 }
 
@@ -37,7 +37,7 @@ static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o, double **x_
     cmg_solver *s = NULL;
     cmg_vector *b = random_vector(n);
     cmg_vector *x = NULL;
-    cmg_report report = {.outcome = CMG_BREAKDOWN};
+    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_solver_create(h, o, &s));
     if (s != NULL) {
@@ -90,7 +90,7 @@ static void strong_smoothers_beat_jacobi(void)
     o.krylov = CMG_KRYLOV_NONE;
     const cmg_report jacobi = run(h, &o, NULL);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        o.smoother = names[k];
+        (void)snprintf(o.smoother, sizeof o.smoother, "%s", names[k]);
         const cmg_report report = run(h, &o, NULL);
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK(report.iterations <= jacobi.iterations);
@@ -192,7 +192,7 @@ static void new_values_are_followed(void)
         CHECK_OK(cmg_solver_refresh(s));
         cmg_vector *b = random_vector(n);
         cmg_vector *x = NULL;
-        cmg_report report;
+        cmg_report report = {.size = sizeof report};
         CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         const cmg_report fresh = run(h, &o, NULL);
@@ -212,7 +212,7 @@ static void failed_refresh_is_remembered(void)
     cmg_solver_options o = options_for("sainv");
     cmg_solver *s = NULL;
     cmg_csr A;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     cmg_step_info step;
     o.matrix.keep_map = true;
     CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -348,9 +348,9 @@ static void adaptive_factors_follow_stretched_cells(void)
     cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 2, 6);
     cmg_solver_options o = options_for("jacobi:omega=auto");
     const cmg_report jacobi = run(h, &o, NULL);
-    o.smoother = "fsai:power=0:adaptive=8:add=1";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai:power=0:adaptive=8:add=1"));
     const cmg_report fsai = run(h, &o, NULL);
-    o.smoother = "sainv";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=sainv"));
     const cmg_report sainv = run(h, &o, NULL);
     CHECK(cmg_outcome_converged(jacobi.outcome) && cmg_outcome_converged(fsai.outcome));
     CHECK(2 * fsai.iterations < jacobi.iterations && 2 * sainv.iterations < jacobi.iterations);

@@ -13,7 +13,7 @@ static void iterations_are_bounded_over_refinements(void)
             cmg_hierarchy *h = poisson(1 << levels, levels, kind % 2 ? POISSON_COLUMNS : 0);
             const cmg_size n = cmg_hierarchy_rows(h, 0);
             cmg_solver_options o = defaults();
-            o.smoother = smoothers[kind / 2];
+            (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoothers[kind / 2]);
             cmg_vector *b = vector_of(n, 3);
             cmg_vector *x = vector_of(n, 4);
             const cmg_report report = solve(h, &o, b, x);
@@ -133,7 +133,7 @@ static cmg_report solve_diagonal(double a, double b, const cmg_solver_options *o
 static void every_outcome_is_reached(void)
 {
     cmg_solver_options o = defaults();
-    o.smoother = "file:m";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=file:m"));
     o.coarse = CMG_COARSE_SMOOTHER;
     o.coarse_steps = 1;
     CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_RTOL);
@@ -223,7 +223,7 @@ static void new_values_need_no_new_structure(void)
             CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
             free(values);
         }
-        cmg_report first;
+        cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
         CHECK_OK(cmg_solver_solve(s, b, x, &first));
         const cmg_report second = solve(h, &o, b, y);
@@ -296,7 +296,7 @@ static void new_structure_is_refused(void)
         CHECK_OK(cmg_solver_refresh(s));
         change_structure(h, change);
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
-        cmg_report report;
+        cmg_report report = {.size = sizeof report};
         CHECK_OK(cmg_solver_solve(s, b, x, &report)); /* with what it was built from */
         CHECK(cmg_outcome_converged(report.outcome));
         cmgi_csr_free(ctx, &copy);
@@ -314,12 +314,12 @@ static void fallback_on_a_new_structure_is_refused(void)
     cmg_solver *s = NULL;
     o.precision = CMG_FP32;
     o.krylov = CMG_KRYLOV_NONE;
-    o.smoother = "jacobi";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
     o.omega = 3; /* diverges, so that it falls back */
     cmg_hierarchy *h = poisson(16, 4, 0);
     cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK_OK(cmg_hierarchy_select(h, 1, 0));
     CHECK_STATUS(cmg_solver_solve(s, b, x, &report), CMG_ERR_STATE);
@@ -368,8 +368,8 @@ static void cycle_preconditions_an_outside_cg(void)
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     const cmg_operator a = cmg_matrix_operator(A);
     const cmg_operator c = cmg_solver_operator(s);
-    cmg_report with;
-    cmg_report without;
+    cmg_report with = {.size = sizeof with};
+    cmg_report without = {.size = sizeof without};
     CHECK_OK(cmg_cg(ctx, &a, &c, b, x, &o, &with));
     CHECK(with.outcome == CMG_CONVERGED_RTOL);
     CHECK_NEAR(with.relative_residual, true_residual(h, b, x), 1e-13);
@@ -431,13 +431,14 @@ static void memory_is_told_beforehand(void)
                     (m > 3 && m % 4 != (size_t)(f + k) % 4)) {
                     continue;
                 }
-                o.smoother = smoothers[m];
+                (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoothers[m]);
                 o.matrix.format = (cmg_format)f;
                 o.matrix.values = kinds[k].values;
                 o.matrix.keep_map = f == CMG_FORMAT_SELL && k < 2;
                 o.matrix.warp = f == CMG_FORMAT_K1 ? 64 : 0;
                 o.precision = k == 0 || k == 3 ? CMG_FP64 : CMG_FP32;
-                o.precision_schedule = kinds[k].schedule;
+                (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
+                               kinds[k].schedule != NULL ? kinds[k].schedule : "");
                 o.coarse_limit = 100;
                 o.collapse = m % 2 == 0 ? 0 : -1;
                 const double ratio = told_over_held(h, &o);
@@ -461,9 +462,9 @@ static void wrong_options_are_refused(void)
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
-    o.smoother = "file:absent";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=file:absent"));
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    o.smoother = "gauss";
+    CHECK_STATUS(cmg_solver_options_set(&o, "smoother=gauss"), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "jacobi") != NULL);
     o = defaults();

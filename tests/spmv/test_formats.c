@@ -292,7 +292,8 @@ static void rows_know_their_bytes(void)
             const cmgi_format *format = cmgi_format_at(f);
             for (int turn = 0; turn < 12; ++turn) {
                 static const int warps[] = {4, 32, 64};
-                cmg_matrix_options o = {.format = format->id,
+                cmg_matrix_options o = {.size = sizeof o,
+                                        .format = format->id,
                                         .precision = (cmg_precision)(turn % 2),
                                         .t = 1 << turn % 6,
                                         .warp = warps[turn % 3],
@@ -503,6 +504,7 @@ static void requests_do_not_mix(void)
             const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
             for (int side = 0; side < 2; ++side) {
                 cmg_matrix_options asked = pair[side];
+                asked.size = sizeof asked;
                 cmg_matrix *M = NULL;
                 asked.format = formats[f];
                 CHECK_OK(cmg_matrix_create_csr(ctx, &view, &asked, &M));

@@ -95,13 +95,13 @@ static void a_lonely_coarse_row_is_an_unknown(void)
         cmg_solver_options o;
         cmg_solver_options_default(&o);
         o.krylov = CMG_KRYLOV_NONE;
-        o.smoother = "jacobi";
+        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 0.7;
         o.dirichlet = keep ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
         cmg_solver *s = NULL;
         cmg_vector *b = NULL;
         cmg_vector *x = NULL;
-        cmg_report report;
+        cmg_report report = {.size = sizeof report};
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK_OK(cmg_vector_create(ctx, 318, CMG_FP64, &b));
         CHECK_OK(cmg_vector_create(ctx, 318, CMG_FP64, &x));

@@ -1,7 +1,9 @@
 """The shared library, loaded once on first use."""
+import difflib
 import os
 import pathlib
 
+from ._errors import ArgumentError
 from ._ffi import ffi
 
 _lib = None
@@ -79,6 +81,22 @@ def enum_value(kind, name):
         known.append(label)
         i += 1
     raise ValueError(f"unknown {kind} {name!r}" + (f"; known: {', '.join(known)}" if known else ""))
+
+
+def set_option(rows, struct, key, value):
+    """Sets an option by its row in the library's table; the library checks the value and says what is right."""
+    known, i = {}, 0
+    while rows(i) != ffi.NULL:
+        known[text(rows(i).key)] = rows(i)
+        i += 1
+    if key not in known:
+        near = difflib.get_close_matches(key, known, 1)
+        raise TypeError(f"unknown option {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    why = ffi.new("char[256]")
+    if lib().cmg_option_set(known[key], struct, str(value).encode(), why) != 0:
+        raise ArgumentError(text(why))
 
 
 def enum_name(kind, value):

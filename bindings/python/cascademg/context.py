@@ -38,7 +38,9 @@ class Context:
         self.lock = threading.RLock()
         self._progress_error = None
         options = ffi.new("cmg_context_options *")
-        lib().cmg_context_options_default(options)
+        lib().cmg_context_options_init(options, ffi.sizeof("cmg_context_options"))
+        why = ffi.new("char[256]")
+        options.why = why
         options.backend = enum_value("backend", backend)
         options.threads = threads
         options.device = device
@@ -55,7 +57,7 @@ class Context:
         if status != 0:
             name = text(lib().cmg_status_name(status))
             raise BY_STATUS.get(name, InternalError)(
-                f"no context on backend {backend}: {text(lib().cmg_status_text(status))}")
+                f"no context on backend {backend}: {text(why)}")
         self.ptr = ffi.gc(out[0], _destroyer("cmg_context"))
 
     @classmethod

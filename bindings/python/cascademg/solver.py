@@ -8,9 +8,8 @@ import numpy as np
 from . import _arrays
 from ._errors import ArgumentError, ConvergenceWarning
 from ._ffi import ffi
-from ._library import enum_name, lib, text
+from ._library import enum_name, lib, set_option, text
 from .context import own
-from .hierarchy import set_field
 
 
 @dataclasses.dataclass
@@ -107,11 +106,11 @@ class Solver:
             keywords["max_it"] = keywords.pop("maxiter")
         self.hierarchy, self.context = hierarchy, hierarchy.context
         self._options = ffi.new("cmg_solver_options *")
-        lib().cmg_solver_options_default(self._options)
-        self._text = []
+        lib().cmg_solver_options_init(self._options, ffi.sizeof("cmg_solver_options"))
         self._apply(keywords)
         self.n = hierarchy.rows(0)
         self._report = ffi.new("cmg_report *")
+        lib().cmg_report_init(self._report, ffi.sizeof("cmg_report"))
         self._adjoint = None
         self._keywords = keywords
         self._create()
@@ -124,7 +123,7 @@ class Solver:
 
     def _apply(self, keywords):
         for key, value in keywords.items():
-            self._text.append(set_field(self._options, key, value))
+            set_option(lib().cmg_solver_option, self._options, key, value)
 
     @property
     def shape(self):

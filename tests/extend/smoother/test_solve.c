@@ -19,7 +19,7 @@ static void solves(void)
     cmg_vector *b = vector_of(n, 1);
     cmg_vector *x = vector_of(n, 2);
     cmg_solver_options options = defaults();
-    options.smoother = "row-jacobi:part=0.8";
+    CHECK_OK(cmg_solver_options_set(&options, "smoother=row-jacobi:part=0.8"));
     const cmg_report report = solve(h, &options, b, x);
     CHECK(cmg_outcome_converged(report.outcome) && report.iterations < 20);
     CHECK(true_residual(h, b, x) < 1e-7);

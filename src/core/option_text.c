@@ -1,0 +1,322 @@
+/*
+ * Options as text: `key=value` with blanks or line ends between them, `key` and `no-key` for flags,
+ * `key = "a text with blanks"`, # begins a comment. Keys are compared with - and _ alike.
+ */
+#include "core/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS_MOST = 128, TOKEN = 512 };
+
+/* ------------------------------------------------------------------ values as text */
+
+static cmg_status set_flag(const cmg_option *row, void *options, const char *value,
+                           char why[CMG_MESSAGE])
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+    for (int i = 0; i < 8; ++i) {
+        if (strcmp(value, words[i]) == 0) {
+            cmgi_option_put(row, options, i % 2);
+            return CMG_OK;
+        }
+    }
+    return cmgi_option_refuse(why, "%s: '%.40s' is neither yes nor no", row->key, value);
+}
+
+static cmg_status set_word(const cmg_option *row, void *options, const char *value,
+                           char why[CMG_MESSAGE])
+{
+    const char *words[WORDS_MOST];
+    int count = 0;
+    int found = 0;
+    if (cmg_enum_parse(row->words, value, &found) == CMG_OK) {
+        cmgi_option_put(row, options, found);
+        return CMG_OK;
+    }
+    for (; count < WORDS_MOST && cmg_enum_name(row->words, count) != NULL; ++count) {
+        words[count] = cmg_enum_name(row->words, count);
+    }
+    return cmgi_option_refuse_word(row->key, value, words, count, why);
+}
+
+static cmg_status set_whole(const cmg_option *row, void *options, const char *value,
+                            char why[CMG_MESSAGE])
+{
+    char range[128];
+    char *end = NULL;
+    errno = 0;
+    const long long v = strtoll(value, &end, 10);
+    if (end == value || *end != '\0' || isspace((unsigned char)value[0])) {
+        return cmgi_option_refuse(why, "%s needs a whole number, not '%.40s'", row->key, value);
+    }
+    if (errno != 0 || (row->type == CMG_OPTION_INT && (v > INT32_MAX || v < INT32_MIN))) {
+        cmg_option_range(row, range, sizeof range);
+        return cmgi_option_refuse(why, "%s %.40s is out of range: %s", row->key, value, range);
+    }
+    CMGI_TRY(cmgi_option_check_number(row, (double)v, why));
+    const int64_t wide = v;
+    const int narrow = (int)v;
+    memcpy((char *)options + row->offset,
+           row->type == CMG_OPTION_INT ? (const void *)&narrow : &wide, row->bytes);
+    return CMG_OK;
+}
+
+static cmg_status set_real(const cmg_option *row, void *options, const char *value,
+                           char why[CMG_MESSAGE])
+{
+    char *end = NULL;
+    const double v = strtod(value, &end);
+    if (end == value || *end != '\0' || !isfinite(v) || isspace((unsigned char)value[0])) {
+        return cmgi_option_refuse(why, "%s needs a number, not '%.40s'", row->key, value);
+    }
+    CMGI_TRY(cmgi_option_check_number(row, v, why));
+    cmgi_option_put(row, options, v);
+    return CMG_OK;
+}
+
+static cmg_status set_text(const cmg_option *row, void *options, const char *value,
+                           char why[CMG_MESSAGE])
+{
+    if (strlen(value) >= row->bytes) {
+        return cmgi_option_refuse(why, "%s: '%.40s...' has %zu characters, %zu are the most",
+                                  row->key, value, strlen(value), row->bytes - 1);
+    }
+    char *field = (char *)options + row->offset;
+    memset(field, 0, row->bytes);
+    memcpy(field, value, strlen(value));
+    return cmgi_option_check(row, options, why);
+}
+
+cmg_status cmg_option_set(const cmg_option *row, void *options, const char *value,
+                          char why[CMG_MESSAGE])
+{
+    if (row == NULL || options == NULL || value == NULL) {
+        return cmgi_option_refuse(why, "an argument is NULL");
+    }
+    if (!cmgi_option_fits(row, cmgi_options_size(options))) {
+        return cmgi_option_refuse(
+            why, "%s: the program was built for a library that did not have it", row->key);
+    }
+    switch (row->type) {
+    case CMG_OPTION_FLAG:
+        return set_flag(row, options, value, why);
+    case CMG_OPTION_INT:
+    case CMG_OPTION_SIZE:
+        return set_whole(row, options, value, why);
+    case CMG_OPTION_REAL:
+        return set_real(row, options, value, why);
+    case CMG_OPTION_WORD:
+        return set_word(row, options, value, why);
+    case CMG_OPTION_TEXT:
+        return set_text(row, options, value, why);
+    }
+    return CMG_ERR_ARG;
+}
+
+void cmg_option_get(const cmg_option *row, const void *options, char *value, size_t size)
+{
+    if (value == NULL || size == 0) {
+        return;
+    }
+    value[0] = '\0';
+    if (row == NULL || options == NULL || !cmgi_option_fits(row, cmgi_options_size(options))) {
+        return;
+    }
+    const double v = cmgi_option_number(row, options);
+    const char *name = NULL;
+    switch (row->type) {
+    case CMG_OPTION_FLAG:
+        (void)snprintf(value, size, "%s", v != 0 ? "yes" : "no");
+        break;
+    case CMG_OPTION_INT:
+    case CMG_OPTION_SIZE:
+        (void)snprintf(value, size, "%.0f", v);
+        break;
+    case CMG_OPTION_REAL:
+        (void)snprintf(value, size, "%.17g", v);
+        if (strtod(value, NULL) == v) { /* the shortest of the usual ones that reads back */
+            char brief[32];
+            (void)snprintf(brief, sizeof brief, "%g", v);
+            (void)snprintf(value, size, strtod(brief, NULL) == v ? "%g" : "%.17g", v);
+        }
+        break;
+    case CMG_OPTION_WORD:
+        name = cmg_enum_name(row->words, (int)v);
+        (void)snprintf(value, size, "%s", name != NULL ? name : "");
+        break;
+    case CMG_OPTION_TEXT:
+        (void)snprintf(value, size, "%.*s", (int)row->bytes, (const char *)options + row->offset);
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ several at once */
+
+static char dashed(char c)
+{
+    return c == '_' ? '-' : c;
+}
+
+static bool same_key(const char *a, const char *b)
+{
+    while (*a != '\0' && dashed(*a) == dashed(*b)) {
+        ++a;
+        ++b;
+    }
+    return *a == *b;
+}
+
+/* 1: the key of the row; -1: the same with no- before it, of a flag; 0: another key. */
+static int match(const cmg_option *row, const char *key)
+{
+    const bool no = strncmp(key, "no-", 3) == 0 || strncmp(key, "no_", 3) == 0;
+    if (same_key(row->key, key)) {
+        return 1;
+    }
+    return no && row->type == CMG_OPTION_FLAG && same_key(row->key, key + 3) ? -1 : 0;
+}
+
+/* A text being read. */
+typedef struct reading {
+    const char *at;
+    int line;
+    int lines; /* of the whole text */
+    char key[64];
+    char value[TOKEN];
+    bool has_value;
+} reading;
+
+static void skip_blanks(reading *r)
+{
+    while (*r->at == ' ' || *r->at == '\t') {
+        ++r->at;
+    }
+}
+
+/* To the next token; false at the end of the text. */
+static bool skip_to_token(reading *r)
+{
+    for (; isspace((unsigned char)*r->at) || *r->at == '#'; ++r->at) {
+        if (*r->at == '#') {
+            r->at += strcspn(r->at, "\n");
+        }
+        if (*r->at == '\0') {
+            return false;
+        }
+        r->line += *r->at == '\n';
+    }
+    return *r->at != '\0';
+}
+
+/* One of `key`, `key=value`, `key = "value"`. */
+static cmg_status read_token(reading *r, char why[CMG_MESSAGE])
+{
+    const size_t length = strcspn(r->at, "= \t\r\n#");
+    (void)snprintf(r->key, sizeof r->key, "%.*s", (int)(length < 60 ? length : 60), r->at);
+    r->at += length;
+    r->value[0] = '\0';
+    skip_blanks(r);
+    r->has_value = *r->at == '=';
+    if (!r->has_value) {
+        return CMG_OK;
+    }
+    ++r->at;
+    skip_blanks(r);
+    const bool quoted = *r->at == '"';
+    r->at += quoted;
+    const size_t n = strcspn(r->at, quoted ? "\"\n" : " \t\r\n");
+    if (n >= sizeof r->value) {
+        return cmgi_option_refuse(why, "%s: a value of %zu characters is too long", r->key, n);
+    }
+    (void)snprintf(r->value, sizeof r->value, "%.*s", (int)n, r->at);
+    r->at += n;
+    if (quoted && *r->at != '"') {
+        return cmgi_option_refuse(why, "%s: the closing quotation mark is missing", r->key);
+    }
+    r->at += quoted;
+    return n > 0 || quoted ? CMG_OK : cmgi_option_refuse(why, "%s: the value is missing", r->key);
+}
+
+static cmg_status refuse_key(const cmgi_option_table *table, const char *key, char why[CMG_MESSAGE])
+{
+    const char *words[WORDS_MOST];
+    const int count = table->count < WORDS_MOST ? table->count : WORDS_MOST;
+    for (int i = 0; i < count; ++i) {
+        words[i] = table->rows[i].key;
+    }
+    return cmgi_option_refuse_word("option", key, words, count, why);
+}
+
+/* The row of a key; *off = it was given as no-key. */
+static const cmg_option *find(const cmgi_option_table *table, const char *key, bool *off)
+{
+    for (int i = 0; i < table->count; ++i) {
+        const int how = match(&table->rows[i], key);
+        *off = how < 0;
+        if (how != 0) {
+            return &table->rows[i];
+        }
+    }
+    return NULL;
+}
+
+static cmg_status set_token(const cmgi_option_table *table, const reading *r, void *options,
+                            char why[CMG_MESSAGE])
+{
+    bool off = false;
+    const cmg_option *row = find(table, r->key, &off);
+    if (row == NULL) {
+        return refuse_key(table, r->key, why);
+    }
+    if (r->has_value) {
+        return off ? cmgi_option_refuse(why, "%s takes no value", r->key)
+                   : cmg_option_set(row, options, r->value, why);
+    }
+    return row->type == CMG_OPTION_FLAG
+               ? cmg_option_set(row, options, off ? "no" : "yes", why)
+               : cmgi_option_refuse(why, "%s needs a value: %s=...", row->key, row->key);
+}
+
+static cmg_status set_all(const cmgi_option_table *table, void *options, const char *text,
+                          char why[CMG_MESSAGE])
+{
+    char reason[CMG_MESSAGE] = "";
+    reading r = {.at = text, .line = 1};
+    cmg_status status = CMG_OK;
+    while (status == CMG_OK && skip_to_token(&r)) {
+        status = read_token(&r, reason);
+        if (status == CMG_OK) {
+            status = set_token(table, &r, options, reason);
+        }
+    }
+    if (status != CMG_OK && strchr(text, '\n') != NULL) {
+        return cmgi_option_refuse(why, "line %d: %.230s", r.line, reason);
+    }
+    return status == CMG_OK ? CMG_OK : cmgi_option_refuse(why, "%s", reason);
+}
+
+cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const char *text)
+{
+    char scratch[CMGI_OPTIONS_MOST];
+    char why[CMG_MESSAGE] = "";
+    if (options == NULL || text == NULL) {
+        return CMG_ERR_ARG;
+    }
+    const size_t size = cmgi_options_size(options);
+    if (size < sizeof size + CMG_MESSAGE || size > sizeof scratch || size > table->bytes) {
+        return CMG_ERR_ARG; /* there is no place for a sentence */
+    }
+    memcpy(scratch, options, size);
+    const cmg_status status = set_all(table, scratch, text, why);
+    if (status == CMG_OK) {
+        memcpy(options, scratch, size);
+    } else {
+        memcpy((char *)options + sizeof size, why, sizeof why);
+    }
+    return status;
+}
