@@ -25,6 +25,16 @@ failed:
     return status;
 }
 
+cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D)
+{
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, D));
+    for (cmg_size i = 0; i < n; ++i) {
+        D->indptr[i] = i;
+        D->indices[i] = (cmg_index)i;
+    }
+    return CMG_OK;
+}
+
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
 {
     if (!A->borrowed) {

@@ -23,6 +23,8 @@ typedef struct cmgi_csr {
 /* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                           cmgi_csr *A);
+/* A diagonal n x n matrix: offsets and columns are set, the n values are not. */
+cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
 /* Frees what is not borrowed and clears the struct. */
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);

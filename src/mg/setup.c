@@ -130,7 +130,7 @@ static cmg_status build_boundary(const cmgi_setup *s)
     cmg_csr A;
     cmgi_csr D = {0};
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_smoother_diagonal(s->ctx, fine->rows, &D));
+    CMGI_TRY(cmgi_csr_alloc_diagonal(s->ctx, fine->rows, &D));
     for (cmg_size i = 0; i < fine->rows; ++i) {
         const cmg_size row = fine->perm != NULL ? fine->perm[i] : i;
         D.values[i] = 0;

@@ -14,7 +14,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
     cmgi_csr *D = &out->factor[0];
-    CMGI_TRY(cmgi_smoother_diagonal(ctx, A->rows, D));
+    CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
         double diagonal = 0;

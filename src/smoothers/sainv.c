@@ -61,7 +61,7 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
     cmg_csr view = {0};
     out->factors = form == THREE ? 3 : 2;
     if (form == THREE) {
-        CMGI_TRY(cmgi_smoother_diagonal(ctx, n, D));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, D));
         for (cmg_size i = 0; i < n; ++i) {
             D->values[i] = 1 / pivot[i];
         }

@@ -66,16 +66,6 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
     return cmgi_fail(ctx, CMG_ERR_ARG, "unknown smoother \"%s\"; known: %s", name, known);
 }
 
-cmg_status cmgi_smoother_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D)
-{
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, D));
-    for (cmg_size i = 0; i < n; ++i) {
-        D->indptr[i] = i;
-        D->indices[i] = (cmg_index)i;
-    }
-    return CMG_OK;
-}
-
 /* ------------------------------------------------------------------ making */
 
 /* No method can do anything with a zero on the diagonal or a value that is not a number. */

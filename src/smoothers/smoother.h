@@ -94,5 +94,3 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s);
 void cmgi_smoother_clear(cmgi_smoother *s);
 
-/* An n x n diagonal CSR with values not set. */
-cmg_status cmgi_smoother_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);

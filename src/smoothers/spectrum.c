@@ -273,7 +273,7 @@ static cmg_status make_mask(problem *P, const cmg_csr *A, const cmg_index *perm)
     cmgi_csr D = {0};
     cmg_size count = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_smoother_diagonal(P->ctx, A->rows, &D));
+    CMGI_TRY(cmgi_csr_alloc_diagonal(P->ctx, A->rows, &D));
 #pragma omp parallel for num_threads(P->ctx->threads) schedule(static) reduction(+ : count)        \
     if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {

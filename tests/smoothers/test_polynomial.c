@@ -254,7 +254,7 @@ static void bounds_known_spectra(void)
         cmgi_csr A = model_from_dense(ctx, n, dense);
         const cmg_csr view = cmgi_csr_view(&A);
         cmgi_csr D = {0};
-        CHECK_OK(cmgi_smoother_diagonal(ctx, n, &D));
+        CHECK_OK(cmgi_csr_alloc_diagonal(ctx, n, &D));
         for (cmg_size i = 0; i < n; ++i) {
             D.values[i] = 0.5;
         }
@@ -292,7 +292,7 @@ static void bounds_unsymmetric(void)
     cmgi_csr A = model_from_dense(ctx, N, dense);
     const cmg_csr view = cmgi_csr_view(&A);
     cmgi_csr D = {0};
-    CHECK_OK(cmgi_smoother_diagonal(ctx, N, &D));
+    CHECK_OK(cmgi_csr_alloc_diagonal(ctx, N, &D));
     for (int i = 0; i < N; ++i) {
         D.values[i] = 1;
     }

@@ -22,7 +22,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     const cmg_csr *A = &source->A;
     const double part = source->arguments->value[PART];
     cmgi_csr *M = &out->factor[0];
-    CMGI_TRY(cmgi_smoother_diagonal(source->ctx, A->rows, M));
+    CMGI_TRY(cmgi_csr_alloc_diagonal(source->ctx, A->rows, M));
     out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum = 0;
