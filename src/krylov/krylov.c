@@ -124,50 +124,6 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     *k = NULL;
 }
 
-/* ------------------------------------------------------------------ operations */
-
-cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm)
-{
-    cmg_context *ctx = k->system.ctx;
-    double square = 0;
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, k->system.n, v, v, k->scalars));
-    CMGI_TRY(cmgi_to_host(ctx, &square, k->scalars, sizeof square));
-    *norm = sqrt(square);
-    return CMG_OK;
-}
-
-/* z = C r in its precision */
-static cmg_status apply_C(void *user, const void *r, void *z)
-{
-    const cmgi_linear_system *s = &((const cmgi_krylov *)user)->system;
-    return s->precondition != NULL
-               ? s->precondition(s->user, r, z)
-               : s->ctx->backend->convert(s->ctx, s->n, s->precision, r, s->precision, z);
-}
-
-cmg_status cmgi_krylov_image(cmgi_krylov *k)
-{
-    return apply_C(k, k->rounded, k->image);
-}
-
-cmg_status cmgi_krylov_convert(cmgi_krylov *k, cmg_status (*C)(void *user, const void *r, void *z),
-                               void *user, const double *r, double *z)
-{
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *on = s->ctx->backend;
-    if (s->precision == CMG_FP64) {
-        return C(user, r, z);
-    }
-    CMGI_TRY(on->convert(s->ctx, s->n, CMG_FP64, r, s->precision, k->rounded));
-    CMGI_TRY(C(user, k->rounded, k->image));
-    return on->convert(s->ctx, s->n, s->precision, k->image, CMG_FP64, z);
-}
-
-cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z)
-{
-    return cmgi_krylov_convert(k, apply_C, k, r, z);
-}
-
 double cmgi_krylov_tolerance(const cmgi_krylov *k)
 {
     return fmax(k->options.rtol * k->rhs_norm, k->options.atol);
