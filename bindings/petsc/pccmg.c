@@ -240,7 +240,8 @@ static PetscErrorCode build(PC pc)
     cmg_solver_options options;
     cmg_solver_options_default(&options);
     options.matrix.keep_map = true;
-    PetscCall(check(pc, cmg_solver_options_set(data->ctx, &options, data->options)));
+    PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK, PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s", options.refused);
     PetscCall(check(pc, cmg_solver_create(data->h, &options, &data->solver)));
     PetscFunctionReturn(0);
 }

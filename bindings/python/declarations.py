@@ -16,8 +16,11 @@ def declarations(path):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r'#ifdef __cplusplus\s+extern "C" \{\s+#endif', "", text)
     text = re.sub(r"#ifdef __cplusplus\s+\}\s+#endif", "", text)
+    constants = dict(re.findall(r"^#define (CMG_\w+) (\d+)\s*$", text, flags=re.M))
     text = re.sub(r"^\s*#[^\n]*(\\\n[^\n]*)*", "", text, flags=re.M)
-    text = re.sub(r"^static inline [^{;]*\{.*?^\}", "", text, flags=re.S | re.M)
+    text = re.sub(r"^static inline [^{;]*\{.*?^\}", "", text, flags=re.M | re.S)  # callers give the size themselves
+    for name, value in constants.items():
+        text = re.sub(rf"\b{name}\b", value, text)
     return text.replace("CMG_API", "")
 
 

@@ -38,6 +38,13 @@ def text(pointer, default=""):
     return default if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
+def defaults(kind):
+    """An option or report struct with its size and its defaults: kind "cmg_solver_options"."""
+    struct = ffi.new(kind + " *")
+    getattr(lib(), kind + ("_init" if kind.endswith("_options") else "_default"))(struct, ffi.sizeof(kind))
+    return struct
+
+
 def has(symbol):
     """Whether this library has a function (libcmgfem may be left out)."""
     try:

@@ -4,7 +4,7 @@ import warnings
 
 from ._errors import BY_STATUS, CmgWarning, InternalError
 from ._ffi import ffi
-from ._library import enum_value, lib, text
+from ._library import defaults, enum_value, lib, text
 
 
 class Context:
@@ -37,10 +37,7 @@ class Context:
         self.stream = stream
         self.lock = threading.RLock()
         self._progress_error = None
-        options = ffi.new("cmg_context_options *")
-        lib().cmg_context_options_init(options, ffi.sizeof("cmg_context_options"))
-        why = ffi.new("char[256]")
-        options.why = why
+        options = defaults("cmg_context_options")
         options.backend = enum_value("backend", backend)
         options.threads = threads
         options.device = device
@@ -52,12 +49,13 @@ class Context:
             self._report = ffi.callback("int(void *, const char *, cmg_size, cmg_size)", self._progress(progress),
                                         error=1)
             options.progress = self._report
+        why = ffi.new("char[1024]")
+        options.why = why
         out = ffi.new("cmg_context **")
         status = lib().cmg_context_create(options, out)
         if status != 0:
             name = text(lib().cmg_status_name(status))
-            raise BY_STATUS.get(name, InternalError)(
-                f"no context on backend {backend}: {text(why)}")
+            raise BY_STATUS.get(name, InternalError)(text(why) or text(lib().cmg_status_text(status)))
         self.ptr = ffi.gc(out[0], _destroyer("cmg_context"))
 
     @classmethod

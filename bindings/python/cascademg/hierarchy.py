@@ -7,7 +7,7 @@ import numpy as np
 from . import _arrays
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
-from ._library import enum_value, has, lib, text
+from ._library import defaults, enum_value, has, lib, text
 from .context import own, resolve
 
 _ROLES = {"A": 0, "P": 1, "R": 2, "smoother": 3, "inverse": 4}
@@ -315,8 +315,7 @@ def generate(case=None, context=None, backend=None, **options):
     if not has("cmg_hierarchy_generate"):
         raise NotImplementedError("this build has no generator")
     context = resolve(context, backend)
-    made = ffi.new("cmg_generate_options *")
-    lib().cmg_generate_options_default(made)
+    made = defaults("cmg_generate_options")
     if case is not None:
         context.check(lib().cmg_generate_case(case.encode(), made))
     keep = [set_field(made, key, value) for key, value in options.items()]

@@ -8,7 +8,7 @@ import numpy as np
 from . import _arrays
 from ._errors import ArgumentError, ConvergenceWarning
 from ._ffi import ffi
-from ._library import enum_name, lib, set_option, text
+from ._library import defaults, enum_name, lib, text
 from .context import own
 
 
@@ -85,6 +85,16 @@ def _info(report):
         residuals=history)
 
 
+def option_text(options):
+    """Keyword options as the text that the library reads: {"pre": 2, "fmg": True} is "pre=2 fmg=true"."""
+    words = []
+    for key, value in options.items():
+        if value is not None:
+            word = {True: "true", False: "false"}[value] if isinstance(value, bool) else value
+            words.append(f"{key.replace('_', '-')}={word}")
+    return " ".join(words)
+
+
 class Solver:
     """A hierarchy compiled into a cascade of sparse products.
 
@@ -93,7 +103,7 @@ class Solver:
     hierarchy : Hierarchy
     **options
         Options of ``cmg solve`` with _ for -: smoother="fsai", krylov="cg", cycle="V", pre=1, post=1,
-        precision="mixed", rtol=1e-8, max_it=100, ...
+        precision="mixed", rtol=1e-8, max_it=100, ...; `options="smoother=fsai pre=2"` gives several as one text.
 
     Notes
     -----
@@ -101,18 +111,21 @@ class Solver:
     :meth:`update` or :meth:`refresh`.
     """
 
-    def __init__(self, hierarchy, **keywords):
+    def __init__(self, hierarchy, options="", **keywords):
+        self._keywords = {"options": options, **keywords}
         if "maxiter" in keywords:
             keywords["max_it"] = keywords.pop("maxiter")
+        keep_map = keywords.pop("keep_map", False)
         self.hierarchy, self.context = hierarchy, hierarchy.context
-        self._options = ffi.new("cmg_solver_options *")
-        lib().cmg_solver_options_init(self._options, ffi.sizeof("cmg_solver_options"))
-        self._apply(keywords)
+        self._options = defaults("cmg_solver_options")
+        words = " ".join(word for word in (options, option_text(keywords)) if word)
+        if lib().cmg_solver_options_set(self._options, words.encode()) != 0:
+            raise ArgumentError(text(self._options.refused))
+        self._options.matrix.keep_map = keep_map
         self.n = hierarchy.rows(0)
         self._report = ffi.new("cmg_report *")
-        lib().cmg_report_init(self._report, ffi.sizeof("cmg_report"))
+        self._report.size = ffi.sizeof("cmg_report")
         self._adjoint = None
-        self._keywords = keywords
         self._create()
 
     def _create(self):
@@ -120,10 +133,6 @@ class Solver:
         with self.context.lock:
             self.context.check(lib().cmg_solver_create(self.hierarchy.ptr, self._options, out))
         self.ptr = own("cmg_solver", out[0])
-
-    def _apply(self, keywords):
-        for key, value in keywords.items():
-            set_option(lib().cmg_solver_option, self._options, key, value)
 
     @property
     def shape(self):

@@ -129,10 +129,13 @@ def test_errors_are_exceptions_with_the_library_s_sentence(problem, tmp_path):
     h = cascademg.Hierarchy(A, P)
     with pytest.raises(ValueError, match="entries"):
         h.solver().solve(b[:-1])
-    with pytest.raises(TypeError, match="smother"):
+    with pytest.raises(ValueError, match="smother"):
         h.solver(smother="jacobi")
-    with pytest.raises((TypeError, ValueError), match="nosuch"):
+    with pytest.raises(ValueError, match="nosuch"):
         h.solver(smoother="nosuch")
+    with pytest.raises(ValueError, match="pre"):
+        h.solver(pre=-1)
+    assert h.solver("pre=2 post=2", smoother="jacobi").solve(b, return_info=True)[1].iterations < 10
     with pytest.raises(cascademg.FileError):
         cascademg.read(tmp_path / "nothing.cmg")
     with pytest.raises(OSError):
