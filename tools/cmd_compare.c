@@ -330,36 +330,10 @@ static int run_again(compare_job *job)
     return status;
 }
 
-static bool any_converged(const compare_job *job)
-{
-    bool any = false;
-    for (int i = 0; i < job->count; ++i) {
-        any = any || compare_converged(&job->rows[i]);
-    }
-    return any;
-}
-
-/* What --quick does where CG fits none, as A is not symmetric: cycles alone. */
-static int run_alone(compare_job *job)
-{
-    double seconds[2];
-    for (int i = 0; i < job->count; ++i) {
-        compare_keep_round(&job->rows[i], seconds);
-        job->rows[i].krylov = CMG_KRYLOV_NONE;
-    }
-    fprintf(stderr, "compare: %s converged with none of them; cycles alone are measured\n",
-            job->given[KRYLOV]);
-    return run_round(job);
-}
-
 static int run(compare_job *job)
 {
     const double begin = tool_seconds();
     int status = run_round(job);
-    if (status == EXIT_DONE && job->quick && !args_given(&job->a, "krylov") &&
-        !any_converged(job)) {
-        status = run_alone(job);
-    }
     const bool more = job->quick && tool_seconds() - begin < ROUND_SECONDS;
     for (int r = 1; r < ROUNDS && more && status == EXIT_DONE; ++r) {
         status = run_again(job);
