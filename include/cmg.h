@@ -748,6 +748,8 @@ typedef struct cmg_report {
     /** of the cycle at the end: "fp64", "fp32", or the storage in it with the fewest bits,
      *  "fp16", "fp8"; NULL from cmg_cg */
     const char *precision;
+    /** advice where it has not converged, or slowly: one line; "" = none; NULL from cmg_cg */
+    const char *hint;
 } cmg_report;
 
 /** An empty report of `size` bytes; cmg_report_default knows the size. */

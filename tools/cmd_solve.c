@@ -259,6 +259,9 @@ static void print_report(solve_job *job, FILE *out)
     if (isfinite(job->error)) {
         fprintf(out, "relative difference to the reference solution: %.3e\n", job->error);
     }
+    if (r->hint[0] != '\0') {
+        fprintf(out, "hint: %s\n", r->hint);
+    }
     fprintf(out, "set-up %s, solve %s%s, peak memory %s", format_seconds(r->setup_seconds, a),
             format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
             format_bytes((double)peak[0], c));
@@ -328,6 +331,11 @@ static int write_json(const solve_job *job)
     json_reals(&j, "solve_seconds_samples", job->seconds, job->repeat);
     json_integer(&j, "memory_peak_bytes", (cmg_size)peak[0]);
     json_integer(&j, "device_memory_peak_bytes", (cmg_size)peak[1]);
+    json_array(&j, "hints");
+    if (job->report.hint[0] != '\0') {
+        json_text(&j, NULL, job->report.hint);
+    }
+    json_end(&j);
     json_array(&j, "notes");
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         json_text(&j, NULL, cmg_solver_note(job->s, i));

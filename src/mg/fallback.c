@@ -1,25 +1,31 @@
 /*
- * What comes after an iteration that a cycle in few bits has let down: the solver is built again
- * with more (fp8, then fp16, fp32, fp64), goes on from the best iterate, and stays with them. How
- * an iteration shows it:
+ * What comes after an iteration that was let down by its cycle: the solver is built again with more
+ * of something, each only once, goes on from the best iterate, and stays with it.
+ *
+ *   a stronger smoother   FSAI where A is symmetric, SPAI where not, in place of a diagonal or a
+ *                         polynomial one
+ *   more bits             fp8, then fp16, fp32, fp64; first where the cycle has fewer than fp32 or
+ *                         ends in what is no number, and where the residual has fallen far
+ *
+ * How an iteration shows it:
  *
  *   diverged, not a number, indefinite preconditioner, breakdown, stagnated
- *   stalled           30 iterations gained less than a factor of 2
- *   iteration limit   and the residual fell by less than half an iteration; max_it begins anew
+ *   slow       so many iterations (PATIENCE) gained less than a factor (1 / PACE)
  *
  * The best iterate is not kept: it is found again by repeating the iteration, which is
  * reproducible, from the guess up to its least residual.
  */
 #include "mg/fallback.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATIENCE = 30 };
-static const double PACE = 0.5; /* that so many iterations gain */
-static const double SLOW = 0.5; /* mean factor an iteration */
-static const double NEAR = 2;   /* times the least residual: not worth going back for */
+enum { PATIENCE = 12 };
+static const double PACE = 0.28; /* 0.9 an iteration */
+static const double NEAR = 2;    /* times the least residual: not worth going back for */
+static const double FAR = 1e-4;  /* a residual that fell so far was not stopped by the smoother */
 
 /* ------------------------------------------------------------------ more bits */
 
@@ -69,7 +75,23 @@ static void strengthen_options(cmgi_multigrid *mg)
     }
 }
 
-/* ------------------------------------------------------------------ falling back */
+/* ------------------------------------------------------------------ rungs */
+
+typedef enum rung { RUNG_NONE = 0, RUNG_SMOOTHER, RUNG_BITS } rung;
+
+/* Smoothers of one diagonal, or of polynomials in it. */
+static bool is_weak(const char *smoother)
+{
+    static const char *const weak[] = {"auto",       "jacobi",  "l1-jacobi",    "chebyshev",
+                                       "chebyshev4", "neumann", "least-squares"};
+    const size_t length = strcspn(smoother, ":");
+    for (size_t k = 0; k < sizeof weak / sizeof *weak; ++k) {
+        if (strlen(weak[k]) == length && strncmp(weak[k], smoother, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Smoothing on one level is slow by nature: neither patience nor a pace is expected of it. */
 static bool is_slow(const cmgi_multigrid *mg)
@@ -77,12 +99,21 @@ static bool is_slow(const cmgi_multigrid *mg)
     return mg->levels.count == 1 && mg->levels.coarse == NULL;
 }
 
-static int patience(const cmgi_multigrid *mg)
+/* What an iteration that ended so asks for, of what is left. */
+static rung next_rung(const cmgi_fallback *f, const cmgi_multigrid *mg, cmg_outcome why, bool far)
 {
-    return mg->options.precision == CMG_FP64 || is_slow(mg) ? 0 : PATIENCE;
+    const bool bits = mg->options.precision != CMG_FP64;
+    const bool smoother = !f->smoother_used && is_weak(mg->options.smoother) && !is_slow(mg);
+    if (bits && (why == CMG_NOT_A_NUMBER || least_values(mg) != CMG_VALUES_FULL || far)) {
+        return RUNG_BITS;
+    }
+    if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {
+        return RUNG_SMOOTHER;
+    }
+    return bits ? RUNG_BITS : RUNG_NONE;
 }
 
-/* The iteration ended for a reason that more bits in the cycle may cure. */
+/* The iteration ended for a reason that another cycle may cure. */
 static bool let_down(const cmgi_multigrid *mg)
 {
     const cmgi_krylov *k = mg->krylov;
@@ -91,16 +122,37 @@ static bool let_down(const cmgi_multigrid *mg)
     case CMG_BREAKDOWN:
     case CMG_STAGNATED:
     case CMG_INDEFINITE_PRECONDITIONER:
-        return true;
+        return k->iterations < k->options.max_it;
     case CMG_NOT_A_NUMBER: /* not where b or the guess is none */
         return isfinite(k->history[0]) || mg->nested != NULL;
-    case CMG_ITERATION_LIMIT:
-        return k->iterations > 0 && !is_slow(mg) &&
-               k->residual > pow(SLOW, k->iterations) * k->history[0];
     default:
         return false;
     }
 }
+
+static rung rung_after(const cmgi_fallback *f, const cmgi_multigrid *mg)
+{
+    const cmgi_krylov *k = mg->krylov;
+    return let_down(mg) ? next_rung(f, mg, k->outcome, k->residual < FAR * k->history[0])
+                        : RUNG_NONE;
+}
+
+/* Slow iterations are given up only where there is something else to try. */
+static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
+{
+    cmgi_krylov *k = mg->krylov;
+    const bool more =
+        mg->options.fallback && !is_slow(mg) && next_rung(f, mg, CMG_STAGNATED, false) != RUNG_NONE;
+    const int patience = more ? PATIENCE : 0;
+    if (k->options.max_it != max_it || k->patience != patience) {
+        cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
+    }
+    k->options.max_it = max_it;
+    k->patience = patience;
+    k->pace = PACE;
+}
+
+/* ------------------------------------------------------------------ the best iterate */
 
 /* Adds the norms of the last attempt to those before; the first of a later one is the norm it went
  * on from. */
@@ -155,16 +207,14 @@ static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const dou
     return status;
 }
 
-/* Says what happened; from = name of the precision before. */
-static void note_fallback(cmgi_fallback *f, const cmgi_multigrid *mg, const char *from,
-                          cmg_outcome why, int iterations)
+/* ------------------------------------------------------------------ falling back */
+
+/* Adds a clause to what is told. */
+static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)
 {
     const size_t used = strlen(f->text);
-    (void)snprintf(f->text + used, sizeof f->text - used, "%s%s to %s after %d iterations (%s)",
-                   used > 0 ? ", " : "", from, cmgi_fallback_precision(mg), iterations,
-                   cmg_enum_name("outcome", (int)why));
-    cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: falling back from %s to %s", from,
-             cmgi_fallback_precision(mg));
+    (void)snprintf(f->text + used, sizeof f->text - used, "%s%s", used > 0 ? ", " : "", clause);
+    cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: %s", clause);
 }
 
 static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
@@ -177,24 +227,75 @@ static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b,
     return CMG_OK;
 }
 
-/* One step down: x goes on from the best iterate with more bits. */
-static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
-                            cmg_report *report)
+/* How the last attempt went: its mean factor where it was slow, else its outcome. */
+static void describe(const cmgi_krylov *k, char *text, size_t size)
 {
-    CMGI_TRY(cmgi_multigrid_check_generation(mg));
-    const char *from = cmgi_fallback_precision(mg);
-    const cmg_outcome why = mg->krylov->outcome;
-    const int iterations = mg->krylov->iterations;
-    CMGI_TRY(keep_history(f, mg->krylov));
-    CMGI_TRY(return_to_best(f, mg, b, x, NEAR));
-    strengthen_options(mg);
-    note_fallback(f, mg, from, why, iterations);
-    ++report->fallbacks;
+    const int n = k->iterations;
+    if (k->outcome == CMG_STAGNATED && n > 0) {
+        (void)snprintf(text, size, "reduced by %.2f", pow(k->history[n] / k->history[0], 1.0 / n));
+    } else {
+        (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)k->outcome));
+    }
+}
+
+static cmg_status rebuild(const cmgi_fallback *f, cmgi_multigrid *mg)
+{
     cmgi_multigrid_clear(mg);
     CMGI_TRY(cmgi_multigrid_build(mg));
-    mg->krylov->patience = patience(mg);
-    mg->krylov->pace = PACE;
-    mg->krylov->options.max_it -= f->past; /* the limit is one over all attempts */
+    set_limits(f, mg, mg->options.max_it - f->past); /* the limit is one over all attempts */
+    return CMG_OK;
+}
+
+/* Where the stronger smoother cannot be computed, the old one goes on. */
+static cmg_status change_smoother(cmgi_fallback *f, cmgi_multigrid *mg, const char *went,
+                                  int iterations)
+{
+    const cmg_solver_options before = mg->options;
+    const cmg_krylov method = mg->krylov->options.method;
+    const bool symmetric = method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
+    char clause[CMGI_FALLBACK_TEXT / 2];
+    f->smoother_used = true;
+    mg->options.smoother = symmetric ? "fsai" : "spai";
+    mg->options.omega = 0;
+    (void)snprintf(clause, sizeof clause, "%s from iteration %d: %.40s %s", mg->options.smoother,
+                   iterations, before.smoother, went);
+    const cmg_status status = rebuild(f, mg);
+    if (status == CMG_OK) {
+        say(f, mg, clause);
+        return CMG_OK;
+    }
+    if (status == CMG_ERR_MEMORY || status == CMG_ERR_DEVICE) {
+        return status;
+    }
+    mg->options = before;
+    return rebuild(f, mg);
+}
+
+static cmg_status add_bits(cmgi_fallback *f, cmgi_multigrid *mg, cmg_outcome why, int iterations)
+{
+    const char *from = cmgi_fallback_precision(mg);
+    char clause[CMGI_FALLBACK_TEXT / 2];
+    strengthen_options(mg);
+    (void)snprintf(clause, sizeof clause, "%s to %s after %d iterations (%s)", from,
+                   cmgi_fallback_precision(mg), iterations, cmg_enum_name("outcome", (int)why));
+    say(f, mg, clause);
+    return rebuild(f, mg);
+}
+
+/* One step down: x goes on from the best iterate. */
+static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, rung next, const double *b,
+                            double *x, cmg_report *report)
+{
+    const cmg_outcome why = mg->krylov->outcome;
+    const int iterations = mg->krylov->iterations;
+    char went[64];
+    CMGI_TRY(cmgi_multigrid_check_generation(mg));
+    describe(mg->krylov, went, sizeof went);
+    CMGI_TRY(keep_history(f, mg->krylov));
+    CMGI_TRY(return_to_best(f, mg, b, x, NEAR));
+    ++report->fallbacks;
+    CMGI_TRY(next == RUNG_SMOOTHER ? change_smoother(f, mg, went, f->past)
+                                   : add_bits(f, mg, why, iterations));
     return attempt(f, mg, b, x, report);
 }
 
@@ -232,22 +333,17 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
 cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                cmg_report *report)
 {
-    const bool may_fall = mg->options.fallback;
+    rung next = RUNG_NONE;
     cmgi_free(mg->ctx, f->history);
     f->history = NULL;
     f->past = 0;
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
-    if (mg->krylov->options.max_it != mg->options.max_it) { /* what the last solve had left */
-        cmgi_krylov_drop_graphs(mg->krylov);
-        mg->krylov->options.max_it = mg->options.max_it;
-    }
-    mg->krylov->patience = may_fall ? patience(mg) : 0;
-    mg->krylov->pace = PACE;
+    set_limits(f, mg, mg->options.max_it);
     CMGI_TRY(attempt(f, mg, b, x, report));
-    while (may_fall && mg->options.precision != CMG_FP64 && let_down(mg)) {
-        CMGI_TRY(fall_back(f, mg, b, x, report));
+    while (mg->options.fallback && (next = rung_after(f, mg)) != RUNG_NONE) {
+        CMGI_TRY(fall_back(f, mg, next, b, x, report));
     }
     return finish(f, mg, b, x, report);
 }

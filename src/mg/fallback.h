@@ -5,9 +5,10 @@
 enum { CMGI_FALLBACK_TEXT = 320 };
 
 typedef struct cmgi_fallback {
-    double *guess;   /* x before the iteration, in the backend's memory */
-    double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
-    int past;        /* iterations in `history` */
+    double *guess;      /* x before the iteration, in the backend's memory */
+    double *history;    /* residual norms of all attempts of a solve, on the host; NULL = of one */
+    int past;           /* iterations in `history` */
+    bool smoother_used; /* a stronger smoother has been tried */
     char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */
 } cmgi_fallback;
 

@@ -45,7 +45,7 @@ static const cmg_option rows[] = {
     CYCLE(TEXT, precision_schedule,
           .text = "storage by level and role, as in A:fp16,P:fp16;2-:fp32"),
     CYCLE(FLAG, fallback, .standard = true,
-          .text = "raise the precision where the cycle fails in it"),
+          .text = "take a stronger smoother or more precision where the cycle fails"),
     CYCLE(WORD, dirichlet, .words = "dirichlet",
           .text = "at identity rows: zero P there, or keep it as it is"),
     CYCLE(WORD, coarse, .words = "coarse", .text = "coarse solve"),

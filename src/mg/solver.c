@@ -124,9 +124,11 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     if (s->perm != NULL || k->rhs_norm == 0) { /* else the last norm came behind everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
+    s->report.solve_seconds = cmgi_seconds() - begin;
     s->report.graph_launches = ctx->graph_launches - launches;
     s->report.synchronisations = ctx->waits - waits;
-    s->report.solve_seconds = cmgi_seconds() - begin;
+    CMGI_TRY(cmgi_hint(&s->mg, &s->report, s->hint));
+    s->report.hint = s->hint;
     cmgi_report_give(&s->report, report);
     return CMG_OK;
 }

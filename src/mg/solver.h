@@ -1,11 +1,13 @@
 /* What stands behind the handle: a solver with recourse, for vectors in the caller's numbering. */
 #pragma once
 #include "mg/fallback.h"
+#include "mg/hint.h"
 
 struct cmg_solver {
     cmg_context *ctx;
     cmgi_multigrid mg;
     cmgi_fallback fallback;
+    char hint[CMGI_HINT];
     cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */
     double *b;       /* in that numbering */
     double *x;

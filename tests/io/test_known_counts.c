@@ -94,6 +94,7 @@ static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
     o.coarse = CMG_COARSE_INVERSE;
     o.matrix.format = format;
     o.precision = precision;
+    o.fallback = false;
     const cmg_report report = solve(h, &o);
     const bool expected = k->iterations < 0 ? !cmg_outcome_converged(report.outcome)
                                             : report.outcome == CMG_CONVERGED_RTOL &&

@@ -198,6 +198,99 @@ static void the_best_iterate_is_told(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* A diagonal smoother that does not do is replaced, from the best iterate, and that is told. */
+static void weak_smoothers_are_replaced(void)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.cells = 32;
+    g.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+    g.contrast = 1000;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    for (int low = 0; low < 2; ++low) {
+        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        cmg_report report;
+        o.smoother = "jacobi";
+        o.precision = low ? CMG_FP32 : CMG_FP64;
+        o.max_it = 200;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
+        CHECK(strstr(report.fallback, "fsai from iteration ") == report.fallback);
+        CHECK(strstr(report.fallback, ": jacobi ") != NULL);
+        CHECK(true_residual(h, b, x) <= 1.0001e-8);
+        /* it stays so */
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+        cmg_solver_destroy(&s);
+        o.fallback = false;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 0);
+        CHECK(report.hint[0] != '\0');
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&x);
+    }
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, const char *part)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    cmg_report report;
+    o.smoother = "jacobi";
+    if (fill != 0) {
+        CHECK_OK(cmg_vector_fill(b, fill));
+    }
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(!cmg_outcome_converged(report.outcome));
+    if (strstr(report.hint, part) == NULL) {
+        printf("hint: %s\n", report.hint);
+    }
+    CHECK(strstr(report.hint, part) != NULL);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+}
+
+/* Every solve that fails says what to try, by what is the matter. */
+static void hints_name_what_is_the_matter(void)
+{
+    cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
+    cmg_hierarchy *wind = generated(CMG_PROBLEM_CONVECTION, 200);
+    cmg_solver_options o = defaults();
+    o.max_it = 3;
+    hint_holds(h, o, 0, "raise max-it");
+    hint_holds(h, o, NAN, "no finite number");
+    o.krylov = CMG_KRYLOV_CG;
+    hint_holds(wind, o, 0, "A is not symmetric");
+    o.pre = 3;
+    o.post = 0;
+    hint_holds(h, o, 0, "krylov=fcg");
+    o = defaults();
+    o.max_it = 3;
+    o.cycle = CMG_CYCLE_NONE;
+    hint_holds(h, o, 0, "coarser levels");
+    o = defaults();
+    o.omega = 2.5;
+    o.krylov = CMG_KRYLOV_NONE;
+    o.fallback = false;
+    hint_holds(h, o, 0, "does not suit this matrix with this omega");
+    cmg_hierarchy_destroy(&h);
+    cmg_hierarchy_destroy(&wind);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -205,5 +298,7 @@ int main(int argc, char **argv)
     RUN(zeros_and_what_is_no_number);
     RUN(methods_go_by_symmetry);
     RUN(the_best_iterate_is_told);
+    RUN(weak_smoothers_are_replaced);
+    RUN(hints_name_what_is_the_matter);
     return TEST_END();
 }
