@@ -255,10 +255,11 @@ static cmg_status change_smoother(cmgi_fallback *f, cmgi_multigrid *mg, const ch
     const bool symmetric = method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
     char clause[CMGI_FALLBACK_TEXT / 2];
     f->smoother_used = true;
-    mg->options.smoother = symmetric ? "fsai" : "spai";
+    const char *stronger = symmetric ? "fsai" : "spai";
+    (void)snprintf(mg->options.smoother, sizeof mg->options.smoother, "%s", stronger);
     mg->options.omega = 0;
-    (void)snprintf(clause, sizeof clause, "%s from iteration %d: %.40s %s", mg->options.smoother,
-                   iterations, before.smoother, went);
+    (void)snprintf(clause, sizeof clause, "%s from iteration %d: %.40s %s", stronger, iterations,
+                   before.smoother, went);
     const cmg_status status = rebuild(f, mg);
     if (status == CMG_OK) {
         say(f, mg, clause);

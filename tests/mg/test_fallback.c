@@ -226,7 +226,8 @@ static void where_nothing_helps_the_best_iterate_is_returned(void)
         cmg_vector *x = vector_of(n, 4);
         cmg_solver_options o = options_of(&storages[3]);
         o.krylov = (cmg_krylov)krylov;
-        o.smoother = "block-jacobi"; /* nobody's weak choice, which would be replaced */
+        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
+                       "block-jacobi"); /* nobody's weak choice, which would be replaced */
         o.omega = 2.5;
         o.pre = krylov == CMG_KRYLOV_CG ? 2 : 1;
         o.post = 1;
