@@ -490,6 +490,46 @@ CMG_API cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_
  */
 CMG_API cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role,
                                         const double *values);
+/**
+ * Forms level matrices as A_(l+1) = R_l A_l P_l: of levels first_level .. coarsest, or, with 0,
+ * those that are missing and those formed earlier. They follow new values of the matrices above at
+ * the next cmg_solver_create or cmg_solver_refresh, on the same pattern. Dirichlet identity rows
+ * are left out and give identity rows. A hierarchy without A below level 0 needs no call: a solver
+ * forms for itself what is missing.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level);
+
+/** How algebraic levels are made. */
+typedef struct cmg_coarsen_options {
+    /** Stop at so many rows, default 500. */
+    cmg_size rows;
+    /** Most levels to add, default as many as fit. */
+    int levels;
+    /** Entries from this share of the largest couplings on are strong; default 0.35, 0 .. 1. */
+    double strength;
+    /** Damping of the smoothing of P times lambda_max(D^-1 A), default 4/3, 0 = none. */
+    double omega;
+    /** Smooth P by A without its weak entries, default true; nodes of one unknown only. */
+    bool filter;
+} cmg_coarsen_options;
+
+CMG_API void cmg_coarsen_options_default(cmg_coarsen_options *options);
+/**
+ * Appends levels by smoothed aggregation below the coarsest: of a matrix alone, or where the
+ * coarsest mesh is still large. They hold the vectors of kind "nullspace" of that level; else rigid
+ * body modes, from its coordinates and the attribute block_size (2 or 3); else constants. A solver
+ * does this by itself (cmg_solver_options.coarsen); this keeps the levels in the hierarchy, and in
+ * its file. The same result for any number of threads. Source: Vanek, Mandel, Brezina 1996; Bell,
+ * Dalton, Olson 2012.
+ *
+ * @param[in]  options  NULL = defaults
+ * @param[out] levels   levels added, or NULL; 0 where the matrix has no couplings to follow
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options,
+                                         int *levels);
 CMG_API int cmg_hierarchy_levels(const cmg_hierarchy *h);
 CMG_API cmg_size cmg_hierarchy_rows(const cmg_hierarchy *h, int level);
 /** Name of the i-th smoother stored on a level, NULL past the last. */
@@ -499,7 +539,8 @@ CMG_API int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char 
 
 /**
  * Named fp64 vectors of level 0 and of the levels: kind "rhs" and "solutions" belong to level 0,
- * kind "coords" (name NULL, n x dim by rows) to any level. Copied.
+ * kind "coords" (name NULL, n x dim by rows) and "nullspace" (name NULL, near-null-space vectors,
+ * n x k by rows) to any level. Copied.
  */
 CMG_API cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind,
                                             const char *name, cmg_size n, const double *values);
@@ -520,8 +561,9 @@ CMG_API const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *
 CMG_API cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest);
 
 /**
- * Checks what a solver relies on: every level has A, shapes chain, A has no empty row and a
- * nonzero diagonal, all values are finite. The message names level, matrix, row and value.
+ * Checks what a solver relies on: level 0 has A, the others A or a P that leads to them, shapes
+ * chain, A has no empty row and a nonzero diagonal, all values are finite. The message names level,
+ * matrix, row and value.
  *
  * @return CMG_OK, CMG_ERR_FILE with the first finding
  */
@@ -635,6 +677,14 @@ typedef enum cmg_dirichlet {
     CMG_DIRICHLET_KEEP /**< leave P as it is */
 } cmg_dirichlet;
 
+/** Which level matrices below the finest are R A P instead of those of the hierarchy. */
+typedef enum cmg_galerkin {
+    /** missing ones, and those whose energies of smooth vectors do not fit */
+    CMG_GALERKIN_AUTO = 0,
+    CMG_GALERKIN_MISSING, /**< missing ones */
+    CMG_GALERKIN_ALWAYS   /**< all */
+} cmg_galerkin;
+
 typedef enum cmg_coarse {
     /** inverse from the hierarchy, else computed up to coarse_limit, else smoother */
     CMG_COARSE_AUTO = 0,
@@ -678,7 +728,11 @@ typedef struct cmg_solver_options {
     cmg_matrix_options matrix;
     cmg_dirichlet dirichlet; /**< default ZERO */
     cmg_coarse coarse;       /**< default AUTO */
-    /** largest coarse matrix inverted densely under AUTO, default 4096 */
+    cmg_galerkin galerkin;   /**< level matrices formed as R A P, default AUTO */
+    /** algebraic levels below a coarsest level of over 1000 rows and coarse_limit, or of a matrix
+     *  alone, under coarse AUTO, default true; the hierarchy stays as it is */
+    bool coarsen;
+    /** largest coarse matrix inverted densely under AUTO, default 1000 */
     cmg_size coarse_limit;
     int coarse_steps; /**< smoothing steps under CMG_COARSE_SMOOTHER, default 8 */
     /** levels of at most this many rows become one dense operator, the matrix of their cycle; -1

@@ -79,6 +79,7 @@ static int convert(convert_job *job, const char *from, const char *to)
     cmg_numbering numbering = CMG_NUMBERING_GENERATED;
     int status = device_open(&job->device, &job->ctx);
     if (status == EXIT_DONE) {
+        job->input.as_stored = true;
         status = input_read(&job->input, &job->device, job->ctx, from, &job->h);
     }
     if (status == EXIT_DONE) {

@@ -18,6 +18,7 @@ int cmd_convert(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_coarsen(int argc, char **argv);
 int cmd_smooth(int argc, char **argv);
 int cmd_solve(int argc, char **argv);
 int cmd_transfer(int argc, char **argv);
@@ -39,6 +40,7 @@ static const command commands[] = {
     {"bench", cmd_bench, "time products in many formats against the copy bandwidth"},
     {"smooth", cmd_smooth, "compute smoothers and keep them in the container"},
     {"transfer", cmd_transfer, "write the prolongation between two meshes"},
+    {"coarsen", cmd_coarsen, "append algebraic levels and keep them in the container"},
     {NULL, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] - 1 };

@@ -16,7 +16,7 @@
 /* Relative differences below are rounding: files may hold single precision. */
 static const double rounding = 1e-6;
 /* A coarsest matrix of more rows is not inverted by default (coarse_limit of the solver). */
-static const cmg_size coarse_limit = 4096;
+static const cmg_size coarse_limit = 1000;
 /* Smoothers of more entries are not transposed to find their symmetry. */
 static const cmg_size transpose_limit = 50000000;
 
@@ -213,8 +213,8 @@ static void judge_coarsest(findings *f, const cmg_hierarchy *h, const cmg_level_
         cmg_hierarchy_get_csr(h, last, CMG_ROLE_INVERSE, NULL, 0, &inverse) == CMG_OK;
     if (info[last].rows > coarse_limit && !given) {
         findings_add(f,
-                     "level %d: the coarsest matrix is large, %lld rows; over %lld it is smoothed "
-                     "instead of inverted",
+                     "level %d: the coarsest matrix is large, %lld rows; over %lld algebraic "
+                     "levels follow",
                      last, (long long)info[last].rows, (long long)coarse_limit);
     }
     if (cmg_hierarchy_get_csr(h, last, CMG_ROLE_A, NULL, 0, &A) == CMG_OK &&

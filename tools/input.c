@@ -27,6 +27,14 @@ int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *pat
     if (status != CMG_OK) {
         return library_error(ctx, status, path);
     }
+    if (!in->as_stored) {
+        status = cmg_hierarchy_galerkin(made, 0); /* A that the file leaves out */
+        progress_end(&d->line);
+    }
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(&made);
+        return library_error(ctx, status, path);
+    }
     const int levels = cmg_hierarchy_levels(made);
     if (in->level + in->drop_coarsest >= levels) {
         cmg_hierarchy_destroy(&made);

@@ -5,6 +5,7 @@
 typedef struct input_args {
     int level;           /* level of the file that becomes the finest */
     int drop_coarsest;   /* levels left out at the coarse end */
+    bool as_stored;      /* leave out what the file leaves out */
     double load_seconds; /* of the reading */
 } input_args;
 

@@ -69,6 +69,11 @@ static const cmgi_name dirichlets[] = {
     {CMG_DIRICHLET_ZERO, "zero", "zero P at Dirichlet identity rows and columns"},
     {CMG_DIRICHLET_KEEP, "keep", "leave P alone"},
 };
+static const cmgi_name galerkins[] = {
+    {CMG_GALERKIN_AUTO, "auto", "R A P where a level matrix is missing or does not fit"},
+    {CMG_GALERKIN_MISSING, "missing", "R A P where a level matrix is missing"},
+    {CMG_GALERKIN_ALWAYS, "always", "R A P for all levels"},
+};
 static const cmgi_name coarses[] = {
     {CMG_COARSE_AUTO, "auto", "dense inverse if small enough, else smoothing"},
     {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
@@ -110,13 +115,21 @@ static const cmgi_name files[] = {
 };
 
 static const cmgi_name_table tables[] = {
-    CMGI_NAMES("backend", backends),     CMGI_NAMES("log", logs),
-    CMGI_NAMES("precision", precisions), CMGI_NAMES("format", formats),
-    CMGI_NAMES("cycle", cycles),         CMGI_NAMES("krylov", krylovs),
-    CMGI_NAMES("dirichlet", dirichlets), CMGI_NAMES("coarse", coarses),
-    CMGI_NAMES("loop", loops),           CMGI_NAMES("outcome", outcomes),
-    CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
-    CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
+    CMGI_NAMES("backend", backends),
+    CMGI_NAMES("log", logs),
+    CMGI_NAMES("precision", precisions),
+    CMGI_NAMES("format", formats),
+    CMGI_NAMES("cycle", cycles),
+    CMGI_NAMES("krylov", krylovs),
+    CMGI_NAMES("dirichlet", dirichlets),
+    CMGI_NAMES("coarse", coarses),
+    CMGI_NAMES("galerkin", galerkins),
+    CMGI_NAMES("loop", loops),
+    CMGI_NAMES("outcome", outcomes),
+    CMGI_NAMES("values", values),
+    CMGI_NAMES("compression", compressions),
+    CMGI_NAMES("file", files),
+    CMGI_NAMES("numbering", numberings),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

@@ -190,6 +190,16 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
     return diagonal;
 }
 
+bool cmgi_csr_has_diagonal(const cmgi_csr *A)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    bool found = true;
+    for (cmg_size i = 0; i < A->rows && found; ++i) {
+        found = cmgi_csr_diagonal_at(&view, i) != 0;
+    }
+    return found;
+}
+
 bool cmgi_csr_is_diagonal(const cmg_csr *A)
 {
     if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {

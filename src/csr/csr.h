@@ -66,6 +66,8 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
 /* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */
 bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
+/* True when no row lacks a nonzero entry on the diagonal. */
+bool cmgi_csr_has_diagonal(const cmgi_csr *A);
 /* True when A is square and has no entries but diagonal ones. */
 bool cmgi_csr_is_diagonal(const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
@@ -81,3 +83,6 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
                             const cmg_index *col_perm, bool sort_columns, cmgi_csr *B);
 /* C = A B by rows (Gustavson 1978), rows sorted, parallel; exact zeros are kept. */
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C);
+/* New values of such a product, of the same bits, on its pattern. */
+cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
+                                    cmgi_csr *C);

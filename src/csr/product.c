@@ -28,12 +28,11 @@ static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cm
     return length;
 }
 
-static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
-                         double *sum, cmgi_csr *C)
+/* Values of row i of C = A B, whose columns are there. */
+static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, double *sum, cmgi_csr *C)
 {
-    cmg_index *columns = C->indices + C->indptr[i];
-    const cmg_size length = merge_pattern(A, B, i, mark, columns);
-    qsort(columns, (size_t)length, sizeof *columns, cmgi_ascending_index);
+    const cmg_index *columns = C->indices + C->indptr[i];
+    const cmg_size length = C->indptr[i + 1] - C->indptr[i];
     for (cmg_size e = 0; e < length; ++e) {
         sum[columns[e]] = 0;
     }
@@ -75,7 +74,10 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size mine = B->cols * cmgi_thread();
-        multiply_row(A, B, i, mark + mine, sum + mine, &made);
+        cmg_index *columns = made.indices + made.indptr[i];
+        const cmg_size length = merge_pattern(A, B, i, mark + mine, columns);
+        qsort(columns, (size_t)length, sizeof *columns, cmgi_ascending_index);
+        multiply_row(A, B, i, sum + mine, &made);
     }
     *C = made;
     made = (cmgi_csr){0};
@@ -85,4 +87,17 @@ done:
     cmgi_free(ctx, sum);
     cmgi_free(ctx, indptr);
     return status;
+}
+
+cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
+                                    cmgi_csr *C)
+{
+    double *sum = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, B->cols * ctx->threads, sizeof *sum, &sum));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        multiply_row(A, B, i, sum + B->cols * cmgi_thread(), C);
+    }
+    cmgi_free(ctx, sum);
+    return CMG_OK;
 }

@@ -108,10 +108,13 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
     const cmg_size n = level->A.rows;
     char name[192];
     (void)snprintf(name, sizeof name, "level %d: A", l);
-    CMGI_CHECK(ctx, level->A.indptr != NULL, CMG_ERR_FILE, "level %d has no A", l);
+    CMGI_CHECK(ctx, level->A.indptr != NULL || (l > 0 && h->level[l - 1].P.indptr != NULL),
+               CMG_ERR_FILE, "level %d has no A", l);
     CMGI_CHECK(ctx, n > 0, CMG_ERR_FILE, "%s has no rows", name);
-    CMGI_TRY(check_values(ctx, name, &level->A));
-    CMGI_TRY(check_rows(ctx, name, &level->A));
+    if (level->A.indptr != NULL) {
+        CMGI_TRY(check_values(ctx, name, &level->A));
+        CMGI_TRY(check_rows(ctx, name, &level->A));
+    }
     if (l + 1 < h->levels) {
         CMGI_TRY(check_transfer(h, l));
     }
@@ -135,7 +138,8 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
 {
     const cmg_size n = h->level[v->level].A.rows;
     const bool coords = strcmp(v->kind, "coords") == 0;
-    CMGI_CHECK(h->ctx, coords || v->n == n, CMG_ERR_FILE,
+    const bool several = strcmp(v->kind, "nullspace") == 0 && v->n > 0 && v->n % n == 0;
+    CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_FILE,
                "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
                v->name, (long long)v->n, (long long)n);
     const cmg_size k = first_bad_value(h->ctx, v->values, v->n);

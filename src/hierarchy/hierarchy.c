@@ -37,6 +37,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->P);
     cmgi_csr_free(ctx, &level->R);
     cmgi_csr_free(ctx, &level->inverse);
+    cmgi_csr_free(ctx, &level->AP);
     for (int i = 0; i < level->smoothers; ++i) {
         clear_smoother(ctx, level->smoother[i]);
     }
@@ -214,7 +215,24 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     cmgi_csr_free(h->ctx, to);
     *to = *csr;
     *csr = (cmgi_csr){0};
+    if (role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R) {
+        h->stale = true;
+        cmgi_csr_free(h->ctx, &stored->AP);
+    }
+    if (role == CMG_ROLE_A) {
+        stored->formed = false;
+    } else if (role == CMG_ROLE_P && h->level[level + 1].A.indptr == NULL) {
+        h->level[level + 1].A.rows = to->cols;
+        h->level[level + 1].A.cols = to->cols;
+    }
     h->checked = false;
+    return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
+{
+    CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, csr));
+    h->level[level].formed = true;
     return CMG_OK;
 }
 
@@ -296,6 +314,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     cmgi_csr *stored = (cmgi_csr *)(uintptr_t)cmgi_hierarchy_find(h, level, role, NULL, 0);
     CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level, role_name(role));
     h->checked = false;
+    h->stale = true;
     if (stored->borrowed) {
         stored->values = (double *)(uintptr_t)values;
         return CMG_OK;

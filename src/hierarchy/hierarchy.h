@@ -14,9 +14,15 @@ typedef struct cmgi_stored_smoother {
     cmgi_csr factor[CMGI_HIERARCHY_FACTORS];
 } cmgi_stored_smoother;
 
-/* Matrices of a level; indptr NULL = absent. */
+/*
+ * Matrices of a level; indptr NULL = absent. A below level 0 may be absent where P leads to it: A
+ * then has its rows and cols alone, and is R A P.
+ */
 typedef struct cmgi_stored_level {
     cmgi_csr A;
+    cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
+    int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
+    bool formed; /* A is R A P of this library, and follows new values above it */
     cmgi_csr P;
     cmgi_csr R;
     cmgi_csr inverse;
@@ -64,6 +70,7 @@ struct cmg_hierarchy {
     cmgi_attribute *attribute;
     int attributes;
     cmgi_stored_mesh *mesh; /* NULL = none */
+    bool stale;             /* values have changed above a formed A */
     bool checked;           /* cmg_hierarchy_check passed and nothing was changed since */
     uint64_t generation;    /* rises whenever sizes, patterns or numbering change */
 };
@@ -77,6 +84,8 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
 /* The same for a vector, an array of cmgi_alloc, which is taken on success. */
 cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size n, double *values);
+/* The level's A was formed as R A P; takes it over as above. */
+cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr);
 /* One more element at the end of an array of `count`, cleared; the array is moved. */
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size);
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);

@@ -66,6 +66,7 @@ static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
                                 const cmg_index *coarse)
 {
     cmgi_stored_level *level = &h->level[l];
+    cmgi_csr_free(h->ctx, &level->AP);
     CMGI_TRY(reorder_matrix(h->ctx, &level->A, fine, fine));
     CMGI_TRY(reorder_matrix(h->ctx, &level->P, fine, coarse));
     CMGI_TRY(reorder_matrix(h->ctx, &level->R, coarse, fine));
@@ -156,6 +157,11 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
     const int block = cmgi_hierarchy_block(h, l);
     const cmg_csr A = cmgi_csr_view(&h->level[l].A);
     const cmg_size nodes = A.rows / block;
+    const bool graph = numbering == CMG_NUMBERING_CUTHILL_MCKEE ||
+                       numbering == CMG_NUMBERING_REVERSE_CUTHILL_MCKEE ||
+                       numbering == CMG_NUMBERING_METIS;
+    CMGI_CHECK(h->ctx, A.indptr != NULL || !graph, CMG_ERR_STATE,
+               "level %d has no A to number by: form R A P first (cmg_hierarchy_galerkin)", l);
     switch (numbering) {
     case CMG_NUMBERING_LEXICOGRAPHIC:
         return order_lexicographic(h, l, nodes, order[l]);

@@ -43,13 +43,16 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
-    const bool coords = kind != NULL && strcmp(kind, "coords") == 0;
+    const bool coords =
+        kind != NULL && (strcmp(kind, "coords") == 0 || strcmp(kind, "nullspace") == 0);
     CMGI_CHECK(ctx,
                coords ||
                    (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
                CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
-               coords ? "coords take no name" : "a vector of kind \"%s\" needs a name", kind);
+               coords ? "coords and nullspace take no name"
+                      : "a vector of kind \"%s\" needs a name",
+               kind);
     cmgi_stored_vector *old = find_vector(h, level, kind, name);
     if (old != NULL) {
         cmgi_free(ctx, old->values);

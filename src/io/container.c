@@ -131,7 +131,8 @@ static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *
 static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const char *kind,
                               const char *as, cmg_hierarchy *h)
 {
-    const bool coords = as == NULL;
+    const bool coords = strcmp(kind, "coords") == 0;
+    const bool single = as != NULL;
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const char *text = cmg_hierarchy_attribute(h, "block_size");
     const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
@@ -141,7 +142,7 @@ static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const ch
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     const bool fits =
         d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
-    if (!fits || (!coords && d.dims[1] != 1)) {
+    if (!fits || (single && d.dims[1] != 1)) {
         status = cmgi_fail(h5->ctx, CMG_ERR_FILE,
                            "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path,
                            name, (long long)d.dims[0], (long long)d.dims[1], (long long)n);
@@ -283,12 +284,12 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
 {
     char name[64];
     const cmg_size n = cmg_hierarchy_rows(h, level);
-    const cmg_size coarse = cmg_hierarchy_rows(h, level + 1);
+    const cmg_size coarse = cmgi_known_rows(h, level + 1);
     if (level + 1 < cmg_hierarchy_levels(h)) {
         const cmgi_expect down = {n, coarse, false};
-        const cmgi_expect up = {coarse, n, false};
         (void)snprintf(name, sizeof name, "/levels/%d/P", level);
         CMGI_TRY(read_matrix(h5, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}, h));
+        const cmgi_expect up = {cmg_hierarchy_rows(h, level + 1), n, false};
         (void)snprintf(name, sizeof name, "/levels/%d/R", level);
         if (cmgi_h5_exists(h5, name)) {
             CMGI_TRY(read_matrix(h5, name, &up, &(place){level, CMG_ROLE_R, NULL, 0}, h));
@@ -300,6 +301,10 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
     if (cmgi_h5_exists(h5, name)) {
         CMGI_TRY(read_vector(h5, name, level, "coords", NULL, h));
+    }
+    (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
+    if (cmgi_h5_exists(h5, name)) {
+        CMGI_TRY(read_vector(h5, name, level, "nullspace", NULL, h));
     }
     if (level > 0) {
         (void)snprintf(name, sizeof name, "/levels/%d/rhs", level);
@@ -363,6 +368,9 @@ static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
         char name[64];
         const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
         (void)snprintf(name, sizeof name, "/levels/%d/A", l);
+        if (l > 0 && !cmgi_h5_exists(h5, name)) {
+            continue; /* R A P, where P leads to it */
+        }
         CMGI_TRY_GOTO(done, read_matrix(h5, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}, *h));
     }
     for (int l = 0; l < levels; ++l) {

@@ -238,6 +238,21 @@ static cmg_status put_coords(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
 }
 
+/* Near-null-space vectors by rows. */
+static cmg_status put_nullspace(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+{
+    cmg_size n = 0;
+    const double *values = NULL;
+    char name[64];
+    if (cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &n, &values) != CMG_OK) {
+        return CMG_OK;
+    }
+    const cmg_size rows = cmg_hierarchy_rows(h, level);
+    const hsize_t dims[2] = {(hsize_t)rows, rows > 0 ? (hsize_t)(n / rows) : 0};
+    (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
+    return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
+}
+
 /* Vectors of one kind and level as datasets of a group. */
 static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
 {
@@ -330,6 +345,7 @@ static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));
         CMGI_TRY(put_smoothers(h5, h, l));
         CMGI_TRY(put_coords(h5, h, l));
+        CMGI_TRY(put_nullspace(h5, h, l));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_INVERSE, "inverse"));
         CMGI_TRY(put_vectors(h5, h, l, "rhs"));
         CMGI_TRY(put_vectors(h5, h, l, "solutions"));

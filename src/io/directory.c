@@ -110,27 +110,31 @@ static const cmgi_item *find(const listing *list, cmgi_what what, int level)
 
 /* ------------------------------------------------------------------ which levels */
 
-/* A0, A1, ... without a gap, each but the last with its P. */
+/* A0 and all that P0, P1, ... lead to; A below level 0 may be missing where P is there. */
 static cmg_status choose_plain(listing *list)
 {
-    int last = -1;
-    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
-        CMGI_CHECK(list->ctx, list->item[k].level == last + 1, CMG_ERR_FILE,
-                   "%s: there is %s but no A%d", list->path, list->item[k].file, last + 1);
-        last = list->item[k].level;
+    int last = 0;
+    while (find(list, CMGI_IS_P, last) != NULL) {
+        ++last;
     }
-    CMGI_CHECK(list->ctx, last >= 0, CMG_ERR_FILE, "%s: the directory holds no level matrix A0",
-               list->path);
-    for (int l = 0; l < last; ++l) {
-        CMGI_CHECK(list->ctx, find(list, CMGI_IS_P, l) != NULL, CMG_ERR_FILE,
-                   "%s: there are A%d and A%d but no P%d", list->path, l, l + 1, l);
+    CMGI_CHECK(list->ctx, list->items > 0 && list->item[0].what == CMGI_IS_A, CMG_ERR_FILE,
+               "%s: the directory holds no level matrix A0", list->path);
+    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
+        const cmgi_item *item = &list->item[k];
+        CMGI_CHECK(list->ctx, k > 0 || item->level == 0, CMG_ERR_FILE, "%s: there is %s but no A0",
+                   list->path, item->file);
+        CMGI_CHECK(list->ctx, item->level <= last, CMG_ERR_FILE, "%s: there is %s but no P%d",
+                   list->path, item->file, last);
     }
     list->finest = 0;
     list->levels = last + 1;
     return CMG_OK;
 }
 
-/* The longest run A_k, prol_(k+1), A_(k+1), ...; of several the one with the finest level. */
+/*
+ * The longest run A_k, prol_(k+1), A_(k+1), ...; of several the one with the finest level. Below it
+ * prol_k, prol_(k-1), ... lead to levels without A.
+ */
 static cmg_status choose_ell(listing *list)
 {
     int run = 0;
@@ -146,6 +150,11 @@ static cmg_status choose_ell(listing *list)
     }
     CMGI_CHECK(list->ctx, list->levels > 0, CMG_ERR_FILE,
                "%s: the directory holds no level matrix A_1", list->path);
+    while (find(list, CMGI_IS_P, list->finest - list->levels + 1) != NULL &&
+           find(list, CMGI_IS_A, list->finest - list->levels) == NULL &&
+           list->finest - list->levels > 0) {
+        ++list->levels;
+    }
     return CMG_OK;
 }
 
@@ -164,8 +173,8 @@ static int level_of(const listing *list, const cmgi_item *item)
 
 static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
 {
-    const cmg_size n = cmg_hierarchy_rows(h, l);
-    const cmg_size coarse = cmg_hierarchy_rows(h, l + 1);
+    const cmg_size n = cmgi_known_rows(h, l);
+    const cmg_size coarse = cmgi_known_rows(h, l + 1);
     switch (item->what) {
     case CMGI_IS_A:
         return CMGI_EXPECT_LEVEL_MATRIX;

@@ -267,6 +267,12 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
     return CMG_OK;
 }
 
+cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level)
+{
+    const cmg_size rows = cmg_hierarchy_rows(h, level);
+    return rows > 0 ? rows : -1;
+}
+
 cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
 {
     const char *block_text = cmg_hierarchy_attribute(h, "block_size");

@@ -4,8 +4,9 @@
  * PETSc's option -pc_mg_dump_binary writes, of L levels, first the L-1 transfer matrices, then the
  * L level matrices, both from the coarsest level to the finest (PCSetUp_MG in PETSc's mg.c). A
  * transfer is whichever of interpolation and restriction the user gave: which of them, its shape
- * tells. A file of one matrix is one level. Vectors after the matrices are taken as right-hand side
- * and solution.
+ * tells. L-1 transfers and the finest matrix alone are a hierarchy, too: the other level matrices
+ * are then R A P. A file of one matrix is one level. Vectors after the matrices are taken as
+ * right-hand side and solution.
  */
 #include "io/petsc.h"
 
@@ -13,13 +14,14 @@
 
 /* ------------------------------------------------------------------ reading */
 
-static cmg_status read_levels(const cmgi_petsc *p, int levels, cmg_hierarchy *h)
+/* `given` level matrices, the finest last. */
+static cmg_status read_levels(const cmgi_petsc *p, int levels, int given, cmg_hierarchy *h)
 {
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
     cmg_context *ctx = p->file.ctx;
-    for (int l = 0; l < levels; ++l) {
+    for (int l = 0; l < given; ++l) {
         cmgi_csr A = {0};
-        CMGI_TRY(cmgi_petsc_matrix(p, &p->object[2 * levels - 2 - l], &expect, &A));
+        CMGI_TRY(cmgi_petsc_matrix(p, &p->object[levels + given - 2 - l], &expect, &A));
         const cmg_status status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
         cmgi_csr_free(ctx, &A);
         CMGI_TRY(status);
@@ -34,7 +36,8 @@ static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy 
     for (int l = 0; l + 1 < levels; ++l) {
         const cmgi_petsc_object *o = &p->object[levels - 2 - l];
         const cmg_size fine = cmg_hierarchy_rows(h, l);
-        const cmg_size coarse = cmg_hierarchy_rows(h, l + 1);
+        const cmg_size known = cmg_hierarchy_rows(h, l + 1);
+        const cmg_size coarse = known > 0 ? known : (o->cols == fine ? o->rows : o->cols);
         const bool restriction = o->rows == coarse && o->cols == fine && fine != coarse;
         const cmgi_expect expect = {restriction ? coarse : fine, restriction ? fine : coarse,
                                     false};
@@ -76,7 +79,16 @@ static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
     return CMG_OK;
 }
 
-/* Number of matrices, which must come before all vectors and be 2 L - 1. */
+/*
+ * Whether the finest level has the only level matrix: the matrix before it then is a transfer,
+ * which is not square.
+ */
+static bool finest_alone(const cmgi_petsc *p, int matrices)
+{
+    return matrices > 1 && p->object[matrices - 2].rows != p->object[matrices - 2].cols;
+}
+
+/* Number of matrices, which must come before all vectors and be 2 L - 1, or L with A_0 alone. */
 static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
 {
     cmg_context *ctx = p->file.ctx;
@@ -87,7 +99,11 @@ static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
         *matrices += p->object[k].matrix;
     }
     CMGI_CHECK(ctx, *matrices > 0, CMG_ERR_FILE, "%s: the file holds no matrix", p->file.path);
-    CMGI_CHECK(ctx, *matrices % 2 == 1 && *matrices < 2 * CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+    const bool alone = finest_alone(p, *matrices);
+    CMGI_CHECK(ctx,
+               (alone || *matrices % 2 == 1) &&
+                   *matrices < (alone ? CMGI_HIERARCHY_LEVELS + 1 : 2 * CMGI_HIERARCHY_LEVELS),
+               CMG_ERR_FILE,
                "%s: %d matrices are no multigrid dump, which has L - 1 transfers and L <= 64 level "
                "matrices",
                p->file.path, *matrices);
@@ -105,9 +121,10 @@ cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
     CMGI_TRY_GOTO(done, count_matrices(&p, &matrices));
-    const int levels = (matrices + 1) / 2;
+    const bool alone = finest_alone(&p, matrices);
+    const int levels = alone ? matrices : (matrices + 1) / 2;
     CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, levels, &made));
-    CMGI_TRY_GOTO(done, read_levels(&p, levels, made));
+    CMGI_TRY_GOTO(done, read_levels(&p, levels, alone ? 1 : levels, made));
     CMGI_TRY_GOTO(done, read_transfers(&p, levels, made));
     CMGI_TRY_GOTO(done, read_vectors(&p, matrices, made));
     *h = made;
@@ -165,7 +182,14 @@ static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
         CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
     }
-    for (int l = h->levels - 1; l >= 0; --l) {
+    int given = h->levels;
+    while (given > 1 && cmgi_hierarchy_find(h, given - 1, CMG_ROLE_A, NULL, 0) == NULL) {
+        --given;
+    }
+    CMGI_CHECK(h->ctx, given == 1 || given == h->levels, CMG_ERR_UNSUPPORTED,
+               "level %d has no A: this kind of file holds all level matrices or the finest alone",
+               given);
+    for (int l = given - 1; l >= 0; --l) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &M));
         CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
     }

@@ -74,7 +74,8 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
 static cmgi_setup setup_of(cmgi_multigrid *mg)
 {
     return (cmgi_setup){.ctx = mg->ctx,
-                        .h = mg->h,
+                        .h = cmgi_multigrid_hierarchy(mg),
+                        .completion = &mg->completion,
                         .options = &mg->options,
                         .schedule = &mg->schedule,
                         .levels = &mg->levels};
@@ -106,6 +107,7 @@ static cmg_status take_values(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
     bool changed = mg->cycle == NULL;
+    CMGI_TRY(cmgi_completion_update(mg->h, &mg->completion));
     CMGI_TRY(cmgi_setup_levels(&setup));
     for (int l = 0; l < mg->levels.count; ++l) {
         changed = changed || mg->levels.level[l].smoother.changed;

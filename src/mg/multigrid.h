@@ -6,11 +6,13 @@
 #include "krylov/krylov.h"
 #include "mg/setup.h"
 #include "mg/symmetry.h"
+#include "transfer/complete.h"
 
 typedef struct cmgi_multigrid {
     cmg_context *ctx;
-    cmg_hierarchy *h;    /* borrowed */
-    uint64_t generation; /* of its structure, when the solver was created */
+    cmg_hierarchy *h;           /* borrowed */
+    cmgi_completion completion; /* what h lacks, over its matrices */
+    uint64_t generation;        /* of its structure, when the solver was created */
     cmg_solver_options options;
     cmgi_schedule schedule;
     cmgi_levels levels;
@@ -20,6 +22,13 @@ typedef struct cmgi_multigrid {
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 
+/*
+ * Forms what h lacks (complete.c): missing level matrices and those that do not fit, algebraic
+ * levels below a coarsest one that is too large; in place of what was formed before.
+ */
+cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
+/* The hierarchy that levels are built of: h, or the one over it. */
+cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
 /* Everything from ctx, h, options and schedule. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
 /* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
@@ -29,7 +38,7 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
  * step list behind, which is then compiled anew. After a failure there is no cycle.
  */
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
-/* Leaves ctx, h, generation, options and schedule. */
+/* Leaves ctx, h, completion, generation, options and schedule. */
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
 /* Improves x; mg->krylov then tells how it ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);

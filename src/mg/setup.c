@@ -293,10 +293,33 @@ static void note_dirichlet(const cmgi_setup *s, int total)
     }
 }
 
+static void note_completion(const cmgi_setup *s)
+{
+    const cmgi_completion *c = s->completion;
+    if (c->formed > 0) {
+        note(s->levels, "level matrices formed as R A P: %d, from level %d on", c->formed,
+             c->first_formed);
+    }
+    if (c->misfits > 0) {
+        note(s->levels,
+             "level matrices that do not fit P (energies differ by a factor of %.3g): %d, from "
+             "level %d on, replaced by R A P",
+             c->worst, c->misfits, c->first_misfit);
+    }
+    if (c->appended > 0) {
+        const int last = cmg_hierarchy_levels(s->h) - 1;
+        const int first = last - c->appended + 1;
+        note(s->levels, "algebraic levels %d to %d: %lld rows to %lld, by smoothed aggregation",
+             first, last, (long long)cmg_hierarchy_rows(s->h, first - 1),
+             (long long)cmg_hierarchy_rows(s->h, last));
+    }
+}
+
 cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     const int total = cmgi_setup_count(s->h, s->options);
     s->levels->notes = 0;
+    note_completion(s);
     CMGI_TRY(build_outer(s));
     CMGI_TRY(build_levels(s, total));
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;

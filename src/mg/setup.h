@@ -3,9 +3,9 @@
  * smoother that the options ask for, and the cycles compiled from them.
  */
 #pragma once
-#include "hierarchy/hierarchy.h"
 #include "mg/coarse.h"
 #include "mg/cycle.h"
+#include "transfer/complete.h"
 
 enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
 
@@ -25,6 +25,7 @@ typedef struct cmgi_levels {
 typedef struct cmgi_setup {
     cmg_context *ctx;
     cmg_hierarchy *h;
+    const cmgi_completion *completion; /* what h has that the caller's has not */
     const cmg_solver_options *options;
     const cmgi_schedule *schedule;
     cmgi_levels *levels;

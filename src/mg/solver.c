@@ -58,7 +58,9 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, take_options(made, &own));
-    CMGI_TRY_GOTO(done, cmgi_memory_check(h, &made->mg.options, &made->mg.schedule));
+    CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
+    CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
+                                          &made->mg.schedule));
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, allocate(made));
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
@@ -78,6 +80,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
     cmgi_multigrid_clear(&v->mg);
+    cmg_hierarchy_destroy(&v->mg.completion.h);
     cmgi_fallback_clear(ctx, &v->fallback);
     cmgi_free_device(ctx, v->b);
     cmgi_free_device(ctx, v->x);

@@ -32,7 +32,8 @@ static bool mark_below(const cmg_csr *A, const cmg_csr *P, cmg_size i, cmgi_diri
     }
     for (cmg_size k = P->indptr[i]; largest > 0 && k < P->indptr[i + 1]; ++k) {
         const cmg_index j = P->indices[k];
-        if (fabs(P->values[k]) == largest && !d->row[j] && cmgi_csr_identity_row(A, j)) {
+        if (fabs(P->values[k]) == largest && !d->row[j] &&
+            (A == NULL || cmgi_csr_identity_row(A, j))) {
             d->row[j] = true;
             ++d->count;
         }
@@ -48,12 +49,12 @@ cmg_status cmgi_dirichlet_below(cmg_context *ctx, const cmg_csr *A, const cmg_cs
     if (fine->row == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *made.row, &made.row));
+    CMGI_TRY(cmgi_alloc_zero(ctx, P->cols, sizeof *made.row, &made.row));
     bool told = true;
     for (cmg_size i = 0; i < P->rows; ++i) {
         told = (!fine->row[i] || mark_below(A, P, i, &made)) && told;
     }
-    if (!told) {
+    if (!told && A != NULL) {
         cmgi_dirichlet all = {0};
         const cmg_status status = cmgi_dirichlet_find(ctx, A, &all);
         for (cmg_size j = 0; all.row != NULL && j < A->rows; ++j) {

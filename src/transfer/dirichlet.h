@@ -23,7 +23,8 @@ cmg_status cmgi_dirichlet_find(cmg_context *ctx, const cmg_csr *A, cmgi_dirichle
  * Those of a coarse matrix: identity rows that carry the unknown of a fine Dirichlet row, which is
  * where the largest entry of such a row of P lies. An identity row without one below it (a coarse
  * node whose neighbours all lie on an eliminated boundary) is an unknown like any other. Where P is
- * zero in a fine Dirichlet row already and does not tell, every identity row counts.
+ * zero in a fine Dirichlet row already and does not tell, every identity row counts. Without A,
+ * which is still to be formed, P alone decides.
  */
 cmg_status cmgi_dirichlet_below(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
                                 const cmgi_dirichlet *fine, cmgi_dirichlet *found);

@@ -5,9 +5,10 @@
 #include "transfer/galerkin.h"
 #include "core/memory.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Gives every empty row the entry (i, i) = 1. */
+/* Gives every empty row the place (i, i). */
 static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
 {
     cmg_size empty = 0;
@@ -29,12 +30,27 @@ static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
         k += length;
         if (length == 0) {
             made.indices[k] = (cmg_index)i;
-            made.values[k++] = 1;
+            made.values[k++] = 0;
         }
     }
     cmgi_csr_free(ctx, A);
     *A = made;
     return CMG_OK;
+}
+
+/* A row of zeros gets a 1 on the diagonal: nothing of the level above reaches it. */
+static void unit_zero_rows(cmg_context *ctx, cmgi_csr *A)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double largest = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            largest = fmax(largest, fabs(A->values[k]));
+        }
+        for (cmg_size k = A->indptr[i]; largest == 0 && k < A->indptr[i + 1]; ++k) {
+            A->values[k] = A->indices[k] == i;
+        }
+    }
 }
 
 cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
@@ -53,6 +69,7 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left, &right, &made));
     if (unit_diagonal) {
         CMGI_TRY_GOTO(done, fill_empty_rows(ctx, &made));
+        unit_zero_rows(ctx, &made);
     }
     *Ac = made;
     made = (cmgi_csr){0};
@@ -60,5 +77,27 @@ done:
     cmgi_csr_free(ctx, &made);
     cmgi_csr_free(ctx, &transposed);
     cmgi_csr_free(ctx, &AP);
+    return status;
+}
+
+cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
+                                const cmg_csr *P, cmgi_csr *AP, cmgi_csr *Ac)
+{
+    cmgi_csr transposed = {0};
+    cmg_status status = CMG_OK;
+    if (AP->indptr == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, A, P, AP));
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_csr_multiply_values(ctx, A, P, AP));
+    }
+    if (R == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
+    }
+    const cmg_csr left = R != NULL ? *R : cmgi_csr_view(&transposed);
+    const cmg_csr right = cmgi_csr_view(AP);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply_values(ctx, &left, &right, Ac));
+    unit_zero_rows(ctx, Ac);
+done:
+    cmgi_csr_free(ctx, &transposed);
     return status;
 }

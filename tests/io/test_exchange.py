@@ -211,7 +211,7 @@ DAMAGE = [
     (set_attribute("/", "version", 2), "version 2 of the container is not known"),
     (set_attribute("/", "levels", 0), "0 levels are not in 1 .. 64"),
     (set_attribute("/", "levels", 65), "65 levels are not in 1 .. 64"),
-    (set_attribute("/", "levels", 3), "/levels/2/A: missing"),
+    (set_attribute("/", "levels", 3), "/levels/1/P: missing"),
     (set_attribute("/", "levels", "two"), "no integer attribute levels"),
     (set_attribute("levels/0/A", "encoding-type", "csc_matrix"), '/levels/0/A: the attribute encoding-type is "csc_matrix"'),
     (set_attribute("levels/0/A", "shape", [15, 16]), "15 x 16, but a level matrix is square"),

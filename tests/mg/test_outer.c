@@ -46,6 +46,7 @@ static void smoothing_alone_needs_no_hierarchy(void)
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
     cmg_solver_options o = defaults();
+    o.coarsen = false;
     CHECK_OK(cmg_solver_options_set(&o, "smoother=least-squares:degree=5"));
     o.cycle = CMG_CYCLE_NONE;
     o.pre = 2;

@@ -173,6 +173,7 @@ static void new_values_are_followed(void)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_solver_options o = options_for(names[k]);
         o.matrix.keep_map = true;
+        o.galerkin = CMG_GALERKIN_MISSING; /* couplings fade on all levels alike */
         cmg_solver *s = NULL;
         CHECK_OK(cmg_solver_create(h, &o, &s));
         for (int l = 0; l < LEVELS; ++l) {
@@ -215,6 +216,7 @@ static void failed_refresh_is_remembered(void)
     cmg_report report = {.size = sizeof report};
     cmg_step_info step;
     o.matrix.keep_map = true;
+    o.galerkin = CMG_GALERKIN_MISSING; /* the coarse matrices keep their values */
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     const cmg_size nnz = A.indptr[n];

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Does plain `cmg solve FILE` solve what it is given? Generates and collects several hundred problems, solves each without
+an option, checks the residual in scipy, and prints how many converged, in how many iterations, and what was said otherwise.
+
+    benchmarks/robust.py --tool build/tools/cmg --output benchmarks/results/robust.jsonl
+    benchmarks/robust.py --tool build/tools/cmg --only elasticity --limit 20 --peers pyamg
+    benchmarks/robust.py --read benchmarks/results/robust.jsonl        the table alone
+
+Every element goes through every axis: dimension, equation, coefficient, mesh, coarsest size, form of the Dirichlet
+conditions, numbering; to them come matrices without P from CMG_SHARED_DATA (default ../shared/data), and Helmholtz
+problems whose level matrices are left out. One JSON object a line: name, group, arguments, unknowns, exit status,
+reason, iterations, the residual as scipy finds it, seconds, notes, hints. Peers solve the same matrices at their
+defaults: PyAMG, and PETSc's GAMG and hypre's BoomerAMG where petsc4py is there. Needs numpy, scipy and h5py.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SHARED = os.environ.get("CMG_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data"))
+RTOL = 1e-8
+ITERATIONS = 60  # more count as slow
+
+ELEMENTS = [("q1", 2, 96), ("q2", 2, 48), ("p1", 2, 96), ("p2", 2, 48), ("q1", 3, 20), ("q2", 3, 10), ("p1", 3, 20), ("p2", 3, 10)]
+EQUATIONS = {
+    "poisson": [],
+    "heat": ["--problem", "heat"],
+    "elasticity": ["--problem", "elasticity"],
+    "elasticity-nu.49": ["--problem", "elasticity", "--poisson-ratio", "0.49"],
+    "elasticity-nu.4999": ["--problem", "elasticity", "--poisson-ratio", "0.4999"],
+    "convection-1": ["--problem", "convection", "--velocity", "1"],
+    "convection-100": ["--problem", "convection", "--velocity", "100"],
+    "neumann": ["--dirichlet", "neumann"],
+}
+COEFFICIENTS = {
+    **{f"jump-{c}": ["--coefficient", "jump", "--contrast", c] for c in ("1e2", "1e6", "1e9")},
+    **{f"checkerboard-{c}": ["--coefficient", "checkerboard", "--contrast", c] for c in ("1e3", "1e6")},
+    **{f"random-{c}": ["--coefficient", "random", "--contrast", c] for c in ("1e2", "1e6")},
+    **{f"anisotropic-{c}": ["--coefficient", "anisotropic", "--contrast", c] for c in ("1e1", "1e2", "1e4")},
+    "rotated-1e2": ["--coefficient", "anisotropic", "--contrast", "1e2", "--angle", "30"],
+    "rotated-1e4": ["--coefficient", "anisotropic", "--contrast", "1e4", "--angle", "45"],
+    "smooth": ["--coefficient", "smooth"],
+}
+MESHES = {
+    "distorted": ["--distort", "0.3"],
+    "smooth": ["--smooth", "--distort", "0.3"],
+    "aspect-10": ["--aspect", "10"],
+    "aspect-100": ["--aspect", "100"],
+    "grading-10": ["--grading", "10"],
+    "grading-100": ["--grading", "100"],
+    "lshape": ["--shape", "lshape"],
+    "holes": ["--shape", "holes"],
+    "beam": ["--shape", "beam"],
+    "annulus": ["--shape", "annulus"],
+    "fichera": ["--shape", "fichera"],
+}
+DIRICHLET = {"identity": ["--dirichlet", "identity"], "identity-keep": ["--dirichlet", "identity-keep"]}
+NUMBERINGS = {n: ["--numbering", n] for n in ("random", "rcm", "hierarchical")}
+COARSE = {"galerkin": ["--coarse", "galerkin"]}
+PLANE = {"annulus", "lshape", "holes"}
+SOLID = {"fichera"}
+MATRICES = ("494_bus", "LFAT5", "Trefethen_500", "add32", "bcsstk01", "bcsstk02", "bcsstk16", "cage10", "gr_30_30", "hypre_ams_A",
+            "hypre_beam_hex_459", "hypre_beam_tet_459", "poisson_100x100", "pyamg_airfoil", "pyamg_bar", "pyamg_knot",
+            "pyamg_recirc_flow", "pyamg_unit_square", "sherman1", "fasp_FE", "e05r0500", "gre_1107", "vt2010")
+
+
+def problems():
+    """(group, name, arguments of generate, arguments of solve)"""
+    for element, dim, cells in ELEMENTS:
+        base = ["--element", element, "--dim", str(dim), "--cells", str(cells)]
+        tag = f"{element}-{dim}d"
+        for group, axis in (("equation", EQUATIONS), ("coefficient", COEFFICIENTS), ("mesh", MESHES), ("dirichlet", DIRICHLET),
+                            ("numbering", NUMBERINGS), ("coarse", COARSE)):
+            for name, more in axis.items():
+                if (name in PLANE and dim == 3) or (name in SOLID and dim == 2):
+                    continue
+                yield group, f"{tag}-{name}", base + more, []
+        for drop in (1, 2, 3, 6):
+            yield "coarsest", f"{tag}-drop-{drop}", base, ["--drop-coarsest", str(drop)]
+        for name in ("elasticity", "elasticity-nu.49"):
+            for mesh in ("distorted", "grading-10", "beam"):
+                yield "elasticity", f"{tag}-{name}-{mesh}", base + EQUATIONS[name] + MESHES[mesh], []
+            yield "elasticity", f"{tag}-{name}-drop-2", base + EQUATIONS[name], ["--drop-coarsest", "2"]
+        for name in ("jump-1e6", "random-1e6", "anisotropic-1e2"):
+            yield "crossed", f"{tag}-{name}-distorted", base + COEFFICIENTS[name] + MESHES["distorted"], []
+            yield "crossed", f"{tag}-{name}-drop-3", base + COEFFICIENTS[name], ["--drop-coarsest", "3"]
+
+
+class Run:
+    def __init__(self, args):
+        self.args = args
+        self.folder = tempfile.mkdtemp(prefix="robust-")
+        self.file = os.path.join(self.folder, "a.cmg")
+
+    def cmg(self, *words):
+        env = dict(os.environ, OMP_WAIT_POLICY="passive")
+        try:
+            return subprocess.run([self.args.tool, *words], capture_output=True, text=True, timeout=self.args.timeout, env=env)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(words, 124, "", "timed out")
+
+    def solve(self, file, A, b, words):
+        """A line of results without its name."""
+        x_file, json_file = os.path.join(self.folder, "x.mtx"), os.path.join(self.folder, "x.json")
+        for path in (x_file, json_file):
+            if os.path.exists(path):
+                os.remove(path)
+        begin = time.perf_counter()
+        done = self.cmg("solve", file, *words, "--json", json_file, "--output", x_file)
+        line = {"exit": done.returncode, "wall_seconds": round(time.perf_counter() - begin, 4), "unknowns": A.shape[0]}
+        if os.path.exists(json_file):
+            with open(json_file) as stream:
+                result = json.load(stream)
+            result = result.get("result", result)
+            for key in ("reason", "iterations", "relative_residual", "setup_seconds", "solve_seconds", "levels", "notes", "hints",
+                        "fallback"):
+                if key in result:
+                    line[key] = result[key]
+        else:
+            line["error"] = done.stderr.strip()[-300:]
+        if os.path.exists(x_file):
+            x = np.loadtxt(x_file, comments="%", skiprows=2)
+            norm = np.linalg.norm(b)
+            line["checked"] = float(np.linalg.norm(b - A @ x) / norm) if norm > 0 else 0.0
+        line["solved"] = done.returncode == 0
+        line["wrong"] = line["solved"] and not line.get("checked", 1) <= 1.1 * RTOL
+        line["slow"] = line["solved"] and line.get("iterations", 0) > ITERATIONS
+        return line
+
+    def read(self, file):
+        with h5py.File(file) as f:
+            g = f["levels/0/A"]
+            A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"]))
+            b = f["rhs/b"][:] if "rhs/b" in f else np.ones(A.shape[0])
+        return A, b
+
+
+def put_csr(f, name, M):
+    g = f.create_group(name)
+    g.attrs["encoding-type"] = "csr_matrix"
+    g.attrs["shape"] = np.array(M.shape, dtype="i8")
+    for key, kind in (("indptr", "i8"), ("indices", "i4"), ("data", "f8")):
+        g[key] = getattr(M, key).astype(kind)
+
+
+def helmholtz(run, k):
+    """-u'' - k^2 u on the unit square: A0 with its mass and the P of the Poisson hierarchy, no coarse matrix."""
+    made = run.cmg("generate", "--cells", "64", run.file)
+    if made.returncode != 0:
+        return None
+    file = os.path.join(run.folder, "h.cmg")
+    with h5py.File(run.file) as f, h5py.File(file, "w") as out:
+        g = f["levels/0/A"]
+        A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"]))
+        A = (A - k * k / 64**2 * sp.identity(A.shape[0])).tocsr()
+        levels = int(f.attrs["levels"])
+        out.attrs.update({"format": "cmg-hierarchy", "version": 1, "levels": levels})
+        put_csr(out, "levels/0/A", A)
+        for l in range(levels - 1):
+            g = f[f"levels/{l}/P"]
+            put_csr(out, f"levels/{l}/P",
+                    sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"])))
+        out["rhs/b"] = f["rhs/b"][:]
+        b = f["rhs/b"][:]
+    return file, A, b
+
+
+def peers_of(wanted, A, b):
+    """Iterations and seconds of other packages at their defaults, set-up included; None where they fail."""
+    results = {}
+    if "pyamg" in wanted:
+        import pyamg
+        for name, make in (("pyamg-sa", pyamg.smoothed_aggregation_solver), ("pyamg-rs", pyamg.ruge_stuben_solver)):
+            begin, residuals = time.perf_counter(), []
+            try:
+                x = make(A).solve(b, tol=RTOL, maxiter=200, accel="cg", residuals=residuals)
+                good = np.linalg.norm(b - A @ x) <= 1.1 * RTOL * np.linalg.norm(b)
+            except Exception:  # whatever a peer raises is a failure of it
+                good = False
+            results[name] = {"solved": bool(good), "iterations": max(0, len(residuals) - 1),
+                             "wall_seconds": round(time.perf_counter() - begin, 4)}
+    if "petsc" in wanted:
+        from petsc4py import PETSc
+        for name, kind in (("petsc-gamg", "gamg"), ("hypre", "hypre")):
+            begin = time.perf_counter()
+            try:
+                M = PETSc.Mat().createAIJ(A.shape, csr=(A.indptr, A.indices, A.data))
+                ksp = PETSc.KSP().create()
+                ksp.setOperators(M)
+                ksp.setType("cg")
+                ksp.getPC().setType(kind)
+                ksp.setTolerances(rtol=RTOL, max_it=200)
+                ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+                right, x = M.createVecLeft(), M.createVecRight()
+                right.setArray(b)
+                ksp.solve(right, x)
+                good = np.linalg.norm(b - A @ x.getArray()) <= 1.1 * RTOL * np.linalg.norm(b)
+                count = ksp.getIterationNumber()
+            except Exception:
+                good, count = False, 0
+            results[name] = {"solved": bool(good), "iterations": count, "wall_seconds": round(time.perf_counter() - begin, 4)}
+    return results
+
+
+def inputs(run):
+    """(group, name, file, A, b, arguments of solve), made one after the other; file None: not made, with the reason."""
+    last = None
+    for group, name, generate, solve in problems():
+        if run.args.only and run.args.only not in f"{group}/{name}":
+            continue
+        if generate != last:
+            made = run.cmg("generate", *generate, "--no-output-mesh", run.file)
+            last = generate if made.returncode == 0 else None
+        if last is None:
+            yield group, name, None, made.stderr.strip()[-200:], None, solve
+            continue
+        yield (group, name, run.file, *run.read(run.file), solve)
+    for k in (2, 6, 12):
+        if not run.args.only or run.args.only in f"helmholtz/{k}":
+            made = helmholtz(run, k)
+            if made is not None:
+                yield ("helmholtz", f"q1-2d-k{k}", *made, [])
+    for name in MATRICES:
+        path = os.path.join(SHARED, "matrices", name + ".mtx")
+        if not os.path.exists(path) or (run.args.only and run.args.only not in f"matrix/{name}"):
+            continue
+        A = sp.csr_matrix(scipy.io.mmread(path))
+        if A.shape[0] == A.shape[1]:
+            yield "matrix", name, path, A, np.ones(A.shape[0]), []
+
+
+def summary(lines):
+    """Per group: problems, solved, slow, wrong, without a hint, iterations; then every failure with what was said."""
+    groups = {}
+    for line in lines:
+        groups.setdefault(line["group"], []).append(line)
+    print(f"{'group':14} {'problems':>8} {'solved':>7} {'slow':>5} {'wrong':>5} {'silent':>6} {'median':>7} {'most':>5}")
+    for group, rows in [*groups.items(), ("all", list(lines))]:
+        counts = sorted(r.get("iterations", 0) for r in rows if r["solved"])
+        silent = sum(not r["solved"] and not r.get("hints") for r in rows)
+        print(f"{group:14} {len(rows):8d} {sum(r['solved'] for r in rows):7d} {sum(r['slow'] for r in rows):5d} "
+              f"{sum(r['wrong'] for r in rows):5d} {silent:6d} {counts[len(counts) // 2] if counts else 0:7d} "
+              f"{counts[-1] if counts else 0:5d}")
+    for line in lines:
+        if line["wrong"] or not line["solved"] or line["slow"]:
+            what = "wrong" if line["wrong"] else ("slow" if line["solved"] else line.get("reason", line.get("error", "failed")))
+            print(f"  {line['group']}/{line['name']}: {what}, {line.get('iterations', 0)} iterations, "
+                  f"residual {line.get('checked', float('nan')):.1e} {'; '.join(line.get('hints') or [])}")
+    names = sorted({p for line in lines for p in line.get("peers", {})})
+    for peer in names:
+        rows = [line for line in lines if peer in line.get("peers", {})]
+        both = sorted(r["wall_seconds"] / r["peers"][peer]["wall_seconds"] for r in rows if r["solved"] and r["peers"][peer]["solved"])
+        print(f"{peer}: solved {sum(r['peers'][peer]['solved'] for r in rows)} of {len(rows)} (cmg {sum(r['solved'] for r in rows)}), "
+              f"time of cmg over its time, median {both[len(both) // 2] if both else float('nan'):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--tool", default=os.path.join(ROOT, "build", "tools", "cmg"))
+    parser.add_argument("--output", help="file of JSON lines")
+    parser.add_argument("--read", help="print the table of such a file")
+    parser.add_argument("--only", help="part of the names GROUP/NAME that are run")
+    parser.add_argument("--limit", type=int, default=0, help="stop after so many problems")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one run")
+    parser.add_argument("--solve", default="", help="options for cmg solve; none is what users have")
+    parser.add_argument("--peers", default="", help="pyamg, petsc")
+    args = parser.parse_args()
+    if args.read:
+        with open(args.read) as stream:
+            summary([json.loads(line) for line in stream])
+        return 0
+    run, lines = Run(args), []
+    stream = open(args.output, "w") if args.output else None
+    for group, name, file, A, b, words in inputs(run):
+        if file is None:
+            print(f"not made: {group}/{name}: {A}", file=sys.stderr)
+            continue
+        line = {"group": group, "name": name, **run.solve(file, A, b, [*words, *args.solve.split()])}
+        if args.peers:
+            line["peers"] = peers_of(args.peers.split(","), A, b)
+        lines.append(line)
+        if stream:
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+        if args.limit and len(lines) >= args.limit:
+            break
+    summary(lines)
+    return 1 if any(line["wrong"] for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

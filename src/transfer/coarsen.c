@@ -1,0 +1,170 @@
+/* Algebraic levels below the coarsest of a hierarchy, one after the other until few rows are left.
+ */
+#include "transfer/coarsen.h"
+
+#include "core/memory.h"
+#include "transfer/aggregate.h"
+#include "transfer/galerkin.h"
+
+#include <math.h>
+
+void cmg_coarsen_options_default(cmg_coarsen_options *options)
+{
+    if (options == NULL) {
+        return;
+    }
+    *options = (cmg_coarsen_options){.rows = 500,
+                                     .levels = CMGI_HIERARCHY_LEVELS,
+                                     .strength = 0.35,
+                                     .omega = 4.0 / 3.0,
+                                     .filter = true};
+}
+
+static cmg_status check_options(cmg_context *ctx, const cmg_coarsen_options *o)
+{
+    CMGI_CHECK(ctx, o->rows >= 1, CMG_ERR_ARG, "coarsen: rows %lld has to be >= 1",
+               (long long)o->rows);
+    CMGI_CHECK(ctx, o->levels >= 1, CMG_ERR_ARG, "coarsen: levels %d has to be >= 1", o->levels);
+    CMGI_CHECK(ctx, o->strength >= 0 && o->strength <= 1, CMG_ERR_ARG,
+               "coarsen: strength %g is not in [0, 1]", o->strength);
+    CMGI_CHECK(ctx, o->omega >= 0 && o->omega < 2, CMG_ERR_ARG,
+               "coarsen: omega %g is not in [0, 2)", o->omega);
+    return CMG_OK;
+}
+
+/* P of one more level and its near-null-space vectors; P stays empty where nothing is gained. */
+typedef struct next_level {
+    cmgi_csr P;
+    double *B; /* columns of P x vectors */
+    int vectors;
+} next_level;
+
+/* Levels that keep more than this share of the rows cost more than they help. */
+static const double LEAST_GAIN = 0.85;
+
+static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
+                                double theta, next_level *next)
+{
+    cmg_context *ctx = h->ctx;
+    cmg_csr A;
+    cmgi_csr S = {0};
+    cmgi_csr P0 = {0};
+    cmgi_aggregates agg = {0};
+    double *B = NULL;
+    int block = 1;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY_GOTO(done, cmgi_near_null_space(h, l, &block, &next->vectors, &B));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, &A, block, theta, &S));
+    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
+    const double coarse = (double)agg.count * next->vectors;
+    if (agg.count == 0 || coarse > LEAST_GAIN * (double)A.rows) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
+    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, &A, o->filter && block == 1 ? &S : NULL,
+                                              o->omega, &P0, &next->P));
+done:
+    cmgi_csr_free(ctx, &S);
+    cmgi_csr_free(ctx, &P0);
+    cmgi_aggregates_free(ctx, &agg);
+    cmgi_free(ctx, B);
+    return status;
+}
+
+static bool is_finite(const cmgi_csr *M)
+{
+    double sum = 0;
+    for (cmg_size k = 0; k < M->indptr[M->rows]; ++k) {
+        sum += M->values[k] * 0;
+    }
+    return sum == 0;
+}
+
+/* Puts the level behind the last one; *added stays false where its values are of no use. */
+static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
+{
+    cmg_context *ctx = h->ctx;
+    const int l = h->levels - 1;
+    const cmg_size n = next->P.cols;
+    cmg_csr A;
+    cmgi_csr coarse = {0};
+    const cmg_csr P = cmgi_csr_view(&next->P);
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &A, &P, true, &coarse));
+    if (!is_finite(&next->P) || !is_finite(&coarse) || !cmgi_csr_has_diagonal(&coarse)) {
+        goto done;
+    }
+    ++h->levels;
+    status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P);
+    if (status == CMG_OK) {
+        status = cmgi_hierarchy_take_formed(h, l + 1, &coarse);
+    }
+    if (status == CMG_OK) {
+        h->level[l + 1].block = next->vectors;
+        status =
+            cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
+    }
+    if (status != CMG_OK) {
+        (void)cmg_hierarchy_select(h, 0, 1);
+        goto done;
+    }
+    next->B = NULL;
+    *added = true;
+done:
+    cmgi_csr_free(ctx, &coarse);
+    return status;
+}
+
+cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *levels)
+{
+    cmg_context *ctx = h->ctx;
+    *levels = 0;
+    while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
+        const int l = h->levels - 1;
+        next_level next = {0};
+        bool added = false;
+        if (cmg_hierarchy_rows(h, l) <= o->rows) {
+            break;
+        }
+        CMGI_TRY(cmgi_progress(ctx, "coarsening",
+                               cmg_hierarchy_rows(h, 0) - cmg_hierarchy_rows(h, l),
+                               cmg_hierarchy_rows(h, 0)));
+        cmg_status status = make_transfer(h, l, o, o->strength, &next);
+        if (status == CMG_OK && next.P.indptr == NULL && o->strength > 0) {
+            status = make_transfer(h, l, o, 0, &next); /* every coupling counts */
+        }
+        if (status == CMG_OK && next.P.indptr != NULL) {
+            status = append(h, &next, &added);
+        }
+        cmgi_csr_free(ctx, &next.P);
+        cmgi_free(ctx, next.B);
+        CMGI_TRY(status);
+        if (!added) {
+            break;
+        }
+        ++*levels;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels)
+{
+    cmg_coarsen_options defaults;
+    int made = 0;
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_coarsen_options_default(&defaults);
+    const cmg_coarsen_options *o = options != NULL ? options : &defaults;
+    CMGI_TRY(check_options(h->ctx, o));
+    CMGI_TRY(cmg_hierarchy_galerkin(h, 0));
+    cmgi_csr_free(h->ctx, &h->level[h->levels - 1].inverse);
+    const cmg_status status = cmgi_coarsen(h, o, &made);
+    if (levels != NULL) {
+        *levels = made;
+    }
+    CMGI_TRY(status);
+    return cmgi_hierarchy_ensure_checked(h);
+}

@@ -1,0 +1,9 @@
+/* Algebraic levels appended to a hierarchy. */
+#pragma once
+#include "hierarchy/hierarchy.h"
+
+/*
+ * Appends levels to h until at most options->rows are left or nothing is gained any more; all
+ * matrices of h are there. *levels counts them. A failure leaves those that were made.
+ */
+cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels);

@@ -1,0 +1,189 @@
+/* Level matrices that a hierarchy lacks, or that its transfers contradict, and levels below it. */
+#include "transfer/complete.h"
+
+#include "core/memory.h"
+#include "transfer/coarsen.h"
+#include "transfer/energy.h"
+#include "transfer/galerkin.h"
+
+#include <string.h>
+
+/*
+ * Energies of a coarse matrix from its own mesh differ from those of R A P by some percent; by a
+ * factor of two the cycle has lost much of its use.
+ */
+static const double MISFIT = 1.8;
+
+/* ------------------------------------------------------------------ a hierarchy over another */
+
+static void borrow(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *to)
+{
+    const cmg_csr view = cmgi_csr_view(from);
+    cmgi_csr_free(ctx, to);
+    *to = cmgi_csr_borrow(&view);
+}
+
+/* The matrices of a level but A, and A unless it is formed here. */
+static cmg_status borrow_level(const cmg_hierarchy *given, int l, cmg_hierarchy *h)
+{
+    const cmgi_stored_level *from = &given->level[l];
+    cmgi_stored_level *to = &h->level[l];
+    if (!to->formed) {
+        borrow(h->ctx, &from->A, &to->A);
+    }
+    if (l + 1 < given->levels) {
+        borrow(h->ctx, &from->P, &to->P);
+        borrow(h->ctx, &from->R, &to->R);
+    }
+    borrow(h->ctx, &from->inverse, &to->inverse);
+    for (int s = 0; s < from->smoothers; ++s) {
+        const cmgi_stored_smoother *smoother = from->smoother[s];
+        for (int f = 0; f < smoother->factors; ++f) {
+            const cmg_csr view = cmgi_csr_view(&smoother->factor[f]);
+            CMGI_TRY(cmg_hierarchy_wrap_csr(h, l, CMG_ROLE_SMOOTHER, smoother->name, f, &view));
+        }
+    }
+    return CMG_OK;
+}
+
+/* What algebraic levels start from. */
+static cmg_status copy_vectors(const cmg_hierarchy *given, int level, cmg_hierarchy *h)
+{
+    static const char *const kinds[] = {"coords", "nullspace"};
+    for (int k = 0; k < 2; ++k) {
+        cmg_size n = 0;
+        const double *values = NULL;
+        if (cmg_hierarchy_get_vector(given, level, kinds[k], NULL, &n, &values) == CMG_OK) {
+            CMGI_TRY(cmg_hierarchy_set_vector(h, level, kinds[k], NULL, n, values));
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status open_over(const cmg_hierarchy *given, cmg_hierarchy **h)
+{
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_create(given->ctx, given->levels, h));
+    for (int l = 0; l < given->levels; ++l) {
+        (*h)->level[l].block = given->level[l].block;
+        CMGI_TRY_GOTO(done, borrow_level(given, l, *h));
+    }
+    for (int i = 0; i < given->attributes; ++i) {
+        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(*h, given->attribute[i].key,
+                                                        given->attribute[i].value));
+    }
+    CMGI_TRY_GOTO(done, copy_vectors(given, given->levels - 1, *h));
+done:
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(h);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ what is to be done */
+
+/* The first level whose A does not fit the one above, `levels` where all do. */
+static cmg_status find_misfit(const cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
+                              double *factor)
+{
+    cmgi_dirichlet d[CMGI_HIERARCHY_LEVELS] = {{0}};
+    cmg_status status = CMG_OK;
+    *level = h->levels;
+    if (zero_dirichlet) {
+        CMGI_TRY_GOTO(done, cmgi_form_dirichlet(h, h->levels - 1, d));
+    }
+    for (int l = from; l < h->levels && *level == h->levels; ++l) {
+        if (h->level[l].formed) {
+            continue;
+        }
+        CMGI_TRY_GOTO(done, cmgi_energy_misfit(h, l - 1, &d[l - 1], &d[l], factor));
+        *level = *factor > MISFIT ? l : h->levels;
+    }
+done:
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_dirichlet_clear(h->ctx, &d[l]);
+    }
+    return status;
+}
+
+static cmg_status replace_misfits(cmg_hierarchy *h, bool zero_dirichlet, cmgi_completion *c)
+{
+    int from = 1;
+    while (from < h->levels) {
+        double factor = 1;
+        int level = 0;
+        CMGI_TRY(find_misfit(h, from, zero_dirichlet, &level, &factor));
+        if (level == h->levels) {
+            return CMG_OK;
+        }
+        CMGI_TRY(cmgi_form_level(h, level));
+        c->first_misfit = c->misfits++ == 0 ? level : c->first_misfit;
+        c->worst = factor > c->worst ? factor : c->worst;
+        from = level + 1;
+    }
+    return CMG_OK;
+}
+
+static int first_missing(const cmg_hierarchy *h)
+{
+    int l = 1;
+    while (l < h->levels && h->level[l].A.indptr != NULL) {
+        ++l;
+    }
+    return l;
+}
+
+cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *options,
+                         cmgi_completion *made)
+{
+    cmgi_completion c = {.worst = 1};
+    cmg_hierarchy *h = NULL;
+    cmg_status status = CMG_OK;
+    *made = c;
+    if (given->stale) {
+        CMGI_TRY(cmgi_form_values(given));
+    }
+    CMGI_TRY(open_over(given, &h));
+    const bool all = options->galerkin == CMG_GALERKIN_ALWAYS;
+    c.first_formed = all ? 1 : first_missing(h);
+    CMGI_TRY_GOTO(done, cmgi_form_levels(h, c.first_formed, all, &c.formed));
+    if (options->galerkin == CMG_GALERKIN_AUTO && h->levels > 1) {
+        CMGI_TRY_GOTO(done, replace_misfits(h, options->zero_dirichlet, &c));
+    }
+    const cmg_size rows = cmg_hierarchy_rows(h, h->levels - 1);
+    if (options->coarsen && rows > options->above &&
+        h->level[h->levels - 1].inverse.indptr == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_coarsen(h, &options->levels, &c.appended));
+    }
+    h->stale = false;
+    h->checked = true; /* the caller's is, and what was formed here is finite */
+    const bool changed = c.formed + c.misfits + c.appended > 0;
+    for (int l = given->levels - 1; l >= 1; --l) {
+        c.first_formed = given->level[l].formed ? l : c.first_formed;
+        c.formed += given->level[l].formed && !all;
+    }
+    if (changed) {
+        c.h = h;
+        h = NULL;
+    }
+    *made = c;
+done:
+    cmg_hierarchy_destroy(&h);
+    return status;
+}
+
+cmg_status cmgi_completion_update(cmg_hierarchy *given, cmgi_completion *c)
+{
+    if (given->stale) {
+        CMGI_TRY(cmgi_form_values(given));
+    }
+    if (c->h == NULL) {
+        return CMG_OK;
+    }
+    for (int l = 0; l < given->levels; ++l) {
+        CMGI_TRY(borrow_level(given, l, c->h));
+    }
+    CMGI_TRY(cmgi_form_values(c->h));
+    c->h->checked = true;
+    return CMG_OK;
+}

@@ -1,0 +1,31 @@
+/*
+ * The hierarchy that a solver works on: the caller's, or one over its matrices in which level
+ * matrices that are missing or do not fit are R A P, and algebraic levels follow the coarsest.
+ */
+#pragma once
+#include "hierarchy/hierarchy.h"
+
+typedef struct cmgi_completion_options {
+    cmg_galerkin galerkin;
+    bool zero_dirichlet;
+    bool coarsen; /* append algebraic levels below more than `above` rows */
+    cmg_size above;
+    cmg_coarsen_options levels;
+} cmgi_completion_options;
+
+/* What was done. */
+typedef struct cmgi_completion {
+    cmg_hierarchy *h; /* NULL = the caller's is good as it is */
+    int formed;       /* level matrices that were missing, or asked for, or formed before */
+    int first_formed;
+    int misfits; /* that did not fit */
+    int first_misfit;
+    double worst; /* factor between energies of the worst */
+    int appended;
+} cmgi_completion;
+
+/* The caller's hierarchy is checked and only read; its arrays are borrowed. */
+cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *options,
+                         cmgi_completion *made);
+/* Takes over new values of the caller's; what was formed follows, on its patterns. */
+cmg_status cmgi_completion_update(cmg_hierarchy *given, cmgi_completion *c);

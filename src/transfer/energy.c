@@ -1,0 +1,223 @@
+/*
+ * Energies of three random vectors, smoothed by damped Jacobi sweeps on the coarse matrix. On large
+ * levels they vanish outside of balls of the matrix graph, and no other row is looked at.
+ */
+#include "transfer/energy.h"
+
+#include "core/memory.h"
+#include "core/random.h"
+
+#include <math.h>
+
+enum { VECTORS = 3, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
+
+typedef struct probe {
+    cmg_context *ctx;
+    cmg_csr A;
+    cmg_csr P;
+    cmg_csr C;
+    const cmgi_csr *R; /* NULL = P^T */
+    const cmgi_dirichlet *fine;
+    const cmgi_dirichlet *coarse;
+    cmg_index *list; /* coarse rows of the vectors */
+    cmg_size count;
+    bool *inside; /* of all coarse rows */
+    double *x;    /* coarse rows x VECTORS */
+    double *y;
+} probe;
+
+/* Rows around `seed` in the graph of C, up to `most` more. */
+static void grow_ball(probe *p, cmg_size seed, cmg_size most)
+{
+    const cmg_size end = p->count + most < p->C.rows ? p->count + most : p->C.rows;
+    cmg_size next = p->count;
+    for (cmg_size i = seed; i < p->C.rows && next == p->count; ++i) {
+        if (!p->inside[i]) {
+            p->inside[i] = true;
+            p->list[p->count++] = (cmg_index)i;
+        }
+    }
+    for (; next < p->count && p->count < end; ++next) {
+        const cmg_size i = p->list[next];
+        for (cmg_size k = p->C.indptr[i]; k < p->C.indptr[i + 1] && p->count < end; ++k) {
+            const cmg_index j = p->C.indices[k];
+            if (!p->inside[j]) {
+                p->inside[j] = true;
+                p->list[p->count++] = j;
+            }
+        }
+    }
+}
+
+static void choose_rows(probe *p)
+{
+    if (p->C.rows > ROWS) {
+        for (int b = 0; b < BALLS; ++b) {
+            grow_ball(p, p->C.rows / BALLS * b, ROWS / BALLS);
+        }
+        return;
+    }
+    for (cmg_size i = 0; i < p->C.rows; ++i) {
+        p->inside[i] = true;
+        p->list[p->count++] = (cmg_index)i;
+    }
+}
+
+/* sum[v] = (row i of M) x_v */
+static void multiply_row(const cmg_csr *M, cmg_size i, const double *x, double sum[VECTORS])
+{
+    for (int v = 0; v < VECTORS; ++v) {
+        sum[v] = 0;
+    }
+    for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
+        const double *from = x + (cmg_size)M->indices[k] * VECTORS;
+        for (int v = 0; v < VECTORS; ++v) {
+            sum[v] += M->values[k] * from[v];
+        }
+    }
+}
+
+/* Random values, zero at Dirichlet rows, and SWEEPS times x <- x - D^-1 C x / 2 on the rows. */
+static void make_smooth(probe *p)
+{
+    uint64_t seed = 11;
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size i = p->list[e];
+        for (int v = 0; v < VECTORS; ++v) {
+            const double value = 2 * cmgi_random(&seed) - 1;
+            p->x[i * VECTORS + v] = p->coarse->row != NULL && p->coarse->row[i] ? 0 : value;
+        }
+    }
+    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
+        for (cmg_size e = 0; e < p->count; ++e) {
+            const cmg_size i = p->list[e];
+            double *sum = p->y + i * VECTORS;
+            const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
+            multiply_row(&p->C, i, p->x, sum);
+            for (int v = 0; v < VECTORS; ++v) {
+                const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
+                sum[v] = fixed || diagonal == 0 ? 0 : p->x[i * VECTORS + v] - sum[v] / diagonal / 2;
+            }
+        }
+        double *swapped = p->x;
+        p->x = p->y;
+        p->y = swapped;
+    }
+}
+
+static void coarse_energies(const probe *p, double energy[VECTORS])
+{
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size i = p->list[e];
+        double sum[VECTORS];
+        multiply_row(&p->C, i, p->x, sum);
+        for (int v = 0; v < VECTORS; ++v) {
+            energy[v] += p->x[i * VECTORS + v] * sum[v];
+        }
+    }
+}
+
+/* y = P x and w = R^T x without Dirichlet rows. */
+static void prolong(const probe *p, double *y, double *w)
+{
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->P.rows > 1024)
+    for (cmg_size i = 0; i < p->P.rows; ++i) {
+        const bool fixed = p->fine->row != NULL && p->fine->row[i];
+        multiply_row(&p->P, i, p->x, y + i * VECTORS);
+        for (int v = 0; v < VECTORS && fixed; ++v) {
+            y[i * VECTORS + v] = 0;
+        }
+    }
+    for (cmg_size e = 0; e < p->count && w != y; ++e) {
+        const cmg_size j = p->list[e];
+        for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
+            const cmg_size i = p->R->indices[k];
+            for (int v = 0; v < VECTORS && !(p->fine->row != NULL && p->fine->row[i]); ++v) {
+                w[i * VECTORS + v] += p->R->values[k] * p->x[j * VECTORS + v];
+            }
+        }
+    }
+}
+
+static cmg_status fine_energies(const probe *p, double energy[VECTORS])
+{
+    cmg_context *ctx = p->ctx;
+    double *y = NULL;
+    double *w = NULL;
+    double *part = NULL;
+    const cmg_size n = p->A.rows;
+    const cmg_size chunk = 4096; /* sums by chunks: the same for any number of threads */
+    const cmg_size chunks = (n + chunk - 1) / chunk;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * VECTORS, sizeof *y, &y));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
+    if (p->R != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *w, &w));
+    }
+    const double *left = w != NULL ? w : y;
+    prolong(p, y, w != NULL ? w : y);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        for (cmg_size i = c * chunk; i < n && i < (c + 1) * chunk; ++i) {
+            const double *at = left + i * VECTORS;
+            double sum[VECTORS];
+            if (at[0] == 0 && at[1] == 0 && at[2] == 0) {
+                continue;
+            }
+            multiply_row(&p->A, i, y, sum);
+            for (int v = 0; v < VECTORS; ++v) {
+                part[c * VECTORS + v] += at[v] * sum[v];
+            }
+        }
+    }
+    for (cmg_size c = 0; c < chunks * VECTORS; ++c) {
+        energy[c % VECTORS] += part[c];
+    }
+done:
+    cmgi_free(ctx, y);
+    cmgi_free(ctx, w);
+    cmgi_free(ctx, part);
+    return status;
+}
+
+static double misfit(double coarse, double fine)
+{
+    if (!(fine > 0)) {
+        return 1;
+    }
+    return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
+}
+
+cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
+                              const cmgi_dirichlet *coarse, double *factor)
+{
+    cmg_context *ctx = h->ctx;
+    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &p.C));
+    p.R = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0);
+    const cmg_size n = p.C.rows;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.x, &p.x));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.y, &p.y));
+    double here[VECTORS] = {0};
+    double above[VECTORS] = {0};
+    choose_rows(&p);
+    make_smooth(&p);
+    coarse_energies(&p, here);
+    CMGI_TRY_GOTO(done, fine_energies(&p, above));
+    *factor = 1;
+    for (int v = 0; v < VECTORS; ++v) {
+        *factor = fmax(*factor, misfit(here[v], above[v]));
+    }
+done:
+    cmgi_free(ctx, p.list);
+    cmgi_free(ctx, p.inside);
+    cmgi_free(ctx, p.x);
+    cmgi_free(ctx, p.y);
+    return status;
+}

@@ -1,0 +1,17 @@
+/*
+ * Does a coarse matrix fit the fine one? In energies of smooth vectors x: x^T A_c x against
+ * x^T R A P x, which are equal for A_c = R A P and close for a coarse mesh that sees what the fine
+ * one sees. A P or an A_c that is scaled shows, and a coefficient that the coarse mesh cuts
+ * through.
+ */
+#pragma once
+#include "hierarchy/hierarchy.h"
+#include "transfer/dirichlet.h"
+
+/*
+ * The largest factor, >= 1, by which the two energies of some vector differ; 1 where they do not
+ * tell (A not definite), HUGE_VAL where the coarse one alone is not positive. The vectors live on
+ * at most 65536 rows of the coarse level, so that the cost is bounded by those and one pass over P.
+ */
+cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
+                              const cmgi_dirichlet *coarse, double *factor);

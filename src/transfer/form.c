@@ -1,0 +1,152 @@
+/*
+ * Level matrices formed from those above: A_(l+1) = R_l A_l P_l, where a hierarchy lacks them,
+ * where it is asked to, and again for new values.
+ */
+#include "transfer/galerkin.h"
+
+#include "core/memory.h"
+
+/* What A_(l+1) is formed from: P and R without what Dirichlet rows forbid. */
+typedef struct source {
+    cmg_csr A;
+    cmgi_csr P;
+    cmgi_csr R;
+    bool given; /* R is the hierarchy's */
+} source;
+
+static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
+                              cmgi_dirichlet *coarse, source *s)
+{
+    cmg_csr P;
+    cmg_csr R;
+    *s = (source){0};
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &s->A));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
+    CMGI_TRY(cmgi_dirichlet_below(h->ctx, NULL, &P, fine, coarse));
+    CMGI_TRY(cmgi_prolongation(h->ctx, &P, fine, coarse, &s->P));
+    s->given = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0) != NULL;
+    if (s->given) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &R));
+        CMGI_TRY(cmgi_restriction(h->ctx, &R, NULL, fine, coarse, &s->R));
+    }
+    return CMG_OK;
+}
+
+static void close_source(cmg_context *ctx, source *s)
+{
+    cmgi_csr_free(ctx, &s->P);
+    cmgi_csr_free(ctx, &s->R);
+}
+
+/* A_(l+1), new or with new values on its pattern. */
+static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool values)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_dirichlet coarse = {0};
+    source s = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, open_source(h, l, fine, &coarse, &s));
+    const cmg_csr P = cmgi_csr_view(&s.P);
+    const cmg_csr R = cmgi_csr_view(&s.R);
+    if (values) {
+        CMGI_TRY_GOTO(done, cmgi_galerkin_values(ctx, s.given ? &R : NULL, &s.A, &P,
+                                                 &h->level[l].AP, &h->level[l + 1].A));
+    } else {
+        cmgi_csr_free(ctx, &h->level[l].AP);
+        CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, s.given ? &R : NULL, &s.A, &P, true, &made));
+        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_formed(h, l + 1, &made));
+    }
+done:
+    cmgi_csr_free(ctx, &made);
+    close_source(ctx, &s);
+    cmgi_dirichlet_clear(ctx, &coarse);
+    return status;
+}
+
+/* The Dirichlet rows of level l from those of the level above. */
+static cmg_status step_dirichlet(const cmg_hierarchy *h, int l, const cmgi_dirichlet *above,
+                                 cmgi_dirichlet *found)
+{
+    cmg_csr A;
+    cmg_csr P;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    if (l == 0) {
+        return cmgi_dirichlet_find(h->ctx, &A, found);
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
+    return cmgi_dirichlet_below(h->ctx, &A, &P, above, found);
+}
+
+cmg_status cmgi_form_dirichlet(const cmg_hierarchy *h, int last, cmgi_dirichlet *found)
+{
+    for (int l = 0; l <= last; ++l) {
+        CMGI_TRY(step_dirichlet(h, l, l > 0 ? &found[l - 1] : NULL, &found[l]));
+    }
+    return CMG_OK;
+}
+
+/* Walks down the levels, forming those that `wanted` says. */
+static cmg_status walk(cmg_hierarchy *h, const bool *wanted, bool values)
+{
+    cmgi_dirichlet above = {0};
+    cmg_status status = CMG_OK;
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_dirichlet here = {0};
+        if (wanted[l]) {
+            CMGI_TRY_GOTO(done, form(h, l - 1, &above, values));
+        }
+        CMGI_TRY_GOTO(done, step_dirichlet(h, l, &above, &here));
+        cmgi_dirichlet_clear(h->ctx, &above);
+        above = here;
+    }
+    h->stale = false;
+done:
+    cmgi_dirichlet_clear(h->ctx, &above);
+    return status;
+}
+
+cmg_status cmgi_form_levels(cmg_hierarchy *h, int from, bool all, int *formed)
+{
+    bool wanted[CMGI_HIERARCHY_LEVELS] = {false};
+    int count = 0;
+    for (int l = from; l < h->levels; ++l) {
+        wanted[l] = all || h->level[l].A.indptr == NULL || h->level[l].formed;
+        count += wanted[l];
+    }
+    if (formed != NULL) {
+        *formed = count;
+    }
+    return count > 0 ? walk(h, wanted, false) : CMG_OK;
+}
+
+cmg_status cmgi_form_level(cmg_hierarchy *h, int level)
+{
+    bool wanted[CMGI_HIERARCHY_LEVELS] = {false};
+    wanted[level] = true;
+    return walk(h, wanted, false);
+}
+
+cmg_status cmgi_form_values(cmg_hierarchy *h)
+{
+    bool wanted[CMGI_HIERARCHY_LEVELS] = {false};
+    bool any = false;
+    for (int l = 1; l < h->levels; ++l) {
+        wanted[l] = h->level[l].formed;
+        any = any || wanted[l];
+    }
+    return any ? walk(h, wanted, true) : CMG_OK;
+}
+
+cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, first_level >= 0 && first_level < h->levels, CMG_ERR_ARG,
+               "galerkin: level %d is not in 0 .. %d", first_level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    const int from = first_level > 0 ? first_level : 1;
+    CMGI_TRY(cmgi_form_levels(h, from, first_level > 0, NULL));
+    return cmgi_hierarchy_ensure_checked(h);
+}

@@ -1,0 +1,79 @@
+/*
+ * Near-null-space vectors: what A hardly sees, and what coarse levels therefore have to hold. Those
+ * of the hierarchy; else rigid body modes where coordinates and the block size say elasticity; else
+ * a constant for each unknown of a node.
+ */
+#include "transfer/aggregate.h"
+
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Translations and rotations, 3 vectors in 2D and 6 in 3D, about the middle of the nodes. */
+static void rigid_body_modes(cmg_size nodes, int dim, const double *x, double *B)
+{
+    const int vectors = dim == 2 ? 3 : 6;
+    double middle[3] = {0, 0, 0};
+    for (cmg_size i = 0; i < nodes * dim; ++i) {
+        middle[i % dim] += x[i] / (double)nodes;
+    }
+    memset(B, 0, (size_t)(nodes * dim * vectors) * sizeof *B);
+    for (cmg_size i = 0; i < nodes; ++i) {
+        double at[3] = {0, 0, 0};
+        for (int d = 0; d < dim; ++d) {
+            at[d] = x[i * dim + d] - middle[d];
+            B[(i * dim + d) * vectors + d] = 1;
+        }
+        for (int r = 0; r < vectors - dim; ++r) { /* rotation in the plane of axes a and b */
+            const int a = dim == 2 ? 0 : (r + 1) % 3;
+            const int b = dim == 2 ? 1 : (r + 2) % 3;
+            B[(i * dim + a) * vectors + dim + r] = -at[b];
+            B[(i * dim + b) * vectors + dim + r] = at[a];
+        }
+    }
+}
+
+/* Coordinates of the level by nodes, in *x when they are there. */
+static bool coordinates(const cmg_hierarchy *h, int level, cmg_size nodes, int dim,
+                        const double **x)
+{
+    cmg_size n = 0;
+    return dim >= 2 && dim <= 3 &&
+           cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, x) == CMG_OK && n == nodes * dim;
+}
+
+cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
+                                double **B)
+{
+    cmg_context *ctx = h->ctx;
+    const char *text = cmg_hierarchy_attribute(h, "block_size");
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const double *given = NULL;
+    cmg_size length = 0;
+    int size = text != NULL ? atoi(text) : 1;
+    if (h->level[level].block > 0) {
+        size = h->level[level].block;
+    }
+    size = size >= 1 && n % size == 0 ? size : 1;
+    *block = size;
+    *vectors = size;
+    const bool stored =
+        cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &length, &given) == CMG_OK &&
+        length >= n && length % n == 0;
+    const bool rigid = !stored && coordinates(h, level, n / size, size, &given);
+    if (stored || rigid) {
+        *vectors = stored ? (int)(length / n) : (size == 2 ? 3 : 6);
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, n * *vectors, sizeof **B, B));
+    if (stored) {
+        memcpy(*B, given, (size_t)length * sizeof **B);
+    } else if (rigid) {
+        rigid_body_modes(n / size, size, given, *B);
+    } else {
+        for (cmg_size i = 0; i < n; ++i) {
+            (*B)[i * size + i % size] = 1;
+        }
+    }
+    return CMG_OK;
+}

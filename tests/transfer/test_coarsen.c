@@ -1,0 +1,556 @@
+/*
+ * Coarse levels that the library makes: R A P where a level matrix is missing or does not fit, and
+ * smoothed aggregation; against their definitions, for any number of threads, over sizes.
+ */
+#include "core/memory.h"
+#include "core/random.h"
+#include "test.h"
+#include "transfer/aggregate.h"
+#include "transfer/energy.h"
+#include "transfer/galerkin.h"
+
+/* Couplings of a grid: -1 along x, -y along y, -z along z, Dirichlet outside or not at all. */
+typedef struct grid {
+    int n[3];
+    double weight[3];
+    bool neumann;
+} grid;
+
+static cmgi_csr grid_matrix(const grid *g)
+{
+    const cmg_size rows = (cmg_size)g->n[0] * g->n[1] * g->n[2];
+    const cmg_size stride[3] = {1, g->n[0], (cmg_size)g->n[0] * g->n[1]};
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 7 * rows, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size at[3] = {i % g->n[0], i / stride[1] % g->n[1], i / stride[2]};
+        double diagonal = 0;
+        const cmg_size own = k++;
+        for (int d = 0; d < 3; ++d) {
+            for (int side = -1; side <= 1; side += 2) {
+                const bool inside = at[d] + side >= 0 && at[d] + side < g->n[d];
+                if (g->n[d] > 1 && (inside || !g->neumann)) {
+                    diagonal += g->weight[d];
+                }
+                if (inside && g->n[d] > 1) {
+                    A.indices[k] = (cmg_index)(i + side * stride[d]);
+                    A.values[k++] = -g->weight[d];
+                }
+            }
+        }
+        A.indices[own] = (cmg_index)i;
+        A.values[own] = diagonal;
+        A.indptr[i + 1] = k;
+    }
+    CHECK_OK(cmgi_csr_sort(ctx, &A));
+    return A;
+}
+
+static cmg_hierarchy *alone(cmgi_csr *A)
+{
+    cmg_hierarchy *h = NULL;
+    const cmg_csr view = cmgi_csr_view(A);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmgi_csr_free(ctx, A);
+    return h;
+}
+
+static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report = {0};
+    double *values = malloc((size_t)n * sizeof *values);
+    uint64_t seed = 5;
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = cmgi_random(&seed) - 0.5;
+    }
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, values));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    free(values);
+    return report;
+}
+
+static cmg_solver_options chebyshev(void)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    o.smoother = "chebyshev4";
+    return o;
+}
+
+/* ------------------------------------------------------------------ aggregates */
+
+/* Every node with a neighbour is in one aggregate, which is connected and within two steps. */
+static void aggregates_are_a_partition(void)
+{
+    const grid grids[] = {{{17, 13, 1}, {1, 1, 0}, false},
+                          {{9, 8, 7}, {1, 1, 1}, false},
+                          {{40, 20, 1}, {1, 0.001, 0}, false},
+                          {{300, 1, 1}, {1, 0, 0}, true}};
+    for (size_t way = 0; way < 2 * sizeof grids / sizeof grids[0]; ++way) {
+        const size_t t = way / 2;
+        cmgi_csr A = grid_matrix(&grids[t]);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_csr S = {0};
+        cmgi_aggregates agg = {0};
+        CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+        CHECK_OK(cmgi_aggregate(ctx, &S, way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
+        cmg_size *members = calloc((size_t)agg.count, sizeof *members);
+        bool sound = true;
+        for (cmg_size i = 0; i < agg.nodes; ++i) {
+            sound = sound && agg.of[i] >= 0 && agg.of[i] < agg.count;
+            bool friend = false;
+            for (cmg_size k = S.indptr[i]; sound && k < S.indptr[i + 1]; ++k) {
+                friend = friend || agg.of[S.indices[k]] == agg.of[i];
+            }
+            members[sound ? agg.of[i] : 0] += 1;
+            sound = sound && friend;
+        }
+        CHECK(sound);
+        for (cmg_size a = 0; a < agg.count; ++a) {
+            sound = sound && members[a] >= 2;
+        }
+        CHECK(sound);
+        CHECK(agg.count * 2 <= agg.nodes);
+        if (t == 2) { /* weak couplings are left out: aggregates lie along x */
+            for (cmg_size i = 0; i + 40 < agg.nodes; ++i) {
+                sound = sound && agg.of[i] != agg.of[i + 40];
+            }
+            CHECK(sound);
+        }
+        free(members);
+        cmgi_aggregates_free(ctx, &agg);
+        cmgi_csr_free(ctx, &S);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* P_0 B_c = B where there are aggregates, P_0^T P_0 = I. */
+static void tentative_holds_the_vectors(void)
+{
+    const grid g = {{12, 11, 1}, {1, 1, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    const cmg_csr view = cmgi_csr_view(&A);
+    enum { VECTORS = 3 };
+    cmgi_csr S = {0};
+    cmgi_csr P = {0};
+    cmgi_aggregates agg = {0};
+    double *Bc = NULL;
+    double *B = malloc((size_t)A.rows * VECTORS * sizeof *B);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        B[i * VECTORS] = 1;
+        B[i * VECTORS + 1] = (double)(i % 12);
+        B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
+    }
+    CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+    CHECK_OK(cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
+    CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
+    CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
+    double worst = 0;
+    for (cmg_size i = 0; i < P.rows; ++i) {
+        for (int v = 0; v < VECTORS; ++v) {
+            double sum = -B[i * VECTORS + v];
+            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+                sum += P.values[k] * Bc[(cmg_size)P.indices[k] * VECTORS + v];
+            }
+            worst = fmax(worst, fabs(sum));
+        }
+    }
+    CHECK_NEAR(worst, 0, 1e-12);
+    cmgi_csr T = {0};
+    cmgi_csr I = {0};
+    const cmg_csr p = cmgi_csr_view(&P);
+    CHECK_OK(cmgi_csr_transpose(ctx, &p, &T));
+    const cmg_csr t = cmgi_csr_view(&T);
+    CHECK_OK(cmgi_csr_multiply(ctx, &t, &p, &I));
+    worst = 0;
+    for (cmg_size i = 0; i < I.rows; ++i) {
+        for (cmg_size k = I.indptr[i]; k < I.indptr[i + 1]; ++k) {
+            const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
+            worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
+        }
+    }
+    CHECK_NEAR(worst, 0, 1e-12);
+    cmgi_csr_free(ctx, &I);
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &P);
+    cmgi_csr_free(ctx, &S);
+    cmgi_csr_free(ctx, &A);
+    cmgi_aggregates_free(ctx, &agg);
+    cmgi_free(ctx, Bc);
+    free(B);
+}
+
+/* A B = 0 in the interior, so that smoothing P keeps P B_c = B there. */
+static void smoothing_keeps_constants_in_the_interior(void)
+{
+    const grid g = {{30, 30, 1}, {1, 1, 0}, true};
+    cmgi_csr A = grid_matrix(&g);
+    cmg_hierarchy *h = alone(&A);
+    cmg_coarsen_options o;
+    int levels = 0;
+    cmg_coarsen_options_default(&o);
+    o.levels = 1;
+    CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
+    CHECK(levels == 1 && cmg_hierarchy_levels(h) == 2);
+    cmg_csr P;
+    cmg_csr C;
+    cmg_size n = 0;
+    const double *Bc = NULL;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_A, NULL, 0, &C));
+    CHECK_OK(cmg_hierarchy_get_vector(h, 1, "nullspace", NULL, &n, &Bc));
+    CHECK(n == P.cols);
+    double worst = 0;
+    for (cmg_size i = 0; i < P.rows; ++i) {
+        double sum = -1;
+        for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+            sum += P.values[k] * Bc[P.indices[k]];
+        }
+        worst = fmax(worst, fabs(sum));
+    }
+    CHECK_NEAR(worst, 0, 1e-12);
+    cmg_level_info info;
+    CHECK_OK(cmg_hierarchy_level_info(h, 1, false, &info));
+    CHECK(info.asymmetry < 1e-13);
+    CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
+    CHECK(info.galerkin_defect < 1e-13);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* ------------------------------------------------------------------ solving */
+
+static void iterations_are_bounded_over_sizes(void)
+{
+    const grid grids[] = {{{40, 40, 1}, {1, 1, 0}, false},   {{80, 80, 1}, {1, 1, 0}, false},
+                          {{160, 160, 1}, {1, 1, 0}, false}, {{12, 12, 12}, {1, 1, 1}, false},
+                          {{30, 30, 30}, {1, 1, 1}, false},  {{90, 90, 1}, {1, 0.001, 0}, false}};
+    for (size_t t = 0; t < sizeof grids / sizeof grids[0]; ++t) {
+        cmgi_csr A = grid_matrix(&grids[t]);
+        cmg_hierarchy *h = alone(&A);
+        const cmg_solver_options o = chebyshev();
+        const cmg_report report = solve(h, &o);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL);
+        CHECK(report.iterations <= 12);
+        CHECK(cmg_hierarchy_levels(h) == 1); /* the caller's stays as it is */
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void notes_tell_what_was_done(void)
+{
+    const grid g = {{50, 50, 1}, {1, 1, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    cmg_hierarchy *h = alone(&A);
+    cmg_solver_options o = chebyshev();
+    for (int off = 0; off < 2; ++off) {
+        cmg_solver *s = NULL;
+        bool told = false;
+        o.coarsen = off == 0;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+            told = told || strstr(cmg_solver_note(s, i), "smoothed aggregation") != NULL;
+        }
+        CHECK(told == (off == 0));
+        cmg_solver_destroy(&s);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* The same bits of P and A on every level for 1, 2 and 5 threads. */
+static void threads_do_not_matter(void)
+{
+    const grid g = {{70, 60, 1}, {1, 0.3, 0}, false};
+    static const int threads[] = {1, 2, 5};
+    cmg_hierarchy *h[3] = {NULL};
+    const int before = ctx->threads;
+    for (int t = 0; t < 3; ++t) {
+        cmgi_csr A = grid_matrix(&g);
+        h[t] = alone(&A);
+        ctx->threads = threads[t];
+        CHECK_OK(cmg_hierarchy_coarsen(h[t], NULL, NULL));
+        ctx->threads = before;
+    }
+    for (int t = 1; t < 3; ++t) {
+        CHECK(cmg_hierarchy_levels(h[t]) == cmg_hierarchy_levels(h[0]));
+        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
+            for (int role = CMG_ROLE_A; role <= CMG_ROLE_P; ++role) {
+                cmg_csr a;
+                cmg_csr b;
+                if (cmg_hierarchy_get_csr(h[0], l, (cmg_role)role, NULL, 0, &a) != CMG_OK) {
+                    continue;
+                }
+                CHECK_OK(cmg_hierarchy_get_csr(h[t], l, (cmg_role)role, NULL, 0, &b));
+                const size_t nnz = (size_t)a.indptr[a.rows];
+                CHECK(a.indptr[a.rows] == b.indptr[b.rows]);
+                CHECK(memcmp(a.indices, b.indices, nnz * sizeof *a.indices) == 0);
+                CHECK(memcmp(a.values, b.values, nnz * sizeof *a.values) == 0);
+            }
+        }
+    }
+    for (int t = 0; t < 3; ++t) {
+        cmg_hierarchy_destroy(&h[t]);
+    }
+}
+
+/* The independent set, too. */
+static void independent_sets_repeat(void)
+{
+    const grid g = {{90, 60, 1}, {1, 1, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    const cmg_csr view = cmgi_csr_view(&A);
+    const int before = ctx->threads;
+    cmgi_csr S = {0};
+    cmgi_aggregates agg[2] = {{0}};
+    CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+    for (int t = 0; t < 2; ++t) {
+        ctx->threads = t == 0 ? 1 : 4;
+        CHECK_OK(cmgi_aggregate(ctx, &S, 0, &agg[t]));
+        ctx->threads = before;
+    }
+    CHECK(agg[0].count == agg[1].count);
+    CHECK(memcmp(agg[0].of, agg[1].of, (size_t)agg[0].nodes * sizeof *agg[0].of) == 0);
+    cmgi_aggregates_free(ctx, &agg[0]);
+    cmgi_aggregates_free(ctx, &agg[1]);
+    cmgi_csr_free(ctx, &S);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Matrices that leave nothing to aggregate, or little: no crash, no empty level, a finite answer.
+ */
+static void odd_matrices_are_survived(void)
+{
+    enum { N = 400 };
+    for (int kind = 0; kind < 6; ++kind) {
+        const grid g = {{N, 1, 1}, {1, 0, 0}, false};
+        cmgi_csr A = grid_matrix(&g);
+        for (cmg_size i = 0; i < N; ++i) {
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                const cmg_index j = A.indices[k];
+                const bool diagonal = j == i;
+                A.values[k] = kind == 0 && !diagonal ? 0 : A.values[k];    /* diagonal rows */
+                A.values[k] = kind == 1 && !diagonal ? 1e-9 : A.values[k]; /* no strength */
+                A.values[k] = kind == 2 && i % 100 == 99 && j > i ? 0 : A.values[k]; /* pieces */
+                A.values[k] = kind == 2 && j % 100 == 99 && i > j ? 0 : A.values[k];
+                A.values[k] = kind == 3 && j > i ? 0 : A.values[k];     /* triangular */
+                A.values[k] = kind == 4 && diagonal ? -2 : A.values[k]; /* wrong sign */
+                A.values[k] = kind == 5 && i % 2 == 0 && !diagonal ? 0 : A.values[k];
+            }
+        }
+        cmg_hierarchy *h = alone(&A);
+        int levels = -1;
+        cmg_coarsen_options o;
+        cmg_coarsen_options_default(&o);
+        o.rows = 20;
+        CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
+        CHECK(kind > 1 || levels == 0);
+        CHECK(kind != 2 || levels > 0);
+        CHECK_OK(cmg_hierarchy_check(h));
+        for (int l = 1; l < cmg_hierarchy_levels(h); ++l) {
+            CHECK(cmg_hierarchy_rows(h, l) > 0);
+            CHECK(cmg_hierarchy_rows(h, l) < cmg_hierarchy_rows(h, l - 1));
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+    const cmg_size indptr[] = {0, 1};
+    const cmg_index indices[] = {0};
+    const double values[] = {3};
+    const cmg_csr one = {1, 1, indptr, indices, values};
+    cmg_hierarchy *h = NULL;
+    int levels = -1;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &one));
+    CHECK_OK(cmg_hierarchy_coarsen(h, NULL, &levels));
+    CHECK(levels == 0);
+    cmg_coarsen_options wrong;
+    cmg_coarsen_options_default(&wrong);
+    wrong.strength = 2;
+    CHECK_STATUS(cmg_hierarchy_coarsen(h, &wrong, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_galerkin(h, 1), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_galerkin(NULL, 0), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* ------------------------------------------------------------------ R A P */
+
+/* A grid with all its levels by aggregation; those of `keep` alone keep their A. */
+static cmg_hierarchy *grid_levels(double weight, bool keep)
+{
+    const grid g = {{64, 48, 1}, {1, weight, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    cmg_hierarchy *made = alone(&A);
+    cmg_coarsen_options o;
+    cmg_coarsen_options_default(&o);
+    o.rows = 20;
+    CHECK_OK(cmg_hierarchy_coarsen(made, &o, NULL));
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(made), &h));
+    for (int l = 0; l < cmg_hierarchy_levels(made); ++l) {
+        cmg_csr M;
+        if (l == 0 || keep) {
+            CHECK_OK(cmg_hierarchy_get_csr(made, l, CMG_ROLE_A, NULL, 0, &M));
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &M));
+        }
+        if (cmg_hierarchy_get_csr(made, l, CMG_ROLE_P, NULL, 0, &M) == CMG_OK) {
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
+        }
+    }
+    cmg_hierarchy_destroy(&made);
+    return h;
+}
+
+static void missing_matrices_are_formed(void)
+{
+    cmg_hierarchy *full = grid_levels(1, true);
+    cmg_hierarchy *bare = grid_levels(1, false);
+    const cmg_solver_options o = chebyshev();
+    CHECK_OK(cmg_hierarchy_check(bare));
+    CHECK(cmg_hierarchy_rows(bare, 1) == cmg_hierarchy_rows(full, 1));
+    const cmg_report wanted = solve(full, &o);
+    const cmg_report found = solve(bare, &o);
+    CHECK(found.iterations == wanted.iterations && found.residual == wanted.residual);
+    cmg_csr M;
+    CHECK_STATUS(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M), CMG_ERR_STATE);
+    CHECK_OK(cmg_hierarchy_galerkin(bare, 0));
+    CHECK_OK(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M));
+    cmg_level_info info;
+    CHECK_OK(cmg_hierarchy_level_info(bare, 0, true, &info));
+    CHECK(info.galerkin_defect == 0);
+    cmg_hierarchy_destroy(&full);
+    cmg_hierarchy_destroy(&bare);
+}
+
+/* New values of A0 alone: a refreshed solver is a new one, whoever formed the coarse matrices. */
+static void formed_matrices_follow_new_values(void)
+{
+    for (int kind = 0; kind < 2; ++kind) {
+        cmg_hierarchy *h = grid_levels(1, false);
+        cmg_solver_options o = chebyshev();
+        cmg_solver *s = NULL;
+        o.matrix.keep_map = true;
+        if (kind == 1) {
+            CHECK_OK(cmg_hierarchy_galerkin(h, 1));
+        }
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_size n = A.rows;
+        double *values = malloc((size_t)A.indptr[n] * sizeof *values);
+        for (int round = 1; round <= 2; ++round) {
+            for (cmg_size i = 0; i < n; ++i) {
+                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                    values[k] = A.values[k] * 3 + (A.indices[k] == i ? 0.1 * round : 0);
+                }
+            }
+            CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+            CHECK_OK(cmg_solver_refresh(s));
+            cmg_vector *b = NULL;
+            cmg_vector *x[2] = {NULL, NULL};
+            cmg_report report[2];
+            CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+            CHECK_OK(cmg_vector_fill(b, 1));
+            cmg_solver *fresh = NULL;
+            CHECK_OK(cmg_solver_create(h, &o, &fresh));
+            for (int k = 0; k < 2; ++k) {
+                CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x[k]));
+                CHECK_OK(cmg_solver_solve(k == 0 ? s : fresh, b, x[k], &report[k]));
+                cmg_vector_destroy(&x[k]);
+            }
+            CHECK(report[0].iterations == report[1].iterations);
+            CHECK(report[0].residual == report[1].residual);
+            cmg_solver_destroy(&fresh);
+            cmg_vector_destroy(&b);
+        }
+        free(values);
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* P scaled, or a coarse A scaled: the cycle would hardly help; energies tell. */
+static void what_does_not_fit_is_replaced(void)
+{
+    for (int kind = 0; kind < 3; ++kind) {
+        cmg_hierarchy *h = grid_levels(1, true);
+        const cmg_role role = kind == 0 ? CMG_ROLE_P : CMG_ROLE_A;
+        const int level = kind == 0 ? 0 : 1;
+        cmg_csr M;
+        CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &M));
+        double *values = malloc((size_t)M.indptr[M.rows] * sizeof *values);
+        for (cmg_size k = 0; k < M.indptr[M.rows]; ++k) {
+            values[k] = M.values[k] * (kind == 0 ? 0.5 : (kind == 1 ? 8 : 1.02));
+        }
+        CHECK_OK(cmg_hierarchy_update(h, level, role, values));
+        free(values);
+        cmg_solver_options o = chebyshev();
+        const cmg_report found = solve(h, &o);
+        cmg_solver *s = NULL;
+        bool told = false;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+            told = told || strstr(cmg_solver_note(s, i), "do not fit") != NULL;
+        }
+        CHECK(told == (kind < 2));
+        cmg_solver_destroy(&s);
+        o.galerkin = CMG_GALERKIN_MISSING;
+        const cmg_report kept = solve(h, &o);
+        CHECK(found.outcome == CMG_CONVERGED_RTOL && found.iterations <= 16);
+        CHECK(kind == 2 || kept.iterations > found.iterations);
+        o.galerkin = CMG_GALERKIN_ALWAYS;
+        const cmg_report always = solve(h, &o);
+        CHECK(always.iterations <= found.iterations + 1);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* New values of a product on its pattern have the bits of the product made anew. */
+static void values_of_products_are_exact(void)
+{
+    const grid g = {{20, 15, 1}, {1, 0.5, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    cmgi_csr B = grid_matrix(&g);
+    cmgi_csr C = {0};
+    cmgi_csr D = {0};
+    const cmg_csr a = cmgi_csr_view(&A);
+    const cmg_csr b = cmgi_csr_view(&B);
+    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &C));
+    for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
+        B.values[k] = 1.0 / (double)(k + 3);
+    }
+    CHECK_OK(cmgi_csr_multiply_values(ctx, &a, &b, &C));
+    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &D));
+    CHECK(memcmp(C.values, D.values, (size_t)D.indptr[D.rows] * sizeof *D.values) == 0);
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &B);
+    cmgi_csr_free(ctx, &C);
+    cmgi_csr_free(ctx, &D);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(aggregates_are_a_partition);
+    RUN(tentative_holds_the_vectors);
+    RUN(smoothing_keeps_constants_in_the_interior);
+    RUN(iterations_are_bounded_over_sizes);
+    RUN(notes_tell_what_was_done);
+    RUN(threads_do_not_matter);
+    RUN(independent_sets_repeat);
+    RUN(odd_matrices_are_survived);
+    RUN(missing_matrices_are_formed);
+    RUN(formed_matrices_follow_new_values);
+    RUN(what_does_not_fit_is_replaced);
+    RUN(values_of_products_are_exact);
+    return TEST_END();
+}
