@@ -11,6 +11,12 @@
 
 enum { VECTORS = 3, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
 
+/*
+ * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
+ * two at times, which counts as one.
+ */
+static const double SINGLE = 5;
+
 typedef struct probe {
     cmg_context *ctx;
     cmg_csr A;
@@ -181,6 +187,58 @@ done:
     return status;
 }
 
+/* (A P)_ij of one pair, where j is among the columns of row i of P. */
+static double product_entry(const probe *p, cmg_size i, cmg_index j)
+{
+    double sum = 0;
+    for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
+        const cmg_index r = p->A.indices[k];
+        for (cmg_size e = p->P.indptr[r]; e < p->P.indptr[r + 1]; ++e) {
+            sum += p->P.indices[e] == j ? p->A.values[k] * p->P.values[e] : 0;
+        }
+    }
+    return sum;
+}
+
+/*
+ * The largest factor between c_jj and (P^T A P)_jj over the rows looked at: the energies of single
+ * basis functions, which a coefficient that the coarse mesh cuts through changes by its contrast.
+ */
+static cmg_status diagonal_misfit(const probe *p, double *factor)
+{
+    cmg_context *ctx = p->ctx;
+    double *part = NULL; /* of every entry of P */
+    double *diagonal = NULL;
+    cmg_status status = CMG_OK;
+    *factor = 1;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->P.indptr[p->P.rows], sizeof *part, &part));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *diagonal, &diagonal));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (p->P.rows > 1024)
+    for (cmg_size i = 0; i < p->P.rows; ++i) {
+        const bool fixed = p->fine->row != NULL && p->fine->row[i];
+        for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1]; ++e) {
+            const cmg_index j = p->P.indices[e];
+            const bool wanted = !fixed && p->inside[j];
+            part[e] = wanted ? p->P.values[e] * product_entry(p, i, j) : 0;
+        }
+    }
+    for (cmg_size e = 0; e < p->P.indptr[p->P.rows]; ++e) {
+        diagonal[p->P.indices[e]] += part[e];
+    }
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_index j = p->list[e];
+        const double c = cmgi_csr_diagonal_at(&p->C, j);
+        const bool known = p->coarse->row == NULL || !p->coarse->row[j];
+        if (known && c > 0 && diagonal[j] > 0) {
+            *factor = fmax(*factor, fmax(c / diagonal[j], diagonal[j] / c));
+        }
+    }
+done:
+    cmgi_free(ctx, part);
+    cmgi_free(ctx, diagonal);
+    return status;
+}
+
 static double misfit(double coarse, double fine)
 {
     if (!(fine > 0)) {
@@ -213,6 +271,11 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     *factor = 1;
     for (int v = 0; v < VECTORS; ++v) {
         *factor = fmax(*factor, misfit(here[v], above[v]));
+    }
+    if (p.R == NULL) {
+        double single = 1;
+        CMGI_TRY_GOTO(done, diagonal_misfit(&p, &single));
+        *factor = fmax(*factor, single / SINGLE);
     }
 done:
     cmgi_free(ctx, p.list);
