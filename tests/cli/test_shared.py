@@ -33,7 +33,8 @@ class Counts(cli.Case):
 
     def test_poisson_as_given_diverges_with_one_step(self):
         path = cli.shared(*MTX)
-        result = self.json("solve", path, "--krylov", "none", *JACOBI, "--dirichlet", "keep", status=3)
+        result = self.json("solve", path, "--krylov", "none", *JACOBI, "--dirichlet", "keep", "--galerkin",
+                           "missing", "--no-fallback", status=3)
         self.assertIn(result["reason"], ("diverged", "iteration_limit"))
 
     def test_pa2_as_given(self):

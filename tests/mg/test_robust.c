@@ -213,7 +213,7 @@ static void weak_smoothers_are_replaced(void)
         cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         cmg_solver_options o = defaults();
         cmg_solver *s = NULL;
-        cmg_report report;
+        cmg_report report = {.size = sizeof report};
         (void)snprintf(o.smoother, sizeof o.smoother, "%s", "jacobi");
         o.precision = low ? CMG_FP32 : CMG_FP64;
         o.max_it = 200;
@@ -247,7 +247,7 @@ static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, cons
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_solver *s = NULL;
-    cmg_report report;
+    cmg_report report = {.size = sizeof report};
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", "jacobi");
     if (fill != 0) {
         CHECK_OK(cmg_vector_fill(b, fill));

@@ -63,7 +63,7 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_report report = {0};
+    cmg_report report = {.size = sizeof report};
     double *values = malloc((size_t)n * sizeof *values);
     uint64_t seed = 5;
     for (cmg_size i = 0; i < n; ++i) {
@@ -85,7 +85,8 @@ static cmg_solver_options chebyshev(void)
 {
     cmg_solver_options o;
     cmg_solver_options_default(&o);
-    o.smoother = "chebyshev4";
+    CHECK_OK(cmg_solver_options_set(&o, "smoother="
+                                        "chebyshev4"));
     return o;
 }
 
@@ -457,7 +458,7 @@ static void formed_matrices_follow_new_values(void)
             CHECK_OK(cmg_solver_refresh(s));
             cmg_vector *b = NULL;
             cmg_vector *x[2] = {NULL, NULL};
-            cmg_report report[2];
+            cmg_report report[2] = {{.size = sizeof *report}, {.size = sizeof *report}};
             CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
             CHECK_OK(cmg_vector_fill(b, 1));
             cmg_solver *fresh = NULL;
