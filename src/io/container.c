@@ -20,6 +20,7 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
 {
     cmg_context *ctx = h5->ctx;
     char encoding[64] = "";
+    CMGI_TRY(cmgi_h5_inspect(h5, name, false));
     const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
     CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
                cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
@@ -360,10 +361,9 @@ static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
 static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
 {
     int64_t levels = 0;
-    cmg_status status = CMG_OK;
     CMGI_TRY(read_format(h5, &levels));
     CMGI_TRY(cmg_hierarchy_create(h5->ctx, (int)levels, h));
-    CMGI_TRY_GOTO(done, read_attributes(h5, *h));
+    CMGI_TRY(read_attributes(h5, *h));
     for (int l = 0; l < levels; ++l) {
         char name[64];
         const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
@@ -371,27 +371,25 @@ static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
         if (l > 0 && !cmgi_h5_exists(h5, name)) {
             continue; /* R A P, where P leads to it */
         }
-        CMGI_TRY_GOTO(done, read_matrix(h5, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}, *h));
+        CMGI_TRY(read_matrix(h5, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}, *h));
     }
     for (int l = 0; l < levels; ++l) {
-        CMGI_TRY_GOTO(done, read_level(h5, l, *h));
+        CMGI_TRY(read_level(h5, l, *h));
     }
-    CMGI_TRY_GOTO(done, read_vectors(h5, "/rhs", 0, "rhs", *h));
-    CMGI_TRY_GOTO(done, read_vectors(h5, "/solutions", 0, "solutions", *h));
-    CMGI_TRY_GOTO(done, cmgi_container_read_mesh(h5, *h));
-done:
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(h);
-    }
-    return status;
+    CMGI_TRY(read_vectors(h5, "/rhs", 0, "rhs", *h));
+    CMGI_TRY(read_vectors(h5, "/solutions", 0, "solutions", *h));
+    return cmgi_container_read_mesh(h5, *h);
 }
 
 cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     cmgi_h5 h5;
     CMGI_TRY(cmgi_h5_open(ctx, path, &h5));
-    const cmg_status status = read_all(&h5, h);
+    cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, h));
     (void)cmgi_h5_close(&h5);
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(h);
+    }
     return status;
 }
 

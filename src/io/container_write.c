@@ -113,6 +113,7 @@ static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int ran
     if (!good) {
         return fail_write(h5, name);
     }
+    CMGI_TRY(cmgi_h5_verdict(h5, CMG_OK)); /* what follows would be lost as well */
     h5->done += (cmg_size)(dims[0] * (rank == 2 ? dims[1] : 1) * size);
     return cmgi_progress(h5->ctx, "writing", h5->done, 0);
 }
@@ -366,6 +367,7 @@ cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
         if (!cmgi_h5_close(&h5) && status == CMG_OK) {
             status = cmgi_fail(ctx, CMG_ERR_IO, "%s: could not be completed", path);
         }
+        status = cmgi_h5_verdict(&h5, status);
     }
     return cmgi_output_finish(&output, status);
 }

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,9 @@ static bool begin(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     (void)pthread_mutex_lock(&library);
     *h5 = (cmgi_h5){.ctx = ctx, .path = path, .file = -1, .driver = -1, .fd = -1};
+    h5->faults = &h5->fault;
+    (void)H5PLget_loading_state(&h5->plugins);
+    (void)H5PLset_loading_state(0); /* a file does not make other files be loaded */
     (void)H5Eget_auto2(H5E_DEFAULT, &h5->error_print, &h5->error_user);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     h5->group_access = H5Pcreate(H5P_GROUP_ACCESS);
@@ -53,6 +57,7 @@ bool cmgi_h5_close(cmgi_h5 *h5)
     cmgi_free(h5->ctx, h5->buffer);
     (void)H5Eclear2(H5E_DEFAULT);
     (void)H5Eset_auto2(H5E_DEFAULT, h5->error_print, h5->error_user);
+    (void)H5PLset_loading_state(h5->plugins);
     (void)pthread_mutex_unlock(&library);
     return good;
 }
@@ -81,37 +86,44 @@ static int descriptor_of(hid_t file)
     return fd;
 }
 
-/* Access by the driver for reading, or, when it is negative, by the library's plain one. */
-static hid_t file_access(hid_t driver)
+static hid_t file_access(cmgi_h5 *h5, bool writes)
 {
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    bool good = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
-                H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0;
-    if (good) {
-        good = (driver >= 0 ? H5Pset_driver(access, driver, NULL) : H5Pset_fapl_sec2(access)) >= 0;
-    }
+    h5->driver = cmgi_h5_register_driver(writes);
+    const hid_t access = h5->driver >= 0 ? H5Pcreate(H5P_FILE_ACCESS) : -1;
+    const bool good = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+                      H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0 &&
+                      cmgi_h5_set_driver(access, h5->driver, h5->faults);
     if (access >= 0 && !good) {
         (void)H5Pclose(access);
     }
     return good ? access : -1;
 }
 
+cmg_status cmgi_h5_verdict(const cmgi_h5 *h5, cmg_status status)
+{
+    const int error = atomic_load(&h5->faults->error);
+    CMGI_CHECK(h5->ctx, error != ENOMEM, CMG_ERR_MEMORY, "%s: %s", h5->path, strerror(error));
+    CMGI_CHECK(h5->ctx, error == 0, CMG_ERR_IO, "%s: %s", h5->path, strerror(error));
+    CMGI_CHECK(h5->ctx, status != CMG_OK || !h5->faults->unknown, CMG_ERR_FILE,
+               "%s: damaged: the names in a group cannot be read", h5->path);
+    return status;
+}
+
 cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     struct stat facts;
     CMGI_CHECK(ctx, stat(path, &facts) == 0, CMG_ERR_IO, "%s: cannot be opened", path);
-    const bool begun = begin(ctx, path, h5);
-    h5->driver = begun ? cmgi_h5_register_reader() : -1;
-    const hid_t access = h5->driver >= 0 ? file_access(h5->driver) : -1;
+    const hid_t access = begin(ctx, path, h5) ? file_access(h5, false) : -1;
     if (access >= 0) {
         h5->file = H5Fopen(path, H5F_ACC_RDONLY, access);
         (void)H5Pclose(access);
     }
     if (h5->file < 0) {
+        const cmg_status status = cmgi_fail(
+            ctx, CMG_ERR_FILE,
+            "%s: not a readable HDF5 file (truncated, damaged, or open for writing)", path);
         (void)cmgi_h5_close(h5);
-        return cmgi_fail(ctx, CMG_ERR_FILE,
-                         "%s: not a readable HDF5 file (truncated, damaged, or open for writing)",
-                         path);
+        return cmgi_h5_verdict(h5, status);
     }
     h5->size = (cmg_size)facts.st_size;
     h5->fd = descriptor_of(h5->file);
@@ -130,12 +142,12 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
 {
     const bool begun = begin(ctx, path, h5);
-    const hid_t access = begun ? file_access(-1) : -1;
+    const hid_t access = begun ? file_access(h5, true) : -1;
     const hid_t creation = begun ? H5Pcreate(H5P_FILE_CREATE) : -1;
     /* no times, and all attributes in the header, where cmgi_h5_long_text finds them */
     if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_attr_phase_change(creation, 1000, 0) >= 0) {
-        h5->file = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
+        h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     }
     if (access >= 0) {
         (void)H5Pclose(access);
@@ -144,21 +156,33 @@ cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
         (void)H5Pclose(creation);
     }
     if (h5->file < 0) {
+        const cmg_status status = cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be created", path);
         (void)cmgi_h5_close(h5);
-        return cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be created", path);
+        return cmgi_h5_verdict(h5, status);
     }
     return CMG_OK;
 }
 
 bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name)
 {
-    return H5Lexists(h5->file, name, h5->group_access) > 0;
+    char part[CMGI_H5_NAME];
+    htri_t there = 1;
+    /* the library fails where a group above the object is missing: ask for them one by one */
+    for (size_t n = 1; there > 0 && name[n - 1] != '\0'; ++n) {
+        if (name[n] == '/' || name[n] == '\0') {
+            (void)snprintf(part, sizeof part, "%.*s", (int)n, name);
+            there = n < sizeof part ? H5Lexists(h5->file, part, h5->group_access) : -1;
+        }
+    }
+    h5->faults->unknown = h5->faults->unknown || there < 0;
+    return there > 0;
 }
 
 cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *name, size_t room)
 {
     name[0] = '\0';
     H5G_info_t info = {.nlinks = 0};
+    CMGI_TRY(cmgi_h5_inspect(h5, group, false));
     const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
     const bool known = object >= 0 && H5Gget_info(object, &info) >= 0;
     ssize_t length = 0;

@@ -6,8 +6,15 @@
 /* One interface for the library's versions from 1.10 on. */
 #define H5_USE_110_API
 #include <hdf5.h>
+#include <stdatomic.h>
 
 enum { CMGI_H5_BUFFER = 1 << 18 };
+
+/* What went wrong in a session while the library was told otherwise. */
+typedef struct cmgi_h5_faults {
+    atomic_int error; /* of the first system call that failed, 0 = none */
+    bool unknown;     /* the library could not tell whether an object is there */
+} cmgi_h5_faults;
 
 /*
  * One file being read or written. The HDF5 library is not safe for several threads as most systems
@@ -19,24 +26,43 @@ typedef struct cmgi_h5 {
     hid_t file;
     hid_t group_access; /* property lists that refuse links into other files */
     hid_t data_access;
-    hid_t driver;  /* of files that are read, -1 when writing */
-    cmg_size size; /* bytes of the file */
-    cmg_size done; /* bytes of data read or written so far */
-    int fd;        /* for direct reads, -1 when the file is not a plain one of 64-bit addresses */
+    hid_t driver;
+    cmgi_h5_faults fault;
+    cmgi_h5_faults *faults; /* &fault, also where the session itself is const */
+    cmg_size size;          /* bytes of the file */
+    cmg_size done;          /* bytes of data read or written so far */
+    int fd; /* for direct reads, -1 when the file is not a plain one of 64-bit addresses */
     unsigned char *buffer; /* CMGI_H5_BUFFER bytes for object headers */
     H5E_auto2_t error_print;
     void *error_user;
+    unsigned plugins; /* whether the library may load filters, as it was */
 } cmgi_h5;
 
-/* A driver for reading, to be unregistered after the file is closed. */
-hid_t cmgi_h5_register_reader(void);
+/* A driver, to be unregistered after the file is closed, and an access list's use of it. */
+hid_t cmgi_h5_register_driver(bool writes);
+bool cmgi_h5_set_driver(hid_t access, hid_t driver, cmgi_h5_faults *faults);
+/* Notes a fault of the system, unless one is noted already; 0 = of unknown kind. Any thread. */
+void cmgi_h5_note(cmgi_h5_faults *faults, int error);
+/* Bytes of the file besides the library; false, and noted, when they cannot be read. */
+bool cmgi_h5_read_at(const cmgi_h5 *h5, cmg_size offset, size_t bytes, void *to);
 
 cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5);
+/* In a file that is there and empty. */
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5);
 /* False when closing failed, which for a written file means that data are lost. */
 bool cmgi_h5_close(cmgi_h5 *h5);
 
-/* True when the object (full name, e.g. "/levels/0/R") is there, and so are all groups above it. */
+/*
+ * The status of what was done with the file: CMG_ERR_IO or CMG_ERR_MEMORY where the system failed,
+ * whatever was made of that; CMG_ERR_FILE where an object's existence could not be told; else
+ * `status`.
+ */
+cmg_status cmgi_h5_verdict(const cmgi_h5 *h5, cmg_status status);
+
+/*
+ * True when the object (full name, e.g. "/levels/0/R") is there, and so are all groups above it.
+ * Where that cannot be told it is false, and noted for cmgi_h5_verdict.
+ */
 bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name);
 /* Name of the i-th link of a group, "" past the last; longer names are CMG_ERR_FILE. */
 cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *name, size_t room);
@@ -69,6 +95,13 @@ typedef struct cmgi_dataset {
     size_t size;      /* bytes of an element in the file */
     bool real;        /* floating point, otherwise integer */
 } cmgi_dataset;
+
+/*
+ * Looks at the headers of an object and the groups above it as they lie in the file, before the
+ * library does: their parts lie in the file, and those of a dataset (`dataset`) say what this
+ * library understands. CMG_ERR_FILE else; CMG_OK also where there is no such object.
+ */
+cmg_status cmgi_h5_inspect(const cmgi_h5 *h5, const char *name, bool dataset);
 
 /* Opens a dataset; its size has been checked against the storage that the file holds for it. */
 cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d);

@@ -5,6 +5,8 @@
  */
 #include "io/h5_header.h"
 
+#include "core/number.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +40,14 @@ static double load_real(const cmgi_raw_attribute *a)
     return a->size == 4 ? (double)single : value;
 }
 
+/* As every program writes it, whatever the locale of this one. */
+static bool print_real(double value, char *text, size_t room)
+{
+    char number[CMGI_NUMBER_LENGTH];
+    const int length = cmgi_format_double(number, value);
+    return snprintf(text, room, "%s", number) == length && length < (int)room;
+}
+
 /* A text of fixed length, padded with NUL or blanks. */
 static bool copy_text(const unsigned char *value, size_t size, char *text, size_t room)
 {
@@ -67,7 +77,7 @@ static bool text_from_header(const cmgi_h5 *h5, const cmgi_raw_attribute *a, cha
     case CMGI_RAW_INTEGER:
         return snprintf(text, room, "%lld", (long long)load_integer(a, 0)) < (int)room;
     case CMGI_RAW_REAL:
-        return snprintf(text, room, "%.17g", load_real(a)) < (int)room;
+        return print_real(load_real(a), text, room);
     case CMGI_RAW_TEXT:
         return copy_text(a->value, a->size, text, room);
     case CMGI_RAW_LONG_TEXT:
@@ -122,7 +132,7 @@ static bool dense_text(const dense *d, char *text, size_t room)
         return snprintf(text, room, "%lld", integer) < (int)room;
     }
     if (class == H5T_FLOAT && H5Aread(d->id, H5T_NATIVE_DOUBLE, &real) >= 0) {
-        return snprintf(text, room, "%.17g", real) < (int)room;
+        return print_real(real, text, room);
     }
     if (class != H5T_STRING || H5Tis_variable_str(d->type) != 0 || size >= room ||
         H5Aread(d->id, d->type, text) < 0) {

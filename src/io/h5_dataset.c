@@ -122,6 +122,7 @@ cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
 {
     cmgi_dataset made = {.h5 = h5, .id = -1, .type = -1};
     cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_h5_inspect(h5, name, true));
     (void)snprintf(made.name, sizeof made.name, "%s", name);
     made.id = H5Dopen2(h5->file, name, h5->data_access);
     CMGI_CHECK(h5->ctx, made.id >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
@@ -165,7 +166,7 @@ static bool read_contiguous(const cmgi_dataset *d, char *to)
     for (cmg_size first = 0; first < bytes; first += BLOCK) {
         const cmg_size length = bytes - first < BLOCK ? bytes - first : BLOCK;
         good =
-            cmgi_read_at(d->h5->fd, (cmg_size)address + first, (size_t)length, to + first) && good;
+            cmgi_h5_read_at(d->h5, (cmg_size)address + first, (size_t)length, to + first) && good;
     }
     return good;
 }
@@ -204,13 +205,13 @@ static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address,
                        void *to)
 {
     unsigned char stored[4] = {0};
-    if (!cmgi_read_at(d->h5->fd, (cmg_size)address, bytes, to)) {
+    if (!cmgi_h5_read_at(d->h5, (cmg_size)address, bytes, to)) {
         return false;
     }
     if (!s->checksum) {
         return true;
     }
-    if (!cmgi_read_at(d->h5->fd, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
+    if (!cmgi_h5_read_at(d->h5, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
         return false;
     }
     const uint32_t sum = (uint32_t)stored[0] | (uint32_t)stored[1] << 8 |

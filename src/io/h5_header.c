@@ -26,20 +26,26 @@ typedef struct block {
     uint64_t length;
 } block;
 
-typedef struct search {
+/* An object header under way. */
+typedef struct header {
     const cmgi_h5 *h5;
-    const char *name; /* wanted, or NULL */
-    int left;         /* attributes to pass before the wanted one */
     block todo[BLOCKS_MOST];
     int blocks;
     int version;  /* of the object header */
     bool ordered; /* messages carry a creation order */
+    cmgi_h5_visit visit;
+    void *user;
+} header;
+
+typedef struct search {
+    const char *name; /* wanted, or NULL */
+    int left;         /* attributes to pass before the wanted one */
     bool found;
     bool dense;
     cmgi_raw_attribute attribute;
 } search;
 
-static uint64_t little(const unsigned char *p, int bytes)
+uint64_t cmgi_h5_little(const unsigned char *p, int bytes)
 {
     uint64_t v = 0;
     for (int k = bytes - 1; k >= 0; --k) {
@@ -51,26 +57,35 @@ static uint64_t little(const unsigned char *p, int bytes)
 static bool read_bytes(const cmgi_h5 *h5, uint64_t address, uint64_t bytes, void *to)
 {
     return address <= (uint64_t)h5->size && bytes <= (uint64_t)h5->size - address &&
-           cmgi_read_at(h5->fd, (cmg_size)address, (size_t)bytes, to);
+           cmgi_h5_read_at(h5, (cmg_size)address, (size_t)bytes, to);
 }
 
 /* ------------------------------------------------------------------ attribute messages */
 
-/* Class, size and byte order from a datatype message. */
-static void parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a)
+/* The fields of IEEE numbers of four or eight bytes, the only real ones that are read. */
+static bool is_ieee(const unsigned char *p, size_t size)
+{
+    static const unsigned char single[] = {23, 8, 0, 23, 127, 0, 0, 0};
+    static const unsigned char twice[] = {52, 11, 0, 52, 0xff, 0x03, 0, 0};
+    return size >= 20 && (p[1] & 0x7e) == 0x20 && p[2] == (p[4] == 4 ? 31 : 63) &&
+           memcmp(p + 12, p[4] == 4 ? single : twice, 8) == 0;
+}
+
+void cmgi_h5_parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a)
 {
     a->class = CMGI_RAW_OTHER;
     if (size < 8) {
         return;
     }
     const unsigned class = p[0] & 0x0f;
-    a->size = (size_t)little(p + 4, 4);
+    a->size = (size_t)cmgi_h5_little(p + 4, 4);
     a->big_endian = (p[1] & 1) != 0;
     a->is_signed = (p[1] & 8) != 0;
-    const bool whole = size >= 12 && little(p + 8, 2) == 0 && little(p + 10, 2) == 8 * a->size;
+    const bool whole =
+        size >= 12 && cmgi_h5_little(p + 8, 2) == 0 && cmgi_h5_little(p + 10, 2) == 8 * a->size;
     if (class == 0 && whole && a->size >= 1 && a->size <= 8) {
         a->class = CMGI_RAW_INTEGER;
-    } else if (class == 1 && whole && (a->size == 4 || a->size == 8)) {
+    } else if (class == 1 && whole && (a->size == 4 || a->size == 8) && is_ieee(p, size)) {
         a->class = CMGI_RAW_REAL;
     } else if (class == 3 && a->size >= 1) {
         a->class = CMGI_RAW_TEXT;
@@ -91,7 +106,7 @@ static uint64_t parse_space(const unsigned char *p, size_t size)
     const size_t start = p[0] == 1 ? 8 : 4;
     uint64_t count = 1;
     for (size_t d = 0; d < p[1]; ++d) {
-        const uint64_t n = start + 8 * d + 8 <= size ? little(p + start + 8 * d, 8) : 0;
+        const uint64_t n = start + 8 * d + 8 <= size ? cmgi_h5_little(p + start + 8 * d, 8) : 0;
         if (n == 0 || count > UINT32_MAX / n) {
             return 0;
         }
@@ -108,9 +123,9 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
     }
     const size_t mask = p[0] == 1 ? 7 : 0;
     const size_t start = p[0] == 3 ? 9 : 8;
-    const size_t name = (size_t)little(p + 2, 2);
-    const size_t type_size = (size_t)little(p + 4, 2);
-    const size_t space_size = (size_t)little(p + 6, 2);
+    const size_t name = (size_t)cmgi_h5_little(p + 2, 2);
+    const size_t type_size = (size_t)cmgi_h5_little(p + 4, 2);
+    const size_t space_size = (size_t)cmgi_h5_little(p + 6, 2);
     const size_t type = start + ((name + mask) & ~mask);
     const size_t space = type + ((type_size + mask) & ~mask);
     const size_t value = space + ((space_size + mask) & ~mask);
@@ -122,7 +137,7 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
     if (!wanted) {
         return;
     }
-    parse_type(p + type, type_size, &a);
+    cmgi_h5_parse_type(p + type, type_size, &a);
     a.count = parse_space(p + space, space_size);
     const bool shared = p[0] > 1 && (p[1] & 3) != 0; /* the type or space lies elsewhere */
     if (shared || a.size == 0 || a.count > (size - value) / a.size) {
@@ -138,52 +153,78 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
 static bool is_dense(const unsigned char *p, size_t size)
 {
     const size_t at = size >= 2 && (p[1] & 1) != 0 ? 4 : 2;
-    return at + 8 <= size && little(p + at, 8) != UINT64_MAX;
+    return at + 8 <= size && cmgi_h5_little(p + at, 8) != UINT64_MAX;
 }
 
-static void scan_messages(search *s, const unsigned char *p, size_t size)
+/* One part of a header; false when the visitor has seen enough or the part is broken. */
+static bool scan_messages(header *o, const unsigned char *p, size_t size)
 {
-    const size_t head = s->version == 1 ? 8 : (s->ordered ? 6 : 4);
-    while (size >= head && !s->found) {
-        const uint64_t type = s->version == 1 ? little(p, 2) : p[0];
-        const size_t length = (size_t)little(p + (s->version == 1 ? 2 : 1), 2);
-        if (length > size - head) {
-            return;
+    const size_t head = o->version == 1 ? 8 : (o->ordered ? 6 : 4);
+    while (size >= head) {
+        const cmgi_h5_message m = {.type =
+                                       (unsigned)(o->version == 1 ? cmgi_h5_little(p, 2) : p[0]),
+                                   .size = (size_t)cmgi_h5_little(p + (o->version == 1 ? 2 : 1), 2),
+                                   .shared = (p[o->version == 1 ? 4 : 3] & 2) != 0,
+                                   .data = p + head};
+        if (m.size > size - head) {
+            return false;
         }
-        const unsigned char *data = p + head;
-        if (type == MESSAGE_ATTRIBUTE) {
-            parse_attribute(s, data, length);
-        } else if (type == MESSAGE_ATTRIBUTE_INFO) {
-            s->dense = s->dense || is_dense(data, length);
-        } else if (type == MESSAGE_CONTINUATION && length >= 16 && s->blocks < BLOCKS_MOST) {
-            s->todo[s->blocks++] = (block){little(data, 8), little(data + 8, 8)};
+        if (m.type == MESSAGE_CONTINUATION) {
+            if (m.size < 16 || o->blocks == BLOCKS_MOST) {
+                return false;
+            }
+            o->todo[o->blocks++] =
+                (block){cmgi_h5_little(m.data, 8), cmgi_h5_little(m.data + 8, 8)};
+        } else if (!o->visit(o->user, &m)) {
+            return false;
         }
-        p += head + length;
-        size -= head + length;
+        p += head + m.size;
+        size -= head + m.size;
     }
+    return true;
 }
 
 /* The first block of the header: where its messages are. */
-static bool open_header(search *s, uint64_t address)
+static bool open_header(header *o, uint64_t address)
 {
     unsigned char p[64] = {0};
-    const uint64_t size = (uint64_t)s->h5->size;
+    const uint64_t size = (uint64_t)o->h5->size;
     const uint64_t rest = address < size ? size - address : 0;
-    if (!read_bytes(s->h5, address, rest < 64 ? rest : 64, p)) {
+    if (!read_bytes(o->h5, address, rest < 64 ? rest : 64, p)) {
         return false;
     }
     if (memcmp(p, "OHDR", 4) != 0) {
-        s->version = 1;
-        s->todo[s->blocks++] = (block){address + 16, little(p + 8, 4)};
+        o->version = 1;
+        o->todo[o->blocks++] = (block){address + 16, cmgi_h5_little(p + 8, 4)};
         return p[0] == 1;
     }
     const unsigned flags = p[5];
     const int width = 1 << (flags & 3);
     const unsigned start = 6u + ((flags & 0x20) != 0 ? 16u : 0u) + ((flags & 0x10) != 0 ? 4u : 0u);
-    s->version = 2;
-    s->ordered = (flags & 0x04) != 0;
-    s->todo[s->blocks++] = (block){address + start + (unsigned)width, little(p + start, width)};
+    o->version = 2;
+    o->ordered = (flags & 0x04) != 0;
+    o->todo[o->blocks++] =
+        (block){address + start + (unsigned)width, cmgi_h5_little(p + start, width)};
     return p[4] == 2;
+}
+
+bool cmgi_h5_scan(const cmgi_h5 *h5, uint64_t address, cmgi_h5_visit visit, void *user)
+{
+    header o = {.h5 = h5, .visit = visit, .user = user};
+    if (!open_header(&o, address)) {
+        return false;
+    }
+    for (int k = 0; k < o.blocks; ++k) {
+        const block b = o.todo[k];
+        /* a continuation of version 2 is "OCHK", messages, checksum */
+        const uint64_t around = o.version == 2 && k > 0 ? 4 : 0;
+        if (b.length < 2 * around || b.length > CMGI_H5_BUFFER ||
+            !read_bytes(h5, b.address, b.length, h5->buffer) ||
+            !scan_messages(&o, h5->buffer + around, (size_t)(b.length - 2 * around))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Address of an object's header; only what needs no further structure of the file is asked for. */
@@ -199,24 +240,27 @@ static bool address_of(hid_t object, uint64_t *address)
     return good;
 }
 
+static bool visit_attribute(void *user, const cmgi_h5_message *m)
+{
+    search *s = user;
+    if (m->type == MESSAGE_ATTRIBUTE) {
+        parse_attribute(s, m->data, m->size);
+    } else if (m->type == MESSAGE_ATTRIBUTE_INFO) {
+        s->dense = s->dense || is_dense(m->data, m->size);
+    }
+    return !s->found;
+}
+
 bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
                       cmgi_raw_attribute *a, bool *dense)
 {
-    search s = {.h5 = h5, .name = name, .left = i};
+    search s = {.name = name, .left = i};
     uint64_t address = 0;
     *dense = false;
-    if (!address_of(object, &address) || !open_header(&s, address)) {
+    if (!address_of(object, &address)) {
         return false;
     }
-    for (int k = 0; k < s.blocks && !s.found; ++k) {
-        const block b = s.todo[k];
-        /* a continuation of version 2 is "OCHK", messages, checksum */
-        const uint64_t around = s.version == 2 && k > 0 ? 4 : 0;
-        if (b.length > 2 * around && b.length <= CMGI_H5_BUFFER &&
-            read_bytes(h5, b.address, b.length, h5->buffer)) {
-            scan_messages(&s, h5->buffer + around, (size_t)(b.length - 2 * around));
-        }
-    }
+    (void)cmgi_h5_scan(h5, address, visit_attribute, &s);
     *a = s.attribute;
     *dense = s.dense;
     return s.found;
@@ -226,9 +270,9 @@ bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
 
 bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text, size_t room)
 {
-    const uint64_t wanted = little(a->value, 4);
-    const uint64_t heap = little(a->value + 4, 8);
-    const uint64_t index = little(a->value + 12, 4);
+    const uint64_t wanted = cmgi_h5_little(a->value, 4);
+    const uint64_t heap = cmgi_h5_little(a->value + 4, 8);
+    const uint64_t index = cmgi_h5_little(a->value + 12, 4);
     unsigned char p[16] = {0};
     if (wanted >= room) {
         return false;
@@ -240,11 +284,11 @@ bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *tex
     if (!read_bytes(h5, heap, 16, p) || memcmp(p, "GCOL", 4) != 0) {
         return false;
     }
-    const uint64_t size = little(p + 8, 8);
+    const uint64_t size = cmgi_h5_little(p + 8, 8);
     for (uint64_t at = 16;
          size <= HEAP_MOST && at + 16 <= size && read_bytes(h5, heap + at, 16, p);) {
-        const uint64_t found = little(p, 2);
-        const uint64_t length = little(p + 8, 8);
+        const uint64_t found = cmgi_h5_little(p, 2);
+        const uint64_t length = cmgi_h5_little(p + 8, 8);
         if (found == 0 || length > size - at - 16) { /* free space, or damage */
             break;
         }

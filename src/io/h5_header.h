@@ -1,4 +1,4 @@
-/* Attributes as they lie in an object header of an HDF5 file, found without the library. */
+/* Object headers of an HDF5 file as they lie in it, read without the library. */
 #pragma once
 #include "io/h5.h"
 
@@ -20,6 +20,28 @@ typedef struct cmgi_raw_attribute {
     bool is_signed;
     const unsigned char *value; /* count * size bytes */
 } cmgi_raw_attribute;
+
+/* A message of an object header; `data` lies in h5->buffer. */
+typedef struct cmgi_h5_message {
+    unsigned type;
+    bool shared; /* `data` says where the message is */
+    const unsigned char *data;
+    size_t size;
+} cmgi_h5_message;
+
+/* What to do with a message; false ends the scan. */
+typedef bool (*cmgi_h5_visit)(void *user, const cmgi_h5_message *m);
+
+/*
+ * Visits the messages of the header at `address` but continuations, which it follows. False when
+ * the visitor has ended it, or a part lies outside the file, is longer than h5->buffer, or has
+ * messages that do not fit into it.
+ */
+bool cmgi_h5_scan(const cmgi_h5 *h5, uint64_t address, cmgi_h5_visit visit, void *user);
+/* An unsigned integer of that many bytes, the least significant first. */
+uint64_t cmgi_h5_little(const unsigned char *p, int bytes);
+/* Class, size and byte order from a datatype message. */
+void cmgi_h5_parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a);
 
 /*
  * The attribute of that name, or, when name is NULL, the i-th one. False when it is not there.
