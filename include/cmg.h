@@ -204,6 +204,7 @@ CMG_API const cmg_option *cmg_context_option(int i);
  *         CMG_ERR_DEVICE (no such device)
  */
 CMG_API cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx);
+/** Objects that still belong to the context keep it until the last of them is destroyed. */
 CMG_API void cmg_context_destroy(cmg_context **ctx);
 /** Sentence about the last failure in this context, "" if none; valid until the next failure. */
 CMG_API const char *cmg_context_message(const cmg_context *ctx);
@@ -952,7 +953,18 @@ CMG_API cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path,
 CMG_API cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n,
                                    double **values);
 /**
- * Writes a vector: .petsc as PETSc binary, .txt as plain text, Matrix Market array otherwise.
+ * Writes bytes to a file as all writers here do: under another name beside it, brought to the disk,
+ * then renamed, so that the old file stays until the new one is complete. Rights of a file that is
+ * replaced are kept, links are followed, hard links part. /dev/stdout and the like are written to
+ * as they are.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_IO, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data,
+                                  size_t bytes);
+/**
+ * Writes a vector: .petsc as PETSc binary, .txt as plain text, Matrix Market array otherwise. Names
+ * of containers and matrices (.cmg, .h5, .hdf5, .ell) are refused: CMG_ERR_ARG.
  *
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_IO, CMG_ERR_MEMORY
  */

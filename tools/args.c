@@ -434,5 +434,6 @@ int args_parse(args *a, int argc, char **argv)
             return status;
         }
     }
-    return check_plains(a);
+    const int status = check_plains(a);
+    return status == ARGS_GO ? args_check_files(a) : status;
 }

@@ -93,6 +93,8 @@ void args_add_row(args *a, const char *key, const cmg_option *(*row)(int), void 
  * about the first mistake. The number of plain arguments is checked against `usage`.
  */
 int args_parse(args *a, int argc, char **argv);
+/* ARGS_GO unless --output, --json or --csv names, or lies in, what another argument names. */
+int args_check_files(const args *a);
 /* Was --name on the command line? */
 bool args_given(const args *a, const char *name);
 

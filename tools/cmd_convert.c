@@ -1,6 +1,7 @@
 /* `cmg convert`: a hierarchy from one form of file to another, renumbered where asked for. */
 #include "forecast.h"
 #include "input.h"
+#include "signals.h"
 #include "status.h"
 
 #include <string.h>
@@ -95,7 +96,9 @@ static int convert(convert_job *job, const char *from, const char *to)
             return library_error(job->ctx, renumbered, from);
         }
     }
+    writing_begin();
     const cmg_status written = cmg_hierarchy_write(job->h, to, (cmg_file_kind)job->to);
+    writing_end();
     progress_end(&job->device.line);
     return written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, to);
 }

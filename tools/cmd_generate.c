@@ -3,6 +3,7 @@
 
 #include "device.h"
 #include "fingerprint.h"
+#include "signals.h"
 #include "status.h"
 
 #include <math.h>
@@ -322,7 +323,9 @@ static int finish(generate_job *job, cmg_context *ctx, const cmg_hierarchy *h,
     char text[AMOUNT_LENGTH];
     if (job->path != NULL) {
         const double begin = tool_seconds();
+        writing_begin();
         const cmg_status status = cmg_hierarchy_write(h, job->path, (cmg_file_kind)job->to);
+        writing_end();
         progress_end(&job->device.line);
         if (status != CMG_OK) {
             return library_error(ctx, status, job->path);

@@ -5,6 +5,7 @@
 #include "fem.h"
 #include "input.h"
 #include "solver_args.h"
+#include "signals.h"
 #include "status.h"
 
 #include <math.h>
@@ -162,10 +163,12 @@ static int write_x(const solve_job *job, const double *x, const char *name, cons
 {
     const char *const names[2] = {"x", name};
     const double *const vectors[2] = {x, reference};
+    writing_begin();
     const cmg_status written =
         wants_vtu(job)
             ? tool_write_vtu(job->h, job->output, reference != NULL ? 2 : 1, names, vectors)
             : cmg_vector_write(job->ctx, job->output, cmg_vector_length(job->x), x);
+    writing_end();
     return written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
 }
 

@@ -1,6 +1,7 @@
 /* The command `cmg`: a table of subcommands. A new one is a file cmd_NAME.c and a row here. */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
+#include "signals.h"
 #include "status.h"
 #include "version.h"
 
@@ -115,9 +116,18 @@ static void wait_without_spinning(char **argv)
 int main(int argc, char **argv)
 {
     wait_without_spinning(argv);
+    signals_begin();
     const int status = dispatch(argc, argv);
+    errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        return file_error("standard output", "%s", strerror(errno));
+        /* the reason is known only if it is this call that failed */
+        return file_error("standard output", "%s",
+                          errno != 0 ? strerror(errno) : "could not be written to its end");
+    }
+    if (status == EXIT_FILE) {
+        /* HDF5 1.10 forgets to free what it had begun when a file could not be read, and complains
+         * about that in three lines of its own when the program ends */
+        quick_exit(status);
     }
     return status;
 }

@@ -285,9 +285,10 @@ static void csv_row(FILE *file, const compare_row *r)
 
 int compare_write_csv(const char *path, const compare_row *rows, int count)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    output_text text;
+    FILE *file = text_open(path, &text);
     if (file == NULL) {
-        return file_error(path, "cannot be written: %s", strerror(errno));
+        return EXIT_FILE;
     }
     fputs("file,smoother,pre,post,omega,cycle,krylov,precision,format,values,numbering,backend,"
           "status,"
@@ -298,10 +299,5 @@ int compare_write_csv(const char *path, const compare_row *rows, int count)
     for (int i = 0; i < count; ++i) {
         csv_row(file, &rows[i]);
     }
-    const bool good = fflush(file) == 0 && !ferror(file);
-    const int reason = errno;
-    if ((file != stdout && fclose(file) != 0) || !good) {
-        return file_error(path, "cannot be written: %s", strerror(good ? errno : reason));
-    }
-    return EXIT_DONE;
+    return text_close(path, file, &text) ? EXIT_DONE : EXIT_FILE;
 }

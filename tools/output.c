@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "output.h"
 
+#include "signals.h"
 #include "status.h"
 
 #include <assert.h>
@@ -11,6 +12,59 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ------------------------------------------------------------------ files */
+
+FILE *text_open(const char *path, output_text *text)
+{
+    *text = (output_text){0};
+    if (strcmp(path, "-") == 0) {
+        return stdout;
+    }
+    FILE *file = open_memstream(&text->data, &text->size);
+    if (file == NULL) {
+        (void)file_error(path, "cannot be written: %s", strerror(errno));
+    }
+    return file;
+}
+
+/* By a context of its own: what is written may be the report of one that failed. */
+static bool save(const char *path, const output_text *text)
+{
+    cmg_context_options options;
+    cmg_context *ctx = NULL;
+    cmg_context_options_default(&options);
+    options.threads = 1;
+    writing_begin();
+    cmg_status status = cmg_context_create(&options, &ctx);
+    if (status == CMG_OK) {
+        status = cmg_file_write(ctx, path, text->data, text->size);
+    }
+    if (status != CMG_OK) {
+        (void)library_error(ctx, status, path);
+    }
+    cmg_context_destroy(&ctx);
+    writing_end();
+    return status == CMG_OK;
+}
+
+bool text_close(const char *path, FILE *file, output_text *text)
+{
+    bool good = fflush(file) == 0 && !ferror(file);
+    int reason = errno;
+    if (file != stdout && fclose(file) != 0) {
+        reason = good ? errno : reason;
+        good = false;
+    }
+    if (!good) {
+        (void)file_error(path, "cannot be written: %s", strerror(reason));
+    } else if (file != stdout) {
+        good = save(path, text);
+    }
+    free(text->data);
+    text->data = NULL;
+    return good;
+}
 
 /* ------------------------------------------------------------------ JSON */
 
@@ -87,9 +141,8 @@ static void open_block(json *j, const char *key, char opening, char closing, boo
 bool json_open(json *j, const char *path)
 {
     *j = (json){.path = path, .empty = {true}};
-    j->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    j->file = text_open(path, &j->text);
     if (j->file == NULL) {
-        (void)file_error(path, "cannot be written: %s", strerror(errno));
         return false;
     }
     open_block(j, NULL, '{', '}', false);
@@ -102,16 +155,7 @@ bool json_close(json *j)
         json_end(j);
     }
     fputc('\n', j->file);
-    bool good = fflush(j->file) == 0 && !ferror(j->file);
-    int reason = errno;
-    if (j->file != stdout && fclose(j->file) != 0) {
-        reason = good ? errno : reason;
-        good = false;
-    }
-    if (!good) {
-        (void)file_error(j->path, "cannot be written: %s", strerror(reason));
-    }
-    return good;
+    return text_close(j->path, j->file, &j->text);
 }
 
 void json_object(json *j, const char *key)
@@ -251,6 +295,9 @@ void progress_begin(progress *p)
 int progress_report(void *user, const char *what, cmg_size done, cmg_size total)
 {
     progress *p = user;
+    if (stop_wanted()) {
+        return 1;
+    }
     if (!p->terminal) {
         return 0;
     }

@@ -4,6 +4,19 @@
 
 #include <stdio.h>
 
+/* ------------------------------------------------------------------ files */
+
+/* Text on its way into a file, which is written when it is complete. */
+typedef struct output_text {
+    char *data;
+    size_t size;
+} output_text;
+
+/* A stream for a file's text ("-" = standard output); NULL after an error line. */
+FILE *text_open(const char *path, output_text *text);
+/* Writes the file; false after an error line, with the old file as it was. */
+bool text_close(const char *path, FILE *file, output_text *text);
+
 /* ------------------------------------------------------------------ JSON */
 
 enum { JSON_MAX_DEPTH = 16 };
@@ -14,6 +27,7 @@ enum { JSON_MAX_DEPTH = 16 };
  */
 typedef struct json {
     FILE *file;
+    output_text text;
     const char *path;
     int depth;
     bool empty[JSON_MAX_DEPTH]; /* nothing written yet at this depth */

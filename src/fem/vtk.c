@@ -7,6 +7,7 @@
 #include "fem/vtk.h"
 
 #include "core/memory.h"
+#include "io/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -271,8 +272,9 @@ cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *m
                    CMG_ERR_ARG, "field %d has no name, no values or %d components", k,
                    field[k].components);
     }
-    writer w = {.mesh = mesh, .file = fopen(path, "wb")};
-    CMGI_CHECK(ctx, w.file != NULL, CMG_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    cmgi_output output = {0};
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    writer w = {.mesh = mesh, .file = output.file};
     write_head(&w, fields, field);
     put_vectors(&w, mesh->nodes, mesh->dim, 3, mesh->x);
     put_cells(&w, (size_t)cmgi_cell_table(mesh->cell)->corners * sizeof(int32_t),
@@ -285,10 +287,9 @@ cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *m
     }
     put_fields(&w, true, fields, field);
     put_text(&w, "\n</AppendedData>\n</VTKFile>\n");
-    const bool closed = fclose(w.file) == 0;
-    if (w.failed || !closed) {
-        (void)remove(path); /* half a file is of no use */
-        return cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be written to its end", path);
-    }
-    return CMG_OK;
+    const cmg_status status =
+        w.failed ? cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be written to its end: %s", path,
+                             strerror(errno))
+                 : CMG_OK;
+    return cmgi_output_finish(&output, status);
 }

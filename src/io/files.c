@@ -285,7 +285,7 @@ cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
         return 0;
     }
     /* coordinates of every degree of freedom rather than of every node show by the dimension */
-    return dim > 0 && n == rows * dim ? rows : nodes;
+    return dim > 0 && dim <= 3 && n == rows * dim ? rows : nodes;
 }
 
 /* Kind by name: by suffix; directories of Matrix Market files where there is none. */
@@ -384,6 +384,10 @@ cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, cons
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
                CMG_ERR_ARG,
                "vector write: the path or the values are missing, or the length is negative");
+    CMGI_CHECK(ctx,
+               !has_suffix(path, ".cmg") && !has_suffix(path, ".h5") &&
+                   !has_suffix(path, ".hdf5") && !has_suffix(path, ".ell"),
+               CMG_ERR_ARG, "%s: a vector is written to .mtx, .petsc or .txt", path);
     if (has_suffix(path, ".petsc")) {
         return cmgi_petsc_write_vector(ctx, path, n, values);
     }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,17 +121,31 @@ static void remove_directory(const char *path)
     (void)rmdir(path);
 }
 
-/* Creates what is written to; false with errno set. */
+/*
+ * Creates what is written to; false with errno set. A file that takes the place of another one is
+ * never readable by more people than that one.
+ */
 static bool make_target(cmgi_output *output, cmgi_output_kind kind)
 {
     if (kind == CMGI_OUTPUT_DIRECTORY) {
         return mkdir(output->temp, 0777) == 0;
     }
-    if (kind == CMGI_OUTPUT_NAME) {
-        return access(output->temp, F_OK) != 0;
+    const int fd = open(output->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                        output->mode >= 0 ? output->mode & 0666 : 0666);
+    if (fd < 0) {
+        return false;
     }
-    output->file = fopen(output->temp, "wxb");
-    return output->file != NULL;
+    output->file = kind == CMGI_OUTPUT_FILE ? fdopen(fd, "wb") : NULL;
+    if (kind == CMGI_OUTPUT_FILE && output->file != NULL) {
+        return true;
+    }
+    const int reason = errno;
+    (void)close(fd);
+    if (kind == CMGI_OUTPUT_FILE) {
+        (void)unlink(output->temp);
+        errno = reason;
+    }
+    return kind == CMGI_OUTPUT_NAME;
 }
 
 /* /dev/stdout and the like take what is written as it comes. */
@@ -140,16 +155,30 @@ static bool is_special(const char *path)
     return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
 }
 
+/* The final name without slashes at the end, or the file that it is a link to. */
+static cmg_status resolve(cmg_context *ctx, const char *path, cmgi_output *output)
+{
+    struct stat facts;
+    char *real = lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode) ? realpath(path, NULL) : NULL;
+    const cmg_status status = cmgi_strdup(ctx, real != NULL ? real : path, &output->path);
+    free(real);
+    CMGI_TRY(status);
+    for (size_t n = strlen(output->path); n > 1 && output->path[n - 1] == '/'; --n) {
+        output->path[n - 1] = '\0';
+    }
+    output->mode = stat(output->path, &facts) == 0 && S_ISREG(facts.st_mode)
+                       ? (int)(facts.st_mode & 07777)
+                       : -1;
+    return CMG_OK;
+}
+
 cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind kind,
                             cmgi_output *output)
 {
     cmgi_output made = {.ctx = ctx};
-    const size_t room = strlen(path) + 48;
     bool good = false;
-    CMGI_TRY(cmgi_strdup(ctx, path, &made.path));
-    for (size_t n = strlen(made.path); n > 1 && made.path[n - 1] == '/'; --n) {
-        made.path[n - 1] = '\0';
-    }
+    CMGI_TRY(resolve(ctx, path, &made));
+    const size_t room = strlen(made.path) + 48;
     const cmg_status status = cmgi_alloc(ctx, (cmg_size)room, 1, &made.temp);
     if (status != CMG_OK) {
         cmgi_free(ctx, made.path);
@@ -187,10 +216,77 @@ cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes
     return CMG_OK;
 }
 
+/* To the disk; file systems that have nothing to do for that say so. */
+static bool sync_descriptor(int fd)
+{
+    int done = 0;
+    do {
+        done = fsync(fd);
+    } while (done != 0 && errno == EINTR);
+    return done == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
+}
+
+static bool sync_path(int folder, const char *name)
+{
+    const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    const bool good = fd >= 0 && sync_descriptor(fd);
+    if (fd >= 0) {
+        const int reason = errno;
+        (void)close(fd);
+        errno = reason;
+    }
+    return good;
+}
+
+/* The files of a directory, then the directory. */
+static bool sync_directory(const char *path)
+{
+    DIR *folder = opendir(path);
+    bool good = folder != NULL;
+    for (struct dirent *entry = NULL; good && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            good = sync_path(dirfd(folder), entry->d_name);
+        }
+    }
+    if (folder != NULL) {
+        (void)closedir(folder);
+    }
+    return good && sync_path(AT_FDCWD, path);
+}
+
+/* All that was written to the disk, and the rights of the file that is replaced. */
+static bool complete(cmgi_output *output)
+{
+    struct stat facts;
+    bool good = true;
+    if (output->file != NULL) {
+        good = fflush(output->file) == 0 && sync_descriptor(fileno(output->file));
+    }
+    if (stat(output->temp, &facts) != 0) {
+        return false;
+    }
+    if (output->file == NULL && good) {
+        good = S_ISDIR(facts.st_mode) ? sync_directory(output->temp)
+                                      : sync_path(AT_FDCWD, output->temp);
+    }
+    return good && (output->mode < 0 || chmod(output->temp, (mode_t)output->mode) == 0);
+}
+
+/* The new name to the disk; that some systems refuse is no loss of what was written. */
+static void sync_folder_of(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    const int length = slash == NULL || slash == path ? 1 : (int)(slash - path);
+    (void)snprintf(folder, sizeof folder, "%.*s", length, slash == NULL ? "." : path);
+    (void)sync_path(AT_FDCWD, folder);
+}
+
 /* Replaces an empty directory or a file of the final name. */
 static cmg_status rename_output(const cmgi_output *output)
 {
     if (rename(output->temp, output->path) == 0) {
+        sync_folder_of(output->path);
         return CMG_OK;
     }
     const int reason = errno;
@@ -201,29 +297,53 @@ static cmg_status rename_output(const cmgi_output *output)
     return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(reason));
 }
 
+/* Takes away what was written, with what lies in it. */
+static void discard(const cmgi_output *output)
+{
+    struct stat facts;
+    if (lstat(output->temp, &facts) != 0) {
+        return;
+    }
+    if (S_ISDIR(facts.st_mode)) {
+        remove_directory(output->temp);
+    } else {
+        (void)unlink(output->temp);
+    }
+}
+
 cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
 {
     cmg_context *ctx = output->ctx;
     if (ctx == NULL) {
         return status;
     }
-    struct stat facts;
     const bool special = strcmp(output->temp, output->path) == 0;
+    if (status == CMG_OK && !special && !complete(output)) {
+        status = cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(errno));
+    }
     if (output->file != NULL && fclose(output->file) != 0 && status == CMG_OK) {
         status = cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(errno));
     }
     if (status == CMG_OK && !special) {
         status = rename_output(output);
     }
-    if (status != CMG_OK && !special && lstat(output->temp, &facts) == 0) {
-        if (S_ISDIR(facts.st_mode)) {
-            remove_directory(output->temp);
-        } else {
-            (void)unlink(output->temp);
-        }
+    if (status != CMG_OK && !special) {
+        discard(output);
     }
     cmgi_free(ctx, output->path);
     cmgi_free(ctx, output->temp);
     *output = (cmgi_output){0};
     return status;
+}
+
+cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data, size_t bytes)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && (data != NULL || bytes == 0), CMG_ERR_ARG,
+               "file write: the path or the data are missing");
+    cmgi_output output = {0};
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    return cmgi_output_finish(&output, cmgi_output_write(&output, data, bytes));
 }

@@ -32,20 +32,25 @@ cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status);
 /* A file or directory being written under a temporary name beside the final one. */
 typedef struct cmgi_output {
     cmg_context *ctx;
-    char *path; /* final name */
-    char *temp; /* name in use until cmgi_output_finish */
+    char *path; /* final name, links followed */
+    char *temp; /* name in use until cmgi_output_finish, beside it */
     FILE *file; /* NULL for directories and files that another library writes */
+    int mode;   /* rights of the file that is replaced, -1 = there is none */
 } cmgi_output;
 
 typedef enum cmgi_output_kind {
     CMGI_OUTPUT_FILE,     /* opened as output->file */
-    CMGI_OUTPUT_NAME,     /* only the name is chosen */
+    CMGI_OUTPUT_NAME,     /* made, empty, for another library to open */
     CMGI_OUTPUT_DIRECTORY /* made */
 } cmgi_output_kind;
 
 cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind kind,
                             cmgi_output *output);
-/* Closes and, if status is CMG_OK, renames; otherwise removes. Returns the first failure. */
+/*
+ * If status is CMG_OK, brings the data to the disk, gives them the rights of the file that they
+ * replace, closes and renames; otherwise, or where one of these fails, removes. Returns the first
+ * failure.
+ */
 cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status);
 /* Writes; CMG_ERR_IO with the system's reason. */
 cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes);

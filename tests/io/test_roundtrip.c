@@ -224,9 +224,9 @@ static void nothing_is_left_of_a_failed_write(void)
     cmg_hierarchy *h = random_hierarchy(&o, 1);
     const char *path = temporary("occupied");
     char inside[1100];
-    (void)snprintf(inside, sizeof inside, "%s/none/file.cmg", path);
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_MTX));
     CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_MTX), CMG_ERR_IO);
+    (void)snprintf(inside, sizeof inside, "%s/none/file.mtx", path);
     CHECK_STATUS(cmg_vector_write(ctx, inside, 1, &(double){1}), CMG_ERR_IO);
     (void)snprintf(inside, sizeof inside, "ls -d '%s'.tmp* >/dev/null 2>&1", path);
     CHECK(system(inside) != 0);

@@ -1,0 +1,15 @@
+/*
+ * Interrupts. Outside writing, SIGINT, SIGTERM and SIGHUP end the program at once, as they do
+ * without this. While a file is written they make the library stop at its next report of progress,
+ * which removes the file that is half there; then the program ends by the signal.
+ */
+#pragma once
+#include <stdbool.h>
+
+/* For the whole program, before any thread is started. */
+void signals_begin(void);
+/* Around whatever writes files. */
+void writing_begin(void);
+void writing_end(void);
+/* A signal has come while writing. */
+bool stop_wanted(void);
