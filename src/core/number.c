@@ -249,12 +249,16 @@ static int replace_point(char *text, int length)
     return length - (int)extra;
 }
 
+int cmgi_print_double(char text[CMGI_NUMBER_LENGTH], int digits, double value)
+{
+    return replace_point(text, snprintf(text, CMGI_NUMBER_LENGTH, "%.*g", digits, value));
+}
+
 int cmgi_format_double(char text[CMGI_NUMBER_LENGTH], double value)
 {
     int length = 0;
     for (int digits = 15; digits <= 17; ++digits) {
-        length = snprintf(text, CMGI_NUMBER_LENGTH, "%.*g", digits, value);
-        length = replace_point(text, length);
+        length = cmgi_print_double(text, digits, value);
         double back = 0;
         if (digits == 17 || (cmgi_parse_double(text, &back) != NULL && back == value)) {
             break;

@@ -21,6 +21,9 @@ enum { CMGI_NUMBER_LENGTH = 40 };
 /* Shortest of 15, 16 or 17 digits that reads back as the same bits; returns the length. */
 int cmgi_format_double(char text[CMGI_NUMBER_LENGTH], double value);
 
+/* In that many digits, as "%.*g" of the C locale; returns the length. */
+int cmgi_print_double(char text[CMGI_NUMBER_LENGTH], int digits, double value);
+
 static inline bool cmgi_is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -1,5 +1,6 @@
 /* A hierarchy from options: levels, attributes, numbering. */
 #include "core/memory.h"
+#include "core/number.h"
 #include "fem/generate.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
@@ -66,8 +67,8 @@ cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_h
 
 static cmg_status set_number(cmg_hierarchy *h, const char *key, double value)
 {
-    char text[40];
-    (void)snprintf(text, sizeof text, "%.17g", value);
+    char text[CMGI_NUMBER_LENGTH];
+    (void)cmgi_format_double(text, value);
     return cmg_hierarchy_set_attribute(h, key, text);
 }
 

@@ -1,9 +1,10 @@
 /* Parser of smoother arguments, method:key=value:key=value. */
 #include "smoothers/arguments.h"
 
+#include "core/number.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* One piece between two colons. */
@@ -27,12 +28,12 @@ static cmg_status parse_number(cmg_context *ctx, const char *method, const char 
                                double *value)
 {
     char text[CMGI_MAX_NAME] = "";
-    char *end = text;
+    const char *end = NULL;
     if (p.length > 0 && p.length < CMGI_MAX_NAME) {
         memcpy(text, p.begin, (size_t)p.length);
-        *value = strtod(text, &end);
+        end = cmgi_parse_double(text, value);
     }
-    CMGI_CHECK(ctx, end != text && *end == '\0' && isfinite(*value), CMG_ERR_ARG,
+    CMGI_CHECK(ctx, end != NULL && *end == '\0' && isfinite(*value), CMG_ERR_ARG,
                "smoother %s: %s=%.*s is not a number", method, key, p.length, p.begin);
     return CMG_OK;
 }
