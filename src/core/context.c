@@ -114,12 +114,25 @@ void cmg_context_destroy(cmg_context **ctx)
     }
     cmg_context *c = *ctx;
     cmgi_free_device(c, c->partials);
-    free(c->tuned);
-    if (c->backend->close != NULL) {
-        c->backend->close(c);
-    }
-    free(c);
+    c->partials = NULL;
+    c->partials_length = 0;
+    c->options.log = NULL; /* what these point to may be gone when the last object goes */
+    c->options.progress = NULL;
+    c->closed = true;
+    cmgi_context_release(c);
     *ctx = NULL;
+}
+
+void cmgi_context_release(cmg_context *ctx)
+{
+    if (!ctx->closed || ctx->blocks > 0) {
+        return;
+    }
+    free(ctx->tuned);
+    if (ctx->backend->close != NULL) {
+        ctx->backend->close(ctx);
+    }
+    free(ctx);
 }
 
 const char *cmg_context_message(const cmg_context *ctx)

@@ -28,6 +28,8 @@ struct cmg_context {
     char message[512];                  /* last failure, one sentence */
     size_t bytes_now[2];                /* held by this context: host, device */
     size_t bytes_peak[2];
+    long long blocks;         /* allocations that are held */
+    bool closed;              /* destroyed by its owner: ends with its last allocation */
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
@@ -36,6 +38,9 @@ struct cmg_context {
     long long graph_launches; /* of recorded graphs, ever */
     long long waits;          /* times the host has waited for the device */
 };
+
+/* Ends a closed context that holds nothing any more. */
+void cmgi_context_release(cmg_context *ctx);
 
 /* Reports progress; CMG_ERR_STATE when the caller asks to stop. */
 cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_size total);

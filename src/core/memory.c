@@ -35,6 +35,7 @@ cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes)
     if (ctx->fail_after > 0) {
         --ctx->fail_after;
     }
+    ++ctx->blocks;
     ctx->bytes_now[space] += bytes;
     if (ctx->bytes_now[space] > ctx->bytes_peak[space]) {
         ctx->bytes_peak[space] = ctx->bytes_now[space];
@@ -44,6 +45,7 @@ cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes)
 
 void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes)
 {
+    --ctx->blocks;
     ctx->bytes_now[space] -= bytes;
 }
 
@@ -95,6 +97,7 @@ void cmgi_free(cmg_context *ctx, void *p)
     memcpy(&bytes, block, sizeof bytes);
     cmgi_unaccount(ctx, 0, bytes);
     free(block);
+    cmgi_context_release(ctx);
 }
 
 cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p)
@@ -113,6 +116,7 @@ void cmgi_free_device(cmg_context *ctx, void *p)
         cmgi_free(ctx, p);
     } else if (p != NULL) {
         ctx->backend->free(ctx, p);
+        cmgi_context_release(ctx);
     }
 }
 

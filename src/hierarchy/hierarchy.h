@@ -86,7 +86,10 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
                                       const char *name, cmg_size n, double *values);
 /* The level's A was formed as R A P; takes it over as above. */
 cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr);
-/* One more element at the end of an array of `count`, cleared; the array is moved. */
+/*
+ * One more element at the end of an array of `count`, cleared; the array may be moved. It has only
+ * ever been grown by this.
+ */
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size);
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);
 /* Keeps the vectors of levels first .. last, renumbered. */
@@ -98,6 +101,16 @@ cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
 /* Stored matrix of a role or NULL. */
 const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
                                     const char *name, int factor);
+/* A view of it; false, and no message, when there is none. */
+static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_role role,
+                                       const char *name, int factor, cmg_csr *csr)
+{
+    const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
+    if (found != NULL) {
+        *csr = cmgi_csr_view(found);
+    }
+    return found != NULL;
+}
 /* The key of the i-th attribute, NULL past the last. */
 const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i);
 

@@ -4,6 +4,7 @@
  */
 #include "mg/level.h"
 
+#include "hierarchy/hierarchy.h"
 #include "spmv/formats.h"
 
 #include <string.h>
@@ -117,7 +118,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
-    const bool given = cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &stored_R) == CMG_OK;
+    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
     CMGI_TRY(cmgi_dirichlet_below(ctx, &A, &stored_P, &fine->dirichlet, &coarse->dirichlet));
     CMGI_TRY_GOTO(done,
                   cmgi_prolongation(ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));

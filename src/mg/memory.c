@@ -96,7 +96,7 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A
     memcpy(bare, name, length);
     bare[length] = '\0';
     for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
-        if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, bare, f, &M) == CMG_OK) {
+        if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
             bytes += cmgi_csr_is_diagonal(&M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
                          : matrix_bytes(h->ctx, &M, CMGI_USE_M, false, format);
@@ -110,7 +110,7 @@ static double transfer_bytes(const cmg_hierarchy *h, int level, const cmg_csr *P
                              const cmg_matrix_options *format)
 {
     cmg_csr R;
-    const bool given = cmg_hierarchy_get_csr(h, level, CMG_ROLE_R, NULL, 0, &R) == CMG_OK;
+    const bool given = cmgi_hierarchy_view(h, level, CMG_ROLE_R, NULL, 0, &R);
     return matrix_bytes(h->ctx, P, CMGI_USE_P, false, format) +
            matrix_bytes(h->ctx, given ? &R : P, CMGI_USE_R, !given, format);
 }
@@ -131,7 +131,7 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     const double bytes =
         matrix_bytes(h->ctx, &A, CMGI_USE_A, false, &format) + (level == 1 ? rows * value : 0);
     const bool alone = o->cycle == CMG_CYCLE_NONE;
-    if (!alone && cmg_hierarchy_get_csr(h, level, CMG_ROLE_P, NULL, 0, &P) == CMG_OK) {
+    if (!alone && cmgi_hierarchy_view(h, level, CMG_ROLE_P, NULL, 0, &P)) {
         return bytes + transfer_bytes(h, level, &P, &format) +
                smoother_bytes(h, level, &A, o, &format);
     }
@@ -159,7 +159,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     for (int l = 0; l < cmgi_setup_count(h, &o); ++l) {
         sum += level_bytes(h, l, &o, scheduled ? 1 : value);
     }
-    if (o.precision != CMG_FP64 && cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
+    if (o.precision != CMG_FP64 && cmgi_hierarchy_view(h, 0, CMG_ROLE_A, NULL, 0, &A)) {
         cmg_matrix_options outer = o.matrix; /* of the outer iteration */
         outer.precision = CMG_FP64;
         outer.values = CMG_VALUES_FULL;

@@ -171,7 +171,7 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
     if (last == cmg_hierarchy_levels(s->h) - 1 &&
-        cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr) == CMG_OK) {
+        cmgi_hierarchy_view(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
         for (cmg_size i = 0; i < n; ++i) {
             for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
                 X[i * n + csr.indices[k]] = csr.values[k];
@@ -274,7 +274,7 @@ static bool wants_inverse(const cmgi_setup *s, int total)
         return s->options->coarse == CMG_COARSE_INVERSE;
     }
     cmg_csr stored;
-    if (cmg_hierarchy_get_csr(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored) == CMG_OK) {
+    if (cmgi_hierarchy_view(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored)) {
         return true;
     }
     return total > 1 && s->levels->level[total - 1].rows <= s->options->coarse_limit;

@@ -109,7 +109,8 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, b, "b"));
     CMGI_TRY(check_vector(s, x, "x"));
-    CMGI_CHECK(ctx, b->data != x->data, CMG_ERR_ARG, "solve: b and x are the same vector");
+    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
+               "solve: b and x are the same vector or overlap");
     CMGI_TRY(cmgi_report_check(ctx, report));
     const double begin = cmgi_seconds();
     const long long launches = ctx->graph_launches;
@@ -149,7 +150,8 @@ cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vecto
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, r, "r"));
     CMGI_TRY(check_vector(s, z, "z"));
-    CMGI_CHECK(ctx, r->data != z->data, CMG_ERR_ARG, "precondition: r and z are the same vector");
+    CMGI_CHECK(ctx, !cmgi_vectors_overlap(r, z), CMG_ERR_ARG,
+               "precondition: r and z are the same vector or overlap");
     if (s->perm == NULL) {
         return cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, r->data, z->data);
     }

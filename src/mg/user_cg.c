@@ -17,7 +17,14 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
     const struct cmg_vector in = {
         .ctx = ctx, .n = op->cols, .precision = CMG_FP64, .data = (void *)(uintptr_t)x};
     struct cmg_vector out = {.ctx = ctx, .n = op->rows, .precision = CMG_FP64, .data = y};
-    return op->apply(op->user, &in, &out);
+    ctx->message[0] = '\0';
+    const cmg_status status = op->apply(op->user, &in, &out);
+    CMGI_CHECK(ctx, status >= CMG_OK && status <= CMG_ERR_INTERNAL, CMG_ERR_ARG,
+               "cg: an operator returned the status %d, which does not exist", (int)status);
+    if (status != CMG_OK && ctx->message[0] == '\0') {
+        return cmgi_fail(ctx, status, "cg: an operator returned %s", cmg_status_name(status));
+    }
+    return status;
 }
 
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
@@ -44,6 +51,8 @@ static cmg_status precondition(void *user, const void *r, void *z)
 static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                         const cmg_vector *b, const cmg_vector *x)
 {
+    CMGI_CHECK(ctx, A->apply != NULL && (C == NULL || C->apply != NULL), CMG_ERR_ARG,
+               "cg: operator %s has no function", A->apply == NULL ? "A" : "C");
     CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square",
                (long long)A->rows, (long long)A->cols);
     CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
@@ -54,6 +63,10 @@ static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_opera
                (long long)x->n, (long long)A->rows);
     CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
                "cg: b and x have to be fp64");
+    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
+               "cg: b and x are the same vector or overlap");
+    CMGI_CHECK(ctx, b->ctx == ctx && x->ctx == ctx, CMG_ERR_ARG,
+               "cg: b or x belongs to another context");
     return CMG_OK;
 }
 

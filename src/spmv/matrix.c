@@ -179,8 +179,8 @@ static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const 
     }
     CMGI_TRY(check_vector(A, x, A->cols, "x"));
     CMGI_TRY(check_vector(A, y, A->rows, "y"));
-    CMGI_CHECK(A->ctx, x->data != y->data || A->rows == 0, CMG_ERR_ARG,
-               "product: the vector that is multiplied is the one that is written");
+    CMGI_CHECK(A->ctx, !cmgi_vectors_overlap(x, y), CMG_ERR_ARG,
+               "product: the vector that is multiplied is the one that is written, or overlaps it");
     return CMG_OK;
 }
 

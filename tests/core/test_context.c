@@ -90,6 +90,30 @@ static void injected_fault_fails_once(void)
     cmgi_free(ctx, b);
 }
 
+/* Whatever order they are destroyed in; under the sanitizers this shows use after free. */
+static void contexts_wait_for_their_objects(void)
+{
+    cmg_context_options options;
+    cmg_context *other = NULL;
+    cmg_vector *a = NULL;
+    cmg_vector *b = NULL;
+    double values[3] = {0, 0, 0};
+    cmg_context_options_default(&options);
+    options.backend = cmg_context_backend(ctx);
+    CHECK_OK(cmg_context_create(&options, &other));
+    CHECK_OK(cmg_vector_create(other, 3, CMG_FP64, &a));
+    CHECK_OK(cmg_vector_create(other, 3, CMG_FP64, &b));
+    cmg_context_destroy(&other);
+    CHECK(other == NULL);
+    CHECK_OK(cmg_vector_fill(a, 2));
+    cmg_vector_destroy(&b);
+    CHECK_OK(cmg_vector_get(a, values));
+    CHECK(values[2] == 2);
+    cmg_vector_destroy(&a);
+    CHECK_OK(cmg_context_create(&options, &other));
+    cmg_context_destroy(&other); /* with nothing left: at once */
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -99,5 +123,6 @@ int main(int argc, char **argv)
     RUN(sizes_that_overflow_are_refused);
     RUN(memory_is_accounted_for);
     RUN(injected_fault_fails_once);
+    RUN(contexts_wait_for_their_objects);
     return TEST_END();
 }

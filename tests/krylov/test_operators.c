@@ -1,0 +1,97 @@
+/* CG for the caller's own operators: what it is given is looked at, what a callback says is
+ * believed only if it is a status.
+ */
+#include "test.h"
+
+enum { N = 12 };
+
+static int answer; /* of the callback */
+
+static cmg_status apply(void *user, const cmg_vector *x, cmg_vector *y)
+{
+    double values[N];
+    (void)user;
+    if (answer != CMG_OK) {
+        return (cmg_status)answer;
+    }
+    CHECK_OK(cmg_vector_get(x, values));
+    for (int i = 0; i < N; ++i) {
+        values[i] *= 1 + i % 3;
+    }
+    return cmg_vector_set(y, values);
+}
+
+static cmg_status solve(const cmg_operator *A, const cmg_operator *C, const cmg_vector *b,
+                        cmg_vector *x, const cmg_solver_options *o)
+{
+    cmg_report report;
+    cmg_report_default(&report);
+    return cmg_cg(ctx, A, C, b, x, o, &report);
+}
+
+static void wrong_arguments_are_refused(void)
+{
+    const cmg_operator A = {N, N, apply, NULL};
+    const cmg_operator none = {N, N, NULL, NULL};
+    double memory[2 * N] = {0};
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_vector *overlapping[2] = {NULL, NULL};
+    answer = CMG_OK;
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_wrap(ctx, N, CMG_FP64, memory, &overlapping[0]));
+    CHECK_OK(cmg_vector_wrap(ctx, N, CMG_FP64, memory + N - 1, &overlapping[1]));
+    CHECK_OK(cmg_vector_fill(b, 1));
+    CHECK_OK(solve(&A, NULL, b, x, NULL));
+    CHECK_STATUS(solve(&none, NULL, b, x, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(solve(&A, &none, b, x, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(solve(&A, NULL, b, b, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(solve(&A, NULL, overlapping[0], overlapping[1], NULL), CMG_ERR_ARG);
+    static const double rtols[] = {-1, 1, INFINITY, NAN};
+    for (size_t k = 0; k < sizeof rtols / sizeof rtols[0]; ++k) {
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        o.rtol = rtols[k];
+        CHECK_STATUS(solve(&A, NULL, b, x, &o), CMG_ERR_ARG);
+    }
+    static const int limits[] = {-1, -5, 2000000000};
+    for (size_t k = 0; k < sizeof limits / sizeof limits[0]; ++k) {
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        o.max_it = limits[k];
+        CHECK_STATUS(solve(&A, NULL, b, x, &o), CMG_ERR_ARG);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&overlapping[0]);
+    cmg_vector_destroy(&overlapping[1]);
+}
+
+/* The status comes back, with a sentence of this failure and not of an older one. */
+static void failures_of_callbacks_come_back(void)
+{
+    const cmg_operator A = {N, N, apply, NULL};
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_fill(b, 1));
+    (void)cmgi_fail(ctx, CMG_ERR_STATE, "an older sentence");
+    answer = CMG_ERR_DEVICE;
+    CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_DEVICE);
+    CHECK(strstr(cmg_context_message(ctx), "CMG_ERR_DEVICE") != NULL);
+    answer = 1234;
+    CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "1234") != NULL);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(wrong_arguments_are_refused);
+    RUN(failures_of_callbacks_come_back);
+    return TEST_END();
+}
