@@ -70,6 +70,17 @@ static cmg_status store_vectors(cmg_context *ctx, const cmgi_problem *problem,
     return status;
 }
 
+/* Before anything is multiplied in 64 bits or allocated. */
+static cmg_status check_size(cmg_context *ctx, const cmgi_grid *grid)
+{
+    double rows = grid->components;
+    for (int d = 0; d < 3; ++d) {
+        rows *= (double)grid->axis[d].unknowns;
+    }
+    CMGI_CHECK(ctx, rows <= INT32_MAX, CMG_ERR_ARG, "%.0f unknowns are more than 2^31 - 1", rows);
+    return CMG_OK;
+}
+
 static cmg_status assemble_level(cmg_context *ctx, const cmgi_plan *plan,
                                  const cmgi_problem *problem, const cmgi_grid *grid, int level,
                                  cmg_hierarchy *h)
@@ -79,6 +90,7 @@ static cmg_status assemble_level(cmg_context *ctx, const cmgi_plan *plan,
     cmgi_csr A = {0};
     double *b = NULL;
     cmg_status status = CMG_OK;
+    CMGI_TRY(check_size(ctx, grid));
     CMGI_TRY_GOTO(done,
                   cmgi_cell_form_create(ctx, problem, basis, plan->options.quadrature, &form));
     if (level == 0) {
@@ -219,6 +231,7 @@ cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
     size->levels = plan->levels;
     for (int l = 0; l < plan->levels; ++l) {
         const cmgi_grid grid = grid_of(plan, &domain, l);
+        CMGI_TRY(check_size(ctx, &grid));
         cmgi_level_size level = {.rows = cmgi_grid_nodes(&grid) * grid.components,
                                  .nnz = cmgi_grid_entries(&grid)};
         if (l + 1 < plan->levels) {

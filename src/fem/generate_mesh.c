@@ -1,5 +1,6 @@
 /* Hierarchies on meshes: built-in shapes or files, refined step by step. */
 #include "core/memory.h"
+#include "core/number.h"
 #include "fem/generate.h"
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
@@ -77,9 +78,9 @@ static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_ch
 static cmg_status describe_mesh(const cmgi_mesh *mesh, cmg_hierarchy *h)
 {
     cmgi_mesh_report report;
-    char text[40];
+    char text[CMGI_NUMBER_LENGTH];
     CMGI_TRY(cmgi_mesh_check(mesh, &report));
-    (void)snprintf(text, sizeof text, "%.4g", report.quality);
+    (void)cmgi_print_double(text, 4, report.quality);
     CMGI_TRY(cmg_hierarchy_set_attribute(h, "mesh_quality", text));
     return mesh->note[0] != '\0' ? cmg_hierarchy_set_attribute(h, "mesh_note", mesh->note) : CMG_OK;
 }
@@ -423,6 +424,11 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         counts[0].fixed += chain.fixes[mesh->facet_label[f]];
     }
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
+        if (counts[r].cells > INT32_MAX) { /* beyond that counts of finer levels overflow */
+            status = cmgi_fail(ctx, CMG_ERR_ARG, "%lld cells after %d refinements: over 2^31 - 1",
+                               (long long)counts[r].cells, r);
+            goto done;
+        }
         counts[r + 1] = refined(mesh->cell, counts[r]);
     }
     plan->options.dim = mesh->dim;

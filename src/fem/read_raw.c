@@ -72,7 +72,11 @@ cmg_status cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
 
 cmg_status cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name)
 {
-    CMGI_TRY(grow(raw->ctx, &raw->name, raw->names, raw->names + 1, sizeof *raw->name));
+    if (raw->names == raw->name_room) {
+        const cmg_size room = 2 * raw->name_room + 8;
+        CMGI_TRY(grow(raw->ctx, &raw->name, raw->names, room, sizeof *raw->name));
+        raw->name_room = room;
+    }
     cmgi_raw_name *last = &raw->name[raw->names++];
     *last = (cmgi_raw_name){.dim = dim, .tag = tag};
     (void)snprintf(last->name, sizeof last->name, "%s", name);

@@ -39,6 +39,7 @@ typedef struct cmgi_raw {
     cmg_size element_room;
     cmgi_raw_element *element;
     cmg_size names;
+    cmg_size name_room;
     cmgi_raw_name *name;
     cmg_size curved; /* elements of which only the corners were kept */
     bool tensor;     /* quads and hexes came in tensor order already */

@@ -3,46 +3,20 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "io/source.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static cmg_status measure(cmg_context *ctx, FILE *file, const char *path, cmg_size *size)
-{
-    long long end = -1;
-    if (fseek(file, 0, SEEK_END) == 0) {
-        end = ftell(file);
-    }
-    CMGI_CHECK(ctx, end >= 0 && fseek(file, 0, SEEK_SET) == 0, CMG_ERR_IO, "%s: cannot be read: %s",
-               path, strerror(errno));
-    *size = end;
-    return CMG_OK;
-}
-
 cmg_status cmgi_text_open(cmg_context *ctx, const char *path, cmgi_text *t)
 {
     cmgi_text text = {.ctx = ctx, .path = path, .line = 1};
-    cmg_status status = CMG_OK;
-    FILE *file = fopen(path, "rb");
-    CMGI_CHECK(ctx, file != NULL, CMG_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    CMGI_TRY_GOTO(done, measure(ctx, file, path, &text.size));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, text.size + 1, 1, &text.data));
-    const size_t got = fread(text.data, 1, (size_t)text.size, file);
-    if (got != (size_t)text.size) {
-        cmgi_free(ctx, text.data);
-        status = cmgi_fail(ctx, CMG_ERR_IO, "%s: only %zu of %lld bytes could be read", path, got,
-                           (long long)text.size);
-        goto done;
-    }
-    text.data[text.size] = 0;
+    CMGI_TRY(cmgi_file_text(ctx, path, &text.data, &text.size));
     text.p = text.data;
     *t = text;
-done:
-    (void)fclose(file);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_text_close(cmgi_text *t)

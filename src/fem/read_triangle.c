@@ -3,6 +3,7 @@
  * name.edge (2D) or name.face (3D) with boundary marks. A line is a row of numbers; the first row
  * has the counts.
  */
+#define _DEFAULT_SOURCE
 #include "fem/read_raw.h"
 
 #include "core/number.h"
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROW = 64 };
 
@@ -183,15 +185,11 @@ cmg_status cmgi_read_triangle(cmg_context *ctx, const char *base, char *path, si
     CMGI_TRY(open_part(ctx, base, "node", path, size, t));
     CMGI_TRY(read_points(t, raw, &dim));
     (void)snprintf(path, size, "%s.ele", base);
-    FILE *file = fopen(path, "rb");
-    CMGI_CHECK(ctx, file != NULL, CMG_ERR_FILE, "%s.node: its cells are missing: no %s", base,
-               path);
-    (void)fclose(file);
+    CMGI_CHECK(ctx, access(path, F_OK) == 0, CMG_ERR_FILE, "%s.node: its cells are missing: no %s",
+               base, path);
     const char *marks = dim == 2 ? "edge" : "face";
     (void)snprintf(path, size, "%s.%s", base, marks);
-    file = fopen(path, "rb");
-    if (file != NULL) {
-        (void)fclose(file);
+    if (access(path, F_OK) == 0) {
         CMGI_TRY(open_part(ctx, base, marks, path, size, t));
         CMGI_TRY(read_marks(t, raw, dim));
     }

@@ -7,8 +7,12 @@
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size)
 {
     void *larger = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, count + 1, size, &larger));
     void *old = *(void **)array;
+    if (count > 0 && (count & (count - 1)) != 0) { /* there is room up to the next power of two */
+        memset((char *)old + (size_t)count * size, 0, size);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, count > 0 ? (cmg_size)2 * count : 1, size, &larger));
     if (count > 0) {
         memcpy(larger, old, (size_t)count * size);
     }

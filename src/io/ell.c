@@ -106,6 +106,9 @@ static cmg_status build_csr(cmg_context *ctx, const char *path, const ell *e,
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     cmg_size nnz = 0;
+    /* what the places have room for, before so many rows are gone through */
+    CMGI_TRY(cmgi_expect_check(ctx, path, expect, (cmg_size)e->rows, (cmg_size)e->cols,
+                               (cmg_size)e->size));
     for (uint64_t r = 0; r < e->rows; ++r) {
         nnz += gather_row(e, r, NULL, NULL);
     }
