@@ -2,6 +2,8 @@
 #include "smoothers/smoother.h"
 #include "test.h"
 
+#include <locale.h>
+
 static void defaults_and_values(void)
 {
     const cmgi_smoother_method *method = NULL;
@@ -80,11 +82,26 @@ static void table_is_listed(void)
     CHECK(cmg_smoother_name(-1) == NULL && cmg_smoother_text(methods) == NULL);
 }
 
+/* A decimal comma in the program's locale is none of the arguments' business. */
+static void locale_does_not_matter(void)
+{
+    const cmgi_smoother_method *method = NULL;
+    cmgi_arguments a;
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
+        SKIP("no locale de_DE.UTF-8");
+        return;
+    }
+    CHECK_OK(cmgi_smoother_parse(ctx, "spai:tau=0.5", &method, &a));
+    CHECK_NEAR(a.value[0], 0.5, 0);
+    (void)setlocale(LC_NUMERIC, "C");
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(defaults_and_values);
     RUN(refuses);
     RUN(table_is_listed);
+    RUN(locale_does_not_matter);
     return TEST_END();
 }
