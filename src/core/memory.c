@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
@@ -169,6 +170,37 @@ void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes)
         const cmg_size length = total - first < chunk ? total - first : chunk;
         memcpy((char *)to + first, (const char *)from + first, (size_t)length);
     }
+}
+
+/* One line of /proc/meminfo in bytes, 0 where it is not there. */
+static size_t meminfo(FILE *file, const char *key)
+{
+    char line[128];
+    unsigned long long kib = 0;
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) == 0 &&
+            sscanf(line + strlen(key), ": %llu", &kib) == 1) {
+            return (size_t)kib * 1024;
+        }
+    }
+    return 0;
+}
+
+cmg_status cmgi_host_memory_free(cmg_context *ctx, size_t *bytes)
+{
+    (void)ctx;
+    *bytes = SIZE_MAX;
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (file == NULL) {
+        return CMG_OK;
+    }
+    const size_t available = meminfo(file, "MemAvailable");
+    if (available > 0) {
+        *bytes = available + meminfo(file, "SwapFree");
+    }
+    (void)fclose(file);
+    return CMG_OK;
 }
 
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy)

@@ -224,6 +224,7 @@ static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const d
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 128,
+    .memory_free = cmgi_host_memory_free,
     .fill = fill,
     .random = draw,
     .convert = convert,

@@ -307,6 +307,34 @@ static void new_structure_is_refused(void)
     }
 }
 
+/* Terabytes are refused with the numbers, before anything of that size is tried. */
+static void what_cannot_fit_is_refused(void)
+{
+    const cmg_size n = 2000000; /* a dense inverse of 16 or 32 TB */
+    cmgi_csr D = {0};
+    cmg_hierarchy *h = NULL;
+    cmg_solver *s = NULL;
+    cmg_solver_options o = defaults();
+    size_t before[2];
+    size_t peak[2];
+    o.coarse = CMG_COARSE_INVERSE;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n, &D));
+    for (cmg_size i = 0; i < n; ++i) {
+        D.indptr[i] = i;
+        D.indices[i] = (cmg_index)i;
+        D.values[i] = 2;
+    }
+    const cmg_csr view = cmgi_csr_view(&D);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_context_memory(ctx, before, NULL);
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_MEMORY);
+    cmg_context_memory(ctx, NULL, peak);
+    CHECK(s == NULL && peak[0] < before[0] + (size_t)1000 * 1000 * 1000);
+    cmgi_csr_free(ctx, &D);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* A solve that would rebuild its cycle from such a hierarchy ends instead. */
 static void fallback_on_a_new_structure_is_refused(void)
 {
@@ -543,6 +571,7 @@ int main(int argc, char **argv)
     RUN(semidefinite_problems_converge);
     RUN(new_values_need_no_new_structure);
     RUN(new_structure_is_refused);
+    RUN(what_cannot_fit_is_refused);
     RUN(fallback_on_a_new_structure_is_refused);
     RUN(solves_repeat_bitwise);
     RUN(cycle_preconditions_an_outside_cg);
