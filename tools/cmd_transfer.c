@@ -2,9 +2,9 @@
 #include "cmg_fem.h"
 
 #include "device.h"
+#include "output.h"
 #include "status.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,9 +44,10 @@ static int parse(transfer_job *job, int argc, char **argv)
 
 static int write_matrix(const char *path, const cmg_csr *P)
 {
-    FILE *file = fopen(path, "w");
+    output_text text;
+    FILE *file = text_open(path, &text);
     if (file == NULL) {
-        return file_error(path, "cannot be written: %s", strerror(errno));
+        return EXIT_FILE;
     }
     fprintf(file, "%%%%MatrixMarket matrix coordinate real general\n%lld %lld %lld\n",
             (long long)P->rows, (long long)P->cols, (long long)P->indptr[P->rows]);
@@ -56,10 +57,8 @@ static int write_matrix(const char *path, const cmg_csr *P)
                     P->values[k]);
         }
     }
-    const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) {
-        (void)remove(path);
-        return file_error(path, "cannot be written to its end: %s", strerror(errno));
+    if (!text_close(path, file, &text)) {
+        return EXIT_FILE;
     }
     printf("%lld x %lld, %lld entries, written to %s\n", (long long)P->rows, (long long)P->cols,
            (long long)P->indptr[P->rows], path);
