@@ -280,11 +280,14 @@ typedef enum cmg_format {
     CMG_FORMAT_SELL,     /**< slices of rows padded to their own longest, in given order */
     /** ELL-WARP: slices of rows sorted by length, result scattered back */
     CMG_FORMAT_K1,
-    CMG_FORMAT_K1R,      /**< K1, rows and columns renumbered by that sorting */
-    CMG_FORMAT_K1RS,     /**< K1r, columns sorted within each row again */
-    CMG_FORMAT_K2,       /**< ELL-WARP v2: rows over the threshold shared by several lanes */
-    CMG_FORMAT_K2R,      /**< K2, renumbered */
-    CMG_FORMAT_K2RS,     /**< K2r, columns sorted within each row again */
+    CMG_FORMAT_K1R,  /**< K1, rows and columns renumbered by that sorting */
+    CMG_FORMAT_K1RS, /**< K1r, columns sorted within each row again */
+    CMG_FORMAT_K2,   /**< ELL-WARP v2: rows over the threshold shared by several lanes */
+    CMG_FORMAT_K2R,  /**< K2, renumbered */
+    CMG_FORMAT_K2RS, /**< K2r, columns sorted within each row again */
+    /** ELLPACK of blocks, which systems with several unknowns a node have */
+    CMG_FORMAT_BELL,
+    CMG_FORMAT_SBELL,    /**< K1 of blocks */
     CMG_FORMAT_DIAGONAL, /**< diagonal matrix, one value a row */
     CMG_FORMAT_DENSE,    /**< all values, row by row */
     /** slices with row templates, offset patterns or short column codes */
@@ -319,6 +322,9 @@ typedef struct cmg_matrix_options {
     int t;             /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
     /** rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen */
     int warp;
+    /** SELL, K1, K1R, K1RS, BELL, SBELL: rows and columns a block, 1, 2 or 3; 0 = found from the
+     *  matrix in BELL and SBELL, 1 in the others (default) */
+    int block_rows;
     /** K2: most entries a lane takes before a row is split; 0 = chosen */
     int threshold;
     int block; /**< CUDA: threads a block, multiple of 32 up to 1024; 0 = chosen */

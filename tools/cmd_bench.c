@@ -55,6 +55,8 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
         {"values", ARG_TEXT, &job->values, "LIST", 0, 0,
          "of fp64, fp32, fp16, fp8; the last two in the compressed format only"},
         {"t", ARG_INT, &job->options.t, "N", 0, 32, "lanes a row in ellt, 0 = chosen"},
+        {"block-rows", ARG_INT, &job->options.block_rows, "N", 0, 3,
+         "rows a block in sell, k1, bell, sbell"},
         {"warp", ARG_INT, &job->options.warp, "N", 0, 64, "rows a slice, 0 = chosen"},
         {"threshold", ARG_INT, &job->options.threshold, "N", 0, ARG_ANY,
          "entries a lane in k2, 0 = chosen"},

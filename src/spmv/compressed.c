@@ -423,6 +423,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .reduces = true,
                                             .dots = true,
+                                            .at_least = true,
                                             .bytes = least_bytes,
                                             .build = build,
                                             .spmv_cpu = multiply,

@@ -25,9 +25,9 @@ static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr,
 }
 
 /* Formats that the device fills itself. */
-static bool fills_itself(const cmgi_format *format)
+static bool fills_itself(const cmgi_format *format, const cmg_matrix_options *options)
 {
-    return format->fill_cuda != NULL && !format->renumbers;
+    return format->fill_cuda != NULL && !format->renumbers && options->block_rows <= 1;
 }
 
 /* Large ones are copied to the device as they are and converted there, where that can be done and
@@ -43,7 +43,7 @@ static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matr
     double *values = NULL;
     cmg_status status = CMG_OK;
     *made = false;
-    if (nnz < UPLOAD_FROM || !fills_itself(format)) {
+    if (nnz < UPLOAD_FROM || !fills_itself(format, options)) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows, sizeof *indptr, &indptr));
@@ -193,7 +193,7 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
         CMGI_TRY_GOTO(done, cmgi_choose(ctx, &from, use, &resolved, NULL));
     }
     const cmgi_format *format = cmgi_format_find(resolved.format);
-    status = good && format != NULL && fills_itself(format)
+    status = good && format != NULL && fills_itself(format, &resolved)
                  ? cmgi_matrix_make(ctx, format, &from, &resolved, A)
                  : through_host(ctx, csr, use, &resolved, A);
 done:

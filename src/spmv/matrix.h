@@ -23,8 +23,8 @@ typedef struct cmgi_format {
     bool renumbers; /* products work in the sorted numbering */
     bool reduces;   /* keeps values in 16 or 8 bits where that is asked for */
     bool dots;      /* products fill writeback.dots */
-    /* Storage read by one product, from the lengths of the rows alone; of COMPRESSED, which
-     * depends on the columns, the least. */
+    bool at_least;  /* bytes() is a lower bound: the columns tell more */
+    /* Storage read by one product, from the lengths of the rows alone. */
     size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
     /* Fills A->data, values, value_map, stored, bytes; A->options is resolved. */
     cmg_status (*build)(cmg_matrix *A, const cmgi_matrix_source *from);

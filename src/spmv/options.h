@@ -13,6 +13,9 @@
             .text = "compressed: do not look for rows that repeat"),                               \
         ROW("Storage", INT, t, .list = "0 1 2 4 8 16 32",                                          \
             .text = "ellt: lanes a row; 0 = chosen"),                                              \
+        ROW("Storage", INT, block_rows, .high = 3,                                                 \
+            .text =                                                                                \
+                "sell, k1, k1r, k1rs, bell, sbell: rows a block; 0 = found in bell and sbell"),    \
         ROW("Storage", INT, warp, .list = "0 4 8 16 32 64",                                        \
             .text = "sell, k1, k2: rows a slice; 0 = chosen"),                                     \
         ROW("Storage", INT, threshold, .high = INT32_MAX,                                          \

@@ -9,189 +9,9 @@
  */
 #include "core/search.h"
 #include "spmv/cpu_kernels.h"
+#include "spmv/slices_plan.h"
 
 #include <string.h>
-
-/* What tells the formats apart. */
-typedef struct layout_plan {
-    bool sorted;    /* by length */
-    bool renumbers; /* and that is the numbering of rows and columns */
-    bool split;     /* rows over the threshold take several lanes */
-    bool uniform;  /* every slice as wide as the longest row, all steps of a slice `stride` apart */
-    bool lengths;  /* keep row lengths */
-    bool resort;   /* columns ascend in a renumbered row */
-    int t;         /* lanes a row where rows are not split */
-    int lanes;     /* lanes a slice */
-    int threshold; /* entries a lane before a row is split */
-} layout_plan;
-
-static layout_plan plan_of(const cmg_matrix_options *o)
-{
-    const cmg_format f = o->format;
-    layout_plan plan = {.t = 1, .lanes = o->warp, .threshold = o->threshold};
-    plan.uniform = f == CMG_FORMAT_ELLPACK || f == CMG_FORMAT_ELLR || f == CMG_FORMAT_ELLT;
-    if (plan.uniform && plan.lanes < 32) {
-        plan.lanes = 32; /* a table is read across slices, whole vectors at a time */
-    }
-    plan.lengths = f == CMG_FORMAT_ELLR;
-    if (f == CMG_FORMAT_CUSPARSE_SELL) {
-        plan.lanes = 32;
-    }
-    plan.split = f == CMG_FORMAT_K2 || f == CMG_FORMAT_K2R || f == CMG_FORMAT_K2RS;
-    plan.sorted = plan.split || f == CMG_FORMAT_K1 || f == CMG_FORMAT_K1R || f == CMG_FORMAT_K1RS;
-    plan.renumbers = plan.sorted && f != CMG_FORMAT_K1 && f != CMG_FORMAT_K2;
-    plan.resort = f == CMG_FORMAT_K1RS || f == CMG_FORMAT_K2RS;
-    if (f == CMG_FORMAT_ELLT) {
-        plan.t = o->t;
-        plan.lanes = 32 * o->t;
-    }
-    return plan;
-}
-
-/* Rows by length, longest first, stable: a counting sort. */
-static cmg_status sort_by_length(cmg_context *ctx, const cmg_csr *A, cmg_index **order)
-{
-    const cmg_size longest = cmgi_csr_longest_row(A);
-    cmg_size *next = NULL;
-    cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, longest + 2, sizeof *next, &next));
-    const cmg_status status = cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, next);
-        return status;
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        ++next[longest - (A->indptr[i + 1] - A->indptr[i]) + 1];
-    }
-    for (cmg_size d = 0; d <= longest; ++d) {
-        next[d + 1] += next[d];
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        sorted[next[longest - (A->indptr[i + 1] - A->indptr[i])]++] = (cmg_index)i;
-    }
-    cmgi_free(ctx, next);
-    *order = sorted;
-    return CMG_OK;
-}
-
-/* log2 of the lanes that a row of this length takes. */
-static int lanes_shift(const layout_plan *plan, cmg_size length)
-{
-    int shift = 0;
-    if (!plan->split) {
-        while (1 << shift < plan->t) {
-            ++shift;
-        }
-        return shift;
-    }
-    while ((1 << shift) < plan->lanes && ((length + (1 << shift) - 1) >> shift) > plan->threshold) {
-        ++shift;
-    }
-    return shift;
-}
-
-/* Length of storage row r; `order` NULL = given order. */
-static cmg_size length_of(const cmg_csr *A, const cmg_index *order, cmg_size r)
-{
-    const cmg_size i = order != NULL ? order[r] : r;
-    return A->indptr[i + 1] - A->indptr[i];
-}
-
-/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others
- * are. */
-static cmg_size cut_evenly(const cmg_context *ctx, const layout_plan *plan, const cmg_csr *A,
-                           const cmg_index *order, cmgi_slices *S)
-{
-    const int shift = lanes_shift(plan, 0);
-    const cmg_size room = (cmg_size)plan->lanes >> shift;
-    const cmg_size count = (A->rows + room - 1) / room;
-    if (S->first_row == NULL) {
-        return count;
-    }
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
-    for (cmg_size s = 0; s < count; ++s) {
-        const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
-        cmg_size longest = 0;
-        for (cmg_size q = s * room; q < end; ++q) {
-            const cmg_size length = length_of(A, order, q);
-            longest = length > longest ? length : longest;
-        }
-        S->first_row[s] = (cmg_index)(s * room);
-        S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
-    }
-    S->first_row[count] = (cmg_index)A->rows;
-    (void)ctx;
-    return count;
-}
-
-/* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number.
- */
-static cmg_size cut_slices(const layout_plan *plan, const cmg_csr *A, const cmg_index *order,
-                           cmgi_slices *S)
-{
-    cmg_size s = 0;
-    cmg_size r = 0;
-    while (r < A->rows) {
-        const int shift = lanes_shift(plan, length_of(A, order, r));
-        const cmg_size room = (cmg_size)plan->lanes >> shift;
-        const cmg_size end = r + room < A->rows ? r + room : A->rows;
-        cmg_size longest = 0;
-        for (cmg_size q = r; q < end; ++q) {
-            const cmg_size length = length_of(A, order, q);
-            longest = length > longest ? length : longest;
-        }
-        if (S->first_row != NULL) {
-            S->first_row[s] = (cmg_index)r;
-            S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
-            if (S->shift != NULL) {
-                S->shift[s] = (unsigned char)shift;
-            }
-        }
-        ++s;
-        r = end;
-    }
-    if (S->first_row != NULL) {
-        S->first_row[s] = (cmg_index)A->rows;
-    }
-    return s;
-}
-
-static cmg_status make_slices(cmg_context *ctx, const layout_plan *plan, const cmg_csr *A,
-                              const cmg_index *order, cmgi_slices *S)
-{
-    S->rows = A->rows;
-    S->table = plan->uniform;
-    S->lanes = plan->lanes;
-    S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
-    S->nslices = plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S);
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->start, &S->start));
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->width, &S->width));
-    if (plan->split) {
-        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
-    }
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
-    (void)(plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S));
-    if (plan->uniform) {
-        cmg_index longest = 0;
-        for (cmg_size s = 0; s < S->nslices; ++s) {
-            longest = S->width[s] > longest ? S->width[s] : longest;
-        }
-        for (cmg_size s = 0; s < S->nslices; ++s) {
-            S->width[s] = longest;
-            S->start[s] = s * S->lanes;
-        }
-        S->stride = S->nslices * S->lanes;
-        S->start[S->nslices] = S->stride * longest;
-        return CMG_OK;
-    }
-    S->stride = S->lanes;
-    S->start[0] = 0;
-    for (cmg_size s = 0; s < S->nslices; ++s) {
-        S->start[s + 1] = S->start[s] + (cmg_size)S->width[s] * S->lanes;
-    }
-    return CMG_OK;
-}
 
 /* Entries of one slice; `order` is the row map, NULL = the same. `ids` NULL or the CSR entry of
  * each. */
@@ -266,98 +86,49 @@ static cmg_status renumber(cmg_matrix *A, const cmg_csr *csr, bool resort, cmgi_
     return status;
 }
 
-/* ------------------------------------------------------------------ bytes */
-
-/* What the storage is made of, without its arrays. */
-typedef struct extent {
-    cmg_size entries;
-    cmg_size slices;
-} extent;
-
-/* Slices of rows sorted by length: the first row of a slice is its longest. */
-static extent sorted_extent(const layout_plan *plan, const cmgi_row_statistics *s)
-{
-    extent sum = {0, 0};
-    cmg_size length = s->longest;
-    cmg_size below = s->count[length]; /* rows of this length and longer */
-    for (cmg_size r = 0; r < s->rows; ++sum.slices) {
-        while (below <= r) {
-            below += s->count[--length];
-        }
-        const int shift = lanes_shift(plan, length);
-        const cmg_size width = (length + (1 << shift) - 1) >> shift;
-        sum.entries += width * plan->lanes;
-        r += (cmg_size)plan->lanes >> shift;
-    }
-    return sum;
-}
-
-static extent extent_of(const layout_plan *plan, const cmgi_row_statistics *s)
-{
-    const cmg_size room = plan->lanes / plan->t;
-    const cmg_size slices = (s->rows + room - 1) / room;
-    if (plan->sorted) {
-        return sorted_extent(plan, s);
-    }
-    if (plan->uniform) {
-        const cmg_size width = (s->longest + plan->t - 1) / plan->t;
-        return (extent){slices * plan->lanes * width, slices};
-    }
-    return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
-}
-
-size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
-{
-    const layout_plan plan = plan_of(options);
-    const extent all = extent_of(&plan, s);
-    const size_t a_slice = sizeof(cmg_size) + 2 * sizeof(cmg_index) + (plan.split ? 1 : 0);
-    const size_t a_row = (plan.lengths ? sizeof(cmg_index) : 0) +
-                         (plan.sorted && !plan.renumbers ? sizeof(cmg_index) : 0);
-    return (size_t)all.entries * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision)) +
-           (size_t)all.slices * a_slice + (size_t)s->rows * a_row;
-}
-
 static size_t storage_bytes(const cmg_matrix *A)
 {
     const cmgi_slices *S = A->data;
     const size_t slices = (size_t)S->nslices;
     const size_t rows = (size_t)S->rows;
-    return (size_t)A->stored * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision)) +
+    return (size_t)S->start[S->nslices] * sizeof *S->columns +
+           (size_t)A->stored * cmgi_precision_bytes(A->options.precision) +
            slices * (sizeof *S->start + sizeof *S->width + sizeof *S->first_row) +
            (S->shift != NULL ? slices : 0) +
            (S->row_length != NULL ? rows * sizeof *S->row_length : 0) +
            (S->rowmap != NULL ? rows * sizeof *S->rowmap : 0);
 }
 
-static cmg_status move(cmg_context *ctx, cmgi_slices *S, cmg_size stored)
+static cmg_status move(cmg_context *ctx, cmgi_slices *S)
 {
+    const cmg_size columns = S->start[S->nslices];
     CMGI_TRY(cmgi_move_to_device(ctx, &S->start, S->nslices + 1, sizeof *S->start));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->width, S->nslices, sizeof *S->width));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->first_row, S->nslices + 1, sizeof *S->first_row));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->shift, S->nslices, sizeof *S->shift));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->row_length, S->rows, sizeof *S->row_length));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->rowmap, S->rows, sizeof *S->rowmap));
-    return cmgi_move_to_device(ctx, &S->columns, stored, sizeof *S->columns);
+    return cmgi_move_to_device(ctx, &S->columns, columns, sizeof *S->columns);
 }
 
 /* Slices of a CSR whose storage rows are taken in `order`, NULL = as given. */
-static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmgi_matrix_source *from,
+static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_matrix_source *from,
                        cmg_index *order, const double *ids)
 {
     cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
     cmgi_slices *S = A->data;
     S->rowmap = order;
-    CMGI_TRY(make_slices(ctx, plan, csr, order, S));
+    CMGI_TRY(cmgi_slices_make(ctx, plan, csr, order, S));
     CMGI_TRY(fill(A, from, order, ids));
     if (plan->lengths) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
-            S->row_length[r] = (cmg_index)length_of(csr, order, r);
+            S->row_length[r] = (cmg_index)cmgi_slices_length(csr, order, r);
         }
     }
     A->bytes = storage_bytes(A);
-    CMGI_TRY(move(ctx, S, A->stored));
+    CMGI_TRY(move(ctx, S));
     if (from->device == NULL) {
         return CMG_OK;
     }
@@ -366,18 +137,129 @@ static cmg_status pack(cmg_matrix *A, const layout_plan *plan, const cmgi_matrix
     return A->format->fill_cuda(A, from->device);
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+/* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
+static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
+                        const double *ids, cmg_size s)
+{
+    const cmgi_slices *S = A->data;
+    const cmg_size b = S->block;
+    for (cmg_size r = S->first_row[s]; r < S->first_row[s] + S->lanes; ++r) {
+        const bool real = r < S->first_row[s + 1];
+        const cmg_size lane = r - S->first_row[s];
+        const cmg_size row = real && S->rowmap != NULL ? S->rowmap[r] : r;
+        const cmg_size begin = real ? pattern->indptr[row] : 0;
+        const cmg_size length = real ? pattern->indptr[row + 1] - begin : 0;
+        for (cmg_size e = 0; e < S->width[s]; ++e) {
+            const cmg_size last = e < length ? e : length - 1;
+            S->columns[S->start[s] + e * S->stride + lane] =
+                length > 0 ? pattern->indices[begin + last] : 0;
+        }
+        for (cmg_size i = row * b; real && i < row * b + (S->identity ? 1 : b); ++i) {
+            for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+                const cmg_size e = cmgi_search_index(pattern->indices, begin, begin + length,
+                                                     (cmg_index)(csr->indices[k] / b)) -
+                                   begin;
+                const cmg_size first = S->start[s] + e * S->stride;
+                const cmg_size inside = (i % b) * b + csr->indices[k] % b;
+                const cmg_size at =
+                    S->identity ? first + lane : first * b * b + inside * S->lanes + lane;
+                cmgi_matrix_put(A, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
+            }
+        }
+    }
+}
+
+/* Slices of the blocks of a CSR, their rows in the order of S->rowmap. */
+static cmg_status pack_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
+                              const cmgi_matrix_source *from, const cmgi_csr *pattern,
+                              const double *ids)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_slices *S = A->data;
+    const cmg_csr view = cmgi_csr_view(pattern);
+    CMGI_TRY(cmgi_slices_make(ctx, plan, &view, S->rowmap, S));
+    const cmg_size blocks = S->start[S->nslices];
+    A->stored = S->identity ? blocks : blocks * S->block * S->block;
+    CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *S->columns, &S->columns));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size s = 0; s < S->nslices; ++s) {
+        fill_blocks(A, from->csr, pattern, ids, s);
+    }
+    A->bytes = storage_bytes(A);
+    return move(ctx, S);
+}
+
+/* A->perm from an order of block rows. */
+static cmg_status expand_order(cmg_matrix *A, const cmg_index *order, int size)
+{
+    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *A->perm, &A->perm));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        A->perm[i] = (cmg_index)(order[i / size] * size + i % size);
+    }
+    return CMG_OK;
+}
+
+static cmg_status build_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
+                               const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_slices *S = A->data;
+    cmgi_csr pattern = {0};
+    cmgi_csr sorted = {0};
+    cmgi_csr ids = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, from->csr, S->block, &pattern));
+    cmg_csr view = cmgi_csr_view(&pattern);
+    if (plan->sorted) {
+        CMGI_TRY_GOTO(done, cmgi_slices_sort(ctx, &view, &S->rowmap));
+    }
+    if (!plan->renumbers) {
+        status = pack_blocks(A, plan, from, &pattern, NULL);
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, expand_order(A, S->rowmap, S->block));
+    cmgi_free(ctx, S->rowmap);
+    S->rowmap = NULL;
+    CMGI_TRY_GOTO(done, renumber(A, from->csr, plan->resort, &sorted, &ids));
+    cmgi_csr_free(ctx, &pattern);
+    view = cmgi_csr_view(&sorted);
+    CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, &view, S->block, &pattern));
+    const cmgi_matrix_source source = {.csr = &view};
+    status = pack_blocks(A, plan, &source, &pattern, ids.values);
+done:
+    cmgi_csr_free(ctx, &pattern);
+    cmgi_csr_free(ctx, &sorted);
+    cmgi_csr_free(ctx, &ids);
+    return status;
+}
+
+/* ------------------------------------------------------------------ all */
+
 cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
-    const layout_plan plan = plan_of(&A->options);
+    const cmgi_slices_plan plan = cmgi_slices_plan_of(&A->options);
     cmgi_slices *S = NULL;
     cmg_index *order = NULL;
+    cmgi_blocks blocks = {1, false};
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
+    if (plan.block != 1) {
+        CMGI_TRY(cmgi_blocks_find(ctx, from->csr, plan.block, !A->options.keep_map, &blocks));
+    }
+    S->block = blocks.size;
+    S->identity = blocks.identity;
+    if (S->block > 1) {
+        return build_blocks(A, &plan, from);
+    }
     if (!plan.sorted) {
         return pack(A, &plan, from, NULL, NULL);
     }
-    CMGI_TRY(sort_by_length(ctx, from->csr, &order));
+    CMGI_TRY(cmgi_slices_sort(ctx, from->csr, &order));
     if (!plan.renumbers) {
         return pack(A, &plan, from, order, NULL);
     }
@@ -439,6 +321,18 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     return CMG_OK;
 }
 
+/* Blocks come from the host. */
+#define BLOCK_ROW(NAME, ID)                                                                        \
+    const cmgi_format cmgi_format_##NAME = {                                                       \
+        .id = ID,                                                                                  \
+        .at_least = true,                                                                          \
+        .bytes = cmgi_slices_bytes,                                                                \
+        .build = cmgi_slices_build,                                                                \
+        .spmv_cpu = multiply,                                                                      \
+        .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),                                          \
+        .destroy = cmgi_slices_destroy,                                                            \
+    }
+
 #define ROW(NAME, ID, RENUMBERS)                                                                   \
     const cmgi_format cmgi_format_##NAME = {                                                       \
         .id = ID,                                                                                  \
@@ -461,3 +355,5 @@ ROW(k1rs, CMG_FORMAT_K1RS, true);
 ROW(k2, CMG_FORMAT_K2, false);
 ROW(k2r, CMG_FORMAT_K2R, true);
 ROW(k2rs, CMG_FORMAT_K2RS, true);
+BLOCK_ROW(bell, CMG_FORMAT_BELL);
+BLOCK_ROW(sbell, CMG_FORMAT_SBELL);

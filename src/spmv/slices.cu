@@ -7,6 +7,7 @@
  *   packed   SELL, K1, K2 with 4 .. 32 lanes a slice; a warp holds 32 / lanes slices
  *   wide     64 lanes a slice: every thread takes lanes l and l + 32
  *   table    ELLPACK, ELLPACK-R, ELLPACK-T: one padded table
+ *   block    blocks of 2 x 2 or 3 x 3: a thread makes the rows of a block row
  *
  * Sources: Bell and Garland 2009; Vazquez, Fernandez and Garzon 2011; Wong, Kuhl and Darve 2015.
  */
@@ -115,6 +116,57 @@ __global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
     cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, 1 << shift));
 }
 
+/* Block rows of B rows; NUMBERS: a block is one number times the identity. */
+template <typename T, cmgi_wb_kind KIND, int B, bool NUMBERS>
+__global__ void __launch_bounds__(1024) block_kernel(const slice_args<T> a)
+{
+    const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
+    const int lanes = a.S.lanes;
+    const cmg_size s = g >> a.log_lanes;
+    const int lane = (int)(g & (lanes - 1));
+    if (s >= a.S.nslices || a.S.first_row[s] + lane >= a.S.first_row[s + 1]) {
+        return;
+    }
+    const cmg_size r = a.S.first_row[s] + lane;
+    const int width = a.S.width[s];
+    cmg_size at = a.S.start[s];
+    T sum[B] = {};
+#pragma unroll 2
+    for (int k = 0; k < width; ++k, at += a.S.stride) {
+        const cmg_size column = (cmg_size)cmgi_load_once(a.S.columns + at + lane) * B;
+        const T *v = a.values + (NUMBERS ? at : at * B * B) + lane;
+        const T number = NUMBERS ? cmgi_load_once(v) : T(0);
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            const T xj = __ldg(a.x + column + j);
+            if (NUMBERS) {
+                sum[j] += number * xj;
+                continue;
+            }
+#pragma unroll
+            for (int i = 0; i < B; ++i) {
+                sum[i] += cmgi_load_once(v + (i * B + j) * lanes) * xj;
+            }
+        }
+    }
+    const cmg_size row = (a.S.rowmap != NULL ? __ldg(a.S.rowmap + r) : r) * B;
+#pragma unroll
+    for (int i = 0; i < B; ++i) {
+        cmgi_put<KIND>(a.f, row + i, sum[i]);
+    }
+}
+
+template <typename T, cmgi_wb_kind KIND, int B>
+static void run_blocks(const slice_args<T> &a, int block, cudaStream_t stream)
+{
+    const unsigned grid = cmgi_grid(a.S.nslices * a.S.lanes, block);
+    if (a.S.identity) {
+        block_kernel<T, KIND, B, true><<<grid, block, 0, stream>>>(a);
+    } else {
+        block_kernel<T, KIND, B, false><<<grid, block, 0, stream>>>(a);
+    }
+}
+
 template <typename T, cmgi_wb_kind KIND>
 struct launch_slices {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
@@ -131,7 +183,11 @@ struct launch_slices {
         const int block = A->options.block;
         const cudaStream_t stream = cmgi_stream(A->ctx);
         const cmg_size lanes = a.S.nslices * a.S.lanes;
-        if (a.S.table) {
+        if (a.S.block == 3) {
+            run_blocks<T, KIND, 3>(a, block, stream);
+        } else if (a.S.block == 2) {
+            run_blocks<T, KIND, 2>(a, block, stream);
+        } else if (a.S.table) {
             table_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
         } else if (a.S.lanes == 64) {
             wide_kernel<T, KIND><<<cmgi_grid(a.S.nslices * 32, block), block, 0, stream>>>(a);

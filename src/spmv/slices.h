@@ -18,6 +18,8 @@
  *   SELL      lanes          1      given order
  *   K1        lanes          1      sorted by length      rowmap
  *   K2        lanes          2^s_s  sorted by length      rowmap, rows over the threshold split
+ *   BELL      padded rows    1      given order           blocks, all widths equal
+ *   SBELL     lanes          1      sorted by length      blocks, rowmap
  *
  * Example, SELL with lanes = 2 ('.' is no entry, '*' padding):
  *
@@ -30,10 +32,12 @@
  * Monakov, Lokhmotov and Avetisyan 2010 (sliced ELL); Wong, Kuhl and Darve 2015 (ELL-WARP).
  */
 #pragma once
-#include "spmv/build.h"
+#include "spmv/blocks.h"
 
 typedef struct cmgi_slices {
-    cmg_size rows; /* storage rows */
+    int block;     /* rows and columns of a block (blocks.h), 1 = entries by themselves */
+    bool identity; /* blocks are kept as one number */
+    cmg_size rows; /* storage rows, block rows where there are blocks */
     cmg_size nslices;
     bool table;           /* ELLPACK and its relatives: one padded table, every width the same */
     int lanes;            /* lanes a slice */
@@ -45,7 +49,7 @@ typedef struct cmgi_slices {
     int uniform_shift;
     cmg_index *row_length; /* rows: entries of a storage row, NULL except in ELLR */
     cmg_index *rowmap;     /* rows: row of y that a storage row is, NULL = the same */
-    cmg_index *columns;    /* stored entries */
+    cmg_index *columns;    /* stored entries, or blocks */
 } cmgi_slices;
 
 size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options);

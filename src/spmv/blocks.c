@@ -1,0 +1,121 @@
+/* Blocks of a CSR; see blocks.h. */
+#include "spmv/blocks.h"
+
+#include "core/order.h"
+
+#include <stdlib.h>
+
+/* Share of the stored entries that are in the matrix, from which blocks are worth their zeros. */
+static const double worth = 0.75;
+
+/* Block columns of block row r, unsorted, and their number; mark[j] == r + 1: j is there. */
+static cmg_size collect(const cmg_csr *A, int size, cmg_size r, cmg_index *mark, cmg_index *columns)
+{
+    cmg_size count = 0;
+    for (cmg_size k = A->indptr[r * size]; k < A->indptr[(r + 1) * size]; ++k) {
+        const cmg_index j = A->indices[k] / size;
+        if (mark[j] != r + 1) {
+            mark[j] = (cmg_index)(r + 1);
+            if (columns != NULL) {
+                columns[count] = j;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern)
+{
+    const cmg_size rows = A->rows / size;
+    const cmg_size cols = A->cols / size;
+    cmgi_csr made = {.rows = rows, .cols = cols};
+    cmg_index *mark = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cols, sizeof *mark, &mark));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    for (cmg_size r = 0; r < rows; ++r) {
+        made.indptr[r + 1] = made.indptr[r] + collect(A, size, r, mark, NULL);
+    }
+    for (cmg_size j = 0; j < cols; ++j) {
+        mark[j] = 0;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
+    for (cmg_size r = 0; r < rows; ++r) {
+        cmg_index *columns = made.indices + made.indptr[r];
+        const cmg_size count = collect(A, size, r, mark, columns);
+        qsort(columns, (size_t)count, sizeof *columns, cmgi_ascending_index);
+    }
+    *pattern = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, mark);
+    return status;
+}
+
+/* True when the rows of every block row hold the same numbers, each in its own component. */
+static bool all_identity(const cmg_csr *A, int size)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const int component = (int)(i % size);
+        const cmg_size first = A->indptr[i - component];
+        const cmg_size begin = A->indptr[i];
+        const cmg_size length = A->indptr[i + 1] - begin;
+        if (A->indptr[i - component + 1] - first != length) {
+            return false;
+        }
+        for (cmg_size e = 0; e < length; ++e) {
+            if (A->indices[begin + e] % size != component ||
+                A->indices[begin + e] - component != A->indices[first + e] ||
+                A->values[begin + e] != A->values[first + e]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static cmg_status mostly_full(cmg_context *ctx, const cmg_csr *A, int size, bool *full)
+{
+    cmgi_csr pattern = {0};
+    CMGI_TRY(cmgi_blocks_pattern(ctx, A, size, &pattern));
+    const double stored = (double)pattern.indptr[pattern.rows] * size * size;
+    *full = (double)A->indptr[A->rows] >= worth * stored;
+    cmgi_csr_free(ctx, &pattern);
+    return CMG_OK;
+}
+
+static bool divides(const cmg_csr *A, int size)
+{
+    return A->rows % size == 0 && A->cols % size == 0;
+}
+
+cmg_status cmgi_blocks_find(cmg_context *ctx, const cmg_csr *A, int wanted, bool numbers,
+                            cmgi_blocks *found)
+{
+    *found = (cmgi_blocks){1, false};
+    if (wanted > 0) {
+        CMGI_CHECK(ctx, divides(A, wanted), CMG_ERR_SHAPE,
+                   "blocks of %d do not divide a matrix of %lld x %lld", wanted, (long long)A->rows,
+                   (long long)A->cols);
+        *found = (cmgi_blocks){wanted, numbers && wanted > 1 && all_identity(A, wanted)};
+        return CMG_OK;
+    }
+    for (int size = CMGI_BLOCK_MOST; size > 1 && A->indptr[A->rows] > 0; --size) {
+        bool full = false;
+        if (!divides(A, size)) {
+            continue;
+        }
+        if (numbers && all_identity(A, size)) {
+            *found = (cmgi_blocks){size, true};
+            return CMG_OK;
+        }
+        CMGI_TRY(mostly_full(ctx, A, size, &full));
+        if (full) {
+            *found = (cmgi_blocks){size, false};
+            return CMG_OK;
+        }
+    }
+    return CMG_OK;
+}

@@ -1,0 +1,233 @@
+/* Plans of slices, and what they come to in bytes; see slices_plan.h. */
+#include "spmv/slices_plan.h"
+
+cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
+{
+    const cmg_format f = o->format;
+    cmgi_slices_plan plan = {.block = 1, .t = 1, .lanes = o->warp, .threshold = o->threshold};
+    plan.uniform = f == CMG_FORMAT_BELL || f == CMG_FORMAT_ELLPACK || f == CMG_FORMAT_ELLR ||
+                   f == CMG_FORMAT_ELLT;
+    if (plan.uniform && plan.lanes < 32) {
+        plan.lanes = 32; /* a table is read across slices, whole vectors at a time */
+    }
+    plan.lengths = f == CMG_FORMAT_ELLR;
+    if (f == CMG_FORMAT_CUSPARSE_SELL) {
+        plan.lanes = 32;
+    }
+    plan.split = f == CMG_FORMAT_K2 || f == CMG_FORMAT_K2R || f == CMG_FORMAT_K2RS;
+    plan.sorted = plan.split || f == CMG_FORMAT_SBELL || f == CMG_FORMAT_K1 ||
+                  f == CMG_FORMAT_K1R || f == CMG_FORMAT_K1RS;
+    plan.renumbers =
+        plan.sorted && f != CMG_FORMAT_K1 && f != CMG_FORMAT_K2 && f != CMG_FORMAT_SBELL;
+    plan.resort = f == CMG_FORMAT_K1RS || f == CMG_FORMAT_K2RS;
+    plan.blocked = f == CMG_FORMAT_BELL || f == CMG_FORMAT_SBELL;
+    if (plan.blocked || ((f == CMG_FORMAT_SELL || plan.sorted) && !plan.split)) {
+        plan.block = plan.blocked || o->block_rows > 0 ? o->block_rows : 1;
+    }
+    if (f == CMG_FORMAT_ELLT) {
+        plan.t = o->t;
+        plan.lanes = 32 * o->t;
+    }
+    return plan;
+}
+
+/* Rows by length, longest first, stable: a counting sort. */
+cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order)
+{
+    const cmg_size longest = cmgi_csr_longest_row(A);
+    cmg_size *next = NULL;
+    cmg_index *sorted = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, longest + 2, sizeof *next, &next));
+    const cmg_status status = cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, next);
+        return status;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        ++next[longest - (A->indptr[i + 1] - A->indptr[i]) + 1];
+    }
+    for (cmg_size d = 0; d <= longest; ++d) {
+        next[d + 1] += next[d];
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        sorted[next[longest - (A->indptr[i + 1] - A->indptr[i])]++] = (cmg_index)i;
+    }
+    cmgi_free(ctx, next);
+    *order = sorted;
+    return CMG_OK;
+}
+
+/* log2 of the lanes that a row of this length takes. */
+static int lanes_shift(const cmgi_slices_plan *plan, cmg_size length)
+{
+    int shift = 0;
+    if (!plan->split) {
+        while (1 << shift < plan->t) {
+            ++shift;
+        }
+        return shift;
+    }
+    while ((1 << shift) < plan->lanes && ((length + (1 << shift) - 1) >> shift) > plan->threshold) {
+        ++shift;
+    }
+    return shift;
+}
+
+/* Length of storage row r; `order` NULL = given order. */
+cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r)
+{
+    const cmg_size i = order != NULL ? order[r] : r;
+    return A->indptr[i + 1] - A->indptr[i];
+}
+
+/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others
+ * are. */
+static cmg_size cut_evenly(const cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
+                           const cmg_index *order, cmgi_slices *S)
+{
+    const int shift = lanes_shift(plan, 0);
+    const cmg_size room = (cmg_size)plan->lanes >> shift;
+    const cmg_size count = (A->rows + room - 1) / room;
+    if (S->first_row == NULL) {
+        return count;
+    }
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size s = 0; s < count; ++s) {
+        const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
+        cmg_size longest = 0;
+        for (cmg_size q = s * room; q < end; ++q) {
+            const cmg_size length = cmgi_slices_length(A, order, q);
+            longest = length > longest ? length : longest;
+        }
+        S->first_row[s] = (cmg_index)(s * room);
+        S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
+    }
+    S->first_row[count] = (cmg_index)A->rows;
+    (void)ctx;
+    return count;
+}
+
+/* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number.
+ */
+static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, const cmg_index *order,
+                           cmgi_slices *S)
+{
+    cmg_size s = 0;
+    cmg_size r = 0;
+    while (r < A->rows) {
+        const int shift = lanes_shift(plan, cmgi_slices_length(A, order, r));
+        const cmg_size room = (cmg_size)plan->lanes >> shift;
+        const cmg_size end = r + room < A->rows ? r + room : A->rows;
+        cmg_size longest = 0;
+        for (cmg_size q = r; q < end; ++q) {
+            const cmg_size length = cmgi_slices_length(A, order, q);
+            longest = length > longest ? length : longest;
+        }
+        if (S->first_row != NULL) {
+            S->first_row[s] = (cmg_index)r;
+            S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
+            if (S->shift != NULL) {
+                S->shift[s] = (unsigned char)shift;
+            }
+        }
+        ++s;
+        r = end;
+    }
+    if (S->first_row != NULL) {
+        S->first_row[s] = (cmg_index)A->rows;
+    }
+    return s;
+}
+
+cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
+                            const cmg_index *order, cmgi_slices *S)
+{
+    S->rows = A->rows;
+    S->table = plan->uniform;
+    S->lanes = plan->lanes;
+    S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
+    S->nslices = plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S);
+    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->start, &S->start));
+    CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->width, &S->width));
+    if (plan->split) {
+        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
+    }
+    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
+    (void)(plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S));
+    if (plan->uniform) {
+        cmg_index longest = 0;
+        for (cmg_size s = 0; s < S->nslices; ++s) {
+            longest = S->width[s] > longest ? S->width[s] : longest;
+        }
+        for (cmg_size s = 0; s < S->nslices; ++s) {
+            S->width[s] = longest;
+            S->start[s] = s * S->lanes;
+        }
+        S->stride = S->nslices * S->lanes;
+        S->start[S->nslices] = S->stride * longest;
+        return CMG_OK;
+    }
+    S->stride = S->lanes;
+    S->start[0] = 0;
+    for (cmg_size s = 0; s < S->nslices; ++s) {
+        S->start[s + 1] = S->start[s] + (cmg_size)S->width[s] * S->lanes;
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+/* What the storage is made of, without its arrays. */
+typedef struct extent {
+    cmg_size entries;
+    cmg_size slices;
+} extent;
+
+/* Slices of rows sorted by length: the first row of a slice is its longest. */
+static extent sorted_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s)
+{
+    extent sum = {0, 0};
+    cmg_size length = s->longest;
+    cmg_size below = s->count[length]; /* rows of this length and longer */
+    for (cmg_size r = 0; r < s->rows; ++sum.slices) {
+        while (below <= r) {
+            below += s->count[--length];
+        }
+        const int shift = lanes_shift(plan, length);
+        const cmg_size width = (length + (1 << shift) - 1) >> shift;
+        sum.entries += width * plan->lanes;
+        r += (cmg_size)plan->lanes >> shift;
+    }
+    return sum;
+}
+
+static extent extent_of(const cmgi_slices_plan *plan, const cmgi_row_statistics *s)
+{
+    const cmg_size room = plan->lanes / plan->t;
+    const cmg_size slices = (s->rows + room - 1) / room;
+    if (plan->sorted) {
+        return sorted_extent(plan, s);
+    }
+    if (plan->uniform) {
+        const cmg_size width = (s->longest + plan->t - 1) / plan->t;
+        return (extent){slices * plan->lanes * width, slices};
+    }
+    return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
+}
+
+size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const cmgi_slices_plan plan = cmgi_slices_plan_of(options);
+    if (plan.block != 1) { /* the columns tell more: every number once a block */
+        const size_t b = plan.block != 0 ? (size_t)plan.block : CMGI_BLOCK_MOST;
+        return (size_t)s->nnz * cmgi_precision_bytes(options->precision) / b +
+               (size_t)s->nnz * sizeof(cmg_index) / (b * b);
+    }
+    const extent all = extent_of(&plan, s);
+    const size_t a_slice = sizeof(cmg_size) + 2 * sizeof(cmg_index) + (plan.split ? 1 : 0);
+    const size_t a_row = (plan.lengths ? sizeof(cmg_index) : 0) +
+                         (plan.sorted && !plan.renumbers ? sizeof(cmg_index) : 0);
+    return (size_t)all.entries * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision)) +
+           (size_t)all.slices * a_slice + (size_t)s->rows * a_row;
+}
