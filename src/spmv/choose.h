@@ -9,7 +9,7 @@
  * where `bytes` are those of the traffic model, `steps` is the longest run of entries that one lane
  * adds up one after the other, and the constants belong to backend and format (the tables in
  * choose.c, with their sources). The format of the least T is taken. Compression is predicted from
- * a sample of the slices (compression.h), at a cost well below one conversion.
+ * a sample of the slices (compressed_forecast.h), at a cost well below one conversion.
  *
  * Wong, Kuhl and Darve (2015) ask for such an a-priori metric in their conclusion.
  */

@@ -178,10 +178,10 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
     typedef typename pair_of<T, VALUES>::type pair_type;
     const cmg_size p = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
-    if (p >= a.C.p_count) { /* the same for the whole warp */
+    if (p >= a.C.p.count) { /* the same for the whole warp */
         return;
     }
-    const cmg_size slice = a.C.p_slice != NULL ? a.C.p_slice[p] : p;
+    const cmg_size slice = a.C.p.slice != NULL ? a.C.p.slice[p] : p;
     const cmg_size i0 = slice * CMGI_SLICE + lane;
     const cmg_size i1 = i0 + 32;
     /* lanes without a row work on the last row's columns with values that are 0 */
@@ -189,14 +189,14 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
     const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
     const T *x0 = a.x + (a.C.ref != NULL ? a.C.ref[r0] : r0);
     const T *x1 = a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1);
-    const cmg_size step = a.C.p_step[p];
-    const int width = (int)(a.C.p_step[p + 1] - step);
+    const cmg_size step = a.C.p.step[p];
+    const int width = (int)(a.C.p.step[p + 1] - step);
     const pair_type *values = (const pair_type *)a.values + step / pair_of<T, VALUES>::columns * 32;
-    const int *base = a.C.p_base + step;
-    const unsigned char *codes = a.C.codes + a.C.p_code[p];
+    const int *base = a.C.p.base + step;
+    const unsigned char *codes = a.C.p.codes + a.C.p.code[p];
     T s0 = 0;
     T s1 = 0;
-    switch (a.C.p_bytes[p]) {
+    switch (a.C.p.bytes[p]) {
     case 0:
         if (pair_of<T, VALUES>::handed_round && a.C.ref == NULL &&
             (slice + 1) * CMGI_SLICE <= a.C.rows) {
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
         break;
     }
     if (VALUES != CMG_VALUES_FULL) {
-        const T scale = (T)a.C.p_scale[p];
+        const T scale = (T)a.C.p.scale[p];
         s0 *= scale;
         s1 *= scale;
         if (a.C.diagonal != NULL) {
@@ -240,7 +240,7 @@ struct launch_packed {
     {
         const compressed_args<T> a = arguments(A, f, x);
         packed_kernel<T, KIND, CMG_VALUES_FULL>
-            <<<cmgi_grid(a.C.p_count * 32, BLOCK), BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+            <<<cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
         return CMGI_LAUNCHED(A->ctx);
     }
 };
@@ -250,10 +250,10 @@ struct launch_packed<float, KIND> {
     {
         const compressed_args<float> a = arguments(A, f, x);
         const cudaStream_t stream = cmgi_stream(A->ctx);
-        const unsigned grid = cmgi_grid(a.C.p_count * 32, BLOCK);
-        if (a.C.kind == CMG_VALUES_FP16) {
+        const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
+        if (a.C.p.kind == CMG_VALUES_FP16) {
             packed_kernel<float, KIND, CMG_VALUES_FP16><<<grid, BLOCK, 0, stream>>>(a);
-        } else if (a.C.kind == CMG_VALUES_FP8) {
+        } else if (a.C.p.kind == CMG_VALUES_FP8) {
             packed_kernel<float, KIND, CMG_VALUES_FP8><<<grid, BLOCK, 0, stream>>>(a);
         } else {
             packed_kernel<float, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
@@ -266,12 +266,12 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
                                                 const void *x)
 {
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
-    bool done = C->t_count == 0;
-    if (!done && C->stencil != NULL) {
+    bool done = C->t.count == 0;
+    if (!done && C->t.stencil != NULL) {
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));
     }
     if (!done) {
         CMGI_TRY(cmgi_templates_spmv_cuda(A, w, x));
     }
-    return C->p_count > 0 ? cmgi_select<launch_packed>(A, w, x) : CMG_OK;
+    return C->p.count > 0 ? cmgi_select<launch_packed>(A, w, x) : CMG_OK;
 }

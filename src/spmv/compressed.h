@@ -44,33 +44,40 @@ enum {
     CMGI_TEMPLATE_ROWS = 64        /* rows that make a template */
 };
 
+/* The slices all of whose rows are templates. */
+typedef struct cmgi_template_slices {
+    cmg_size count;
+    cmg_index *slice; /* count: slice numbers, NULL = 0, 1, ... */
+    uint16_t *id;     /* rows: template, only read in these slices; NULL when there are none */
+    int kinds;
+    cmg_index entries; /* of all templates */
+    cmg_index *begin;  /* kinds + 1 */
+    cmg_index *offset; /* begin[kinds]: column minus reference */
+    void *value;       /* the same number of values in the matrix's precision */
+    void *pair;        /* on a GPU in place of both: a value, then its offset, in as many bytes */
+    struct cmgi_stencil *stencil; /* the templates once more, NULL = no runs (stencil.h) */
+} cmgi_template_slices;
+
+/* The others, which hold values. */
+typedef struct cmgi_packed_slices {
+    cmg_size count;
+    cmg_index *slice; /* count: slice numbers, NULL = 0, 1, ... */
+    cmg_size *step;   /* count + 1: slice columns before this one */
+    cmg_size *code;   /* count + 1: first byte of the codes */
+    uint8_t *bytes;   /* count: bytes of a code: 0, 1, 2, 4 */
+    cmg_index *base;  /* step[count] */
+    uint8_t *codes;
+    cmg_values kind; /* how values are kept */
+    float *scale;    /* count: scale of reduced values, NULL in full precision */
+} cmgi_packed_slices;
+
 typedef struct cmgi_compressed {
     cmg_size rows;
     cmg_size cols;
-    cmg_index *ref; /* rows: reference column, NULL = the row number */
-    /* slices of template rows */
-    cmg_size t_count;
-    cmg_index *t_slice; /* t_count: slice numbers, NULL = 0, 1, ... */
-    uint16_t *t_id;     /* rows: template, only read in these slices; NULL when there are none */
-    int templates;
-    cmg_index t_entries; /* of all templates */
-    cmg_index *t_begin;  /* templates + 1 */
-    cmg_index *t_offset; /* t_begin[templates]: column minus reference */
-    void *t_value;       /* the same number of values in the matrix's precision */
-    void *t_pair;        /* on a GPU in place of both: a value, then its offset, in as many bytes */
-    struct cmgi_stencil
-        *stencil; /* the templates once more, NULL = they share no runs (stencil.h) */
-    /* packed slices */
-    cmg_size p_count;
-    cmg_index *p_slice; /* p_count: slice numbers, NULL = 0, 1, ... */
-    cmg_size *p_step;   /* p_count + 1: slice columns before this one */
-    cmg_size *p_code;   /* p_count + 1: first byte of the codes */
-    uint8_t *p_bytes;   /* p_count: bytes of a code: 0, 1, 2, 4 */
-    cmg_index *p_base;  /* p_step[p_count] */
-    uint8_t *codes;
-    float *p_scale;  /* p_count: scale of reduced values, NULL in full precision */
+    cmg_index *ref;  /* rows: reference column, NULL = the row number */
     float *diagonal; /* rows: kept apart next to reduced values of a square matrix, else NULL */
-    cmg_values kind; /* how packed values are kept */
+    cmgi_template_slices t;
+    cmgi_packed_slices p;
 } cmgi_compressed;
 
 /* compressed.cu */

@@ -1,4 +1,4 @@
-/* Prediction of the compressed format, from all slices or a sample; see compression.h. */
+/* Prediction of the compressed format, from all slices or a sample; see compressed_forecast.h. */
 #include "spmv/compressed_forecast.h"
 
 #include "core/memory.h"

@@ -109,3 +109,13 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
                      cmg_index *base);
 /* Position of an offset in the pattern, from a guess on; the pattern has it. */
 int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess);
+
+/* template_slices.c: the templates that were found, from rows of the CSR that are one; to the
+ * device; freed. */
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t);
+cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
+void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
+/* packed_slices.c: the slices in the list p.slice; to the device; freed. */
+cmg_status cmgi_packed_slices_build(const cmgi_compressor *B);
+cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P);
+void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P);

@@ -139,13 +139,9 @@ __global__ void __launch_bounds__(1024) block_kernel(const slice_args<T> a)
 #pragma unroll
         for (int j = 0; j < B; ++j) {
             const T xj = __ldg(a.x + column + j);
-            if (NUMBERS) {
-                sum[j] += number * xj;
-                continue;
-            }
 #pragma unroll
-            for (int i = 0; i < B; ++i) {
-                sum[i] += cmgi_load_once(v + (i * B + j) * lanes) * xj;
+            for (int i = NUMBERS ? j : 0; i < (NUMBERS ? j + 1 : B); ++i) {
+                sum[i] += (NUMBERS ? number : cmgi_load_once(v + (i * B + j) * lanes)) * xj;
             }
         }
     }

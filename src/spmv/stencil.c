@@ -27,8 +27,8 @@ static int cover(const cmg_index *sorted, cmg_size count, cmg_index *run)
 static cmg_index longest_template(const cmgi_compressed *C)
 {
     cmg_index longest = 0;
-    for (int t = 0; t < C->templates; ++t) {
-        const cmg_index length = C->t_begin[t + 1] - C->t_begin[t];
+    for (int t = 0; t < C->t.kinds; ++t) {
+        const cmg_index length = C->t.begin[t + 1] - C->t.begin[t];
         longest = length > longest ? length : longest;
     }
     return longest;
@@ -46,13 +46,13 @@ static int find_run(const cmg_index *run, int runs, cmg_index offset)
 
 static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stencil *S)
 {
-    for (int t = 0; t < C->templates; ++t) {
-        for (cmg_index e = C->t_begin[t]; e < C->t_begin[t + 1]; ++e) {
-            const int r = find_run(S->run, S->runs, C->t_offset[e]);
-            const cmg_index m = C->t_offset[e] - S->run[r];
+    for (int t = 0; t < C->t.kinds; ++t) {
+        for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
+            const int r = find_run(S->run, S->runs, C->t.offset[e]);
+            const cmg_index m = C->t.offset[e] - S->run[r];
             const cmg_size at = ((cmg_size)t * S->runs + r) * CMGI_RUN_STORED + m;
-            const double v = precision == CMG_FP64 ? ((const double *)C->t_value)[e]
-                                                   : (double)((const float *)C->t_value)[e];
+            const double v = precision == CMG_FP64 ? ((const double *)C->t.value)[e]
+                                                   : (double)((const float *)C->t.value)[e];
             if (precision == CMG_FP64) {
                 ((double *)S->value)[at] = v;
             } else {
@@ -70,14 +70,14 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
                             cmgi_stencil *S)
 {
     cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, C->t_entries, sizeof *sorted, &sorted));
-    for (cmg_index e = 0; e < C->t_entries; ++e) {
-        sorted[e] = C->t_offset[e];
+    CMGI_TRY(cmgi_alloc(ctx, C->t.entries, sizeof *sorted, &sorted));
+    for (cmg_index e = 0; e < C->t.entries; ++e) {
+        sorted[e] = C->t.offset[e];
     }
-    qsort(sorted, (size_t)C->t_entries, sizeof *sorted, cmgi_ascending_index);
-    S->runs = cover(sorted, C->t_entries, S->run);
+    qsort(sorted, (size_t)C->t.entries, sizeof *sorted, cmgi_ascending_index);
+    S->runs = cover(sorted, C->t.entries, S->run);
     cmgi_free(ctx, sorted);
-    const size_t bytes = (size_t)C->templates * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
+    const size_t bytes = (size_t)C->t.kinds * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
     /* 2.5 products for one are still cheaper than loads one by one */
     if (2 * CMGI_RUN * S->runs > 5 * longest_template(C) || bytes > TABLE_BYTES) {
         S->runs = 0;
@@ -87,38 +87,38 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
 
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
-    if (C->t_count == 0 || C->ref != NULL) {
+    if (C->t.count == 0 || C->ref != NULL) {
         return CMG_OK;
     }
     const size_t bytes = cmgi_precision_bytes(precision);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C->stencil, &C->stencil));
-    cmgi_stencil *S = C->stencil;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C->t.stencil, &C->t.stencil));
+    cmgi_stencil *S = C->t.stencil;
     CMGI_TRY(find_runs(ctx, C, bytes, S));
     if (S->runs == 0) {
         cmgi_stencil_destroy(ctx, C);
         return CMG_OK;
     }
     CMGI_TRY(
-        cmgi_alloc_zero(ctx, (cmg_size)C->templates * S->runs * CMGI_RUN_STORED, bytes, &S->value));
+        cmgi_alloc_zero(ctx, (cmg_size)C->t.kinds * S->runs * CMGI_RUN_STORED, bytes, &S->value));
     spread(C, precision, S);
     return CMG_OK;
 }
 
 cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
-    if (C->stencil == NULL) {
+    if (C->t.stencil == NULL) {
         return CMG_OK;
     }
-    return cmgi_move_to_device(ctx, &C->stencil->value,
-                               (cmg_size)C->templates * C->stencil->runs * CMGI_RUN_STORED,
+    return cmgi_move_to_device(ctx, &C->t.stencil->value,
+                               (cmg_size)C->t.kinds * C->t.stencil->runs * CMGI_RUN_STORED,
                                cmgi_precision_bytes(precision));
 }
 
 void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C)
 {
-    if (C->stencil != NULL) {
-        cmgi_free_device(ctx, C->stencil->value);
-        cmgi_free(ctx, C->stencil);
-        C->stencil = NULL;
+    if (C->t.stencil != NULL) {
+        cmgi_free_device(ctx, C->t.stencil->value);
+        cmgi_free(ctx, C->t.stencil);
+        C->t.stencil = NULL;
     }
 }

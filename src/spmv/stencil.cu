@@ -280,15 +280,15 @@ struct launch_stencil {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const cmgi_compressed *C = (const cmgi_compressed *)A->data;
-        const cmgi_stencil *S = C->stencil;
+        const cmgi_stencil *S = C->t.stencil;
         stencil_args<T> a = {};
         a.rows = C->rows;
         a.cols = C->cols;
-        a.slices = C->t_count;
-        a.slice = C->t_slice;
-        a.id = C->t_id;
+        a.slices = C->t.count;
+        a.slice = C->t.slice;
+        a.id = C->t.id;
         a.value = (const T *)S->value;
-        a.stored = C->templates * S->runs * CMGI_RUN_STORED;
+        a.stored = C->t.kinds * S->runs * CMGI_RUN_STORED;
         a.runs = S->runs;
         for (int r = 0; r < S->runs; ++r) {
             a.shift[r] = (int8_t)(S->run[r] & (PACK<T> - 1));
@@ -300,8 +300,8 @@ struct launch_stencil {
         a.x = x;
         a.f = f;
         const size_t bytes = (size_t)a.stored * sizeof(T);
-        const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t_count, bytes, 2 * WARPS);
-        const unsigned grid = (unsigned)((C->t_count + chunk - 1) / chunk);
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
+        const unsigned grid = (unsigned)((C->t.count + chunk - 1) / chunk);
         stencil_kernel<T, KIND><<<grid, BLOCK, bytes, cmgi_stream(A->ctx)>>>(a, chunk);
         return CMGI_LAUNCHED(A->ctx);
     }

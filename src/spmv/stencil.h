@@ -23,7 +23,7 @@ typedef struct cmgi_stencil {
     double first[CMGI_RUNS][CMGI_RUN_STORED]; /* those of the first template, on the host */
 } cmgi_stencil;
 
-/* Finds the runs of a matrix's templates; leaves C->stencil NULL where they would be too many. */
+/* Finds the runs of a matrix's templates; leaves C->t.stencil NULL where they would be too many. */
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
 /* Moves the values to the device. */
 cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);

@@ -54,8 +54,8 @@ template <typename T>
 __device__ __forceinline__ template_list<T> list_of(const compressed_args<T> &a,
                                                     const template_entry<T> *table, int id)
 {
-    const int begin = __ldg(a.C.t_begin + id);
-    const int end = __ldg(a.C.t_begin + id + 1);
+    const int begin = __ldg(a.C.t.begin + id);
+    const int end = __ldg(a.C.t.begin + id + 1);
     return {table + (begin < end ? begin : 0), end - begin};
 }
 
@@ -136,10 +136,10 @@ template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
 __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T> a, cmg_size chunk)
 {
     extern __shared__ __align__(16) unsigned char memory[];
-    const template_entry<T> *table = (const template_entry<T> *)a.C.t_pair;
+    const template_entry<T> *table = (const template_entry<T> *)a.C.t.pair;
     if (SHARED) {
         template_entry<T> *copy = (template_entry<T> *)memory;
-        for (int e = threadIdx.x; e < a.C.t_entries; e += BLOCK) {
+        for (int e = threadIdx.x; e < a.C.t.entries; e += BLOCK) {
             copy[e] = entry_at<false>(table + e);
         }
         __syncthreads();
@@ -147,16 +147,16 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
     }
     const int lane = threadIdx.x % 32;
     const cmg_size first = blockIdx.x * chunk;
-    const cmg_size last = first + chunk < a.C.t_count ? first + chunk : a.C.t_count;
+    const cmg_size last = first + chunk < a.C.t.count ? first + chunk : a.C.t.count;
     for (cmg_size k = first + threadIdx.x / 32; k < last; k += WARPS) {
-        const cmg_size slice = a.C.t_slice != NULL ? a.C.t_slice[k] : k;
+        const cmg_size slice = a.C.t.slice != NULL ? a.C.t.slice[k] : k;
         const cmg_size i0 = slice * CMGI_SLICE + lane;
         const cmg_size i1 = i0 + 32;
         /* lanes without a row work on the last row and keep the result for themselves */
         const cmg_size r0 = i0 < a.C.rows ? i0 : a.C.rows - 1;
         const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
-        const int id0 = cmgi_load_once(a.C.t_id + r0);
-        const int id1 = cmgi_load_once(a.C.t_id + r1);
+        const int id0 = cmgi_load_once(a.C.t.id + r0);
+        const int id1 = cmgi_load_once(a.C.t.id + r1);
         const T *x0 = a.x + (REF ? cmgi_load_once(a.C.ref + r0) : r0);
         const T *x1 = a.x + (REF ? cmgi_load_once(a.C.ref + r1) : r1);
         const template_list<T> list0 = list_of<T>(a, table, id0);
@@ -198,10 +198,10 @@ struct launch_templates {
     {
         const compressed_args<T> a = arguments(A, f, x);
         const cudaStream_t stream = cmgi_stream(A->ctx);
-        const size_t bytes = (size_t)a.C.t_entries * sizeof(template_entry<T>);
+        const size_t bytes = (size_t)a.C.t.entries * sizeof(template_entry<T>);
         const size_t shared = bytes <= SHARED_TABLE ? bytes : 0;
-        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t_count, shared, WARPS);
-        const unsigned grid = (unsigned)((a.C.t_count + chunk - 1) / chunk);
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t.count, shared, WARPS);
+        const unsigned grid = (unsigned)((a.C.t.count + chunk - 1) / chunk);
         if (a.C.ref != NULL) {
             run_templates<T, KIND, true>(a, grid, shared, chunk, stream);
         } else {

@@ -118,15 +118,15 @@ static void equal_rows_become_templates(void)
         cmgi_csr A = grid(200, 0);
         cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
         /* an inner point, four sides and, because the kinds are few, four corners */
-        CHECK(layout(M)->templates == 9);
-        CHECK(layout(M)->p_count == 0 && layout(M)->t_count == 625);
+        CHECK(layout(M)->t.kinds == 9);
+        CHECK(layout(M)->p.count == 0 && layout(M)->t.count == 625);
         CHECK(M->bytes < 200 * 200 * 3);
         CHECK(product_error(&A, M, false) <= eps);
         cmg_matrix_destroy(&M);
         cmgi_csr_free(ctx, &A);
         A = interpolation(3000);
         M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
-        CHECK(layout(M)->templates == 2 && layout(M)->p_count == 0);
+        CHECK(layout(M)->t.kinds == 2 && layout(M)->p.count == 0);
         CHECK(product_error(&A, M, false) <= eps);
         cmg_matrix_destroy(&M);
         cmgi_csr_free(ctx, &A);
@@ -137,9 +137,9 @@ static void varying_values_leave_patterns(void)
 {
     cmgi_csr A = grid(200, 0.5);
     cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-    CHECK(layout(M)->t_count == 0 && layout(M)->p_count == 625);
+    CHECK(layout(M)->t.count == 0 && layout(M)->p.count == 625);
     /* nearly all slices have one pattern of five offsets and no codes */
-    CHECK(layout(M)->p_code == NULL || M->bytes < (size_t)(200 * 200) * 5 * 8 * 11 / 10);
+    CHECK(layout(M)->p.code == NULL || M->bytes < (size_t)(200 * 200) * 5 * 8 * 11 / 10);
     CHECK(product_error(&A, M, false) <= 1e-15);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
@@ -191,7 +191,7 @@ static void templates_and_codes_live_side_by_side(void)
         for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_FP8 : CMG_VALUES_FULL);
              ++v) {
             cmg_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
-            CHECK(layout(M)->t_count > 200 && layout(M)->p_count > 100);
+            CHECK(layout(M)->t.count > 200 && layout(M)->p.count > 100);
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : rounding((cmg_values)v)));
             cmg_matrix_destroy(&M);
         }
@@ -237,7 +237,7 @@ static void instruction_sets_agree(void)
                 y[k] = calloc((size_t)A.rows, sizeof *y[k]);
                 const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y[k]};
                 (k == 0 ? &cmgi_cpu_portable : best)
-                    ->reduced(layout(M), M->values, &w, x, 0, layout(M)->p_count);
+                    ->reduced(layout(M), M->values, &w, x, 0, layout(M)->p.count);
             }
             for (cmg_size i = 0; i < A.rows; ++i) {
                 worst = fmax(worst, fabs((double)y[0][i] - (double)y[1][i]));
@@ -326,8 +326,8 @@ static void sizes_around_the_slice(void)
 
 static cmg_size code_of(const cmgi_compressed *C, cmg_size p, cmg_size local)
 {
-    const uint8_t *codes = C->codes + C->p_code[p];
-    switch (C->p_bytes[p]) {
+    const uint8_t *codes = C->p.codes + C->p.code[p];
+    switch (C->p.bytes[p]) {
     case 0:
         return 0;
     case 1:
@@ -351,13 +351,13 @@ static void every_lane_reads_inside(void)
         cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         const cmgi_compressed *C = layout(M);
         bool inside = true;
-        for (cmg_size p = 0; p < C->p_count; ++p) {
-            const cmg_size slice = C->p_slice != NULL ? C->p_slice[p] : p;
-            for (cmg_size e = 0; e < (C->p_step[p + 1] - C->p_step[p]) * CMGI_SLICE; ++e) {
+        for (cmg_size p = 0; p < C->p.count; ++p) {
+            const cmg_size slice = C->p.slice != NULL ? C->p.slice[p] : p;
+            for (cmg_size e = 0; e < (C->p.step[p + 1] - C->p.step[p]) * CMGI_SLICE; ++e) {
                 const cmg_size row = slice * CMGI_SLICE + e % CMGI_SLICE;
                 const cmg_size real = row < A.rows ? row : A.rows - 1;
                 const cmg_size column = (C->ref != NULL ? C->ref[real] : real) +
-                                        C->p_base[C->p_step[p] + e / CMGI_SLICE] + code_of(C, p, e);
+                                        C->p.base[C->p.step[p] + e / CMGI_SLICE] + code_of(C, p, e);
                 inside = inside && column >= 0 && column < A.cols;
             }
         }

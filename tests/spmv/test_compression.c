@@ -60,7 +60,7 @@ static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
     CHECK_OK(cmg_matrix_create_csr(ctx, &view, o, &M));
     const cmgi_compressed *C = M->data;
     CHECK(info.bytes == M->bytes);
-    CHECK(info.looked == info.slices && info.slices == C->t_count + C->p_count);
+    CHECK(info.looked == info.slices && info.slices == C->t.count + C->p.count);
     cmg_size rows = 0;
     for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
         rows += info.stored_rows[w];
@@ -74,10 +74,10 @@ static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
         CHECK((p.obstacles.met[c] == 0) == (p.obstacles.example[c] == -1));
         CHECK(p.obstacles.example[c] < A->rows);
     }
-    CHECK(by_way[0] == C->p_count);
+    CHECK(by_way[0] == C->p.count);
     CHECK(by_way[1] <= by_way[0] && by_way[2] <= by_way[1]);
     CHECK(memcmp(M->compression, &info, sizeof info) == 0);
-    CHECK((info.obstacles[0] == '\0') == (C->p_count == 0));
+    CHECK((info.obstacles[0] == '\0') == (C->p.count == 0));
     cmg_matrix_destroy(&M);
 }
 

@@ -74,16 +74,16 @@ static void runs_hold_the_templates(void)
         cmgi_csr A = box(13, 11, 12, 1, star);
         cmg_matrix *M = compress(&A, CMG_FP64);
         cmgi_compressed *C = M->data;
-        CHECK(C->templates == 27 && C->p_count == 0);
+        CHECK(C->t.kinds == 27 && C->p.count == 0);
         CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
-        const cmgi_stencil *S = C->stencil;
+        const cmgi_stencil *S = C->t.stencil;
         CHECK(S != NULL && S->runs == (star ? 5 : 9));
-        for (int t = 0; S != NULL && t < C->templates; ++t) {
+        for (int t = 0; S != NULL && t < C->t.kinds; ++t) {
             double sum = 0;
             double stored = 0;
-            for (cmg_index e = C->t_begin[t]; e < C->t_begin[t + 1]; ++e) {
-                CHECK(spread_value(S, t, C->t_offset[e]) == ((const double *)C->t_value)[e]);
-                sum += fabs(((const double *)C->t_value)[e]);
+            for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
+                CHECK(spread_value(S, t, C->t.offset[e]) == ((const double *)C->t.value)[e]);
+                sum += fabs(((const double *)C->t.value)[e]);
             }
             for (int k = 0; k < S->runs * CMGI_RUN_STORED; ++k) {
                 stored += fabs(((const double *)S->value)[t * S->runs * CMGI_RUN_STORED + k]);
@@ -111,11 +111,11 @@ static void scattered_templates_have_no_runs(void)
     A.indptr[n] = 4 * n;
     cmg_matrix *M = compress(&A, CMG_FP64);
     cmgi_compressed *C = M->data;
-    CHECK(C->t_count > 0);
+    CHECK(C->t.count > 0);
     if (ctx->options.backend == CMG_BACKEND_CPU) {
         CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
     }
-    CHECK(C->stencil == NULL);
+    CHECK(C->t.stencil == NULL);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
 }

@@ -1,0 +1,196 @@
+/*
+ * Slices of the compressed format that hold values: offset patterns where the rows of a slice look
+ * alike, short codes elsewhere. How each is stored is decided in packed_plan.c.
+ */
+#include "spmv/packed_plan.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ filling */
+
+/* On a GPU two rows are neighbours, with 8-bit values in two slice columns. */
+static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
+{
+    const cmg_size step = B->C->p.step[p];
+    if (!cmgi_on_cuda(B->A->ctx)) {
+        return (step + k) * CMGI_SLICE + lane;
+    }
+    return B->pairs_columns
+               ? (step + k - k % 2) * CMGI_SLICE + 4 * (lane % 32) + 2 * (k % 2) + lane / 32
+               : (step + k) * CMGI_SLICE + 2 * (lane % 32) + lane / 32;
+}
+
+static float slice_scale(const cmgi_compressor *B, cmg_size slice)
+{
+    double largest = 0;
+    for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
+        for (cmg_size k = B->csr->indptr[i]; k < B->csr->indptr[i + 1]; ++k) {
+            largest = cmgi_packs(B, i, k) ? fmax(largest, fabs(B->csr->values[k])) : largest;
+        }
+    }
+    return cmgi_reduced_scale(B->C->p.kind, largest);
+}
+
+static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size code)
+{
+    const cmg_size local = at - C->p.step[p] * CMGI_SLICE;
+    uint8_t *codes = C->p.codes + C->p.code[p];
+    switch (C->p.bytes[p]) {
+    case 1:
+        codes[local] = (uint8_t)code;
+        break;
+    case 2:
+        ((uint16_t *)(void *)codes)[local] = (uint16_t)code;
+        break;
+    default:
+        ((int32_t *)(void *)codes)[local] = (int32_t)code;
+        break;
+    }
+}
+
+/* Codes behind the end of a row, from entry e on: column 0 if the base lies before it. */
+static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
+                    int lane, int e)
+{
+    cmgi_compressed *C = B->C;
+    const cmg_index *base = C->p.base + C->p.step[p];
+    for (; plan->bytes > 0 && e < plan->width; ++e) {
+        const cmg_size low = (cmg_size)cmgi_reference(C, i) + base[e];
+        store_code(C, p, position(B, p, e, lane), low < 0 ? -low : 0);
+    }
+}
+
+/* One row of a packed slice; returns through *apart what the rounded entries lost, plus the
+ * diagonal. */
+static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
+                     int lane)
+{
+    cmgi_compressed *C = B->C;
+    const cmg_csr *csr = B->csr;
+    const cmg_index *base = C->p.base + C->p.step[p];
+    double apart = 0;
+    int e = 0;
+    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+        const double value = csr->values[k];
+        if (!cmgi_packs(B, i, k)) {
+            apart += value;
+            continue;
+        }
+        const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
+        e = plan->bytes == 0 ? cmgi_pattern_find(plan, offset, e) : e;
+        const cmg_size at = position(B, p, e, lane);
+        if (plan->bytes > 0) {
+            store_code(C, p, at, (cmg_size)offset - base[e]);
+        }
+        if (C->p.scale == NULL) {
+            cmgi_matrix_put(B->A, k, at, value);
+        } else {
+            apart += value - cmgi_reduced_store(C->p.kind, B->A->values, at, value, C->p.scale[p]);
+        }
+        ++e;
+    }
+    if (C->diagonal != NULL) {
+        C->diagonal[i] = (float)apart;
+    }
+    pad_row(B, plan, p, i, lane, e);
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+/* Widths and code sizes of all packed slices, then where each begins. */
+static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cmg_size *code_bytes)
+{
+    cmgi_compressed *C = B->C;
+    cmg_context *ctx = B->A->ctx;
+    CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.step, &C->p.step));
+    CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.code, &C->p.code));
+    CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.bytes, &C->p.bytes));
+    const cmg_size longest = cmgi_csr_longest_row(B->csr);
+    const cmg_size room = cmgi_plan_room(longest);
+    cmg_index *bases = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
+    for (cmg_size p = 0; p < C->p.count; ++p) {
+        cmgi_slice_plan plan;
+        cmgi_plan_slice(B, C->p.slice[p], &plan, bases + room * cmgi_thread());
+        C->p.step[p + 1] = plan.width;
+        C->p.bytes[p] = (uint8_t)plan.bytes;
+    }
+    cmgi_free(ctx, bases);
+    C->p.step[0] = 0;
+    C->p.code[0] = 0;
+    for (cmg_size p = 0; p < C->p.count; ++p) {
+        /* whole 4-byte words, so that codes of every size are aligned */
+        C->p.code[p + 1] = C->p.code[p] + C->p.step[p + 1] * CMGI_SLICE * C->p.bytes[p];
+        C->p.step[p + 1] += C->p.step[p];
+    }
+    *entries = C->p.step[C->p.count] * CMGI_SLICE;
+    *code_bytes = C->p.code[C->p.count];
+    return CMG_OK;
+}
+
+static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_size code_bytes)
+{
+    cmg_matrix *A = B->A;
+    cmgi_compressed *C = B->C;
+    cmg_context *ctx = A->ctx;
+    CMGI_TRY(cmgi_alloc(ctx, C->p.step[C->p.count], sizeof *C->p.base, &C->p.base));
+    CMGI_TRY(cmgi_alloc_zero(ctx, code_bytes, 1, &C->p.codes));
+    A->stored = entries;
+    if (C->p.kind == CMG_VALUES_FULL) {
+        return cmgi_matrix_alloc_values(A, B->from);
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, entries, cmgi_values_bytes(C->p.kind, CMG_FP32), &A->values));
+    CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.scale, &C->p.scale));
+    if (B->split_diagonal) {
+        CMGI_TRY(cmgi_alloc_zero(ctx, B->csr->rows, sizeof *C->diagonal, &C->diagonal));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
+{
+    cmgi_compressed *C = B->C;
+    cmg_size entries = 0;
+    cmg_size code_bytes = 0;
+    CMGI_TRY(measure_slices(B, &entries, &code_bytes));
+    CMGI_TRY(alloc_packed(B, entries, code_bytes));
+#pragma omp parallel for num_threads(B->A->ctx->threads) schedule(dynamic, 64)
+    for (cmg_size p = 0; p < C->p.count; ++p) {
+        const cmg_size slice = C->p.slice[p];
+        cmgi_slice_plan plan;
+        cmgi_plan_slice(B, slice, &plan, C->p.base + C->p.step[p]);
+        if (C->p.scale != NULL) {
+            C->p.scale[p] = slice_scale(B, slice);
+        }
+        for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
+            fill_row(B, &plan, p, i, (int)(i - slice * CMGI_SLICE));
+        }
+        /* lanes without a row read as the last row does */
+        for (cmg_size i = cmgi_slice_end(B, slice); i < (slice + 1) * CMGI_SLICE; ++i) {
+            pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
+{
+    const cmg_size steps = P->step[P->count];
+    const cmg_size codes = P->code[P->count];
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->slice, P->count, sizeof *P->slice));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->step, P->count + 1, sizeof *P->step));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->code, P->count + 1, sizeof *P->code));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->bytes, P->count, sizeof *P->bytes));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->base, steps, sizeof *P->base));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->codes, codes, 1));
+    return cmgi_move_to_device(ctx, &P->scale, P->count, sizeof *P->scale);
+}
+
+void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)
+{
+    void *const arrays[] = {P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale};
+    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
+        cmgi_free_device(ctx, arrays[k]);
+    }
+}

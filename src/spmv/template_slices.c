@@ -1,0 +1,76 @@
+/* The templates of the compressed format, as products read them. */
+#include "spmv/packed_plan.h"
+#include "spmv/stencil.h"
+
+#include <string.h>
+
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t)
+{
+    cmgi_compressed *C = B->C;
+    cmg_context *ctx = B->A->ctx;
+    C->t.kinds = t->count;
+    CMGI_TRY(cmgi_alloc(ctx, t->count + 1, sizeof *C->t.begin, &C->t.begin));
+    C->t.begin[0] = 0;
+    for (int j = 0; j < t->count; ++j) {
+        C->t.begin[j + 1] =
+            C->t.begin[j] + (cmg_index)(B->csr->indptr[t->row[j] + 1] - B->csr->indptr[t->row[j]]);
+    }
+    const cmg_size entries = C->t.begin[t->count];
+    C->t.entries = (cmg_index)entries;
+    const bool wide = B->A->options.precision == CMG_FP64;
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *C->t.offset, &C->t.offset));
+    CMGI_TRY(cmgi_alloc(ctx, entries, wide ? sizeof(double) : sizeof(float), &C->t.value));
+    for (int j = 0; j < t->count; ++j) {
+        const cmg_size first = B->csr->indptr[t->row[j]];
+        for (cmg_index e = C->t.begin[j]; e < C->t.begin[j + 1]; ++e) {
+            const cmg_size k = first + e - C->t.begin[j];
+            C->t.offset[e] = B->csr->indices[k] - cmgi_reference(C, t->row[j]);
+            if (wide) {
+                ((double *)C->t.value)[e] = B->csr->values[k];
+            } else {
+                ((float *)C->t.value)[e] = (float)B->csr->values[k];
+            }
+        }
+    }
+    return CMG_OK;
+}
+
+/* On a GPU values and offsets are interleaved, so that one load brings both. */
+static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
+{
+    const size_t size = cmgi_precision_bytes(precision);
+    if (!cmgi_on_cuda(ctx)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, C->t.entries, 2 * size, &C->t.pair));
+    for (cmg_index e = 0; e < C->t.entries; ++e) {
+        char *pair = (char *)C->t.pair + 2 * size * (size_t)e;
+        memcpy(pair, (char *)C->t.value + size * (size_t)e, size);
+        memcpy(pair + size, &C->t.offset[e], sizeof C->t.offset[e]);
+    }
+    cmgi_free(ctx, C->t.value);
+    cmgi_free(ctx, C->t.offset);
+    C->t.value = NULL;
+    C->t.offset = NULL;
+    return cmgi_move_to_device(ctx, &C->t.pair, C->t.entries, 2 * size);
+}
+
+cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
+{
+    cmgi_template_slices *T = &C->t;
+    CMGI_TRY(cmgi_move_to_device(ctx, &T->slice, T->count, sizeof *T->slice));
+    CMGI_TRY(cmgi_move_to_device(ctx, &T->id, C->rows, sizeof *T->id));
+    CMGI_TRY(cmgi_move_to_device(ctx, &T->begin, T->kinds + 1, sizeof *T->begin));
+    CMGI_TRY(move_entries(ctx, precision, C));
+    return cmgi_stencil_move(ctx, precision, C);
+}
+
+void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)
+{
+    cmgi_template_slices *T = &C->t;
+    void *const arrays[] = {T->slice, T->id, T->begin, T->offset, T->value, T->pair};
+    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
+        cmgi_free_device(ctx, arrays[k]);
+    }
+    cmgi_stencil_destroy(ctx, C);
+}
