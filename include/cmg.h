@@ -285,6 +285,8 @@ typedef enum cmg_format {
     CMG_FORMAT_K2,   /**< ELL-WARP v2: rows over the threshold shared by several lanes */
     CMG_FORMAT_K2R,  /**< K2, renumbered */
     CMG_FORMAT_K2RS, /**< K2r, columns sorted within each row again */
+    /** ELLPACK for most of every row, CSR for what is longer */
+    CMG_FORMAT_HYB,
     /** ELLPACK of blocks, which systems with several unknowns a node have */
     CMG_FORMAT_BELL,
     CMG_FORMAT_SBELL,    /**< K1 of blocks */

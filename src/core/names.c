@@ -30,6 +30,7 @@ static const cmgi_name formats[] = {
     {CMG_FORMAT_K2, "k2", "ELL-WARP v2: long rows shared by several lanes"},
     {CMG_FORMAT_K2R, "k2r", "K2 with rows and columns renumbered"},
     {CMG_FORMAT_K2RS, "k2rs", "K2r with sorted columns"},
+    {CMG_FORMAT_HYB, "hyb", "ellpack and the rest as csr"},
     {CMG_FORMAT_BELL, "bell", "ellpack of blocks"},
     {CMG_FORMAT_SBELL, "sbell", "k1 of blocks"},
     {CMG_FORMAT_DIAGONAL, "diagonal", "one value a row"},

@@ -104,6 +104,23 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
     return A != NULL ? A->perm : NULL;
 }
 
+/* Formats of several parts share the values out themselves. */
+static cmg_status update_on_host(cmg_matrix *A, const double *values)
+{
+    cmg_context *ctx = A->ctx;
+    double *host = NULL;
+    if (ctx->backend->is_device == NULL || !ctx->backend->is_device(ctx, values)) {
+        return A->format->update(A, values);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
+    cmg_status status = cmgi_to_host(ctx, host, values, (size_t)A->nnz * sizeof *host);
+    if (status == CMG_OK) {
+        status = A->format->update(A, host);
+    }
+    cmgi_free(ctx, host);
+    return status;
+}
+
 cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 {
     if (A == NULL) {
@@ -111,8 +128,11 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     }
     cmg_context *ctx = A->ctx;
     CMGI_CHECK(ctx, values != NULL || A->nnz == 0, CMG_ERR_ARG, "matrix update: values is NULL");
-    CMGI_CHECK(ctx, A->value_map != NULL, CMG_ERR_STATE,
+    CMGI_CHECK(ctx, A->options.keep_map, CMG_ERR_STATE,
                "matrix update: the matrix was created without keep_map");
+    if (A->format->update != NULL) {
+        return update_on_host(A, values);
+    }
     if (!cmgi_on_cuda(ctx)) {
         return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
                                      A->values);

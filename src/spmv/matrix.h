@@ -32,6 +32,8 @@ typedef struct cmgi_format {
     cmg_status (*fill_cuda)(cmg_matrix *A, const cmg_csr *device);
     /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
     cmg_status (*finish)(cmg_matrix *A);
+    /* New values on the host; NULL = through A->value_map. */
+    cmg_status (*update)(cmg_matrix *A, const double *values);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
