@@ -8,6 +8,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "core/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +16,7 @@
 /* Position of column j in row i, -1 if it is not there. */
 static cmg_size find(const cmgi_csr *S, cmg_size i, cmg_index j)
 {
-    cmg_size low = S->indptr[i];
-    cmg_size high = S->indptr[i + 1] - 1;
-    while (low <= high) {
-        const cmg_size middle = (low + high) / 2;
-        if (S->indices[middle] == j) {
-            return middle;
-        }
-        if (S->indices[middle] < j) {
-            low = middle + 1;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return -1;
+    return cmgi_find_index(S->indices, S->indptr[i], S->indptr[i + 1], j);
 }
 
 static bool meets_all(const cmgi_csr *S, cmg_index k, const cmg_index *members, cmg_size length)

@@ -1,6 +1,7 @@
 #include "smoothers/pattern.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 #include <math.h>
 
@@ -151,17 +152,8 @@ static bool is_coupled(const cmg_csr *A, cmg_size i, cmg_size k, const void *wit
 /* Value of entry (i,j) in sorted rows, 0 where there is none. */
 static double entry(const cmgi_csr *B, cmg_size i, cmg_index j)
 {
-    cmg_size low = B->indptr[i];
-    cmg_size high = B->indptr[i + 1];
-    while (low < high) {
-        const cmg_size middle = (low + high) / 2;
-        if (B->indices[middle] < j) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < B->indptr[i + 1] && B->indices[low] == j ? B->values[low] : 0;
+    const cmg_size k = cmgi_find_index(B->indices, B->indptr[i], B->indptr[i + 1], j);
+    return k >= 0 ? B->values[k] : 0;
 }
 
 /* Largest |b_ij - b_ji| / sqrt(|b_ii b_jj|) over the entries there are. */

@@ -1,6 +1,7 @@
 /* The table of smoothers and what is common to them: renumbering, formats, damping. */
 #include "smoothers/smoother.h"
 
+#include "core/hash.h"
 #include "smoothers/spectrum.h"
 
 #include <math.h>
@@ -147,15 +148,15 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
 
 /* ------------------------------------------------------------------ placing */
 
-/* FNV-1a over offsets and columns (Fowler, Noll and Vo; RFC 9923). */
+/* Of offsets and columns. */
 static uint64_t pattern_hash(const cmg_csr *A)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = (uint64_t)A->rows;
     for (cmg_size i = 0; i < A->rows; ++i) {
-        hash = (hash ^ (uint64_t)A->indptr[i + 1]) * UINT64_C(0x100000001b3);
+        hash = cmgi_hash_mix(hash, (uint64_t)A->indptr[i + 1]);
     }
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        hash = (hash ^ (uint64_t)A->indices[k]) * UINT64_C(0x100000001b3);
+        hash = cmgi_hash_mix(hash, (uint64_t)A->indices[k]);
     }
     return hash;
 }
