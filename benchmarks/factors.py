@@ -83,10 +83,10 @@ def search(options, case, path):
     storage = STORAGE[options.backend]
     cases.generate(options.tool, cases.recipe(options.search_size, element, dim, quality, "cells"), path)
     jacobi = cases.compare(options.tool, path, JACOBI, [
-        *(f"steps={n} {storage}" for n in (1, 2, 3, 4)), *(f"krylov=none steps={n} {storage}" for n in (2, 4))],
+        *(f"krylov=cg steps={n} {storage}" for n in (1, 2, 3, 4)), *(f"krylov=none steps={n} {storage}" for n in (2, 4))],
         options.backend, 1)
     strong = cases.compare(options.tool, path, STRONG, [
-        *(f"steps={n} {storage}" for n in (1, 2)), f"krylov=none steps=2 {storage}", PAPER], options.backend, 1)
+        *(f"krylov=cg steps={n} {storage}" for n in (1, 2)), f"krylov=none steps=2 {storage}", PAPER], options.backend, 1)
     # set-up is taken to grow with the unknowns
     cells, _, refined = cases.SIZES[options.size][element, dim]
     small, _, less = cases.SIZES[options.search_size][element, dim]

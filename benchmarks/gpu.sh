@@ -105,6 +105,8 @@ alpha_part() {
 
 # one line of a solve of $file
 solve_file() {
+  case "$*" in *--smoother*) ;; *) set -- "$@" --smoother jacobi ;; esac # what the recorded lines were made with
+  case "$*" in *--krylov*) ;; *) set -- "$@" --krylov cg ;; esac
   "$build/tools/cmg" solve "$file" --backend cuda --repeat 7 "$@" --json "$scratch/solve.json" >&2
   tr -d '\n' <"$scratch/solve.json" | sed 's/"history": \[[^]]*\]/"history": []/'
   echo

@@ -132,6 +132,8 @@ def label(how):
 
 
 def solve(options, path, how):
+    for option, taken in (("--smoother", "jacobi"), ("--krylov", "cg")):
+        how = how if option in how else [*how, option, taken]
     done = subprocess.run([options.tool, "solve", path, *MOST, *how, "--json", "-"], capture_output=True, text=True,
                           env=ENVIRONMENT)
     if done.returncode not in (0, 3):

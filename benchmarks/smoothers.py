@@ -35,9 +35,9 @@ SMOOTHERS = [
 SLOW = {("spai:tau=0", "q2", 3)}
 PAPER = "krylov=none steps=4 precision=fp64 format=sell"
 VARIANTS = {
-    "cpu": ["krylov=none steps=2 precision=mixed format=compressed", "steps=1 precision=mixed format=compressed"],
+    "cpu": ["krylov=none steps=2 precision=mixed format=compressed", "krylov=cg steps=1 precision=mixed format=compressed"],
     "cuda": ["krylov=none steps=2 precision=mixed format=compressed values=fp16",
-             "steps=1 precision=mixed format=compressed values=fp16"],
+             "krylov=cg steps=1 precision=mixed format=compressed values=fp16"],
 }
 
 
