@@ -41,6 +41,8 @@ def gigabytes(line, key="device_bytes"):
     return number(line[key] / 1e9, 2) if line and line.get(key) else ""
 
 
+GONE = ("bf16",)  # storage that old lines have and the library no longer does
+
 # ------------------------------------------------------------------ one GPU: products
 
 STORED = [("cusparse-csr", "fp64", "q1-3d:256"), ("cusparse-sell", "fp64", "q1-3d:256"), ("sell", "fp64", "q1-3d:256"),
@@ -312,7 +314,7 @@ def peers_distorted():
 def cpu_products():
     """y = A x of 3D Q1, 128^3 cells, two cores."""
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
-             f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median")]
+             f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median") and line["values"] not in GONE]
     return markdown(["format", "values", "ms", "GB/s", "share of copy"], rows)
 
 
@@ -454,7 +456,7 @@ def outcome(line):
 @table
 def precision():
     """Iterations by storage of the cycle; "limit: fp64 224" is 224 in all after falling back to fp64."""
-    found, rows = read("precision"), {}
+    found, rows = [line for line in read("precision") if line["storage"] not in GONE], {}
     for line in found:
         rows.setdefault((line["group"], line["case"]), {})[line["storage"]] = line
     heads = list(dict.fromkeys(line["storage"] for line in found))
