@@ -31,7 +31,8 @@ cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes)
 {
     if (ctx->fail_after == 0) {
         ctx->fail_after = -1;
-        return cmgi_fail(ctx, CMG_ERR_MEMORY, "%zu bytes could not be had (injected fault)", bytes);
+        return cmgi_fail(ctx, CMG_ERR_MEMORY, "%zu bytes are not available (injected fault)",
+                         bytes);
     }
     if (ctx->fail_after > 0) {
         --ctx->fail_after;
@@ -61,7 +62,7 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
     if (block == NULL) {
         cmgi_unaccount(ctx, 0, bytes);
         return cmgi_fail(ctx, CMG_ERR_MEMORY,
-                         "%zu bytes of host memory could not be had, %zu are held", bytes,
+                         "%zu bytes of host memory are not available, %zu are held", bytes,
                          ctx->bytes_now[0]);
     }
 #ifdef MADV_HUGEPAGE

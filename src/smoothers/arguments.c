@@ -17,7 +17,7 @@ static cmg_status copy_name(cmg_context *ctx, const char *method, piece p, char 
 {
     CMGI_CHECK(ctx, p.length > 0, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method, method);
     CMGI_CHECK(ctx, p.length < CMGI_MAX_NAME, CMG_ERR_ARG,
-               "smoother %s: the name has %d letters, at most %d are allowed", method, p.length,
+               "smoother %s: the name has %d characters, at most %d are allowed", method, p.length,
                CMGI_MAX_NAME - 1);
     memcpy(name, p.begin, (size_t)p.length);
     name[p.length] = '\0';

@@ -1,5 +1,5 @@
 /*
- * Arguments of a smoother, written behind its name and separated by colons:
+ * Arguments of a smoother, written after its name and separated by colons:
  *
  *     spai                       every key at its default
  *     spai:tau=0.1:side=right    two keys given

@@ -191,7 +191,7 @@ static bool is_as_wanted(cmg_context *ctx, const cmg_csr *A, const bool *identit
     return bad == 0;
 }
 
-/* B over A's arrays, which B does not own and nobody changes through it. */
+/* B over A's arrays, which B does not own and nothing changes through it. */
 static cmgi_csr borrow(const cmg_csr *A)
 {
     return (cmgi_csr){.rows = A->rows,
