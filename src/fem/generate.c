@@ -45,6 +45,8 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
         .block_size = plan.options.problem == CMG_PROBLEM_ELASTICITY ? plan.options.dim : 1};
     CMGI_TRY(plan.grid ? cmgi_estimate_grid(ctx, &plan, &made)
                        : cmgi_estimate_mesh(ctx, &plan, &made));
+    CMGI_CHECK(ctx, made.rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
+               (long long)made.rows);
     made.file_size = made.bytes;
     *size = made;
     return CMG_OK;

@@ -62,6 +62,8 @@ class Generate(cli.Case):
         self.assertIn("16581375 unknowns, 444194947 entries", text)
         self.assertIn("memory", text)
         self.assertNotIn("written", text)
+        error = self.refused(1, "generate", "--dim", "3", "--cells", "4000", "--dry-run")
+        self.assertIn("63952011999 unknowns are more than 2^31 - 1", error)
 
     def test_five_point_neighbours_and_nine_entries(self):
         rows, A = self.matrix("q1", "--cells", "8")
