@@ -27,13 +27,14 @@ from ._errors import (
 from ._library import backends, methods, version
 from .context import Context
 from .hierarchy import Hierarchy, from_petsc, from_pyamg, generate, read
+from .mesh import Mesh, read_mesh, transfer
 from .solver import SolveInfo, Solver, Step
 from .study import Table, compare
 
 __version__ = version()
 __all__ = [
     "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
-    "Hierarchy", "InternalError", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
+    "Hierarchy", "InternalError", "Mesh", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
     "Table", "UnsupportedError", "backends", "compare", "from_petsc", "from_pyamg", "generate", "methods", "read",
-    "version",
+    "read_mesh", "transfer", "version",
 ]
