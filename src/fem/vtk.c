@@ -9,8 +9,6 @@
 #include "core/memory.h"
 #include "io/source.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 4096 }; /* items converted at a time */
