@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "io/source.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { CHUNK = 4096 }; /* items converted at a time */
