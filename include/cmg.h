@@ -550,6 +550,8 @@ CMG_API int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char 
  * Named fp64 vectors of level 0 and of the levels: kind "rhs" and "solutions" belong to level 0,
  * kind "coords" (name NULL, n x dim by rows) and "nullspace" (name NULL, near-null-space vectors,
  * n x k by rows) to any level. Copied.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE (n is not the number of rows of A), CMG_ERR_MEMORY
  */
 CMG_API cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind,
                                             const char *name, cmg_size n, const double *values);
@@ -574,7 +576,7 @@ CMG_API cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_co
  * chain, A has no empty row and a nonzero diagonal, all values are finite. The message names level,
  * matrix, row and value.
  *
- * @return CMG_OK, CMG_ERR_FILE with the first finding
+ * @return CMG_OK, CMG_ERR_ARG with the first finding
  */
 CMG_API cmg_status cmg_hierarchy_check(const cmg_hierarchy *h);
 
@@ -841,8 +843,8 @@ CMG_API const cmg_option *cmg_solver_option(int i);
  * the solver only if cmg_solver_refresh is used or a solve may fall back, and may be shared by
  * several solvers.
  *
- * @return CMG_OK, CMG_ERR_ARG (option out of range; smoother unknown or not in the hierarchy),
- *         CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY, CMG_ERR_SINGULAR,
+ * @return CMG_OK, CMG_ERR_ARG (option out of range; smoother unknown or not in the hierarchy;
+ *         also when cmg_hierarchy_check finds something), CMG_ERR_MEMORY, CMG_ERR_SINGULAR,
  *         CMG_ERR_UNSUPPORTED, CMG_ERR_DEVICE
  */
 CMG_API cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options,
@@ -946,15 +948,15 @@ CMG_API cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_fi
  * What the kind has no place for is named in the log and left out; a restriction other than P^T is
  * not.
  *
- * @return CMG_OK, CMG_ERR_ARG (suffix unknown; several levels into one .mtx), CMG_ERR_FILE
- *         (cmg_hierarchy_check finds something), CMG_ERR_IO, CMG_ERR_UNSUPPORTED (container in a
- * build without HDF5; R or a name that the kind cannot hold), CMG_ERR_MEMORY
+ * @return CMG_OK, CMG_ERR_ARG (suffix unknown; several levels into one .mtx; cmg_hierarchy_check
+ *         finds something), CMG_ERR_IO, CMG_ERR_UNSUPPORTED (container in a build without HDF5; R
+ *         or a name that the kind cannot hold), CMG_ERR_MEMORY
  */
 CMG_API cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path,
                                        cmg_file_kind kind);
 /**
- * Reads a vector (Matrix Market array or coordinate, PETSc binary, plain text with one number a
- * line) into malloc'ed memory; free it with cmg_free.
+ * Reads a vector (Matrix Market array or coordinate, PETSc binary, NumPy .npy of one column, plain
+ * text with one number a line) into malloc'ed memory; free it with cmg_free.
  *
  * @return CMG_OK, CMG_ERR_IO, CMG_ERR_FILE (the message names file and line), CMG_ERR_MEMORY
  */
@@ -971,13 +973,22 @@ CMG_API cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size 
 CMG_API cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data,
                                   size_t bytes);
 /**
- * Writes a vector: .petsc as PETSc binary, .txt as plain text, Matrix Market array otherwise. Names
- * of containers and matrices (.cmg, .h5, .hdf5, .ell) are refused: CMG_ERR_ARG.
+ * Writes a vector: .petsc as PETSc binary, .txt as plain text, .npy for NumPy, .mtx and a name
+ * without a suffix as Matrix Market array.
  *
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_IO, CMG_ERR_MEMORY
  */
 CMG_API cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n,
                                     const double *values);
+/**
+ * Whether the two functions above could write there, before the work whose result it will be: the
+ * suffix is known, the folder is there and may be written to, this build has the kind.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_IO, CMG_ERR_UNSUPPORTED
+ */
+CMG_API cmg_status cmg_hierarchy_write_check(cmg_context *ctx, const char *path,
+                                             cmg_file_kind kind);
+CMG_API cmg_status cmg_vector_write_check(cmg_context *ctx, const char *path);
 /** Frees memory that the library handed to the caller. */
 CMG_API void cmg_free(void *p);
 
@@ -1002,7 +1013,7 @@ typedef enum cmg_numbering {
  *
  * @return CMG_OK, CMG_ERR_STATE (LEXICOGRAPHIC without coords, CELLS, which needs the mesh and is
  *         for cmg_hierarchy_generate alone), CMG_ERR_UNSUPPORTED (METIS not in this build),
- *         CMG_ERR_FILE (cmg_hierarchy_check finds something), CMG_ERR_MEMORY: the hierarchy may
+ *         CMG_ERR_ARG (cmg_hierarchy_check finds something), CMG_ERR_MEMORY: the hierarchy may
  * then be renumbered in part and is good for cmg_hierarchy_destroy only
  */
 CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed);

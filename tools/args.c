@@ -434,6 +434,7 @@ int args_parse(args *a, int argc, char **argv)
             return status;
         }
     }
-    const int status = check_plains(a);
-    return status == ARGS_GO ? args_check_files(a) : status;
+    int status = check_plains(a);
+    status = status == ARGS_GO ? args_check_files(a) : status;
+    return status == ARGS_GO ? args_try_outputs(a) : status;
 }

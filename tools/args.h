@@ -95,6 +95,8 @@ void args_add_row(args *a, const char *key, const cmg_option *(*row)(int), void 
 int args_parse(args *a, int argc, char **argv);
 /* ARGS_GO unless --output, --json or --csv names, or lies in, what another argument names. */
 int args_check_files(const args *a);
+/* Can the files named by --output, --json and --csv be written? ARGS_GO or the exit status. */
+int args_try_outputs(const args *a);
 /* Was --name on the command line? */
 bool args_given(const args *a, const char *name);
 

@@ -233,6 +233,8 @@ static int begin(bench_job *job)
     }
     json_text(&job->j, "command", "bench spmv");
     json_text(&job->j, "version", cmg_version());
+    json_integer(&job->j, "schema", JSON_SCHEMA);
+    device_json(&job->j, &job->device);
     json_text(&job->j, "backend", backend);
     json_integer(&job->j, "threads", cmg_context_threads(job->ctx));
     json_integer(&job->j, "samples", job->samples);

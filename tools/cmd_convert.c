@@ -80,6 +80,10 @@ static int convert(convert_job *job, const char *from, const char *to)
     cmg_numbering numbering = CMG_NUMBERING_GENERATED;
     int status = device_open(&job->device, &job->ctx);
     if (status == EXIT_DONE) {
+        const cmg_status can = cmg_hierarchy_write_check(job->ctx, to, (cmg_file_kind)job->to);
+        status = can == CMG_OK ? EXIT_DONE : library_error(job->ctx, can, to);
+    }
+    if (status == EXIT_DONE) {
         job->input.as_stored = true;
         status = input_read(&job->input, &job->device, job->ctx, from, &job->h);
     }

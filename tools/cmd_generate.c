@@ -296,6 +296,10 @@ static int write_json(const generate_job *job, const cmg_hierarchy *h,
     if (!json_open(&j, job->json)) {
         return EXIT_FILE;
     }
+    json_text(&j, "command", "generate");
+    json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
+    device_json(&j, &job->device);
     json_text(&j, "case", job->named);
     json_text(&j, "file", job->path);
     json_integer(&j, "estimated_bytes", (cmg_size)size->bytes);
@@ -341,7 +345,13 @@ static int generate(generate_job *job, cmg_context *ctx)
     FILE *out = report_stream(job->json);
     cmg_generate_size size;
     cmg_hierarchy *h = NULL;
-    cmg_status status = cmg_generate_estimate(ctx, &job->options, &size);
+    cmg_status status = job->path != NULL && !job->dry_run
+                            ? cmg_hierarchy_write_check(ctx, job->path, (cmg_file_kind)job->to)
+                            : CMG_OK;
+    if (status != CMG_OK) {
+        return library_error(ctx, status, job->path);
+    }
+    status = cmg_generate_estimate(ctx, &job->options, &size);
     if (status != CMG_OK) {
         return library_error(ctx, status, job->options.mesh);
     }

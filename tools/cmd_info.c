@@ -357,6 +357,8 @@ static int write_json(const info_job *job)
     }
     json_text(&j, "command", "info");
     json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
+    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_integer(&j, "unknowns", job->info[0].rows);

@@ -258,6 +258,8 @@ static int write_json(plan_job *job)
     const double unknowns = (double)cmg_hierarchy_rows(job->h, 0);
     json_text(&j, "command", "plan");
     json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
+    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
     json_integer(&j, "threads", cmg_context_threads(job->ctx));

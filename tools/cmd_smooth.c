@@ -256,6 +256,8 @@ static int write_json(const smooth_job *job)
     }
     json_text(&j, "command", "smooth");
     json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
+    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "output", job->output != NULL ? job->output : job->path);
     json_integer(&j, "threads", cmg_context_threads(job->ctx));

@@ -54,7 +54,8 @@ static int parse(solve_job *job, int argc, char **argv)
         {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
          "initial guess: a solution in FILE, or a file; default: zero"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
-         "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text, .vtu for ParaView"},
+         "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text, .npy NumPy, .vtu for "
+         "ParaView"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write the result as JSON, - = standard output"},
         {"history", ARG_FLAG, &job->history, "", 0, 0, "print the residual of every iteration"},
@@ -89,6 +90,10 @@ static bool wants_vtu(const solve_job *job)
 static int prepare(solve_job *job)
 {
     int status = device_open(&job->device, &job->ctx);
+    if (status == EXIT_DONE && job->output != NULL && !wants_vtu(job)) {
+        const cmg_status can = cmg_vector_write_check(job->ctx, job->output);
+        status = can == CMG_OK ? EXIT_DONE : library_error(job->ctx, can, job->output);
+    }
     if (status == EXIT_DONE) {
         status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
     }
@@ -158,46 +163,59 @@ static double norm(const double *v, cmg_size n)
     return sqrt(sum);
 }
 
-/* x to the file asked for; on a mesh the reference solution goes beside it. */
-static int write_x(const solve_job *job, const double *x, const char *name, const double *reference)
+/* The solution in the file that x belongs to and its name, NULL when there is none. */
+static const double *find_reference(const solve_job *job, const char **name)
 {
-    const char *const names[2] = {"x", name};
-    const double *const vectors[2] = {x, reference};
-    writing_begin();
-    const cmg_status written =
-        wants_vtu(job)
-            ? tool_write_vtu(job->h, job->output, reference != NULL ? 2 : 1, names, vectors)
-            : cmg_vector_write(job->ctx, job->output, cmg_vector_length(job->x), x);
-    writing_end();
-    return written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
-}
-
-/* Writes x and compares it with the reference solution of the file. */
-static int finish_x(solve_job *job)
-{
-    const cmg_size n = cmg_vector_length(job->x);
-    const char *name = input_default_name(job->h, "solutions", "x");
     const bool own_rhs = job->rhs == NULL && input_default_name(job->h, "rhs", "b") != NULL;
     const double *reference = NULL;
     cmg_size length = 0;
-    job->error = NAN;
-    if (own_rhs && name != NULL) {
-        (void)cmg_hierarchy_get_vector(job->h, 0, "solutions", name, &length, &reference);
+    *name = input_default_name(job->h, "solutions", "x");
+    if (own_rhs && *name != NULL) {
+        (void)cmg_hierarchy_get_vector(job->h, 0, "solutions", *name, &length, &reference);
     }
-    if (job->output == NULL && reference == NULL) {
+    return length == cmg_vector_length(job->x) ? reference : NULL;
+}
+
+/* Relative difference of x to the reference solution. */
+static int compare_x(solve_job *job)
+{
+    const cmg_size n = cmg_vector_length(job->x);
+    const char *name = NULL;
+    const double *reference = find_reference(job, &name);
+    job->error = NAN;
+    if (reference == NULL) {
         return EXIT_DONE;
     }
     double *x = tool_alloc((size_t)n, sizeof *x);
-    int status = library_result(job, cmg_vector_get(job->x, x));
-    if (status == EXIT_DONE && job->output != NULL) {
-        status = write_x(job, x, name, length == n ? reference : NULL);
-    }
-    if (status == EXIT_DONE && reference != NULL && length == n) {
+    const int status = library_result(job, cmg_vector_get(job->x, x));
+    if (status == EXIT_DONE) {
         const double size = norm(reference, n);
         for (cmg_size i = 0; i < n; ++i) {
             x[i] -= reference[i];
         }
         job->error = size > 0 ? norm(x, n) / size : norm(x, n);
+    }
+    free(x);
+    return status;
+}
+
+/* x to the file asked for; on a mesh the reference solution goes beside it. */
+static int write_x(solve_job *job)
+{
+    const cmg_size n = cmg_vector_length(job->x);
+    const char *names[2] = {"x", NULL};
+    const double *vectors[2] = {NULL, find_reference(job, &names[1])};
+    double *x = tool_alloc((size_t)n, sizeof *x);
+    int status = library_result(job, cmg_vector_get(job->x, x));
+    if (status == EXIT_DONE) {
+        vectors[0] = x;
+        writing_begin();
+        const cmg_status written =
+            wants_vtu(job)
+                ? tool_write_vtu(job->h, job->output, vectors[1] != NULL ? 2 : 1, names, vectors)
+                : cmg_vector_write(job->ctx, job->output, n, x);
+        writing_end();
+        status = written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
     }
     free(x);
     return status;
@@ -322,6 +340,8 @@ static int write_json(const solve_job *job)
     cmg_context_memory(job->ctx, now, peak);
     json_text(&j, "command", "solve");
     json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
+    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "rhs", job->rhs_text);
     json_text(&j, "x0", job->x0);
@@ -356,11 +376,15 @@ static int run(solve_job *job)
     }
     const bool converged = cmg_outcome_converged(job->report.outcome);
     if (status == EXIT_DONE) {
-        status = finish_x(job);
+        status = compare_x(job);
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE) { /* shown before anything else can fail */
         print_report(job, report_stream(job->json));
-        status = job->json != NULL ? write_json(job) : EXIT_DONE;
+        (void)fflush(report_stream(job->json));
+        status = job->output != NULL ? write_x(job) : EXIT_DONE;
+    }
+    if (status == EXIT_DONE && job->json != NULL) {
+        status = write_json(job);
     }
     return status == EXIT_DONE && !converged ? EXIT_NOT_CONVERGED : status;
 }

@@ -55,7 +55,8 @@ static void print_help(FILE *file)
         fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
     }
     fprintf(file, "\n  cmg COMMAND --help lists the options of a command\n"
-                  "  cmg --version      prints the version\n\n"
+                  "  cmg help [COMMAND] prints the same\n"
+                  "  cmg version        prints the version, as -V and --version do\n\n"
                   "Exit status: 0 done (and converged), 1 usage, 2 bad file, 3 did not converge,\n"
                   "4 out of memory or device fault.\n");
 }
@@ -66,9 +67,20 @@ static int refuse_command(const char *name)
     for (int i = 0; i < COMMANDS; ++i) {
         words[i] = commands[i].name;
     }
-    const char *close = cmg_closest_word(name, words, COMMANDS);
+    words[COMMANDS] = "help";
+    const char *close = cmg_closest_word(name, words, COMMANDS + 1);
     return close != NULL ? usage_error("unknown command '%s'; did you mean %s?", name, close)
                          : usage_error("unknown command '%s'; see cmg --help", name);
+}
+
+static const command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMANDS; ++i) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
 }
 
 static int dispatch(int argc, char **argv)
@@ -82,16 +94,18 @@ static int dispatch(int argc, char **argv)
         print_help(stdout);
         return EXIT_DONE;
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0) {
         version_print();
         return EXIT_DONE;
     }
-    for (int i = 0; i < COMMANDS; ++i) {
-        if (strcmp(name, commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
-        }
+    if (strcmp(name, "help") == 0) {
+        char option[] = "--help";
+        char *words[] = {argv[0], argc > 2 ? argv[2] : option, option, NULL};
+        return argc > 3 ? usage_error("help: one command at a time")
+                        : dispatch(argc > 2 ? 3 : 2, words);
     }
-    return refuse_command(name);
+    const command *found = find_command(name);
+    return found != NULL ? found->run(argc - 1, argv + 1) : refuse_command(name);
 }
 
 /*

@@ -200,6 +200,7 @@ int compare_write_json(const char *path, const compare_row *rows, int count)
     }
     json_text(&j, "command", "compare");
     json_text(&j, "version", cmg_version());
+    json_integer(&j, "schema", JSON_SCHEMA);
     json_array(&j, "rows");
     for (int i = 0; i < count; ++i) {
         const compare_row *r = &rows[i];

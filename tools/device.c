@@ -14,6 +14,29 @@ void device_args_add(args *a, device_args *d)
     args_add_table(a, "Device", cmg_context_option, &d->options);
 }
 
+/* A cmg_log_fn: warnings are shown and kept; failures are left to whoever gets the status. */
+static void show_line(void *user, cmg_log_level level, const char *line)
+{
+    device_args *d = user;
+    if (level == CMG_LOG_ERROR) {
+        return;
+    }
+    progress_end(&d->line);
+    fprintf(stderr, level == CMG_LOG_WARN ? "cmg: warning: %s\n" : "cmg: %s\n", line);
+    if (level == CMG_LOG_WARN && d->warnings < DEVICE_WARNINGS) {
+        (void)snprintf(d->warning[d->warnings++], DEVICE_WARNING, "%s", line);
+    }
+}
+
+void device_json(json *j, const device_args *d)
+{
+    json_array(j, "warnings");
+    for (int i = 0; i < d->warnings; ++i) {
+        json_text(j, NULL, d->warning[i]);
+    }
+    json_end(j);
+}
+
 int device_open(device_args *d, cmg_context **ctx)
 {
     char why[CMG_MESSAGE] = "";
@@ -21,6 +44,8 @@ int device_open(device_args *d, cmg_context **ctx)
     options.progress = progress_report;
     options.progress_user = &d->line;
     options.why = why;
+    options.log = show_line;
+    options.log_user = d;
     progress_begin(&d->line);
     const cmg_status status = cmg_context_create(&options, ctx);
     if (status == CMG_OK) {

@@ -19,7 +19,10 @@ bool text_close(const char *path, FILE *file, output_text *text);
 
 /* ------------------------------------------------------------------ JSON */
 
-enum { JSON_MAX_DEPTH = 16 };
+enum {
+    JSON_MAX_DEPTH = 16,
+    JSON_SCHEMA = 1 /* "schema" of all JSON of the tool: rises when a key changes its meaning */
+};
 
 /*
  * A JSON writer in document order. Keys are NULL inside arrays. Numbers are written with 17 digits,

@@ -40,14 +40,14 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
         return CMG_OK;
     }
     const cmg_csr view = cmgi_csr_view(M);
-    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld, column %lld: value %g is not finite", name,
+    return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld, column %lld: value %g is not finite", name,
                      (long long)cmgi_csr_row_of(&view, k), (long long)M->indices[k], M->values[k]);
 }
 
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
                               cmg_size cols)
 {
-    CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_FILE,
+    CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_ARG,
                "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name,
                (long long)M->rows, (long long)M->cols, (long long)rows, (long long)cols);
     return CMG_OK;
@@ -76,9 +76,9 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     if (bad == A->rows) {
         return CMG_OK;
     }
-    CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_FILE, "%s: row %lld is empty",
-               name, (long long)bad);
-    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: row %lld: the diagonal is zero or missing", name,
+    CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_ARG, "%s: row %lld is empty", name,
+               (long long)bad);
+    return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld: the diagonal is zero or missing", name,
                      (long long)bad);
 }
 
@@ -90,7 +90,7 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     const cmg_size coarse = h->level[l + 1].A.rows;
     char name[64];
     (void)snprintf(name, sizeof name, "level %d: P", l);
-    CMGI_CHECK(ctx, level->P.indptr != NULL, CMG_ERR_FILE, "level %d has no P", l);
+    CMGI_CHECK(ctx, level->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
     CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
     CMGI_TRY(check_values(ctx, name, &level->P));
     if (level->R.indptr != NULL) {
@@ -109,8 +109,8 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
     char name[192];
     (void)snprintf(name, sizeof name, "level %d: A", l);
     CMGI_CHECK(ctx, level->A.indptr != NULL || (l > 0 && h->level[l - 1].P.indptr != NULL),
-               CMG_ERR_FILE, "level %d has no A", l);
-    CMGI_CHECK(ctx, n > 0, CMG_ERR_FILE, "%s has no rows", name);
+               CMG_ERR_ARG, "level %d has no A", l);
+    CMGI_CHECK(ctx, n > 0, CMG_ERR_ARG, "%s has no rows", name);
     if (level->A.indptr != NULL) {
         CMGI_TRY(check_values(ctx, name, &level->A));
         CMGI_TRY(check_rows(ctx, name, &level->A));
@@ -139,11 +139,11 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     const cmg_size n = h->level[v->level].A.rows;
     const bool coords = strcmp(v->kind, "coords") == 0;
     const bool several = strcmp(v->kind, "nullspace") == 0 && v->n > 0 && v->n % n == 0;
-    CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_FILE,
+    CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_ARG,
                "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
                v->name, (long long)v->n, (long long)n);
     const cmg_size k = first_bad_value(h->ctx, v->values, v->n);
-    CMGI_CHECK(h->ctx, k < 0, CMG_ERR_FILE,
+    CMGI_CHECK(h->ctx, k < 0, CMG_ERR_ARG,
                "level %d: vector %s %s: entry %lld: value %g is not finite", v->level, v->kind,
                v->name, (long long)k, v->values[k]);
     return CMG_OK;

@@ -57,6 +57,10 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
                coords ? "coords and nullspace take no name"
                       : "a vector of kind \"%s\" needs a name",
                kind);
+    const cmgi_csr *A = &h->level[level].A; /* one that comes later is checked with the whole */
+    CMGI_CHECK(ctx, coords || A->indptr == NULL || n == A->rows, CMG_ERR_SHAPE,
+               "level %d: vector %s %s has %lld entries, A has %lld rows", level, kind, name,
+               (long long)n, (long long)A->rows);
     cmgi_stored_vector *old = find_vector(h, level, kind, name);
     if (old != NULL) {
         cmgi_free(ctx, old->values);

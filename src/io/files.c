@@ -37,15 +37,10 @@ typedef enum content {
     CONTENT_HDF5,
     CONTENT_DIRECTORY,
     CONTENT_ELL,
+    CONTENT_NPY,
+    CONTENT_NPZ,
     CONTENT_OTHER
 } content;
-
-static bool has_suffix(const char *path, const char *suffix)
-{
-    const size_t n = strlen(path);
-    const size_t m = strlen(suffix);
-    return n >= m && strcmp(path + n - m, suffix) == 0;
-}
 
 static bool is_banner(const char *head)
 {
@@ -88,7 +83,11 @@ static cmg_status look(cmg_context *ctx, const char *path, content *found)
         *found = CONTENT_PETSC;
     } else if (is_banner(head)) {
         *found = CONTENT_MTX;
-    } else if (has_suffix(path, ".ell")) {
+    } else if (memcmp(head, "\x93NUMPY", 6) == 0) {
+        *found = CONTENT_NPY;
+    } else if (memcmp(head, "PK\3\4", 4) == 0) {
+        *found = CONTENT_NPZ;
+    } else if (cmgi_has_suffix(path, ".ell")) {
         *found = CONTENT_ELL;
     }
     return CMG_OK;
@@ -113,6 +112,8 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
         return cmgi_petsc_read_matrix(ctx, path, expect, A);
     case CONTENT_ELL:
         return cmgi_ell_read(ctx, path, expect, A);
+    case CONTENT_NPZ:
+        return cmgi_npz_read(ctx, path, expect, A);
     default:
         return fail_unknown(ctx, path);
     }
@@ -145,6 +146,9 @@ cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size ex
         break;
     case CONTENT_PETSC:
         CMGI_TRY(cmgi_petsc_read_vector(ctx, path, n, &read));
+        break;
+    case CONTENT_NPY:
+        CMGI_TRY(cmgi_npy_read(ctx, path, n, &read));
         break;
     case CONTENT_OTHER:
         CMGI_TRY(cmgi_text_read_vector(ctx, path, n, &read));
@@ -208,11 +212,10 @@ static cmg_status read_directory(cmg_context *ctx, const char *path, cmg_file_ki
 static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kind,
                            cmg_hierarchy **h)
 {
-    static const cmg_file_kind kind_of[] = {[CONTENT_MTX] = CMG_FILE_MTX,
-                                            [CONTENT_PETSC] = CMG_FILE_PETSC,
-                                            [CONTENT_HDF5] = CMG_FILE_CONTAINER,
-                                            [CONTENT_ELL] = CMG_FILE_ELL,
-                                            [CONTENT_OTHER] = CMG_FILE_AUTO};
+    static const cmg_file_kind kind_of[] = {
+        [CONTENT_MTX] = CMG_FILE_MTX,        [CONTENT_PETSC] = CMG_FILE_PETSC,
+        [CONTENT_HDF5] = CMG_FILE_CONTAINER, [CONTENT_ELL] = CMG_FILE_ELL,
+        [CONTENT_NPZ] = CMG_FILE_AUTO,       [CONTENT_OTHER] = CMG_FILE_AUTO};
     content found = CONTENT_OTHER;
     CMGI_TRY(look(ctx, path, &found));
     if (found == CONTENT_DIRECTORY) {
@@ -220,7 +223,7 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
                    "%s: a directory, not a container", path);
         return read_directory(ctx, path, kind, h);
     }
-    if (found == CONTENT_OTHER) {
+    if (found == CONTENT_OTHER || found == CONTENT_NPY) {
         return fail_unknown(ctx, path);
     }
     CMGI_CHECK(ctx, kind == CMG_FILE_AUTO || kind == kind_of[found], CMG_ERR_FILE,
@@ -288,30 +291,6 @@ cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
     return dim > 0 && dim <= 3 && n == rows * dim ? rows : nodes;
 }
 
-/* Kind by name: by suffix; directories of Matrix Market files where there is none. */
-static cmg_status kind_by_name(cmg_context *ctx, const char *path, cmg_file_kind *kind)
-{
-    static const struct {
-        const char *suffix;
-        cmg_file_kind kind;
-    } rows[] = {{".cmg", CMG_FILE_CONTAINER},  {".h5", CMG_FILE_CONTAINER},
-                {".hdf5", CMG_FILE_CONTAINER}, {".mtx", CMG_FILE_MTX},
-                {".petsc", CMG_FILE_PETSC},    {".ell", CMG_FILE_ELL}};
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
-        if (has_suffix(path, rows[k].suffix)) {
-            *kind = rows[k].kind;
-            return CMG_OK;
-        }
-    }
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
-    CMGI_CHECK(ctx, strchr(base, '.') == NULL || strspn(base, ".") == strlen(base), CMG_ERR_ARG,
-               "%s: the name ends in none of .cmg, .h5, .mtx, .petsc, so the kind must be given",
-               path);
-    *kind = CMG_FILE_MTX;
-    return CMG_OK;
-}
-
 static cmg_status write_single_mtx(const cmg_hierarchy *h, const char *path)
 {
     cmg_csr A;
@@ -335,20 +314,21 @@ cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_fil
                "unknown kind of file %d", (int)kind);
     CMGI_TRY(h->checked ? CMG_OK : cmg_hierarchy_check(h));
     if (kind == CMG_FILE_AUTO) {
-        CMGI_TRY(kind_by_name(h->ctx, path, &kind));
+        CMGI_TRY(cmgi_kind_by_name(h->ctx, path, &kind));
     }
     switch (kind) {
     case CMG_FILE_CONTAINER:
         return cmgi_write_container(h, path);
     case CMG_FILE_PETSC:
-        return has_suffix(path, ".petsc")
+        return cmgi_has_suffix(path, ".petsc")
                    ? cmgi_write_petsc(h, path)
                    : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".petsc");
     case CMG_FILE_ELL:
         return cmgi_directory_write(h, path, CMGI_NAMES_ELL, ".ell");
     default:
-        return has_suffix(path, ".mtx") ? write_single_mtx(h, path)
-                                        : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".mtx");
+        return cmgi_has_suffix(path, ".mtx")
+                   ? write_single_mtx(h, path)
+                   : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".mtx");
     }
 }
 
@@ -384,15 +364,16 @@ cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, cons
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
                CMG_ERR_ARG,
                "vector write: the path or the values are missing, or the length is negative");
-    CMGI_CHECK(ctx,
-               !has_suffix(path, ".cmg") && !has_suffix(path, ".h5") &&
-                   !has_suffix(path, ".hdf5") && !has_suffix(path, ".ell"),
-               CMG_ERR_ARG, "%s: a vector is written to .mtx, .petsc or .txt", path);
-    if (has_suffix(path, ".petsc")) {
+    const char *suffix = NULL;
+    CMGI_TRY(cmgi_vector_kind(ctx, path, &suffix));
+    if (strcmp(suffix, ".petsc") == 0) {
         return cmgi_petsc_write_vector(ctx, path, n, values);
     }
-    if (has_suffix(path, ".txt")) {
+    if (strcmp(suffix, ".txt") == 0) {
         return cmgi_text_write_vector(ctx, path, "vector of length", n, values);
+    }
+    if (strcmp(suffix, ".npy") == 0) {
+        return cmgi_npy_write(ctx, path, n, values);
     }
     return cmgi_mtx_write_dense(ctx, path, n, 1, values);
 }

@@ -24,6 +24,13 @@ cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level);
 cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                              cmg_size rows, cmg_size cols, cmg_size nnz);
 
+/* Does the path end in that? */
+bool cmgi_has_suffix(const char *path, const char *suffix);
+/* The kind that is written under a name: by suffix, a directory of Matrix Market files without. */
+cmg_status cmgi_kind_by_name(cmg_context *ctx, const char *path, cmg_file_kind *kind);
+/* The suffix that says how a vector is written under a name. */
+cmg_status cmgi_vector_kind(cmg_context *ctx, const char *path, const char **suffix);
+
 /* ------------------------------------------------------------------ single matrices and vectors */
 
 /* One matrix from a file of any kind but the container; the structure is checked. */
@@ -56,6 +63,10 @@ cmg_status cmgi_petsc_write_matrix(cmg_context *ctx, const char *path, const cmg
 cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
 cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size n,
                                    const double *values);
+cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, double **values);
+cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, const double *values);
+cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                         cmgi_csr *A);
 cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
 /* The title goes into a comment line. */
 cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char *title, cmg_size n,

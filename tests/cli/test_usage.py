@@ -16,6 +16,14 @@ class Usage(cli.Case):
             self.assertEqual(text, self.good(command, "-h"))
             self.assertGreater(len(cli.help_options(command)), 0)
 
+    def test_help_and_version_are_commands_too(self):
+        version = self.good("--version")
+        self.assertEqual((self.good("-V"), self.good("version")), (version, version))
+        self.assertEqual(self.good("help"), self.good("--help"))
+        for command in cli.commands():
+            self.assertEqual(self.good("help", command), self.good(command, "--help"))
+        self.assertIn("did you mean solve?", self.refused(1, "help", "slove"))
+
     def test_no_command_prints_help_on_standard_error(self):
         done = cli.run()
         self.assertEqual(done.returncode, 1)

@@ -236,14 +236,14 @@ static void nothing_is_left_of_a_failed_write(void)
 
 static void vectors_come_back(void)
 {
-    static const char *const names[] = {"v.mtx", "v.petsc", "v.txt", "v"};
+    static const char *const names[] = {"v.mtx", "v.petsc", "v.txt", "v", "v.npy"};
     for (int s = 0; s < 6; ++s) {
         double *values = malloc((size_t)sizes[s] * sizeof *values);
         uint64_t state = (uint64_t)s;
         for (cmg_size i = 0; i < sizes[s]; ++i) {
             values[i] = random_value(&state);
         }
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < 5; ++k) {
             cmg_size n = 0;
             double *back = NULL;
             CHECK_OK(cmg_vector_write(ctx, temporary(names[k]), sizes[s], values));

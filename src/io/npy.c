@@ -1,0 +1,353 @@
+/*
+ * NumPy arrays: `.npy` files of one column, and matrices in CSR as scipy.sparse.save_npz writes
+ * them without compression: a ZIP archive with data.npy, indices.npy, indptr.npy and shape.npy.
+ *
+ * Source  NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays", 2007;
+ *         PKWARE, APPNOTE.TXT, .ZIP file format specification, version 6.3.
+ */
+#include "core/memory.h"
+#include "io/io.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A one-dimensional array inside a file. */
+typedef struct array {
+    cmg_size offset; /* of the first value in the file */
+    cmg_size n;
+    char type;      /* 'f' or 'i' */
+    int bytes;      /* a value */
+    cmg_size width; /* columns of a table: 1 */
+} array;
+
+static uint64_t little(const unsigned char *p, int bytes)
+{
+    uint64_t v = 0;
+    for (int k = bytes - 1; k >= 0; --k) {
+        v = v << 8 | p[k];
+    }
+    return v;
+}
+
+/* ------------------------------------------------------------------ headers */
+
+/* The text after "'key':" in the header's dictionary, NULL when it is not there. */
+static const char *entry(const char *text, const char *key)
+{
+    char quoted[32];
+    (void)snprintf(quoted, sizeof quoted, "'%s':", key);
+    const char *found = strstr(text, quoted);
+    return found != NULL ? found + strlen(quoted) + strspn(found + strlen(quoted), " ") : NULL;
+}
+
+/* "(n,)" or "(n, 1)" */
+static bool parse_shape(const char *text, array *a)
+{
+    char *end = NULL;
+    if (text == NULL || text[0] != '(') {
+        return false;
+    }
+    a->n = strtoll(text + 1, &end, 10);
+    if (end == text + 1 || *end != ',' || a->n < 0) {
+        return false;
+    }
+    end += 1 + strspn(end + 1, " ");
+    a->width = *end == ')' ? 1 : strtoll(end, &end, 10);
+    return *end == ')' && a->width == 1;
+}
+
+static bool parse_header(const char *text, array *a)
+{
+    const char *descr = entry(text, "descr");
+    if (descr == NULL || descr[0] != '\'' || (descr[1] != '<' && descr[1] != '|')) {
+        return false;
+    }
+    a->type = descr[2];
+    a->bytes = descr[3] - '0';
+    const bool known = (a->type == 'f' && (a->bytes == 4 || a->bytes == 8)) ||
+                       (a->type == 'i' && (a->bytes == 4 || a->bytes == 8));
+    return known && descr[4] == '\'' && parse_shape(entry(text, "shape"), a);
+}
+
+/* Reads the header at `offset`; `limit` is the end of the array in the file. */
+static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size limit, array *a)
+{
+    cmg_context *ctx = file->ctx;
+    unsigned char head[12] = {0};
+    char text[1024] = "";
+    CMGI_CHECK(ctx, limit - offset >= 12, CMG_ERR_FILE, "%s: too short for an array", file->path);
+    CMGI_TRY(cmgi_file_read(file, offset, 12, head));
+    CMGI_CHECK(ctx, memcmp(head, "\x93NUMPY", 6) == 0 && head[6] >= 1 && head[6] <= 3, CMG_ERR_FILE,
+               "%s: no NumPy array, or of an unknown version", file->path);
+    const int size = head[6] == 1 ? 2 : 4;
+    const cmg_size length = (cmg_size)little(head + 8, size);
+    CMGI_CHECK(ctx, length < (cmg_size)sizeof text && length <= limit - offset - 8 - size,
+               CMG_ERR_FILE, "%s: the header of an array has %lld bytes", file->path,
+               (long long)length);
+    CMGI_TRY(cmgi_file_read(file, offset + 8 + size, length, text));
+    CMGI_CHECK(ctx, parse_header(text, a), CMG_ERR_FILE,
+               "%s: not one column of fp64, fp32, int64 or int32 values", file->path);
+    a->offset = offset + 8 + size + length;
+    CMGI_CHECK(ctx, a->n <= (limit - a->offset) / a->bytes, CMG_ERR_FILE,
+               "%s: an array of %lld values ends early", file->path, (long long)a->n);
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static double real_at(const unsigned char *p, const array *a)
+{
+    const uint64_t bits = little(p, a->bytes);
+    const uint32_t half = (uint32_t)bits;
+    double wide = 0;
+    float narrow = 0;
+    if (a->type == 'i') {
+        return a->bytes == 8 ? (double)(int64_t)bits : (double)(int32_t)half;
+    }
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&narrow, &half, sizeof narrow);
+    return a->bytes == 8 ? wide : (double)narrow;
+}
+
+static int64_t whole_at(const unsigned char *p, const array *a)
+{
+    const uint64_t bits = little(p, a->bytes);
+    return a->bytes == 8 ? (int64_t)bits : (int32_t)(uint32_t)bits;
+}
+
+/* The array's bytes in memory of cmgi_alloc. */
+static cmg_status read_raw(const cmgi_file *file, const array *a, unsigned char **raw)
+{
+    CMGI_TRY(cmgi_alloc(file->ctx, a->n, (size_t)a->bytes, raw));
+    const cmg_status status = cmgi_file_read(file, a->offset, a->n * a->bytes, *raw);
+    if (status != CMG_OK) {
+        cmgi_free(file->ctx, *raw);
+    }
+    return status;
+}
+
+static cmg_status read_reals(const cmgi_file *file, const array *a, double *values)
+{
+    unsigned char *raw = NULL;
+    CMGI_TRY(read_raw(file, a, &raw));
+    for (cmg_size i = 0; i < a->n; ++i) {
+        values[i] = real_at(raw + i * a->bytes, a);
+    }
+    cmgi_free(file->ctx, raw);
+    return CMG_OK;
+}
+
+/* To 64 bits or, where `narrow` is not NULL, to column indices. */
+static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *wide,
+                              cmg_index *narrow)
+{
+    unsigned char *raw = NULL;
+    bool fits = a->type == 'i';
+    CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: indices have to be whole numbers", file->path);
+    CMGI_TRY(read_raw(file, a, &raw));
+    for (cmg_size i = 0; i < a->n; ++i) {
+        const int64_t v = whole_at(raw + i * a->bytes, a);
+        if (narrow != NULL) {
+            fits = fits && v >= 0 && v <= INT32_MAX;
+            narrow[i] = (cmg_index)v;
+        } else {
+            wide[i] = v;
+        }
+    }
+    cmgi_free(file->ctx, raw);
+    CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: a column is negative or over 2147483647",
+               file->path);
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ vectors */
+
+cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
+{
+    cmgi_file file = {0};
+    array a = {0};
+    double *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_file_open(ctx, path, &file));
+    CMGI_TRY_GOTO(done, read_header(&file, 0, file.size, &a));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, a.n, sizeof *made, &made));
+    CMGI_TRY_GOTO(done, read_reals(&file, &a, made));
+    *n = a.n;
+    *values = made;
+    made = NULL;
+done:
+    cmgi_free(ctx, made);
+    cmgi_file_close(&file);
+    return status;
+}
+
+static cmg_status write_values(cmgi_output *output, cmg_size n, const double *values)
+{
+    enum { BLOCK = 4096 };
+    unsigned char bytes[8 * BLOCK];
+    for (cmg_size first = 0; first < n; first += BLOCK) {
+        const cmg_size count = n - first < BLOCK ? n - first : BLOCK;
+        for (cmg_size i = 0; i < count; ++i) {
+            uint64_t bits = 0;
+            memcpy(&bits, &values[first + i], sizeof bits);
+            for (int k = 0; k < 8; ++k) {
+                bytes[8 * i + k] = (unsigned char)(bits >> (8 * k));
+            }
+        }
+        CMGI_TRY(cmgi_output_write(output, bytes, (size_t)(8 * count)));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)
+{
+    enum { HEADER = 128 }; /* a multiple of 64, so that the values are aligned */
+    char header[HEADER + 1];
+    char text[100];
+    cmgi_output output = {0};
+    (void)snprintf(text, sizeof text,
+                   "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld,), }", (long long)n);
+    (void)snprintf(header, sizeof header, "\x93NUMPY%c%c%c%c%-117s\n", 1, 1, HEADER - 10, 1, text);
+    header[7] = 0;
+    header[9] = 0;
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    cmg_status status = cmgi_output_write(&output, header, HEADER);
+    if (status == CMG_OK) {
+        status = write_values(&output, n, values);
+    }
+    return cmgi_output_finish(&output, status);
+}
+
+/* ------------------------------------------------------------------ matrices */
+
+enum { END_RECORD = 22, LONGEST_COMMENT = 65535, CENTRAL_ENTRY = 46, LOCAL_HEADER = 30 };
+
+typedef struct archive {
+    cmgi_file file;
+    unsigned char *directory; /* the central directory */
+    cmg_size bytes;
+} archive;
+
+/* Finds the central directory by the record at the end of the file. */
+static cmg_status read_directory(archive *z)
+{
+    cmg_context *ctx = z->file.ctx;
+    const cmg_size most = END_RECORD + LONGEST_COMMENT;
+    const cmg_size length = z->file.size < most ? z->file.size : most;
+    unsigned char *tail = NULL;
+    cmg_status status = CMG_OK;
+    cmg_size at = length - END_RECORD;
+    CMGI_TRY(cmgi_alloc(ctx, length, 1, &tail));
+    CMGI_TRY_GOTO(done, cmgi_file_read(&z->file, z->file.size - length, length, tail));
+    while (at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) {
+        --at;
+    }
+    if (at >= 0) {
+        const cmg_size bytes = (cmg_size)little(tail + at + 12, 4);
+        const cmg_size offset = (cmg_size)little(tail + at + 16, 4);
+        if (offset <= z->file.size && bytes <= z->file.size - offset) {
+            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, bytes, 1, &z->directory));
+            CMGI_TRY_GOTO(done, cmgi_file_read(&z->file, offset, bytes, z->directory));
+            z->bytes = bytes;
+            goto done;
+        }
+    }
+    status =
+        cmgi_fail(ctx, CMG_ERR_FILE, "%s: a damaged archive, or one of over 4 GB", z->file.path);
+done:
+    cmgi_free(ctx, tail);
+    return status;
+}
+
+/* The entry of that name in the central directory, NULL = none. */
+static const unsigned char *find_entry(const archive *z, const char *name)
+{
+    const size_t length = strlen(name);
+    cmg_size at = 0;
+    while (z->bytes - at >= CENTRAL_ENTRY) {
+        const unsigned char *p = z->directory + at;
+        const cmg_size n = (cmg_size)little(p + 28, 2);
+        const cmg_size whole =
+            CENTRAL_ENTRY + n + (cmg_size)little(p + 30, 2) + (cmg_size)little(p + 32, 2);
+        if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->bytes - at) {
+            return NULL;
+        }
+        if (n == (cmg_size)length && memcmp(p + CENTRAL_ENTRY, name, length) == 0) {
+            return p;
+        }
+        at += whole;
+    }
+    return NULL;
+}
+
+/* Where an array of the archive lies in the file, and its header. */
+static cmg_status open_entry(const archive *z, const char *name, array *a)
+{
+    cmg_context *ctx = z->file.ctx;
+    unsigned char local[LOCAL_HEADER];
+    const unsigned char *p = find_entry(z, name);
+    CMGI_CHECK(ctx, p != NULL, CMG_ERR_FILE,
+               "%s: no %s in it: not a CSR matrix of scipy.sparse.save_npz", z->file.path, name);
+    CMGI_CHECK(ctx, little(p + 10, 2) == 0, CMG_ERR_FILE,
+               "%s: compressed; save it by scipy.sparse.save_npz(..., compressed=False)",
+               z->file.path);
+    const cmg_size offset = (cmg_size)little(p + 42, 4);
+    const cmg_size size = (cmg_size)little(p + 24, 4);
+    CMGI_CHECK(ctx, offset <= z->file.size - LOCAL_HEADER, CMG_ERR_FILE,
+               "%s: %s begins after the end of the file", z->file.path, name);
+    CMGI_TRY(cmgi_file_read(&z->file, offset, LOCAL_HEADER, local));
+    const cmg_size begin =
+        offset + LOCAL_HEADER + (cmg_size)little(local + 26, 2) + (cmg_size)little(local + 28, 2);
+    CMGI_CHECK(ctx, begin <= z->file.size && size <= z->file.size - begin, CMG_ERR_FILE,
+               "%s: %s ends after the end of the file", z->file.path, name);
+    return read_header(&z->file, begin, begin + size, a);
+}
+
+static cmg_status read_csr(const archive *z, const cmgi_expect *expect, cmgi_csr *A)
+{
+    cmg_context *ctx = z->file.ctx;
+    array data = {0};
+    array indices = {0};
+    array indptr = {0};
+    array shape = {0};
+    cmg_size sizes[2] = {0, 0};
+    CMGI_TRY(open_entry(z, "shape.npy", &shape));
+    CMGI_TRY(open_entry(z, "indptr.npy", &indptr));
+    CMGI_TRY(open_entry(z, "indices.npy", &indices));
+    CMGI_TRY(open_entry(z, "data.npy", &data));
+    CMGI_CHECK(ctx, shape.n == 2, CMG_ERR_FILE, "%s: the shape has %lld numbers", z->file.path,
+               (long long)shape.n);
+    CMGI_TRY(read_wholes(&z->file, &shape, sizes, NULL));
+    CMGI_CHECK(ctx, sizes[0] >= 0 && indptr.n == sizes[0] + 1 && indices.n == data.n, CMG_ERR_FILE,
+               "%s: %lld rows, but %lld row pointers; %lld columns of %lld values: not CSR",
+               z->file.path, (long long)sizes[0], (long long)indptr.n, (long long)indices.n,
+               (long long)data.n);
+    CMGI_TRY(cmgi_expect_check(ctx, z->file.path, expect, sizes[0], sizes[1], data.n));
+    CMGI_TRY(cmgi_csr_alloc(ctx, sizes[0], sizes[1], data.n, A));
+    CMGI_TRY(read_wholes(&z->file, &indptr, A->indptr, NULL));
+    CMGI_CHECK(ctx, A->indptr[sizes[0]] == data.n, CMG_ERR_FILE,
+               "%s: indptr ends with %lld, there are %lld values", z->file.path,
+               (long long)A->indptr[sizes[0]], (long long)data.n);
+    CMGI_TRY(read_wholes(&z->file, &indices, NULL, A->indices));
+    return read_reals(&z->file, &data, A->values);
+}
+
+cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
+{
+    archive z = {.directory = NULL};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_file_open(ctx, path, &z.file));
+    CMGI_TRY_GOTO(done, read_directory(&z));
+    CMGI_TRY_GOTO(done, read_csr(&z, expect, &made));
+    const cmg_csr view = cmgi_csr_view(&made);
+    CMGI_TRY_GOTO(done, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, "matrix", &view)));
+    *A = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, z.directory);
+    cmgi_file_close(&z.file);
+    return status;
+}

@@ -1,0 +1,162 @@
+"""Files in and out of `cmg`: names tried before the work, warnings shown, NumPy's formats."""
+
+import json
+import os
+import struct
+import zipfile
+
+import cli
+
+
+def npy(values, kind="<d", descr="<f8", shape=None):
+    """A NumPy file, version 1.0, by the book."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape or (len(values),)}, }}"
+    text = text.ljust(117 - len(text) % 1) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode() + b"".join(
+        struct.pack(kind, v) for v in values)
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x93NUMPY\x01\x00"
+    size = 10 + struct.unpack("<H", data[8:10])[0]
+    assert size % 64 == 0 and b"'<f8'" in data[:size] and b"False" in data[:size]
+    return list(struct.unpack(f"<{(len(data) - size) // 8}d", data[size:]))
+
+
+class Outputs(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.b = cli.random_vector(15 * 15, 1)
+        self.h = self.path("h")
+        self.A = cli.write_poisson(self.h, 16, 3, self.b)
+
+    def test_outputs_are_tried_before_the_work(self):
+        absent = self.path("no", "x.mtx")
+        for option in ("--output", "--json"):
+            done = cli.run("solve", self.h, option, absent)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(absent, done.stderr)
+        done = cli.run("solve", self.h, "--json", self.h)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("irectory", done.stderr)
+        for name in ("x.foo", "x.csv", "x.cmg"):
+            error = self.refused(1, "solve", self.h, "--output", self.path(name))
+            for word in (name, ".mtx", ".npy"):
+                self.assertIn(word, error)
+            self.assertFalse(os.path.exists(self.path(name)))
+        for command in (("generate", "--cells", "64", "--dim", "3"), ("convert", self.h)):
+            if command[0] not in cli.commands():
+                continue  # a build without finite elements
+            done = cli.run(*command, self.path("out.tar"))
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("out.tar", done.stderr)
+            done = cli.run(*command, self.path("no", "out.mtx"))
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_results_are_shown_before_files_are_written(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        done = cli.run("solve", self.h, "--json", "/dev/full")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("relative residual", done.stdout)
+
+    def test_vectors_come_from_and_go_to_numpy(self):
+        plain = self.json("solve", self.h)
+        with open(self.path("b.npy"), "wb") as file:
+            file.write(npy(self.b))
+        x = self.path("x.npy")
+        result = self.json("solve", self.h, "--rhs", self.path("b.npy"), "--output", x)
+        self.assertEqual(result["history"], plain["history"])
+        self.assertAlmostEqual(cli.relative_residual(self.A, read_npy(x), self.b), result["relative_residual"],
+                               delta=1e-13)
+        again = self.json("solve", self.h, "--x0", x)
+        self.assertEqual(again["iterations"], 0)
+        whole = [k % 7 for k in range(225)]
+        for kind, descr in (("<i", "<i4"), ("<q", "<i8"), ("<f", "<f4"), ("<d", "<f8")):
+            with open(self.path("k.npy"), "wb") as file:
+                file.write(npy(whole, kind, descr, "(225, 1)"))
+            norms = self.json("solve", self.h, "--rhs", self.path("k.npy"))["rhs_norm"]
+            self.assertAlmostEqual(norms, sum(k * k for k in whole) ** 0.5, places=9)
+
+    def test_bad_arrays_are_refused(self):
+        good = npy(self.b)
+        bad = {"short": good[:-1], "head": good[:60], "type": npy(self.b, descr="<c8"), "order": good.replace(b"<f8", b">f8"),
+               "columns": npy(self.b, shape="(75, 3)"), "scalar": npy(self.b, shape="()"), "version": good[:6] + b"\x09" + good[7:],
+               "many": npy(self.b, shape="(99999999999999,)"), "negative": npy(self.b, shape="(-1,)")}
+        for name, data in bad.items():
+            path = self.path(name)
+            with open(path, "wb") as file:
+                file.write(data)
+            with self.subTest(name=name):
+                self.assertIn(path, self.refused(2, "solve", self.h, "--rhs", path))
+
+    def matrix(self, path, compression=zipfile.ZIP_STORED, **change):
+        A = self.A
+        indptr = [0]
+        for row in A.row:
+            indptr.append(indptr[-1] + len(row))
+        columns = [j for row in A.row for j in sorted(row)]
+        values = [row[j] for row in A.row for j in sorted(row)]
+        parts = {"indices": npy(columns, "<i", "<i4"), "indptr": npy(indptr, "<i", "<i4"), "data": npy(values),
+                 "shape": npy([A.rows, A.cols], "<q", "<i8")}
+        parts.update(change)
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for name, data in parts.items():
+                if data is not None:
+                    archive.writestr(name + ".npy", data)
+
+    def test_matrices_come_from_scipy(self):
+        self.matrix(self.path("A.npz"))
+        facts = self.json("info", self.path("A.npz"))
+        self.assertEqual(facts["levels"][0]["rows"], 225)
+        with open(self.path("b.npy"), "wb") as file:
+            file.write(npy(self.b))
+        result = self.json("solve", self.path("A.npz"), "--rhs", self.path("b.npy"), "--coarse", "inverse",
+                           "--output", self.path("x.npy"))
+        x = read_npy(self.path("x.npy"))
+        self.assertLess(cli.relative_residual(self.A, x, self.b), 1e-8)
+        self.assertEqual(result["levels"], 1)
+
+    def test_bad_archives_are_refused(self):
+        A = self.path("A.npz")
+        self.matrix(A, zipfile.ZIP_DEFLATED)
+        self.assertIn("compressed=False", self.refused(2, "solve", A))
+        for change in ({"data": None}, {"indptr": npy([0, 1], "<i", "<i4")}, {"shape": npy([3], "<q", "<i8")},
+                       {"indices": npy([9] * 3, "<i", "<i4")}, {"shape": npy([-1, 5], "<q", "<i8")}):
+            self.matrix(A, **change)
+            self.assertIn(A, self.refused(2, "solve", A))
+        self.matrix(A)
+        with open(A, "rb") as file:
+            data = file.read()
+        for cut in (4, 21, 60, len(data) // 2, len(data) - 10):
+            with open(A, "wb") as file:
+                file.write(data[:cut])
+            self.assertIn(A, self.refused(2, "solve", A))
+
+    def test_warnings_of_the_library_are_shown(self):
+        """A PETSc matrix with nothing below its diagonal looks like half of a symmetric one."""
+        n = 6
+        lengths = [2] * (n - 1) + [1]
+        columns = [j for i in range(n) for j in ((i, i + 1) if i + 1 < n else (i,))]
+        values = [4.0 if k % 2 == 0 else -1.0 for k in range(len(columns))]
+        path = self.path("A.petsc")
+        with open(path, "wb") as file:
+            file.write(struct.pack(f">4i{n}i{len(columns)}i{len(columns)}d", 1211216, n, n, len(columns), *lengths,
+                                   *columns, *values))
+        done = cli.run("solve", path, "--krylov", "none", "--json", self.path("out.json"))
+        self.assertIn("cmg: warning: ", done.stderr)
+        self.assertIn("SBAIJ", done.stderr)
+        with open(self.path("out.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual(len(result["warnings"]), 1)
+        self.assertIn("SBAIJ", result["warnings"][0])
+        self.assertEqual(result["schema"], 1)
+        quiet = cli.run("solve", path, "--krylov", "none", "--log-level", "error")
+        self.assertNotIn("warning", quiet.stderr)
+        self.assertEqual(self.json("solve", self.h)["warnings"], [])
+
+
+if __name__ == "__main__":
+    cli.main()
