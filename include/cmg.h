@@ -710,6 +710,13 @@ typedef enum cmg_loop {
     CMG_LOOP_HOST      /**< the host waits for the norm of every iteration */
 } cmg_loop;
 
+/**
+ * Sees every iteration while it runs: its number, from 0 for the guess, and ||b - A x||. In another
+ * precision that is fallen back to the numbers begin again. Returns 0 to go on; otherwise the solve
+ * ends with the outcome CMG_INTERRUPTED and the best iterate.
+ */
+typedef int (*cmg_monitor_fn)(void *user, int iteration, double residual, double rhs_norm);
+
 typedef struct cmg_solver_options {
     size_t size;               /**< of the struct; set by cmg_solver_options_default */
     char refused[CMG_MESSAGE]; /**< why cmg_solver_options_set failed, "" = it has not */
@@ -763,17 +770,21 @@ typedef struct cmg_solver_options {
     int restart;   /**< CMG_KRYLOV_FGMRES: iterations between restarts, 1 .. 1000, default 30 */
     int max_it;    /**< iterations, all in all, default 100 */
     cmg_loop loop; /**< default AUTO */
+    /** default NULL; with a monitor a GPU waits for every iteration, as under CMG_LOOP_HOST */
+    cmg_monitor_fn monitor;
+    void *monitor_user; /**< handed to monitor */
 } cmg_solver_options;
 
 typedef enum cmg_outcome {
-    CMG_CONVERGED_RTOL = 0,       /**< ||b - A x|| <= rtol ||b|| */
-    CMG_CONVERGED_ATOL,           /**< ||b - A x|| <= atol; also b = 0, whose solution is 0 */
-    CMG_ITERATION_LIMIT,          /**< max_it reached */
-    CMG_DIVERGED,                 /**< residual grew over dtol */
-    CMG_NOT_A_NUMBER,             /**< residual is NaN or infinite, or CG: r^T M r or p^T A p is */
-    CMG_BREAKDOWN,                /**< CG: p^T A p <= 0, the matrix is not positive definite */
-    CMG_STAGNATED,                /**< the true residual no longer falls: rounding is reached */
-    CMG_INDEFINITE_PRECONDITIONER /**< CG: r^T M r < 0 */
+    CMG_CONVERGED_RTOL = 0,        /**< ||b - A x|| <= rtol ||b|| */
+    CMG_CONVERGED_ATOL,            /**< ||b - A x|| <= atol; also b = 0, whose solution is 0 */
+    CMG_ITERATION_LIMIT,           /**< max_it reached */
+    CMG_DIVERGED,                  /**< residual grew over dtol */
+    CMG_NOT_A_NUMBER,              /**< residual is NaN or infinite, or CG: r^T M r or p^T A p is */
+    CMG_BREAKDOWN,                 /**< CG: p^T A p <= 0, the matrix is not positive definite */
+    CMG_STAGNATED,                 /**< the true residual no longer falls: rounding is reached */
+    CMG_INDEFINITE_PRECONDITIONER, /**< CG: r^T M r < 0 */
+    CMG_INTERRUPTED                /**< the monitor asked to stop */
 } cmg_outcome;
 
 /** How a solve ended. Owns nothing; texts and `history` are valid until the solver's next solve. */

@@ -87,6 +87,26 @@ static bool wants_vtu(const solve_job *job)
     return length >= 4 && strcmp(job->output + length - 4, ".vtu") == 0;
 }
 
+/* A cmg_monitor_fn: the residual on a terminal, and Ctrl-C, which ends the iteration. */
+static int watch(void *user, int iteration, double residual, double rhs_norm)
+{
+    char line[64];
+    (void)snprintf(line, sizeof line, "solving, relative residual %.2e",
+                   rhs_norm > 0 ? residual / rhs_norm : 0.0);
+    (void)progress_report(user, line, iteration, 0);
+    return interrupted();
+}
+
+/* Where the host sees every iteration anyway, it shows them and may be interrupted. */
+static void watch_iterations(solve_job *job)
+{
+    if (job->device.options.backend == CMG_BACKEND_CPU) {
+        job->solver.options.monitor = watch;
+        job->solver.options.monitor_user = &job->device.line;
+        watch_begin();
+    }
+}
+
 static int prepare(solve_job *job)
 {
     int status = device_open(&job->device, &job->ctx);
@@ -117,6 +137,7 @@ static int prepare(solve_job *job)
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
             solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
         }
+        watch_iterations(job);
         status = library_result(job, cmg_solver_create(job->h, &job->solver.options, &job->s));
     }
     return status;
@@ -140,11 +161,13 @@ static cmg_status solve(solve_job *job)
             return status;
         }
         job->seconds[k] = job->report.solve_seconds;
+        job->repeat = interrupted() ? k + 1 : job->repeat;
         if (job->report.fallbacks > 0) {
             job->fallbacks = job->report.fallbacks;
             (void)snprintf(job->fallback, sizeof job->fallback, "%s", job->report.fallback);
         }
     }
+    watch_end();
     job->solve_seconds = median(job->seconds, job->repeat);
     const size_t count = (size_t)job->report.iterations + 1;
     job->residuals = tool_alloc(count, sizeof *job->residuals);

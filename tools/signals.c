@@ -7,6 +7,8 @@
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t writing = 0;
+static volatile sig_atomic_t watching = 0;
+static volatile sig_atomic_t interruption = 0; /* came while watching */
 static volatile sig_atomic_t pending = 0; /* the signal that came while writing, 0 = none */
 
 /* As if nobody had asked for the signal. */
@@ -20,6 +22,10 @@ static void end_by(int number)
 
 static void handle(int number)
 {
+    if (watching && interruption == 0) {
+        interruption = number;
+        return;
+    }
     if (!writing || pending != 0) { /* a second one means it */
         end_by(number);
         return;
@@ -37,6 +43,21 @@ void signals_begin(void)
             (void)sigaction(caught[k], &action, NULL);
         }
     }
+}
+
+void watch_begin(void)
+{
+    watching = 1;
+}
+
+void watch_end(void)
+{
+    watching = 0;
+}
+
+bool interrupted(void)
+{
+    return interruption != 0;
 }
 
 void writing_begin(void)

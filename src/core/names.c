@@ -97,6 +97,7 @@ static const cmgi_name outcomes[] = {
     {CMG_STAGNATED, "stagnated", "the true residual no longer falls"},
     {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
      "r^T M r < 0: the cycle is not positive definite"},
+    {CMG_INTERRUPTED, "interrupted", "the monitor asked to stop"},
 };
 static const cmgi_name numberings[] = {
     {CMG_NUMBERING_GENERATED, "generated", "as the mesh comes"},

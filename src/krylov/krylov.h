@@ -32,6 +32,8 @@ typedef struct cmgi_iteration_options {
     int max_it;
     int restart; /* vectors that FGMRES keeps */
     cmg_loop loop;
+    cmg_monitor_fn monitor; /* NULL = none; with one, the host waits for every iteration */
+    void *monitor_user;
 } cmgi_iteration_options;
 
 /* The last two scalars belong to loop.c, the others to the methods. */

@@ -133,7 +133,7 @@ static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
     const bool can =
         k->system.ctx->backend->graph_begin != NULL && k->system.recordable && !k->method->host;
     cmg_status status = CMG_ERR_UNSUPPORTED;
-    if (can && k->options.loop != CMG_LOOP_HOST) {
+    if (can && k->options.loop != CMG_LOOP_HOST && k->options.monitor == NULL) {
         status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);
     }
     k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
@@ -141,6 +141,14 @@ static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
 }
 
 /* ------------------------------------------------------------------ running */
+
+/* Shows the last norm to the monitor; true when it asks to stop. */
+static bool watch(const cmgi_krylov *k)
+{
+    const cmgi_iteration_options *o = &k->options;
+    return o->monitor != NULL &&
+           o->monitor(o->monitor_user, k->iterations, k->history[k->iterations], k->rhs_norm) != 0;
+}
 
 /* Runs at least one iteration, if there is one to run. */
 static cmg_status run_some(cmgi_krylov *k, const double *b, double *x)
@@ -155,6 +163,7 @@ static cmg_status run_some(cmgi_krylov *k, const double *b, double *x)
 cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
+    bool stopped = false;
     CMGI_TRY(choose(k, b, x));
     k->seen.running = 1;
     k->seen.base = k->iterations;
@@ -165,19 +174,21 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         CMGI_TRY(begin(k, b, x));
         if (k->used == CMG_LOOP_HOST) {
             CMGI_TRY(fetch(k));
+            stopped = k->iterations == 0 && watch(k);
         }
     }
-    while (k->seen.running || k->seen.outcome == CMGI_STOP_PAUSED) {
+    while (!stopped && (k->seen.running || k->seen.outcome == CMGI_STOP_PAUSED)) {
         if (!k->seen.running) {
             CMGI_TRY(resume(k));
         }
         CMGI_TRY(run_some(k, b, x));
         CMGI_TRY(fetch(k));
+        stopped = watch(k) && k->seen.running;
     }
     if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
         CMGI_TRY(end(k, b, x));
         CMGI_TRY(fetch(k));
     }
-    k->outcome = (cmg_outcome)k->seen.outcome;
+    k->outcome = stopped ? CMG_INTERRUPTED : (cmg_outcome)k->seen.outcome;
     return CMG_OK;
 }

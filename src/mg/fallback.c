@@ -199,10 +199,13 @@ static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const dou
         return CMG_OK;
     }
     const int max_it = k->options.max_it;
+    const cmg_monitor_fn monitor = k->options.monitor;
     cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
     k->options.max_it = best;
+    k->options.monitor = NULL; /* it has seen these iterations */
     const cmg_status status = cmgi_multigrid_solve(mg, b, x);
     k->options.max_it = max_it;
+    k->options.monitor = monitor;
     cmgi_krylov_drop_graphs(k);
     return status;
 }

@@ -65,7 +65,9 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
                                               .inner_rtol = o->inner_rtol,
                                               .max_it = o->max_it,
                                               .restart = o->restart,
-                                              .loop = o->loop};
+                                              .loop = o->loop,
+                                              .monitor = o->monitor,
+                                              .monitor_user = o->monitor_user};
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
 }
 

@@ -92,7 +92,9 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
         .rtol = o->rtol,
         .atol = o->atol,
         .dtol = o->dtol,
-        .max_it = o->max_it};
+        .max_it = o->max_it,
+        .monitor = o->monitor,
+        .monitor_user = o->monitor_user};
     const double begin = cmgi_seconds();
     operator_pair pair = {.ctx = ctx, .A = A, .C = C};
     const cmgi_linear_system system = {.ctx = ctx,

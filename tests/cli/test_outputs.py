@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
 import struct
+import subprocess
+import time
 import zipfile
 
 import cli
@@ -134,6 +137,25 @@ class Outputs(cli.Case):
             with open(A, "wb") as file:
                 file.write(data[:cut])
             self.assertIn(A, self.refused(2, "solve", A))
+
+    def test_an_interrupt_ends_with_the_best_iterate(self):
+        """Jacobi of hardly any damping does not converge in a lifetime."""
+        out, x = self.path("out.json"), self.path("x.npy")
+        environment = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+        started = subprocess.Popen(
+            [cli.TOOL, "solve", self.h, "--krylov", "none", "--cycle", "none", "--omega", "1e-9", "--max-it", "50000000",
+             "--json", out, "--output", x], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(2)
+        started.send_signal(signal.SIGINT)
+        text = started.communicate(timeout=100)[0].decode()
+        self.assertEqual(started.returncode, 3)
+        self.assertIn("interrupted", text)
+        with open(out, encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual((result["reason"], result["converged"]), ("interrupted", False))
+        self.assertGreater(result["iterations"], 0)
+        self.assertEqual(len(result["history"]), result["iterations"] + 1)
+        self.assertLess(cli.relative_residual(self.A, read_npy(x), self.b), 1)
 
     def test_warnings_of_the_library_are_shown(self):
         """A PETSc matrix with nothing below its diagonal looks like half of a symmetric one."""

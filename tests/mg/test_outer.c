@@ -311,6 +311,54 @@ static void allocation_failures_leave_nothing(void)
     cmg_hierarchy_destroy(&h);
 }
 
+typedef struct seen {
+    int count;
+    int stop_at; /* iteration, -1 = never */
+    double residual[64];
+    double rhs_norm;
+} seen;
+
+static int note_norm(void *user, int iteration, double residual, double rhs_norm)
+{
+    seen *s = user;
+    CHECK(iteration == s->count && s->count < 64);
+    s->residual[s->count++] = residual;
+    s->rhs_norm = rhs_norm;
+    return iteration == s->stop_at;
+}
+
+/* The monitor sees the history while it is made, and ends the iteration where it asks to. */
+static void monitors_see_every_iteration(void)
+{
+    cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    for (int k = 0; k < 4; ++k) {
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        seen all = {.stop_at = k % 2 ? 3 : -1};
+        o.krylov = k / 2 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
+        o.monitor = note_norm;
+        o.monitor_user = &all;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == (k % 2 ? CMG_INTERRUPTED : CMG_CONVERGED_RTOL));
+        CHECK(report.iterations == all.count - 1 && all.rhs_norm == report.rhs_norm);
+        CHECK(k % 2 == 0 || report.iterations == 3);
+        for (int i = 0; i < all.count; ++i) {
+            CHECK(all.residual[i] == report.history[i]);
+        }
+        CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
+        cmg_solver_destroy(&s);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -322,5 +370,6 @@ int main(int argc, char **argv)
     RUN(defect_correction_falls_back);
     RUN(defect_correction_is_refreshed);
     RUN(allocation_failures_leave_nothing);
+    RUN(monitors_see_every_iteration);
     return TEST_END();
 }
