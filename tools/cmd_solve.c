@@ -103,7 +103,6 @@ static void watch_iterations(solve_job *job)
     if (job->device.options.backend == CMG_BACKEND_CPU) {
         job->solver.options.monitor = watch;
         job->solver.options.monitor_user = &job->device.line;
-        watch_begin();
     }
 }
 
@@ -152,6 +151,9 @@ static cmg_status reset_guess(solve_job *job)
 static cmg_status solve(solve_job *job)
 {
     job->seconds = tool_alloc((size_t)job->repeat, sizeof *job->seconds);
+    if (job->solver.options.monitor != NULL) {
+        watch_begin();
+    }
     for (int k = 0; k < job->repeat; ++k) {
         cmg_status status = reset_guess(job);
         if (status == CMG_OK) {

@@ -9,7 +9,7 @@ static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t writing = 0;
 static volatile sig_atomic_t watching = 0;
 static volatile sig_atomic_t interruption = 0; /* came while watching */
-static volatile sig_atomic_t pending = 0; /* the signal that came while writing, 0 = none */
+static volatile sig_atomic_t pending = 0;      /* the signal that came while writing, 0 = none */
 
 /* As if nobody had asked for the signal. */
 static void end_by(int number)
