@@ -41,7 +41,8 @@ class Outputs(cli.Case):
             done = cli.run("solve", self.h, option, absent)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(absent, done.stderr)
-        done = cli.run("solve", self.h, "--json", self.h)
+        os.mkdir(self.path("folder"))
+        done = cli.run("solve", self.h, "--json", self.path("folder"))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("irectory", done.stderr)
         for name in ("x.foo", "x.csv", "x.cmg"):
