@@ -93,4 +93,3 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s);
 void cmgi_smoother_clear(cmgi_smoother *s);
-

@@ -104,7 +104,7 @@ class Generate(cli.Case):
     def test_options_go_on_top_of_a_case(self):
         text = self.good("generate", "--case", "poisson-q1-2d-4096", "--cells=16", "--dry-run")
         self.assertIn("225 unknowns", text)
-        self.assertIn("poisson-q1", self.refused(1, "generate", "--case", "poisson-q1", "x.cmg"))
+        self.assertIn("poisson-q1", self.refused(1, "generate", "--case", "poisson-q1", "x"))
 
     def test_a_mesh_file_with_labels(self):
         mesh = self.write("square.msh", SQUARE)
@@ -113,19 +113,19 @@ class Generate(cli.Case):
         wall, _ = self.matrix("wall", *options, "--dirichlet-labels", "wall")
         self.assertEqual(every, 7 * 7)
         self.assertEqual(wall, 8 * 8)
-        error = self.refused(1, "generate", *options, "--dirichlet-labels", "door", "x.cmg")
+        error = self.refused(1, "generate", *options, "--dirichlet-labels", "door", "x")
         self.assertIn("door", error)
-        self.assertIn("triangles", self.refused(1, "generate", *options, "--element", "p1", "x.cmg"))
+        self.assertIn("triangles", self.refused(1, "generate", *options, "--element", "p1", "x"))
 
     def test_bad_files_and_options_are_named(self):
         mesh = self.write("bad.msh", SQUARE.replace("9 3 2 1 1 1 2 5 4", "9 3 2 1 1 1 2 5 77"))
-        self.assertIn("bad.msh", self.refused(2, "generate", "--mesh", mesh, "x.cmg"))
-        self.refused(2, "generate", "--mesh", self.path("nowhere.msh"), "x.cmg")
-        self.assertIn("halved", self.refused(1, "generate", "--cells", "6", "--levels", "3", "x.cmg"))
-        self.refused(1, "generate", "--shape", "fichera", "x.cmg")
-        self.refused(1, "generate", "--element", "q3", "x.cmg")
+        self.assertIn("bad.msh", self.refused(2, "generate", "--mesh", mesh, "x"))
+        self.refused(2, "generate", "--mesh", self.path("nowhere.msh"), "x")
+        self.assertIn("halved", self.refused(1, "generate", "--cells", "6", "--levels", "3", "x"))
+        self.refused(1, "generate", "--shape", "fichera", "x")
+        self.refused(1, "generate", "--element", "q3", "x")
         for flux in ("1,2,3,4", "1,x", "", "1,"):
-            error = self.refused(1, "generate", "--flux", flux, "--flux-labels", "top", "x.cmg")
+            error = self.refused(1, "generate", "--flux", flux, "--flux-labels", "top", "x")
             self.assertIn("--flux", error)
         self.assertIn("missing", self.refused(1, "generate"))
         self.assertIn("too many", self.refused(1, "generate", "a.cmg", "b.cmg"))

@@ -41,7 +41,10 @@ def text(pointer, default=""):
 def defaults(kind):
     """An option or report struct with its size and its defaults: kind "cmg_solver_options"."""
     struct = ffi.new(kind + " *")
-    getattr(lib(), kind + ("_init" if kind.endswith("_options") else "_default"))(struct, ffi.sizeof(kind))
+    if has(kind + "_init"):
+        getattr(lib(), kind + "_init")(struct, ffi.sizeof(kind))
+    else:
+        getattr(lib(), kind + "_default")(struct)
     return struct
 
 

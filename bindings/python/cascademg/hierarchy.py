@@ -220,10 +220,10 @@ class Hierarchy:
 
     # ------------------------------------------------------------------ making more of it
 
-    def solver(self, **options):
+    def solver(self, options="", **keywords):
         """A :class:`Solver` for this hierarchy; the options are those of the command line with _ for -."""
         from .solver import Solver
-        return Solver(self, **options)
+        return Solver(self, options, **keywords)
 
     def _solver_like(self, solver):
         from .solver import Solver

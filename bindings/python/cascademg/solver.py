@@ -74,8 +74,8 @@ def _info(report):
         history = np.frombuffer(ffi.buffer(report.history, 8 * n), dtype=np.float64).copy()
     fields = dict(ffi.typeof("cmg_report").fields)
     hint = ""
-    if "hints" in fields and report.hints != ffi.NULL:
-        hint = text(report.hints)
+    if "hint" in fields:
+        hint = text(report.hint)
     return SolveInfo(
         converged=bool(lib().cmg_outcome_converged(report.outcome)),
         outcome=enum_name("outcome", report.outcome), iterations=report.iterations,
