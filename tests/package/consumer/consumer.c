@@ -65,7 +65,8 @@ int main(void)
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_report report = {.size = sizeof report};
+    cmg_report report;
+    cmg_report_default(&report);
     const int done =
         cmg_context_create(NULL, &ctx) == CMG_OK && cmg_hierarchy_create(ctx, 2, &h) == CMG_OK &&
         cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A0) == CMG_OK &&
