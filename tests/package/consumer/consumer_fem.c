@@ -11,7 +11,8 @@ static int solve(cmg_context *ctx)
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_report report = {.size = sizeof report};
+    cmg_report report;
+    cmg_report_default(&report);
     cmg_size n = 0;
     const double *rhs = NULL;
     const double *exact = NULL;
