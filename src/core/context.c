@@ -5,7 +5,6 @@
 #include "core/memory.h"
 #include "core/options.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,18 +122,6 @@ void cmg_context_destroy(cmg_context **ctx)
     *ctx = NULL;
 }
 
-void cmgi_context_release(cmg_context *ctx)
-{
-    if (!ctx->closed || ctx->blocks > 0) {
-        return;
-    }
-    free(ctx->tuned);
-    if (ctx->backend->close != NULL) {
-        ctx->backend->close(ctx);
-    }
-    free(ctx);
-}
-
 const char *cmg_context_message(const cmg_context *ctx)
 {
     return ctx != NULL ? ctx->message : "no context";
@@ -168,41 +155,6 @@ cmg_status cmg_context_synchronize(cmg_context *ctx)
         return CMG_ERR_ARG;
     }
     return ctx->backend->synchronize != NULL ? ctx->backend->synchronize(ctx) : CMG_OK;
-}
-
-cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
-{
-    if (ctx != NULL) {
-        va_list args;
-        va_start(args, format);
-        (void)vsnprintf(ctx->message, sizeof ctx->message, format, args);
-        va_end(args);
-        cmgi_log(ctx, CMG_LOG_DEBUG, "%s: %s", cmg_status_name(code), ctx->message);
-    }
-    return code;
-}
-
-void cmgi_log(const cmg_context *ctx, cmg_log_level level, const char *format, ...)
-{
-    if (ctx == NULL || ctx->options.log == NULL || level > ctx->options.log_level) {
-        return;
-    }
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    ctx->options.log(ctx->options.log_user, level, line);
-}
-
-cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_size total)
-{
-    if (ctx->options.progress == NULL) {
-        return CMG_OK;
-    }
-    const int stop = ctx->options.progress(ctx->options.progress_user, what, done, total);
-    CMGI_CHECK(ctx, stop == 0, CMG_ERR_STATE, "%s: stopped by the caller", what);
-    return CMG_OK;
 }
 
 void cmgi_context_fail_after(cmg_context *ctx, long n)

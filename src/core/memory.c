@@ -45,6 +45,18 @@ cmg_status cmgi_account(cmg_context *ctx, int space, size_t bytes)
     return CMG_OK;
 }
 
+void cmgi_context_release(cmg_context *ctx)
+{
+    if (!ctx->closed || ctx->blocks > 0) {
+        return;
+    }
+    free(ctx->tuned);
+    if (ctx->backend->close != NULL) {
+        ctx->backend->close(ctx);
+    }
+    free(ctx);
+}
+
 void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes)
 {
     --ctx->blocks;

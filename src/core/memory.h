@@ -31,9 +31,9 @@ cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t
 /* Copies between host arrays on all threads, so that pages are spread as products will read them.
  */
 void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes);
-/* Duplicate of a string in accounted memory. */
 /* Bytes that the host can still give, swap included, in the table's form; SIZE_MAX = not known. */
 cmg_status cmgi_host_memory_free(cmg_context *ctx, size_t *bytes);
+/* Duplicate of a string in accounted memory. */
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy);
 
 /* Accounts for allocations made elsewhere (CUDA); space 0 = host, 1 = device. */

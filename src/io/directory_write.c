@@ -21,65 +21,6 @@ static void warn_left_out(const target *t, int level, const char *what, const ch
 }
 
 /* Entry by entry, whatever the order within the rows. */
-static cmg_status equals_transpose(cmg_context *ctx, const cmg_csr *R, const cmg_csr *P,
-                                   bool *equal)
-{
-    cmgi_csr T = {0};
-    cmgi_csr sorted = {0};
-    cmg_status status = CMG_OK;
-    *equal = R->rows == P->cols && R->cols == P->rows && R->indptr[R->rows] == P->indptr[P->rows];
-    if (!*equal) {
-        return CMG_OK;
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, R, &sorted));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
-    const size_t nnz = (size_t)R->indptr[R->rows];
-    *equal = memcmp(T.indptr, sorted.indptr, (size_t)(R->rows + 1) * sizeof *T.indptr) == 0 &&
-             memcmp(T.indices, sorted.indices, nnz * sizeof *T.indices) == 0;
-    for (size_t k = 0; *equal && k < nnz; ++k) {
-        *equal = T.values[k] == sorted.values[k];
-    }
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &sorted);
-    return status;
-}
-
-cmg_status cmgi_require_default_restriction(const cmg_hierarchy *h)
-{
-    for (int l = 0; l + 1 < h->levels; ++l) {
-        const cmgi_csr *R = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0);
-        const cmgi_csr *P = cmgi_hierarchy_find(h, l, CMG_ROLE_P, NULL, 0);
-        bool equal = true;
-        if (R != NULL && P != NULL) {
-            const cmg_csr r = cmgi_csr_view(R);
-            const cmg_csr p = cmgi_csr_view(P);
-            CMGI_TRY(equals_transpose(h->ctx, &r, &p, &equal));
-        }
-        CMGI_CHECK(
-            h->ctx, equal, CMG_ERR_UNSUPPORTED,
-            "level %d: R is not the transpose of P, and this kind of file holds only one of them",
-            l);
-    }
-    return CMG_OK;
-}
-
-void cmgi_warn_matrices_only(const cmg_hierarchy *h, const char *path)
-{
-    bool more = cmgi_hierarchy_find(h, h->levels - 1, CMG_ROLE_INVERSE, NULL, 0) != NULL;
-    for (int l = 0; l < h->levels; ++l) {
-        more = more || cmg_hierarchy_smoother(h, l, 0) != NULL;
-    }
-    for (int i = 0; i < h->vectors; ++i) {
-        more = more || h->vector[i].level > 0 || strcmp(h->vector[i].kind, "coords") == 0;
-    }
-    if (more) {
-        cmgi_log(h->ctx, CMG_LOG_WARN,
-                 "%s: smoothers, inverse, coordinates and coarse vectors are left out", path);
-    }
-}
-
 /* ------------------------------------------------------------------ names */
 
 static cmg_status check_name(const cmg_hierarchy *h, const char *name)

@@ -15,10 +15,10 @@ typedef struct cmgi_expect {
 } cmgi_expect;
 
 #define CMGI_EXPECT_ANYTHING ((cmgi_expect){-1, -1, false})
+#define CMGI_EXPECT_LEVEL_MATRIX ((cmgi_expect){-1, -1, true})
+
 /* Rows of a level as far as they are known: those of A or of the P that leads to it, else -1. */
 cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level);
-
-#define CMGI_EXPECT_LEVEL_MATRIX ((cmgi_expect){-1, -1, true})
 
 /* "path: 3 x 4 where 5 x 5 is needed", or that rows must be empty; nnz may be -1. */
 cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
@@ -32,6 +32,23 @@ cmg_status cmgi_kind_by_name(cmg_context *ctx, const char *path, cmg_file_kind *
 cmg_status cmgi_vector_kind(cmg_context *ctx, const char *path, const char **suffix);
 
 /* ------------------------------------------------------------------ single matrices and vectors */
+
+/* What is in a file, by its first bytes; OTHER may be a text of numbers. */
+typedef enum cmgi_content {
+    CMGI_CONTENT_MTX,
+    CMGI_CONTENT_PETSC,
+    CMGI_CONTENT_HDF5,
+    CMGI_CONTENT_DIRECTORY,
+    CMGI_CONTENT_ELL,
+    CMGI_CONTENT_NPY,
+    CMGI_CONTENT_NPZ,
+    CMGI_CONTENT_OTHER
+} cmgi_content;
+
+/* CMG_ERR_IO with the system's reason when there is no such file. */
+cmg_status cmgi_look(cmg_context *ctx, const char *path, cmgi_content *found);
+/* CMG_ERR_FILE: neither of the kinds that hold matrices. */
+cmg_status cmgi_fail_unknown(cmg_context *ctx, const char *path);
 
 /* One matrix from a file of any kind but the container; the structure is checked. */
 cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,

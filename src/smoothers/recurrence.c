@@ -58,18 +58,6 @@ void cmgi_orthogonal_chebyshev4(int n, cmgi_orthogonal *o)
     }
 }
 
-void cmgi_orthogonal_optimal(int n, cmgi_orthogonal *o)
-{
-    /* The roots lie near those of the fourth kind; under the Gauss weights of that family, t times
-     * a constant at each root, its lower degrees are near that family's, too. */
-    cmgi_measure mu = {.count = n};
-    cmgi_roots_optimal(n, mu.x);
-    for (int k = 0; k < n; ++k) {
-        mu.w[k] = 1;
-    }
-    cmgi_orthogonal_under(n, &mu, o);
-}
-
 void cmgi_orthogonal_least_squares(int n, cmgi_orthogonal *o)
 {
     /* The minimiser is orthogonal under t dt: Jacobi polynomials P^(0,1) of 2t - 1, whose

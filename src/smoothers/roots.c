@@ -194,6 +194,18 @@ void cmgi_roots_optimal(int n, double *theta)
     order(n, theta);
 }
 
+void cmgi_orthogonal_optimal(int n, cmgi_orthogonal *o)
+{
+    /* The roots lie near those of the fourth kind; under the Gauss weights of that family, t times
+     * a constant at each root, its lower degrees are near that family's, too. */
+    cmgi_measure mu = {.count = n};
+    cmgi_roots_optimal(n, mu.x);
+    for (int k = 0; k < n; ++k) {
+        mu.w[k] = 1;
+    }
+    cmgi_orthogonal_under(n, &mu, o);
+}
+
 /* ------------------------------------------------------------------ least squares over a spectrum
  */
 
