@@ -72,7 +72,7 @@ static void add_mesh(args *a, generate_job *job)
         {"dim", ARG_INT, &o->dim, "N", 2, 3, "dimension; a mesh file has its own"},
         {"shape", ARG_ENUM, &job->shape, "shape", 0, 0, "built-in domain"},
         {"mesh", ARG_TEXT, &o->mesh, "FILE", 0, 0,
-         "coarsest mesh in place of a shape: gmsh, MFEM or VTK legacy"},
+         "coarsest mesh in place of a shape: gmsh or MFEM; others by the Python package"},
         {"cells", ARG_SIZE, &o->cells, "N", 1, 1 << 24,
          "cells along a unit edge on the finest level"},
         {"levels", ARG_INT, &o->levels, "N", 0, 31,

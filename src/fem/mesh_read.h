@@ -1,4 +1,5 @@
-/* Mesh files: gmsh .msh 2.2 and 4.1 (text, binary), MFEM .mesh 1.0, VTK legacy text. */
+/* Mesh files: gmsh .msh 2.2 and 4.1 (text, binary) and MFEM .mesh 1.0; others come through the
+ * Python package and meshio. */
 #pragma once
 #include "fem/mesh.h"
 

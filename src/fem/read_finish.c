@@ -165,7 +165,7 @@ static void copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index 
                        cmgi_mesh *mesh)
 {
     static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* tensor order from ring order */
-    const bool turn = !raw->tensor && (kind == CMGI_RAW_QUAD || kind == CMGI_RAW_HEX);
+    const bool turn = kind == CMGI_RAW_QUAD || kind == CMGI_RAW_HEX;
     cmg_index *node = mesh->cell_nodes;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_corners(kind); ++k) {

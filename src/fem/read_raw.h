@@ -42,7 +42,6 @@ typedef struct cmgi_raw {
     cmg_size name_room;
     cmgi_raw_name *name;
     cmg_size curved; /* elements of which only the corners were kept */
-    bool tensor;     /* quads and hexes came in tensor order already */
 } cmgi_raw;
 
 int cmgi_raw_dim(cmgi_raw_kind kind);
@@ -61,11 +60,6 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh);
 cmg_status cmgi_read_gmsh(cmgi_text *t, cmgi_raw *raw);
 cmg_status cmgi_read_gmsh4(cmgi_text *t, cmgi_raw *raw);
 cmg_status cmgi_read_mfem(cmgi_text *t, cmgi_raw *raw);
-cmg_status cmgi_read_vtk(cmgi_text *t, cmgi_raw *raw);
-/* Opens base.node, base.ele and, where they are there, base.edge or base.face in t; `path` keeps
- * the name of the last one. */
-cmg_status cmgi_read_triangle(cmg_context *ctx, const char *base, char *path, size_t size,
-                              cmgi_text *t, cmgi_raw *raw);
 
 /* gmsh: kind and nodes of an element type, 0 nodes = unknown; and "$EndX" with what is around it.
  */

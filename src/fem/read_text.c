@@ -200,18 +200,6 @@ cmg_status cmgi_text_skip_to(cmgi_text *t, const char *mark)
     return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", mark);
 }
 
-bool cmgi_text_same(const char *a, const char *b)
-{
-    for (; *a != 0 && *b != 0; ++a, ++b) {
-        const char upper = *a >= 'a' && *a <= 'z' ? (char)(*a - 'a' + 'A') : *a;
-        const char other = *b >= 'a' && *b <= 'z' ? (char)(*b - 'a' + 'A') : *b;
-        if (upper != other) {
-            return false;
-        }
-    }
-    return *a == *b;
-}
-
 cmg_size cmgi_text_room(const cmgi_text *t, cmg_size bytes)
 {
     const cmg_size room = (t->data + t->size - t->p) / bytes + 1;

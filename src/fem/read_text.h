@@ -40,7 +40,5 @@ cmg_status cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size
 cmg_status cmgi_text_real(cmgi_text *t, const char *what, double *value);
 /* Moves to the next place where `mark` stands. */
 cmg_status cmgi_text_skip_to(cmgi_text *t, const char *mark);
-/* Equal but for the case of letters. */
-bool cmgi_text_same(const char *a, const char *b);
 /* How many items of at least `bytes` the rest of the file can hold: the limit for counts. */
 cmg_size cmgi_text_room(const cmgi_text *t, cmg_size bytes);

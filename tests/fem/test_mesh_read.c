@@ -78,7 +78,7 @@ static void shared_meshes_are_read(void)
     for (struct dirent *entry = dir != NULL ? readdir(dir) : NULL; entry != NULL;
          entry = readdir(dir)) {
         const char *name = entry->d_name;
-        if (!ends_with(name, ".msh") && !ends_with(name, ".mesh") && !ends_with(name, ".node")) {
+        if (!ends_with(name, ".msh") && !ends_with(name, ".mesh")) {
             continue;
         }
         cmgi_mesh *mesh = NULL;
@@ -118,7 +118,6 @@ static void shared_meshes_have_their_labels(void)
         {"mfem_star-q2.mesh", CMGI_QUAD, 31, 20, "1", 20},
         {"mfem_l-shape.mesh", CMGI_QUAD, 8, 3, "1", 8},
         {"mfem_beam-tet.mesh", CMGI_TET, 36, 48, "1", 2},
-        {"heart_ucsd_173.ele", CMGI_TET, 172, 610, NULL, 0},
     };
     if (test_shared_data() == NULL) {
         SKIP("the shared meshes are not here");
@@ -144,49 +143,6 @@ static void shared_meshes_have_their_labels(void)
               (strstr(known[k].name, "q2") != NULL));
         cmgi_mesh_destroy(&mesh);
     }
-}
-
-static void bad_shared_meshes_are_refused(void)
-{
-    if (test_shared_data() == NULL) {
-        SKIP("the shared meshes are not here");
-        return;
-    }
-    static const char *const bad[][2] = {
-        {"bad_1D_0_to_1_10_elements_quadratic.node", ".node:1: points of dimension 1"},
-        {"bad_1D_0_to_1_10_elements_quadratic.ele", ".node:1: points of dimension 1"},
-        {"bad_faces_disk_522_elements.edge", ".edge:5: edge 10 where 2 is expected"},
-        {"bad_faces_disk_522_elements.ele", ".edge:5: edge 10 where 2 is expected"},
-        {"canonical_triangle_missing_edge_attribute.ele",
-         ".node:2: node 0: 4 numbers on the line where 5 are expected"},
-        {"vertex_mesh_3d_with_faces.node", "its cells are missing"},
-        {"vertex_mesh_3d_with_faces.cell", ".cell:1: begins with '1'"},
-        {"vertex_mesh_bad_nodes.node", ".node:3: node 3 where 1 is expected"},
-        {"vertex_mesh_bad_nodes.cell", ".cell:1: begins with '2'"},
-        {"vertex_mesh_without_element_file.node", "its cells are missing"},
-    };
-    char path[2048];
-    cmgi_mesh *mesh = NULL;
-    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
-        (void)snprintf(path, sizeof path, "%s/meshes/bad/%s", test_shared_data(), bad[k][0]);
-        const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
-        CHECK(status == CMG_ERR_FILE || status == CMG_ERR_UNSUPPORTED);
-        CHECK(strstr(cmg_context_message(ctx), bad[k][1]) != NULL);
-        CHECK(mesh == NULL);
-        if (strstr(cmg_context_message(ctx), bad[k][1]) == NULL) {
-            printf("%s: %s\n", bad[k][0], cmg_context_message(ctx));
-        }
-        cmgi_mesh_destroy(&mesh);
-    }
-    /* bad only for programs without quadratic triangles: read by its corners */
-    (void)snprintf(path, sizeof path, "%s/meshes/bad/disk_522_order_2_elements.ele",
-                   test_shared_data());
-    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
-    if (mesh != NULL) {
-        CHECK(mesh->cells == 522 && mesh->nodes == 312 &&
-              strstr(mesh->note, "522 elements of higher order") != NULL);
-    }
-    cmgi_mesh_destroy(&mesh);
 }
 
 #define GMSH "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n"
@@ -264,21 +220,9 @@ static const malformed other_cases[] = {
     {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\nnodes\nFiniteElementSpace\n"
      "FiniteElementCollection: H1_2D_P2\nVDim: 2\nOrdering: 1\n0 0 1 0\n",
      CMG_ERR_FILE, "4 coordinates for 3 vertices"},
-    {"# vtk DataFile Version 3.0\nt\nBINARY\n", CMG_ERR_UNSUPPORTED, ":3: a legacy VTK file in"},
-    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET POLYDATA\n", CMG_ERR_UNSUPPORTED,
-     ":4: data set POLYDATA"},
-    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
-     "0\n0 1 0\nCELLS 1 4\n3 0 1 7\nCELL_TYPES 1\n5\n",
-     CMG_ERR_FILE, ":10: triangle with node 7"},
-    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
-     "0\n0 1 0\nCELLS 1 4\n3 0 1 2\nCELL_TYPES 1\n9\n",
-     CMG_ERR_FILE, ":10: cell 0, a quadrilateral, has 3 nodes"},
-    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
-     "0\n0 1 0\nCELLS 1 4\n5 0 1 2\nCELL_TYPES 1\n5\n",
-     CMG_ERR_FILE, ":10: the number of nodes of a cell is 5"},
-    {"# vtk DataFile Version 3.0\nt\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 3 double\n0 0 0\n1 0 "
-     "0\n0 1 0\nCELLS 1 4\n3 0 1 2\n",
-     CMG_ERR_FILE, "ends without CELL_TYPES"},
+    {"# vtk DataFile Version 3.0\nt\nASCII\n", CMG_ERR_UNSUPPORTED,
+     ":1: begins with '#': neither gmsh"},
+    {"4 2 0 0\n1 0 0\n", CMG_ERR_UNSUPPORTED, "cascademg.read_mesh(file)"},
 };
 
 static void check_malformed(const malformed *cases, size_t count)
@@ -408,7 +352,6 @@ int main(int argc, char **argv)
     }
     RUN(shared_meshes_are_read);
     RUN(shared_meshes_have_their_labels);
-    RUN(bad_shared_meshes_are_refused);
     RUN(malformed_files_are_refused);
     RUN(damaged_files_do_no_harm);
     RUN(labels_and_regions_are_kept);

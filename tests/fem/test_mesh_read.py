@@ -122,13 +122,6 @@ def check_written(folder):
             path = os.path.join(folder, f"{kind}-gmsh4-{binary}.msh")
             meshio.write(path, plain, file_format="gmsh", binary=binary)
             compare(path, plain, folder)
-        labelled = meshio.Mesh(mesh.points, mesh.cells, cell_data={"attribute": mesh.cell_data["gmsh:physical"]})
-        for form in ("vtk42", "vtk51"):
-            path = os.path.join(folder, f"{kind}-{form}.vtk")
-            meshio.write(path, labelled, file_format=form, binary=False)
-            labels = compare(path, mesh, folder)
-            check(labels is not None and ["label", "3", "3", str(len(mesh.cells[1].data))] in labels,
-                  f"{path}: labels {labels}")
 
 
 def sides(kind, cell):

@@ -16,8 +16,6 @@ MESHES = {
             "$Elements\n1\n1 3 2 1 1 1 2 3 4\n$EndElements\n",
     "mfem": "MFEM mesh v1.0\n\ndimension\n2\n\nelements\n1\n1 3 0 1 2 3\n\nboundary\n0\n\nvertices\n4\n2\n"
             "0 0\n1 0\n1 1\n0 1\n",
-    "vtk": "# vtk DataFile Version 2.0\nx\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 double\n0 0 0 1 0 0 1 1 0 0 1 0\n"
-           "CELLS 1 5\n4 0 1 2 3\nCELL_TYPES 1\n9\n",
 }
 
 
