@@ -300,6 +300,95 @@ CMG_API cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int ord
                                      cmg_fem_mesh *mesh);
 CMG_API void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh);
 
+/* ------------------------------------------------------------------ assembly as a product */
+
+/**
+ * Sum matrices of a mesh: with e the numbers of all cell matrices, one cell after the other,
+ * values(A) = S e, where S has ones alone and is never stored as more than where they are. The
+ * pattern is found once, on the host; new values are one pass over e on the context's backend, and
+ * nothing leaves the device. Cell matrices come from cmg_fem_sum_cells or from the caller's own
+ * kernels, which write e themselves (cmg_vector_data).
+ *
+ * A cell matrix is rows x rows numbers, rows = nodes of a cell x components, row by row, node by
+ * node with the components inside, nodes in the order of cell_nodes; of a symmetric one the upper
+ * triangle alone: (0,0) (0,1) .. (0,rows-1) (1,1) ..
+ *
+ * Source  Wong, Kuhl and Darve, Int. J. Numer. Meth. Engng 102 (2015), section 4.
+ */
+typedef struct cmg_fem_sum cmg_fem_sum;
+
+/**
+ * @param[in] mesh        any element; copied
+ * @param[in] components  unknowns a node, numbered node by node, 1 .. 3
+ * @param[in] symmetric   cell matrices have their upper triangle alone in e
+ * @param[in] fixed       nodes: not 0 for an identity row, without a column in other rows; NULL =
+ *                        none
+ * @return CMG_OK, CMG_ERR_ARG (also where e or A would have more than 2^31 - 1 numbers),
+ *         CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int components,
+                                      bool symmetric, const unsigned char *fixed,
+                                      cmg_fem_sum **sum);
+CMG_API void cmg_fem_sum_destroy(cmg_fem_sum **sum);
+/** Numbers that a cell matrix has in e; e has as many for every cell. */
+CMG_API int cmg_fem_sum_entries(const cmg_fem_sum *sum);
+/** The pattern of A on the host, columns ascending, with zeros for values; valid as long as sum. */
+CMG_API cmg_csr cmg_fem_sum_csr(const cmg_fem_sum *sum);
+/**
+ * values = S e in the order of the CSR, for cmg_matrix_update or cmg_hierarchy_update. Terms are
+ * added in the order of the cells: the same bits on every backend and for any number of threads.
+ *
+ * @param[out] values  fp64, as many as A has entries
+ */
+CMG_API cmg_status cmg_fem_sum_matrix(const cmg_fem_sum *sum, const cmg_vector *e,
+                                      cmg_vector *values);
+/**
+ * A matrix whose storage cmg_fem_sum_store writes: made from cmg_fem_sum_csr with keep_map, in a
+ * format of one part (not HYB). One at a time; it is borrowed.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_STATE (no value map), CMG_ERR_UNSUPPORTED,
+ *         CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_fem_sum_bind(cmg_fem_sum *sum, cmg_matrix *A);
+/** A = S e, row by row of A's own storage: nothing is reordered. */
+CMG_API cmg_status cmg_fem_sum_store(const cmg_fem_sum *sum, const cmg_vector *e);
+/** b = T f, f the loads of the cells, `rows` numbers each; 0 at fixed nodes. fp64. */
+CMG_API cmg_status cmg_fem_sum_vector(const cmg_fem_sum *sum, const cmg_vector *f, cmg_vector *b);
+
+/** A bilinear form whose cell matrices the library computes. */
+typedef struct cmg_fem_form {
+    /** POISSON, HEAT or ELASTICITY; the last with as many components as dimensions, the others with
+     *  one. */
+    cmg_problem problem;
+    /** HEAT. */
+    double time_step;
+    /** ELASTICITY. */
+    double young;
+    double poisson_ratio;
+} cmg_fem_form;
+
+/**
+ * Cell matrices of P1 (exact) and Q1 (two Gauss points an axis).
+ *
+ * @param[in]  k  coefficient, fp64: one number a cell or, for Q1, one a quadrature point (2^dim a
+ *                cell, x fastest); in elasticity it scales E; NULL = 1
+ * @param[out] e  fp64, cells x cmg_fem_sum_entries
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE (lengths; an inverted cell, with its number),
+ *         CMG_ERR_UNSUPPORTED (other elements), CMG_ERR_DEVICE
+ */
+CMG_API cmg_status cmg_fem_sum_cells(const cmg_fem_sum *sum, const cmg_fem_form *form,
+                                     const cmg_vector *k, cmg_vector *e);
+/**
+ * The regular refinement of a mesh of first order: midpoints of edges, of faces and of cells where
+ * they have four or eight corners. Children of cell c are cells c 2^dim .. c 2^dim + 2^dim - 1.
+ *
+ * @param[out] fine  for cmg_fem_mesh_free
+ * @param[out] P     linear interpolation between the nodes; for cmg_fem_csr_free; NULL = not wanted
+ * @return CMG_OK, CMG_ERR_ARG (not first order), CMG_ERR_SHAPE, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse,
+                                       cmg_fem_mesh *fine, cmg_csr *P);
+
 #ifdef __cplusplus
 }
 #endif

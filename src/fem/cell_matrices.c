@@ -1,0 +1,87 @@
+/* Cell matrices on the CPU: a thread a cell, sizes as constants so that loops are unrolled. */
+#include "fem/cell_matrices.h"
+
+#include "core/backend.h"
+
+typedef cmg_status (*matrices_fn)(cmg_context *ctx, const cmgi_cell_batch *cells);
+
+static inline void one_cell(const cmgi_cell_batch *c, bool simplex, int dim, bool elastic,
+                            cmg_size cell)
+{
+    const int local = simplex ? dim + 1 : 1 << dim;
+    const int points = simplex ? 1 : 1 << dim;
+    const double *k = c->k == NULL ? NULL : c->k + cell * c->k_points;
+    cmgi_cell_basis basis;
+    for (int q = 0; q < points; ++q) {
+        basis.weight[q] =
+            cmgi_point_weight(simplex, dim) *
+            cmgi_cell_point(simplex, dim, c->x, c->nodes + cell * local, q, basis.gradient[q]);
+    }
+    for (int a = 0; a < local; ++a) {
+        for (int b = a; b < local; ++b) {
+            int ab[2] = {a, b};
+            double block[9] = {0};
+            for (int q = 0; q < points; ++q) {
+                cmgi_add_point(c, elastic, dim, &basis, q, k, ab, block);
+            }
+            cmgi_store_block(c, elastic ? dim : 1, ab, block, c->e + cell * c->entries);
+        }
+    }
+}
+
+static cmg_status matrices_cpu(cmg_context *ctx, const cmgi_cell_batch *c)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (c->cells > 256)
+    for (cmg_size cell = 0; cell < c->cells; ++cell) {
+        switch ((c->simplex ? 4 : 0) + (c->dim == 3 ? 2 : 0) + (c->components > 1 ? 1 : 0)) {
+        case 0:
+            one_cell(c, false, 2, false, cell);
+            break;
+        case 1:
+            one_cell(c, false, 2, true, cell);
+            break;
+        case 2:
+            one_cell(c, false, 3, false, cell);
+            break;
+        case 3:
+            one_cell(c, false, 3, true, cell);
+            break;
+        case 4:
+            one_cell(c, true, 2, false, cell);
+            break;
+        case 5:
+            one_cell(c, true, 2, true, cell);
+            break;
+        case 6:
+            one_cell(c, true, 3, false, cell);
+            break;
+        default:
+            one_cell(c, true, 3, true, cell);
+            break;
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
+{
+    static const matrices_fn matrices[2] = {matrices_cpu, CMGI_CUDA_FN(cmgi_cell_matrices_cuda)};
+    return matrices[cmgi_on_cuda(ctx)](ctx, cells);
+}
+
+cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
+{
+    cmg_index bad = -1;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(max                                                                                  \
+              : bad) if (c->cells > 256)
+    for (cmg_size cell = 0; cell < c->cells; ++cell) {
+        for (int q = 0; q < (c->simplex ? 1 : c->local); ++q) {
+            double gradient[CMGI_FIRST_NODES][3];
+            const double det =
+                cmgi_cell_point(c->simplex, c->dim, c->x, c->nodes + cell * c->local, q, gradient);
+            bad = !(det > 0) && (cmg_index)cell > bad ? (cmg_index)cell : bad;
+        }
+    }
+    return bad;
+}

@@ -1,0 +1,143 @@
+/* Meshes that callers hand over or get: checks, files, refinement. */
+#include "fem/mesh_public.h"
+
+#include "core/memory.h"
+#include "fem/locate.h"
+#include "fem/mesh_read.h"
+#include "fem/space.h"
+
+#include <math.h>
+#include <string.h>
+
+cmg_status cmgi_fem_mesh_check(cmg_context *ctx, const cmg_fem_mesh *m, const char *name)
+{
+    CMGI_CHECK(ctx, m != NULL, CMG_ERR_ARG, "the %s is NULL", name);
+    CMGI_CHECK(
+        ctx, cmg_fem_enum_name("element", (int)m->element) != NULL && (m->dim == 2 || m->dim == 3),
+        CMG_ERR_ARG, "element %d in %d dimensions", (int)m->element, m->dim);
+    CMGI_CHECK(ctx,
+               m->nodes > 0 && m->nodes <= INT32_MAX && m->cells > 0 && m->x != NULL &&
+                   m->cell_nodes != NULL,
+               CMG_ERR_ARG, "the %s has %lld nodes and %lld cells", name, (long long)m->nodes,
+               (long long)m->cells);
+    const cmg_size entries = m->cells * cmgi_basis_nodes(cmgi_basis_of(m->element, m->dim));
+    for (cmg_size k = 0; k < entries; ++k) {
+        CMGI_CHECK(ctx, m->cell_nodes[k] >= 0 && m->cell_nodes[k] < m->nodes, CMG_ERR_ARG,
+                   "cell %lld has node %d, there are %lld", (long long)(k * m->cells / entries),
+                   (int)m->cell_nodes[k], (long long)m->nodes);
+    }
+    for (cmg_size k = 0; k < m->nodes * m->dim; ++k) {
+        CMGI_CHECK(ctx, isfinite(m->x[k]), CMG_ERR_ARG, "node %lld has a coordinate %g",
+                   (long long)(k / m->dim), m->x[k]);
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
+{
+    static const cmg_element elements[2][2] = {{CMG_ELEMENT_Q1, CMG_ELEMENT_Q2},
+                                               {CMG_ELEMENT_P1, CMG_ELEMENT_P2}};
+    const int dim = s->mesh->dim;
+    const cmg_size cells = s->mesh->cells;
+    const unsigned char *local = cmgi_vtk_order(s->basis);
+    double *x = NULL;
+    cmg_index *cell_nodes = NULL;
+    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes * dim, sizeof *x, &x));
+    const cmg_status status = cmgi_alloc(s->ctx, cells * s->local, sizeof *cell_nodes, &cell_nodes);
+    if (status != CMG_OK) {
+        cmgi_free(s->ctx, x);
+        return status;
+    }
+    for (cmg_size n = 0; n < s->nodes; ++n) {
+        cmgi_space_position(s, n, x + n * dim);
+    }
+    for (cmg_size k = 0; k < cells * s->local; ++k) {
+        cell_nodes[k] = s->cell_nodes[k - k % s->local + local[k % s->local]];
+    }
+    *mesh = (cmg_fem_mesh){
+        elements[s->basis.simplex][s->basis.order - 1], dim, s->nodes, x, cells, cell_nodes};
+    return CMG_OK;
+}
+
+cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int order, cmg_fem_mesh *mesh)
+{
+    cmgi_mesh *read = NULL;
+    cmgi_space *space = NULL;
+    bool *fixes = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CHECK(ctx, path != NULL && mesh != NULL && (order == 1 || order == 2), CMG_ERR_ARG,
+               "no path, no mesh, or order %d", order);
+    CMGI_TRY_GOTO(done, cmgi_mesh_read(ctx, path, &read));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, read->labels, sizeof *fixes, &fixes));
+    CMGI_TRY_GOTO(done, cmgi_space_create(read, order, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
+    CMGI_TRY_GOTO(done, cmgi_space_export(space, mesh));
+done:
+    cmgi_space_destroy(&space);
+    cmgi_free(ctx, fixes);
+    cmgi_mesh_destroy(&read);
+    return status;
+}
+
+void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh)
+{
+    if (ctx != NULL && mesh != NULL) {
+        cmgi_free(ctx, (void *)mesh->x);
+        cmgi_free(ctx, (void *)mesh->cell_nodes);
+        *mesh = (cmg_fem_mesh){0};
+    }
+}
+
+/* The mesh as the others here have it, without boundary facets. */
+static cmg_status take(cmg_context *ctx, const cmg_fem_mesh *from, cmgi_mesh **mesh)
+{
+    const bool simplex = from->element == CMG_ELEMENT_P1;
+    const cmgi_cell cell =
+        simplex ? (from->dim == 2 ? CMGI_TRI : CMGI_TET) : (from->dim == 2 ? CMGI_QUAD : CMGI_HEX);
+    const int corners = cmgi_cell_table(cell)->corners;
+    const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(from->element, from->dim));
+    CMGI_TRY(cmgi_mesh_create(ctx, cell, from->nodes, from->cells, 0, mesh));
+    memcpy((*mesh)->x, from->x, (size_t)(from->nodes * from->dim) * sizeof(double));
+    for (cmg_size k = 0; k < from->cells * corners; ++k) {
+        (*mesh)->cell_nodes[k - k % corners + local[k % corners]] = from->cell_nodes[k];
+    }
+    return CMG_OK;
+}
+
+cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg_fem_mesh *fine,
+                               cmg_csr *P)
+{
+    const bool fixes[1] = {false};
+    cmgi_mesh *mesh[2] = {NULL, NULL};
+    cmgi_space *space[2] = {NULL, NULL};
+    cmgi_refinement *relation = NULL;
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CHECK(ctx, fine != NULL, CMG_ERR_ARG, "refine: the out-pointer is NULL");
+    CMGI_TRY(cmgi_fem_mesh_check(ctx, coarse, "coarse mesh"));
+    CMGI_CHECK(ctx, coarse->element == CMG_ELEMENT_P1 || coarse->element == CMG_ELEMENT_Q1,
+               CMG_ERR_ARG, "refine: meshes of first order alone");
+    CMGI_TRY_GOTO(done, take(ctx, coarse, &mesh[0]));
+    CMGI_TRY_GOTO(done, cmgi_mesh_refine(mesh[0], NULL, &mesh[1], &relation));
+    for (int m = 0; m < 2; ++m) {
+        CMGI_TRY_GOTO(done,
+                      cmgi_space_create(mesh[m], 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space[m]));
+    }
+    if (P != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_space_prolongation(space[1], space[0], relation, &made));
+    }
+    CMGI_TRY_GOTO(done, cmgi_space_export(space[1], fine));
+    if (P != NULL) {
+        *P = cmgi_csr_view(&made);
+        made = (cmgi_csr){0};
+    }
+done:
+    cmgi_csr_free(ctx, &made);
+    for (int m = 0; m < 2; ++m) {
+        cmgi_space_destroy(&space[m]);
+        cmgi_mesh_destroy(&mesh[m]);
+    }
+    cmgi_refinement_destroy(&relation);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* The sum matrices of a space: from the entries of cell matrices and loads to A and b. */
+#pragma once
+#include "fem/space.h"
+#include "fem/sum.h"
+
+/* How cell matrices of rows x rows numbers lie in e, cell after cell. */
+typedef struct cmgi_cell_layout {
+    int rows;
+    bool symmetric; /* the upper triangle alone, row by row */
+} cmgi_cell_layout;
+
+/* Numbers of a cell. */
+static inline int cmgi_cell_entries(cmgi_cell_layout layout)
+{
+    return layout.symmetric ? layout.rows * (layout.rows + 1) / 2 : layout.rows * layout.rows;
+}
+
+/*
+ * values(A) = S e. A is the space's pattern; map, unless NULL, gives the place of entry k of A
+ * among `rows` places of a storage, those that are not named get 0. Rows of fixed nodes become 1.
+ */
+cmg_status cmgi_space_sum_matrix(const cmgi_space *space, cmgi_cell_layout layout,
+                                 const cmgi_csr *A, cmg_size rows, const cmg_size *map,
+                                 cmgi_sum *S);
+/* b = T f, f the loads of the cells; 0 at fixed nodes. */
+cmg_status cmgi_space_sum_load(const cmgi_space *space, cmgi_sum *T);

@@ -1,0 +1,130 @@
+/* Sum matrices on the host: blocks of rows, and the product. */
+#include "fem/sum.h"
+
+#include "core/backend.h"
+#include "core/memory.h"
+
+typedef cmg_status (*apply_fn)(const cmgi_sum *S, const double *e, cmg_precision precision,
+                               void *y);
+
+/* Calls with first = NULL to count; returns the number of blocks. */
+static cmg_size cut(cmg_size rows, const cmg_size *indptr, cmg_size *first)
+{
+    cmg_size blocks = 0;
+    for (cmg_size r = 0; r < rows;) {
+        cmg_size to = r + 1;
+        while (to < rows && to - r < CMGI_SUM_ROWS &&
+               indptr[to + 1] - indptr[r] <= CMGI_SUM_TERMS) {
+            ++to;
+        }
+        if (first != NULL) {
+            first[blocks] = r;
+        }
+        ++blocks;
+        r = to;
+    }
+    if (first != NULL) {
+        first[blocks] = rows;
+    }
+    return blocks;
+}
+
+static void fill_blocks(const cmgi_sum *S, const cmg_size *indptr)
+{
+#pragma omp parallel for num_threads(S->ctx->threads) schedule(static) if (S->blocks > 64)
+    for (cmg_size b = 0; b < S->blocks; ++b) {
+        S->start[b] = indptr[S->first_row[b]];
+        for (cmg_size r = S->first_row[b]; r < S->first_row[b + 1]; ++r) {
+            const cmg_size end = indptr[r + 1] - S->start[b];
+            S->end[r] = end <= CMGI_SUM_TERMS ? (uint16_t)end : 0;
+        }
+    }
+    S->start[S->blocks] = indptr[S->rows];
+}
+
+/* Hands *from, a host array, over to *to, in the backend's memory. */
+static cmg_status move(cmg_context *ctx, void *from, cmg_size count, size_t size, void *to)
+{
+    CMGI_TRY(cmgi_move_to_device(ctx, from, count, size));
+    *(void **)to = *(void **)from;
+    *(void **)from = NULL;
+    return CMG_OK;
+}
+
+cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cmg_index *indices,
+                           cmgi_sum *S)
+{
+    cmgi_sum host = {.ctx = ctx, .rows = rows, .terms = indptr[rows], .indices = indices};
+    cmgi_sum made = host;
+    cmg_status status = CMG_OK;
+    made.indices = NULL;
+    host.blocks = cut(rows, indptr, NULL);
+    made.blocks = host.blocks;
+    const cmg_size n = host.blocks + 1;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host.first_row, &host.first_row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host.start, &host.start));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *host.end, &host.end));
+    (void)cut(rows, indptr, host.first_row);
+    fill_blocks(&host, indptr);
+    CMGI_TRY_GOTO(done, move(ctx, &host.first_row, n, sizeof *host.first_row, &made.first_row));
+    CMGI_TRY_GOTO(done, move(ctx, &host.start, n, sizeof *host.start, &made.start));
+    CMGI_TRY_GOTO(done, move(ctx, &host.end, rows, sizeof *host.end, &made.end));
+    CMGI_TRY_GOTO(done, move(ctx, &host.indices, made.terms, sizeof *host.indices, &made.indices));
+    *S = made;
+    made = (cmgi_sum){.ctx = ctx};
+done:
+    cmgi_free(ctx, indptr);
+    cmgi_free(ctx, host.first_row);
+    cmgi_free(ctx, host.start);
+    cmgi_free(ctx, host.end);
+    cmgi_free(ctx, host.indices);
+    cmgi_sum_free(&made);
+    return status;
+}
+
+void cmgi_sum_free(cmgi_sum *S)
+{
+    cmgi_free_device(S->ctx, S->first_row);
+    cmgi_free_device(S->ctx, S->start);
+    cmgi_free_device(S->ctx, S->end);
+    cmgi_free_device(S->ctx, S->indices);
+    *S = (cmgi_sum){.ctx = S->ctx};
+}
+
+static inline double add_up(const cmg_index *index, cmg_size n, const double *e)
+{
+    double sum = 0;
+    for (cmg_size k = 0; k < n; ++k) {
+        sum += index[k] < 0 ? 1.0 : e[index[k]];
+    }
+    return sum;
+}
+
+static cmg_status apply_cpu(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
+{
+    double *y64 = precision == CMG_FP64 ? y : NULL;
+    float *y32 = y;
+#pragma omp parallel for num_threads(S->ctx->threads) schedule(static) if (S->blocks > 16)
+    for (cmg_size b = 0; b < S->blocks; ++b) {
+        const cmg_size start = S->start[b];
+        const cmg_size terms = S->start[b + 1] - start;
+        cmg_size from = 0;
+        for (cmg_size r = S->first_row[b]; r < S->first_row[b + 1]; ++r) {
+            const cmg_size to = terms > CMGI_SUM_TERMS ? terms : S->end[r];
+            const double sum = add_up(S->indices + start + from, to - from, e);
+            from = to;
+            if (y64 != NULL) {
+                y64[r] = sum;
+            } else {
+                y32[r] = (float)sum;
+            }
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
+{
+    static const apply_fn apply[2] = {apply_cpu, CMGI_CUDA_FN(cmgi_sum_apply_cuda)};
+    return apply[cmgi_on_cuda(S->ctx)](S, e, precision, y);
+}

@@ -1,0 +1,56 @@
+/*
+ * Products with sum matrices. A block of threads loads the terms of its rows, neighbours next to
+ * each other, into shared memory; then a thread adds up a row, in the stored order.
+ */
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "fem/sum.h"
+}
+
+template <typename T>
+__global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const double *e, T *y)
+{
+    __shared__ double term[CMGI_SUM_TERMS];
+    const cmg_size first = S.first_row[blockIdx.x];
+    const cmg_size rows = S.first_row[blockIdx.x + 1] - first;
+    const cmg_size start = S.start[blockIdx.x];
+    const cmg_size terms = S.start[blockIdx.x + 1] - start;
+    const bool one = terms > CMGI_SUM_TERMS; /* a long row, in pieces */
+    double sum = 0;
+    for (cmg_size done = 0; done == 0 || done < terms; done += CMGI_SUM_TERMS) {
+        const int n = (int)min(terms - done, (cmg_size)CMGI_SUM_TERMS);
+        for (int i = threadIdx.x; i < n; i += CMGI_SUM_ROWS) {
+            const cmg_index at = cmgi_load_once(S.indices + start + done + i);
+            term[i] = at < 0 ? 1.0 : e[at];
+        }
+        __syncthreads();
+        if (threadIdx.x < rows) {
+            const int from = threadIdx.x == 0 ? 0 : S.end[first + threadIdx.x - 1];
+            const int to = one ? n : S.end[first + threadIdx.x];
+            for (int i = from; i < to; ++i) {
+                sum += term[i];
+            }
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x < rows) {
+        y[first + threadIdx.x] = (T)sum;
+    }
+}
+
+cmg_status cmgi_sum_apply_cuda(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
+{
+    if (S->blocks == 0) {
+        return CMG_OK;
+    }
+    const cmgi_device_guard guard(S->ctx);
+    const unsigned blocks = (unsigned)S->blocks;
+    cudaStream_t stream = cmgi_stream(S->ctx);
+    if (precision == CMG_FP64) {
+        sum_kernel<<<blocks, CMGI_SUM_ROWS, 0, stream>>>(*S, e, (double *)y);
+    } else {
+        sum_kernel<<<blocks, CMGI_SUM_ROWS, 0, stream>>>(*S, e, (float *)y);
+    }
+    return CMGI_LAUNCHED(S->ctx);
+}

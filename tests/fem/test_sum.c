@@ -1,0 +1,368 @@
+/* Sum matrices: equal to the assembly by rows on every element and problem, in every storage. */
+#include "cmg_fem.h"
+
+#include "core/memory.h"
+#include "fem/mesh_shapes.h"
+#include "fem/space.h"
+#include "fem/sum.h"
+#include "test.h"
+
+typedef struct sum_case {
+    cmgi_cell cell;
+    cmg_problem problem;
+    bool symmetric;
+} sum_case;
+
+/* A distorted square or cube with its boundary fixed where `fixes` says so. */
+typedef struct setting {
+    cmgi_mesh *mesh;
+    cmgi_space *space;
+    cmg_fem_mesh arrays;
+    cmg_fem_sum *sum;
+    cmg_csr A;
+} setting;
+
+static setting make(cmgi_cell cell, int components, bool symmetric)
+{
+    cmgi_shape_options o;
+    setting s = {0};
+    bool fixes[16] = {false};
+    const bool flat = cell == CMGI_TRI || cell == CMGI_QUAD;
+    cmgi_shape_options_default(flat ? CMG_SHAPE_SQUARE : CMG_SHAPE_CUBE, &o);
+    o.cell = cell;
+    o.n = flat ? 9 : 5;
+    o.distortion = CMGI_DISTORT_RANDOM;
+    CHECK_OK(cmgi_shape_mesh(ctx, &o, &s.mesh));
+    fixes[1] = true;
+    CHECK_OK(cmgi_space_create(s.mesh, 1, components, CMG_BOUNDARY_IDENTITY, fixes, &s.space));
+    CHECK_OK(cmgi_space_export(s.space, &s.arrays));
+    CHECK_OK(cmg_fem_sum_create(ctx, &s.arrays, components, symmetric, s.space->fixed, &s.sum));
+    s.A = cmg_fem_sum_csr(s.sum);
+    return s;
+}
+
+static void drop(setting *s)
+{
+    cmg_fem_sum_destroy(&s->sum);
+    cmg_fem_mesh_free(ctx, &s->arrays);
+    cmgi_space_destroy(&s->space);
+    cmgi_mesh_destroy(&s->mesh);
+}
+
+static cmg_vector *vector(cmg_size n)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    return v;
+}
+
+static double *fetch(cmg_vector *v)
+{
+    double *values = malloc((size_t)cmg_vector_length(v) * sizeof *values);
+    CHECK_OK(cmg_vector_get(v, values));
+    return values;
+}
+
+/* A, and its distance from the assembly by rows, over its largest entry. */
+static void compare_rows(const sum_case *c, const setting *s, const double *values)
+{
+    cmg_generate_options o;
+    const double origin[3] = {0};
+    const double extent[3] = {1, 1, 1};
+    cmgi_csr A = {0};
+    cmgi_cell_form form = {0};
+    cmg_generate_options_default(&o);
+    o.problem = c->problem;
+    o.time_step = 0.3;
+    o.young = 2;
+    o.poisson_ratio = 0.2;
+    const cmgi_problem problem = cmgi_problem_make(&o, s->mesh->dim, origin, extent);
+    CHECK_OK(cmgi_cell_form_create(ctx, &problem, s->space->basis, 2, &form));
+    CHECK_OK(cmgi_space_assemble(s->space, &form, &A, NULL));
+    double largest = 0;
+    double error = 0;
+    const cmg_size nnz = A.indptr[A.rows];
+    CHECK(s->A.indptr[s->A.rows] == nnz);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        CHECK(A.indices[k] == s->A.indices[k]);
+        largest = fmax(largest, fabs(A.values[k]));
+        error = fmax(error, fabs(A.values[k] - values[k]));
+    }
+    CHECK_NEAR(error / largest, 0, 1e-14);
+    cmgi_cell_form_free(ctx, &form);
+    cmgi_csr_free(ctx, &A);
+}
+
+static const cmg_fem_form forms[3] = {{CMG_PROBLEM_POISSON, 0, 0, 0},
+                                      {CMG_PROBLEM_HEAT, 0.3, 0, 0},
+                                      {CMG_PROBLEM_ELASTICITY, 0, 2, 0.2}};
+
+static void equals_the_assembly_by_rows(void)
+{
+    for (int n = 0; n < 24; ++n) {
+        const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
+        const int dim = c.cell == CMGI_TRI || c.cell == CMGI_QUAD ? 2 : 3;
+        setting s = make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
+        cmg_vector *e = vector(s.arrays.cells * cmg_fem_sum_entries(s.sum));
+        cmg_vector *y = vector(s.A.indptr[s.A.rows]);
+        CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[n / 4 % 3], NULL, e));
+        CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
+        double *values = fetch(y);
+        compare_rows(&c, &s, values);
+        free(values);
+        cmg_vector_destroy(&e);
+        cmg_vector_destroy(&y);
+        drop(&s);
+    }
+}
+
+/* A coefficient a cell, given once more a point, and doubled. */
+static void takes_a_coefficient_a_cell_or_a_point(void)
+{
+    for (int cell = 0; cell < 4; ++cell) {
+        setting s = make((cmgi_cell)cell, 1, true);
+        const int points = cell == CMGI_QUAD ? 4 : cell == CMGI_HEX ? 8 : 1;
+        const cmg_size cells = s.arrays.cells;
+        double *k = malloc((size_t)(cells * points) * sizeof *k);
+        double *two = malloc((size_t)cells * sizeof *two);
+        for (cmg_size i = 0; i < cells * points; ++i) {
+            k[i] = 1 + (double)(i / points % 7);
+            two[i / points] = 2 * k[i];
+        }
+        cmg_vector *e[2] = {vector(cells * cmg_fem_sum_entries(s.sum)),
+                            vector(cells * cmg_fem_sum_entries(s.sum))};
+        cmg_vector *v[2] = {vector(cells), vector(cells * points)};
+        CHECK_OK(cmg_vector_set(v[0], two));
+        CHECK_OK(cmg_vector_set(v[1], k));
+        double *values[2];
+        for (int i = 0; i < 2; ++i) {
+            CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[0], v[i], e[i]));
+            values[i] = fetch(e[i]);
+        }
+        for (cmg_size i = 0; i < cmg_vector_length(e[0]); ++i) {
+            CHECK_NEAR(values[0][i], 2 * values[1][i], 1e-13);
+        }
+        for (int i = 0; i < 2; ++i) {
+            free(values[i]);
+            cmg_vector_destroy(&e[i]);
+            cmg_vector_destroy(&v[i]);
+        }
+        free(k);
+        free(two);
+        drop(&s);
+    }
+}
+
+/* Stored in place, a matrix multiplies as one that was updated, to the bit. */
+static void writes_the_storage_of_formats(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,
+                                         CMG_FORMAT_K1,         CMG_FORMAT_K2,      CMG_FORMAT_K1RS,
+                                         CMG_FORMAT_COMPRESSED, CMG_FORMAT_K2R};
+    setting s = make(CMGI_TET, 1, true);
+    const cmg_size nnz = s.A.indptr[s.A.rows];
+    cmg_vector *e = vector(s.arrays.cells * cmg_fem_sum_entries(s.sum));
+    cmg_vector *y = vector(nnz);
+    CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[1], NULL, e));
+    CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
+    double *values = fetch(y);
+    for (int f = 0; f < 16; ++f) {
+        cmg_matrix_options o;
+        cmg_matrix *M[2] = {NULL, NULL};
+        cmg_vector *x = NULL;
+        cmg_vector *z[2] = {NULL, NULL};
+        float *out[2];
+        cmg_matrix_options_default(&o);
+        o.format = formats[f / 2];
+        o.keep_map = true;
+        o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
+        CHECK_OK(cmg_vector_create(ctx, s.A.rows, o.precision, &x));
+        CHECK_OK(cmg_vector_fill(x, 0.7));
+        for (int i = 0; i < 2; ++i) {
+            CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M[i]));
+            CHECK_OK(cmg_vector_create(ctx, s.A.rows, o.precision, &z[i]));
+        }
+        CHECK_OK(cmg_matrix_update(M[0], values));
+        CHECK_OK(cmg_fem_sum_bind(s.sum, M[1]));
+        CHECK_OK(cmg_fem_sum_store(s.sum, e));
+        for (int i = 0; i < 2; ++i) {
+            CHECK_OK(cmg_matrix_apply(M[i], x, z[i]));
+            double *got = fetch(z[i]);
+            out[i] = (float *)got;
+        }
+        CHECK(memcmp(out[0], out[1], (size_t)s.A.rows * sizeof(double)) == 0);
+        for (int i = 0; i < 2; ++i) {
+            free(out[i]);
+            cmg_matrix_destroy(&M[i]);
+            cmg_vector_destroy(&z[i]);
+        }
+        cmg_vector_destroy(&x);
+    }
+    free(values);
+    cmg_vector_destroy(&e);
+    cmg_vector_destroy(&y);
+    drop(&s);
+}
+
+/* Rows of 0, 1, 2048, 2049 and 6000 terms beside short ones, and the number 1, in both precisions:
+ * sums of whole numbers are exact. */
+static void long_rows_and_ones(void)
+{
+    enum { ROWS = 700, MOST = 6000 };
+    static const cmg_size lengths[] = {3, 2048, 0, 2049, 1, 6000, 7};
+    cmg_size *indptr = NULL;
+    cmg_index *indices = NULL;
+    double *e = NULL;
+    double expected[ROWS] = {0};
+    double y[ROWS];
+    cmgi_sum S = {.ctx = ctx};
+    CHECK_OK(cmgi_alloc_zero(ctx, ROWS + 1, sizeof *indptr, &indptr));
+    for (cmg_size r = 0; r < ROWS; ++r) {
+        indptr[r + 1] = indptr[r] + (r > 300 && r < 314 ? lengths[r % 7] : r % 5);
+    }
+    CHECK_OK(cmgi_alloc(ctx, indptr[ROWS], sizeof *indices, &indices));
+    CHECK_OK(cmgi_alloc(ctx, MOST, sizeof *e, &e));
+    for (cmg_size i = 0; i < MOST; ++i) {
+        e[i] = (double)(i % 97);
+    }
+    for (cmg_size r = 0; r < ROWS; ++r) {
+        for (cmg_size k = indptr[r]; k < indptr[r + 1]; ++k) {
+            indices[k] = k % 11 == 0 ? -1 : (cmg_index)(k * 31 % MOST);
+            expected[r] += indices[k] < 0 ? 1 : e[indices[k]];
+        }
+    }
+    CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
+    cmg_vector *from = vector(MOST);
+    CHECK_OK(cmg_vector_set(from, e));
+    for (int p = 0; p < 2; ++p) {
+        cmg_vector *to = NULL;
+        const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
+        CHECK_OK(cmg_vector_create(ctx, ROWS, precision, &to));
+        CHECK_OK(cmgi_sum_apply(&S, cmg_vector_data(from), precision, cmg_vector_data(to)));
+        CHECK_OK(cmg_vector_get(to, y));
+        for (cmg_size r = 0; r < ROWS; ++r) {
+            CHECK_NEAR(y[r], expected[r], 0);
+        }
+        cmg_vector_destroy(&to);
+    }
+    cmg_vector_destroy(&from);
+    cmgi_sum_free(&S);
+    cmgi_free(ctx, e);
+}
+
+/* Loads of 1 at every corner count the cells of a node; fixed nodes get 0. */
+static void sums_loads(void)
+{
+    setting s = make(CMGI_HEX, 1, false);
+    cmg_vector *f = vector(s.arrays.cells * 8);
+    cmg_vector *b = vector(s.arrays.nodes);
+    CHECK_OK(cmg_vector_fill(f, 1));
+    CHECK_OK(cmg_fem_sum_vector(s.sum, f, b));
+    double *values = fetch(b);
+    for (cmg_size n = 0; n < s.arrays.nodes; ++n) {
+        const cmg_size cells = s.space->start[n + 1] - s.space->start[n];
+        CHECK_NEAR(values[n], s.space->fixed[n] ? 0 : (double)cells, 0);
+    }
+    free(values);
+    cmg_vector_destroy(&f);
+    cmg_vector_destroy(&b);
+    drop(&s);
+}
+
+static void refines_as_the_generator_does(void)
+{
+    for (int cell = 0; cell < 4; ++cell) {
+        setting s = make((cmgi_cell)cell, 1, true);
+        cmg_fem_mesh fine = {.nodes = 0};
+        cmg_csr P = {0};
+        CHECK_OK(cmg_fem_mesh_refine(ctx, &s.arrays, &fine, &P));
+        const int dim = fine.dim;
+        CHECK(fine.cells == s.arrays.cells << dim && P.rows == fine.nodes);
+        for (cmg_size n = 0; n < fine.nodes * dim; ++n) { /* P interpolates coordinates */
+            double sum = 0;
+            for (cmg_size k = P.indptr[n / dim]; k < P.indptr[n / dim + 1]; ++k) {
+                sum += P.values[k] * s.arrays.x[P.indices[k] * dim + n % dim];
+            }
+            CHECK_NEAR(sum, fine.x[n], 1e-14);
+        }
+        cmg_fem_sum *sum = NULL; /* and no cell is turned inside out */
+        CHECK_OK(cmg_fem_sum_create(ctx, &fine, 1, true, NULL, &sum));
+        cmg_vector *e = vector(fine.cells * cmg_fem_sum_entries(sum));
+        CHECK_OK(cmg_fem_sum_cells(sum, &forms[0], NULL, e));
+        cmg_vector_destroy(&e);
+        cmg_fem_sum_destroy(&sum);
+        cmg_fem_csr_free(ctx, &P);
+        cmg_fem_mesh_free(ctx, &fine);
+        drop(&s);
+    }
+}
+
+static void wrong_calls(void)
+{
+    setting s = make(CMGI_TET, 1, true);
+    cmg_vector *e = vector(s.arrays.cells * 10);
+    cmg_vector *y = vector(s.A.indptr[s.A.rows]);
+    cmg_fem_sum *sum = NULL;
+    cmg_matrix_options o;
+    cmg_matrix *M = NULL;
+    CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_fem_sum_matrix(s.sum, y, y), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[2], NULL, e), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[0], y, e), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_fem_sum_store(s.sum, e), CMG_ERR_STATE);
+    cmg_matrix_options_default(&o);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
+    CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_STATE);
+    cmg_matrix_destroy(&M);
+    o.keep_map = true;
+    o.format = CMG_FORMAT_HYB;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
+    CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_UNSUPPORTED);
+    cmg_matrix_destroy(&M);
+    cmg_index *nodes = (cmg_index *)(uintptr_t)s.arrays.cell_nodes;
+    const cmg_index kept = nodes[4];
+    nodes[4] = nodes[5];
+    nodes[5] = kept; /* cell 1 is inside out */
+    CHECK_OK(cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
+    CHECK_STATUS(cmg_fem_sum_cells(sum, &forms[0], NULL, e), CMG_ERR_SHAPE);
+    cmg_fem_sum_destroy(&sum);
+    cmg_vector_destroy(&e);
+    cmg_vector_destroy(&y);
+    drop(&s);
+}
+
+/* No failed allocation leaks or is missed. */
+static void survives_failed_allocations(void)
+{
+    setting s = make(CMGI_TRI, 1, true);
+    cmg_fem_sum *sum = NULL;
+    cmg_status status = CMG_ERR_MEMORY;
+    for (long n = 0; n < 200 && status == CMG_ERR_MEMORY; ++n) {
+        size_t before[2];
+        size_t after[2];
+        cmg_context_memory(ctx, before, NULL);
+        cmgi_context_fail_after(ctx, n);
+        status = cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum);
+        cmgi_context_fail_after(ctx, -1);
+        cmg_context_memory(ctx, after, NULL);
+        CHECK(status == CMG_OK || (before[0] == after[0] && before[1] == after[1]));
+    }
+    CHECK_OK(status);
+    cmg_fem_sum_destroy(&sum);
+    drop(&s);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(equals_the_assembly_by_rows);
+    RUN(takes_a_coefficient_a_cell_or_a_point);
+    RUN(writes_the_storage_of_formats);
+    RUN(long_rows_and_ones);
+    RUN(sums_loads);
+    RUN(refines_as_the_generator_does);
+    RUN(wrong_calls);
+    RUN(survives_failed_allocations);
+    return TEST_END();
+}
