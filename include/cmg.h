@@ -287,6 +287,7 @@ typedef enum cmg_format {
     CMG_FORMAT_K2RS, /**< K2r, columns sorted within each row again */
     /** ELLPACK for most of every row, CSR for what is longer */
     CMG_FORMAT_HYB,
+    CMG_FORMAT_PCSR, /**< CSR in partitions of 256 entries, rows padded to multiples of `pad` */
     /** ELLPACK of blocks, which systems with several unknowns a node have */
     CMG_FORMAT_BELL,
     CMG_FORMAT_SBELL,    /**< K1 of blocks */
@@ -297,6 +298,8 @@ typedef enum cmg_format {
     /** cuSPARSE's CSR with its preprocessing, the vendor's baseline; CUDA */
     CMG_FORMAT_CUSPARSE_CSR,
     CMG_FORMAT_CUSPARSE_SELL, /**< cuSPARSE's sliced ELL, slices of 32 rows; CUDA */
+    CMG_FORMAT_CUSPARSE_COO,  /**< cuSPARSE's coordinates; CUDA */
+    CMG_FORMAT_CUSPARSE_BSR,  /**< cuSPARSE's blocks of `block_rows` rows; CUDA */
     /** every format that suits is built and timed when a pattern is first seen in a context */
     CMG_FORMAT_TUNE
 } cmg_format;
@@ -321,8 +324,10 @@ typedef struct cmg_matrix_options {
     /** COMPRESSED, DENSE in fp32: storage of the values, default FULL */
     cmg_values values;
     bool no_templates; /**< COMPRESSED: do not look for rows that repeat, default false */
-    int t;             /**< ELLT: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
-    /** rows a slice in SELL, lanes a warp in K1 and K2: 4, 8, 16, 32 or 64; 0 = chosen */
+    /** ELLT, and CSR on CUDA: lanes a row, 1, 2, 4, 8, 16 or 32; 0 = chosen (default) */
+    int t;
+    /** rows a slice in SELL, K1, SBELL: 4, 8, 16, 32, 64, 128, 256 or 512; lanes a warp in K2, at
+     *  most 64; 0 = chosen */
     int warp;
     /** SELL, K1, K1R, K1RS, BELL, SBELL: rows and columns a block, 1, 2 or 3; 0 = found from the
      *  matrix in BELL and SBELL, 1 in the others (default) */
@@ -335,7 +340,11 @@ typedef struct cmg_matrix_options {
     /** let cmg_solver_step tell of compression, which costs set-up time and needs the CSR on
      *  the host; default false */
     bool explain;
-    int64_t reserved[4]; /**< for options to come: structs that hold this one keep their layout */
+    /** PCSR: rows are padded to multiples of 1, 2, 4 or 8 entries; 0 = chosen */
+    int pad;
+    /** PCSR on CUDA: partitions a block, 1, 2, 4 or 8; 0 = 4 */
+    int prefetch;
+    int64_t reserved[3]; /**< for options to come: structs that hold this one keep their layout */
 } cmg_matrix_options;
 
 typedef struct cmg_matrix cmg_matrix;

@@ -31,6 +31,7 @@ static const cmgi_name formats[] = {
     {CMG_FORMAT_K2R, "k2r", "K2 with rows and columns renumbered"},
     {CMG_FORMAT_K2RS, "k2rs", "K2r with sorted columns"},
     {CMG_FORMAT_HYB, "hyb", "ellpack and the rest as csr"},
+    {CMG_FORMAT_PCSR, "pcsr", "csr in partitions of 256 entries, padded rows"},
     {CMG_FORMAT_BELL, "bell", "ellpack of blocks"},
     {CMG_FORMAT_SBELL, "sbell", "k1 of blocks"},
     {CMG_FORMAT_DIAGONAL, "diagonal", "one value a row"},
@@ -38,6 +39,8 @@ static const cmgi_name formats[] = {
     {CMG_FORMAT_COMPRESSED, "compressed", "row templates, offset patterns, short column codes"},
     {CMG_FORMAT_CUSPARSE_CSR, "cusparse-csr", "cuSPARSE's CSR, to compare with"},
     {CMG_FORMAT_CUSPARSE_SELL, "cusparse-sell", "cuSPARSE's sliced ELL, to compare with"},
+    {CMG_FORMAT_CUSPARSE_COO, "cusparse-coo", "cuSPARSE's coordinates, to compare with"},
+    {CMG_FORMAT_CUSPARSE_BSR, "cusparse-bsr", "cuSPARSE's blocks, to compare with"},
     {CMG_FORMAT_TUNE, "tune", "the fastest, measured once a pattern"},
 };
 static const cmgi_name values[] = {

@@ -3,9 +3,9 @@
 
 #include "core/memory.h"
 
-enum { MOST = 64, MANY_ROWS = 65536 }; /* fewer rows are counted on one thread */
+enum { MOST = 512, MANY_ROWS = 65536 }; /* fewer rows are counted on one thread */
 
-/* Of rows first .. first + 63: the longest of each aligned run of 4, 8 .. 64, times its size. */
+/* Of rows first .. first + 511: the longest of each aligned run of 4, 8 .. 512, times its size. */
 static void count_block(const cmg_csr *A, cmg_size first, cmg_size *sliced, cmg_size *longest)
 {
     cmg_size most[CMGI_SLICE_SIZES] = {0};

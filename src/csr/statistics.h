@@ -5,7 +5,7 @@
 #pragma once
 #include "csr/csr.h"
 
-enum { CMGI_SLICE_SIZES = 5 }; /* 4, 8, 16, 32, 64 rows */
+enum { CMGI_SLICE_SIZES = 8 }; /* 4, 8, 16 .. 512 rows */
 
 typedef struct cmgi_row_statistics {
     cmg_size rows;

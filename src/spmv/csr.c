@@ -59,7 +59,8 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->stored = A->nnz;
     A->bytes = (size_t)(A->rows + 1) * sizeof *S->indptr +
                (size_t)A->nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
-    if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && cmgi_csr_uneven(ctx, from->csr)) {
+    if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && A->options.t == 0 &&
+        cmgi_csr_uneven(ctx, from->csr)) {
         CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));
         A->bytes += cmgi_csr_tiles_bytes(S->tiles);
     }

@@ -1,7 +1,7 @@
 /*
- * CSR products: V = 1, 2, 4, ... 32 neighbouring lanes share a row, chosen from the mean row
- * length, so that short rows leave few lanes idle and long ones are read in long runs. Uneven rows
- * go by tiles (csr_tiles.cu).
+ * CSR products: V = 1, 2, 4, ... 32 neighbouring lanes share a row, as asked or chosen from the
+ * mean row length, so that short rows leave few lanes idle and long ones are read in long runs.
+ * Uneven rows go by tiles (csr_tiles.cu) unless a number of lanes is asked for.
  *
  * Source  Bell and Garland 2009 (scalar and vector kernels).
  */
@@ -47,7 +47,7 @@ struct launch_csr {
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
-        switch (cmgi_csr_lanes(A->rows, A->nnz)) {
+        switch (A->options.t != 0 ? A->options.t : cmgi_csr_lanes(A->rows, A->nnz)) {
         case 1:
             return with<1>(A, f, x);
         case 2:

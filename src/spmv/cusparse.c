@@ -1,6 +1,59 @@
 /* The rows of cuSPARSE's formats, also in builds that lack it: known, but without a kernel. */
 #include "spmv/cusparse.h"
 
+#include "core/search.h"
+
+size_t cmgi_bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const size_t b = options->block_rows > 0 ? (size_t)options->block_rows : CMGI_BLOCK_MOST;
+    return (size_t)s->nnz *
+           (cmgi_precision_bytes(options->precision) + sizeof(cmg_index) / (b * b));
+}
+
+static size_t coo_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    return (size_t)s->nnz * (2 * sizeof(cmg_index) + cmgi_precision_bytes(options->precision));
+}
+
+static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, int b)
+{
+    const cmgi_csr_storage *S = A->data;
+    for (cmg_size i = 0; i < csr->rows; ++i) {
+        const cmg_size begin = S->indptr[i / b];
+        const cmg_size end = S->indptr[i / b + 1];
+        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+            const cmg_index j = csr->indices[k];
+            const cmg_size block = cmgi_search_index(S->columns, begin, end, j / b);
+            cmgi_matrix_put(A, k, (block * b + i % b) * b + j % b, csr->values[k]);
+        }
+    }
+}
+
+cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_blocks blocks = {1, false};
+    cmgi_csr_storage *S = NULL;
+    cmgi_csr pattern = {0};
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
+    A->data = S;
+    CMGI_TRY(cmgi_blocks_find(ctx, from->csr, A->options.block_rows, false, &blocks));
+    CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, blocks.size, &pattern));
+    const cmg_size rows = pattern.rows;
+    const cmg_size count = pattern.indptr[rows];
+    S->indptr = pattern.indptr;
+    S->columns = pattern.indices;
+    cmgi_free(ctx, pattern.values);
+    A->options.block_rows = blocks.size;
+    A->stored = count * blocks.size * blocks.size;
+    A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision) +
+               (size_t)(count + rows + 1) * sizeof(cmg_index);
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    fill_blocks(A, from->csr, blocks.size);
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, rows + 1, sizeof *S->indptr));
+    return cmgi_move_to_device(ctx, &S->columns, count, sizeof *S->columns);
+}
+
 #ifdef CMGI_HAVE_CUSPARSE
 #define CUSPARSE_FN(f) f
 #else
@@ -20,3 +73,18 @@ const cmgi_format cmgi_format_cusparse_sell = {.id = CMG_FORMAT_CUSPARSE_SELL,
                                                .finish = CUSPARSE_FN(cmgi_cusparse_sell_finish),
                                                .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
                                                .destroy = CUSPARSE_FN(cmgi_cusparse_sell_destroy)};
+
+const cmgi_format cmgi_format_cusparse_coo = {.id = CMG_FORMAT_CUSPARSE_COO,
+                                              .bytes = coo_bytes,
+                                              .build = CUSPARSE_FN(cmgi_cusparse_csr_build),
+                                              .finish = CUSPARSE_FN(cmgi_cusparse_coo_finish),
+                                              .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
+                                              .destroy = CUSPARSE_FN(cmgi_cusparse_csr_destroy)};
+
+const cmgi_format cmgi_format_cusparse_bsr = {.id = CMG_FORMAT_CUSPARSE_BSR,
+                                              .at_least = true,
+                                              .bytes = cmgi_bsr_bytes,
+                                              .build = CUSPARSE_FN(cmgi_cusparse_bsr_build),
+                                              .finish = CUSPARSE_FN(cmgi_cusparse_bsr_finish),
+                                              .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
+                                              .destroy = CUSPARSE_FN(cmgi_cusparse_csr_destroy)};

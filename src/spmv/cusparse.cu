@@ -1,8 +1,8 @@
 /*
  * cuSPARSE behind the interface of the formats, as the baseline that others are measured against:
  * CSR with 32-bit row offsets, preprocessed, with the faster of its two algorithms on this matrix;
- * and sliced ELL in slices of 32 rows. y = a A x + b y is cuSPARSE's own; the other write-backs
- * take a second kernel.
+ * sliced ELL in slices of 32 rows; coordinates; and blocks (BSR). y = a A x + b y is cuSPARSE's
+ * own; the other write-backs take a second kernel.
  */
 #include "spmv/spmv.cuh"
 
@@ -123,7 +123,7 @@ static cmg_status prepare(cmg_matrix *A, cusparseSpMVAlg_t algorithm)
                   cusparseSpMV_bufferSize(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a, v->matrix,
                                           v->x, b, v->y, data_type(A), algorithm, &bytes));
     CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &v->buffer));
-    if (algorithm != CUSPARSE_SPMV_SELL_ALG1) {
+    if (algorithm == CUSPARSE_SPMV_CSR_ALG1 || algorithm == CUSPARSE_SPMV_CSR_ALG2) {
         CMGI_CUSPARSE(ctx, cusparseSpMV_preprocess(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a,
                                                    v->matrix, v->x, b, v->y, data_type(A),
                                                    algorithm, v->buffer));
@@ -198,6 +198,11 @@ extern "C" cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_
     return wrap(A, from, cmgi_slices_build);
 }
 
+extern "C" cmg_status cmgi_cusparse_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    return wrap(A, from, cmgi_bsr_build);
+}
+
 extern "C" cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A)
 {
     const cmgi_device_guard guard(A->ctx);
@@ -231,6 +236,65 @@ extern "C" cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A)
                                                   CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                                                   CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
     return prepare(A, CUSPARSE_SPMV_SELL_ALG1);
+}
+
+/* The row of every entry, a warp a row. */
+__global__ void rows_kernel(cmg_size rows, const cmg_size *indptr, cmg_index *row)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (i < rows) {
+        for (cmg_size k = indptr[i] + threadIdx.x % 32; k < indptr[i + 1]; k += 32) {
+            row[k] = (cmg_index)i;
+        }
+    }
+}
+
+extern "C" cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A)
+{
+    const cmgi_device_guard guard(A->ctx);
+    state *v = state_of(A);
+    const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
+    CMGI_TRY(open_handle(A));
+    A->bytes =
+        (size_t)A->nnz * (2 * sizeof(cmg_index) + cmgi_precision_bytes(A->options.precision));
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *v->offsets, &v->offsets));
+    rows_kernel<<<cmgi_grid(A->rows * 32, 256), 256, 0, cmgi_stream(A->ctx)>>>(A->rows, S->indptr,
+                                                                               v->offsets);
+    CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+    CMGI_CUSPARSE(A->ctx, cusparseCreateCoo(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
+                                            S->columns, A->values, CUSPARSE_INDEX_32I,
+                                            CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
+    return prepare(A, CUSPARSE_SPMV_COO_ALG2);
+}
+
+/* Without preprocessing: cuSPARSE has none for blocks. */
+extern "C" cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A)
+{
+    const cmgi_device_guard guard(A->ctx);
+    state *v = state_of(A);
+    const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
+    const int b = A->options.block_rows;
+    CMGI_TRY(open_handle(A));
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+#if CUSPARSE_VERSION >= 12603
+    CMGI_TRY(narrow(A, S->indptr, A->rows / b + 1));
+    CMGI_CUSPARSE(A->ctx,
+                  cusparseCreateBsr(&v->matrix, A->rows / b, A->cols / b, A->stored / b / b, b, b,
+                                    v->offsets, S->columns, A->values, CUSPARSE_INDEX_32I,
+                                    CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, data_type(A),
+                                    CUSPARSE_ORDER_ROW));
+    return prepare(A, CUSPARSE_SPMV_BSR_ALG1);
+#else
+    (void)S;
+    (void)b;
+    return cmgi_fail(A->ctx, CMG_ERR_UNSUPPORTED,
+                     "cusparse-bsr: this build's cuSPARSE has no products with blocks");
+#endif
 }
 
 /* Everything but the storage of the inner format, which A->data becomes. */

@@ -3,9 +3,20 @@
 #include "spmv/csr.h"
 #include "spmv/slices.h"
 
+/* Lower bound of a matrix in whole blocks. */
+size_t cmgi_bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options);
+/*
+ * CSR of the blocks in the storage of csr: values block by block, row by row in a block.
+ * A->options.block_rows says how large they are, 0 = the largest that are mostly full.
+ */
+cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from);
+
 cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from);
 cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_source *from);
+cmg_status cmgi_cusparse_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from);
 cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A);
+cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A);
+cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A);
 cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A);
 cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 void cmgi_cusparse_csr_destroy(cmg_matrix *A);

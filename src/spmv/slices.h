@@ -34,6 +34,8 @@
 #pragma once
 #include "spmv/blocks.h"
 
+enum { CMGI_LANES_MOST = 512 };
+
 typedef struct cmgi_slices {
     int block;     /* rows and columns of a block (blocks.h), 1 = entries by themselves */
     bool identity; /* blocks are kept as one number */

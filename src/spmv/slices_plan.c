@@ -15,6 +15,9 @@ cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
         plan.lanes = 32;
     }
     plan.split = f == CMG_FORMAT_K2 || f == CMG_FORMAT_K2R || f == CMG_FORMAT_K2RS;
+    if ((plan.split || plan.uniform) && plan.lanes > 64) {
+        plan.lanes = 64; /* a row is shared within a warp or two; a table has no slices to widen */
+    }
     plan.sorted = plan.split || f == CMG_FORMAT_SBELL || f == CMG_FORMAT_K1 ||
                   f == CMG_FORMAT_K1R || f == CMG_FORMAT_K1RS;
     plan.renumbers =

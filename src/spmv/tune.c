@@ -76,7 +76,8 @@ static bool same_options(const cmg_matrix_options *a, const cmg_matrix_options *
     return a->format == b->format && a->precision == b->precision && a->values == b->values &&
            a->no_templates == b->no_templates && a->t == b->t && a->warp == b->warp &&
            a->threshold == b->threshold && a->block == b->block && a->block_rows == b->block_rows &&
-           a->keep_map == b->keep_map && a->explain == b->explain;
+           a->pad == b->pad && a->prefetch == b->prefetch && a->keep_map == b->keep_map &&
+           a->explain == b->explain;
 }
 
 /* The choice for a pattern, NULL when it is new. */

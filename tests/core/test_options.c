@@ -92,7 +92,7 @@ static void refusals_say_what_is_right(void)
                {"pre=1.5", {"pre", "whole", "1.5"}},
                {"pre=99999999999999999999", {"pre", "0 to 1000", ""}},
                {"pre=4294967297", {"pre", "0 to 1000", ""}},
-               {"warp=5", {"warp", "one of", "64"}},
+               {"warp=5", {"warp", "one of", "512"}},
                {"block=48", {"block", "multiple of 32", "1024"}},
                {"fmg=maybe", {"fmg", "yes", "no"}},
                {"no-pre=1", {"no-pre", "unknown", ""}},

@@ -20,7 +20,7 @@ static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
     cmgi_choice choice;
     CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, &choice));
     CHECK(o.format != CMG_FORMAT_AUTO && o.format != CMG_FORMAT_TUNE);
-    CHECK(o.t > 0 && o.warp > 0 && o.threshold > 0 && o.block > 0);
+    CHECK((o.t > 0 || o.format == CMG_FORMAT_CSR) && o.warp > 0 && o.threshold > 0 && o.block > 0);
     return o.format;
 }
 

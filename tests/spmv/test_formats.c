@@ -31,7 +31,9 @@ static const variant variants[] = {
     {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0}, {CMG_FORMAT_ELLPACK, 0, 4, 0},
     {CMG_FORMAT_ELLPACK, 0, 64, 0},      {CMG_FORMAT_ELLR, 0, 4, 0},
     {CMG_FORMAT_ELLR, 0, 8, 0},          {CMG_FORMAT_K1, 0, 4, 0},
-    {CMG_FORMAT_K2RS, 0, 4, 2},
+    {CMG_FORMAT_K2RS, 0, 4, 2},          {CMG_FORMAT_SELL, 0, 512, 0},
+    {CMG_FORMAT_K1, 0, 128, 0},          {CMG_FORMAT_K2, 0, 512, 3},
+    {CMG_FORMAT_CSR, 1, 0, 0},           {CMG_FORMAT_CSR, 32, 0, 0},
 };
 enum { LISTED = sizeof variants / sizeof variants[0], MOST = LISTED + 64 };
 
@@ -211,7 +213,7 @@ static void clear_comparison(comparison *t)
 
 static bool is_vendor(cmg_format format)
 {
-    return format == CMG_FORMAT_CUSPARSE_CSR || format == CMG_FORMAT_CUSPARSE_SELL;
+    return format >= CMG_FORMAT_CUSPARSE_CSR && format <= CMG_FORMAT_CUSPARSE_BSR;
 }
 
 static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
@@ -294,7 +296,7 @@ static void blocks_multiply_as_their_entries(void)
                                     .precision = (cmg_precision)(m % 2),
                                     .warp = m % 3 == 0   ? 32
                                             : m % 3 == 1 ? 8
-                                                         : 64,
+                                                         : 256,
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
             cmg_matrix *M = NULL;
@@ -401,12 +403,13 @@ static void rows_know_their_bytes(void)
         for (int f = 0; cmgi_format_at(f) != NULL; ++f) {
             const cmgi_format *format = cmgi_format_at(f);
             for (int turn = 0; turn < 12; ++turn) {
-                static const int warps[] = {4, 32, 64};
+                static const int warps[] = {4, 32, 64, 512};
                 cmg_matrix_options o = {.size = sizeof o,
                                         .format = format->id,
                                         .precision = (cmg_precision)(turn % 2),
                                         .t = 1 << turn % 6,
-                                        .warp = warps[turn % 3],
+                                        .warp = warps[turn % 4],
+                                        .pad = turn % 3 == 0 ? 0 : 1 << turn % 4,
                                         .threshold = 1 + 3 * (turn / 4)};
                 const variant v = {.format = format->id};
                 cmg_matrix *M = NULL;
