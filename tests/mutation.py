@@ -1,19 +1,25 @@
 """Flips operators in the sources at random, builds, runs tests, and prints what no test noticed.
 
-    python3 tests/mutation.py --number 300 --seed 1 --build build-mutation [--tests REGEX] [--under src/mg]
+    python3 tests/mutation.py --number 300 --seed 1 --build build-mutation --log mutants.jsonl [--under src/mg]
+    python3 tests/mutation.py --again mutants.jsonl     # the survivors of an earlier run once more
 
-A mutant that does not compile, or compiles to the same object, does not count. Sources are put back, also after an
-interrupt. Work in a clone: other programs see the mutants while they are built.
+The tests of the folder of the flipped line run first, then all others, the quick ones before the slow; the first that
+fails ends a mutant. One that does not compile, or compiles to the same archive, does not count. Every verdict goes to
+the log as it is known, and a run goes on behind what its log has. Sources are put back, also after an interrupt. Work
+in a clone: other programs see the mutants while they are built.
 """
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 SWAPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
@@ -21,17 +27,19 @@ SWAPS = {
 }  # fmt: skip
 # an operator between blanks, as clang-format sets them; or an increment
 OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|[<>+*/-])(?= )|(\+\+|--)")
+MEMORY = 8 << 30  # a mutant that asks for more address space is ended, and so noticed
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def sources(top, under):
-    for folder, _, names in sorted(os.walk(os.path.join(top, under))):
+def sources(under):
+    for folder, _, names in sorted(os.walk(os.path.join(TOP, under))):
         for name in sorted(names):
             if name.endswith((".c", ".inc")):
-                yield os.path.join(folder, name)
+                yield os.path.relpath(os.path.join(folder, name), TOP)
 
 
 def places(path):
-    """(position, operator) of every operator outside comments, texts and preprocessor lines."""
+    """The text of a file, and (position, operator) outside comments, texts and preprocessor lines."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
     blank = re.sub(r"/\*.*?\*/|//[^\n]*|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*'|^[ \t]*#[^\n]*(\\\n[^\n]*)*",
@@ -39,9 +47,14 @@ def places(path):
     return text, [(m.start(), m.group()) for m in OPERATOR.finditer(blank) if m.group() in SWAPS]
 
 
-def run(command, seconds):
+def run(command, seconds, memory=False):
     """Exit status of a command, or None where it took too long; the whole group is ended then."""
-    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    def limit():
+        if memory:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                           preexec_fn=limit)
     try:
         return job.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -50,14 +63,81 @@ def run(command, seconds):
         return None
 
 
-def archive_hash(build):
-    found = hashlib.sha256()
-    for name in ("libcmg.a", "libcmgfem.a"):
-        for folder, _, names in os.walk(build):
-            if name in names:
+class Build:
+    """A build folder, the tests in it and how long each of them takes."""
+
+    def __init__(self, folder, skip):
+        self.folder = folder
+        if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
+            subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF",
+                            "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DCMG_BENCHMARKS=OFF",
+                            f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
+        report = os.path.join(os.path.abspath(folder), "mutation.xml")
+        if self.make() != 0 or run(["ctest", "--test-dir", folder, "-E", skip, "--output-junit", report], 3600, True) != 0:
+            sys.exit("the tests fail without a mutant")
+        cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+        self.seconds = {c.get("name"): float(c.get("time")) for c in cases if c.get("status") == "run"}
+        listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, check=True)
+        self.command = {t["name"]: t.get("command", [""]) for t in json.loads(listed.stdout)["tests"]}
+        self.clean = self.archives()
+
+    def make(self, targets=()):
+        return run(["cmake", "--build", self.folder, "-j", str(os.cpu_count()), "--target", *(targets or ["all"])], 1800)
+
+    def archives(self):
+        found = hashlib.sha256()
+        for folder, _, names in os.walk(self.folder):
+            for name in sorted({"libcmg.a", "libcmgfem.a"}.intersection(names)):
                 with open(os.path.join(folder, name), "rb") as f:
                     found.update(f.read())
-    return found.hexdigest()
+        return found.hexdigest()
+
+    def noticed_by(self, folder):
+        """A test that fails, or None. Programs of the folder are built and run before anything else."""
+        order = sorted(self.seconds, key=self.seconds.get)
+        near = [n for n in order if n.startswith(folder + ".") and os.path.sep in self.command[n][0]
+                and os.path.basename(self.command[n][0]).startswith("test_")]
+        for names, targets in ((near, sorted({os.path.basename(self.command[n][0]) for n in near})), (order, [])):
+            if names and self.make(targets) != 0:
+                return "build"
+            for name in names:
+                status = run(["ctest", "--test-dir", self.folder, "-R", f"^{re.escape(name)}$"],
+                             60 + 8 * self.seconds[name], True)
+                if status != 0:
+                    return name
+        return None
+
+
+def judge(build, path, at, op):
+    """Verdict of one mutant: "same", "survived", or the test that noticed it."""
+    text, _ = places(path)
+    try:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text[:at] + SWAPS[op] + text[at + len(op):])
+        libraries = ["cmg", "cmgfem"]
+        if build.make(libraries) != 0 or build.archives() == build.clean:
+            return "same"
+        return build.noticed_by(path.split(os.sep)[1]) or "survived"
+    finally:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+def wanted(a, known):
+    """(path, position, operator) of the mutants to try: random ones, or the survivors of an earlier log."""
+    if not a.again:
+        every = [(path, at, op) for path in sources(a.under) for at, op in places(path)[1]]
+        return random.Random(a.seed).sample(every, min(a.number, len(every)))
+    found = []
+    with open(a.again, encoding="utf-8") as f:
+        for m in map(json.loads, f):
+            if m["verdict"] == "survived" and os.path.exists(m["path"]):
+                text, all_places = places(m["path"])
+                lines = text.splitlines()
+                same = [(at, op) for at, op in all_places
+                        if op == m["op"] and lines[text.count("\n", 0, at)].strip() == m["line"]]
+                found += [(m["path"], *same[min(m["nth"], len(same) - 1)])] if same else []
+    return found
 
 
 def main():
@@ -66,40 +146,35 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--under", default="src", help="folder of the sources")
     parser.add_argument("--build", default="build-mutation", help="folder of the build, made if it is not there")
-    parser.add_argument("--tests", default=".", help="regular expression of the tests to run")
-    parser.add_argument("--seconds", type=int, default=900, help="for the tests of one mutant")
+    parser.add_argument("--skip", default="^(package|docs|fault)[.]", help="regular expression of tests that are not run")
+    parser.add_argument("--log", default="mutants.jsonl", help="a line a mutant")
+    parser.add_argument("--again", help="an earlier log: its survivors instead of random mutants")
     a = parser.parse_args()
-    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    os.chdir(top)
-    if not os.path.exists(os.path.join(a.build, "CMakeCache.txt")):
-        subprocess.run(["cmake", "-S", ".", "-B", a.build, "-DCMG_WITH_CUDA=OFF", "-DCMG_NESTED_TESTS=OFF"], check=True)
-    build = ["cmake", "--build", a.build, "-j", str(os.cpu_count())]
-    test = ["ctest", "--test-dir", a.build, "--stop-on-failure", "-j", str(os.cpu_count()), "-R", a.tests]
-    if run(build, 3600) != 0 or run(test, 3600) != 0:
-        sys.exit("the tests fail without a mutant")
-    clean = archive_hash(a.build)
-    rng = random.Random(a.seed)
-    every = [(path, at, op) for path in sources(top, a.under) for at, op in places(path)[1]]
-    noticed, survived = 0, []
-    for path, at, op in rng.sample(every, min(a.number, len(every))):
-        text, _ = places(path)
-        line = text.count("\n", 0, at) + 1
-        what = f"{os.path.relpath(path, top)}:{line}: {op} -> {SWAPS[op]}: {text.splitlines()[line - 1].strip()}"
-        try:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text[:at] + SWAPS[op] + text[at + len(op):])
-            if run(build, 1800) != 0 or archive_hash(a.build) == clean:
-                continue
-            if run(test, a.seconds) == 0:
-                survived.append(what)
-                print("survived:", what, flush=True)
-            else:
-                noticed += 1
-        finally:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-    run(build, 3600)
-    print(f"{noticed + len(survived)} mutants that change anything, {noticed} noticed, {len(survived)} survived")
+    os.chdir(TOP)
+    known = {}
+    if os.path.exists(a.log):
+        with open(a.log, encoding="utf-8") as f:
+            known = {m["what"]: m for m in map(json.loads, f)}
+    build = Build(a.build, a.skip)
+    for path, at, op in wanted(a, known):
+        text, every = places(path)
+        number = text.count("\n", 0, at) + 1
+        line = text.splitlines()[number - 1]
+        start = text.rfind("\n", 0, at) + 1
+        what = f"{path}:{number}:{at - start + 1}: {op} -> {SWAPS[op]}: {line.strip()}"
+        if what in known:
+            continue
+        nth = [p for p, o in every if o == op and text.splitlines()[text.count("\n", 0, p)] == line].index(at)
+        known[what] = {"what": what, "path": path, "op": op, "line": line.strip(), "nth": nth,
+                       "verdict": judge(build, path, at, op)}
+        with open(a.log, "a", encoding="utf-8") as f:
+            f.write(json.dumps(known[what]) + "\n")
+        if known[what]["verdict"] == "survived":
+            print("survived:", what, flush=True)
+    build.make()
+    count = [m for m in known.values() if m["verdict"] != "same"]
+    survived = [m for m in count if m["verdict"] == "survived"]
+    print(f"{len(count)} mutants that change anything, {len(count) - len(survived)} noticed, {len(survived)} survived")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 /*
- * Fuzz target: a file of any kind. The first byte chooses the reader, the rest is the file. What is
- * read is checked, renumbered and written again; anything but a status is a finding.
+ * Fuzz targets: files, a program a reader; FUZZ_READER is its name. What is read is checked and
+ * renumbered; anything but a status, and anything left allocated, is a finding.
  *
  *   cmake --preset fuzz && cmake --build --preset fuzz
- *   build-fuzz/tests/fuzz/fuzz_files -dict=tests/fuzz/files.dict -max_len=65536 CORPUS
- * tests/fuzz/corpus
+ *   build-fuzz/tests/fuzz/fuzz_mtx -dict=tests/fuzz/files.dict -max_len=65536 CORPUS/mtx
  */
 #define _GNU_SOURCE
 #include "core/context.h"
 #include "core/memory.h"
+#include "core/number.h"
 #include "fem/mesh.h"
 #include "fem/mesh_read.h"
 #include "hierarchy/hierarchy.h"
@@ -16,12 +16,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MTX, PETSC, ELL, CONTAINER, VECTOR, MESH, KINDS };
-
 static cmg_context *ctx;
+static int file = -1; /* in memory, used again and again */
+static char path[64];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,10 +34,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     cmg_context_options options;
     cmg_context_options_default(&options);
     options.threads = 1;
-    return cmg_context_create(&options, &ctx) == CMG_OK ? 0 : 1;
+    file = memfd_create("fuzz", MFD_CLOEXEC);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    return file >= 0 && cmg_context_create(&options, &ctx) == CMG_OK ? 0 : 1;
 }
 
-static void read_hierarchy(const char *path)
+static void read_hierarchy(void)
 {
     cmg_hierarchy *h = NULL;
     if (cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h) != CMG_OK) {
@@ -55,7 +58,7 @@ static void read_hierarchy(const char *path)
     cmg_hierarchy_destroy(&h);
 }
 
-static void read_ell(const char *path)
+static void read_ell(void)
 {
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
     cmgi_csr A = {0};
@@ -64,7 +67,7 @@ static void read_ell(const char *path)
     }
 }
 
-static void read_vector(const char *path)
+static void read_vector(void)
 {
     cmg_size n = 0;
     double *values = NULL;
@@ -73,11 +76,36 @@ static void read_vector(const char *path)
     }
 }
 
-static void read_mesh(const char *path)
+static void read_mesh(void)
 {
     cmgi_mesh *mesh = NULL;
     if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
         cmgi_mesh_destroy(&mesh);
+    }
+}
+
+/* A number that is read has the bits that strtod gives it, and so has what is printed of it. */
+static void read_number(const uint8_t *data, size_t size)
+{
+    char text[256];
+    char again[CMGI_NUMBER_LENGTH];
+    double value = 0;
+    double other = 0;
+    const size_t length = size < sizeof text ? size : sizeof text - 1;
+    memcpy(text, data, length);
+    text[length] = '\0';
+    cmg_size whole = 0;
+    (void)cmgi_parse_size(text, &whole);
+    const char *end = cmgi_parse_double(text, &value);
+    if (end == NULL || strpbrk(text, "dDxXpPnN(") != NULL) {
+        return; /* Fortran's exponents, which strtod does not know, and its own extensions */
+    }
+    char *stop = NULL;
+    other = strtod(text, &stop);
+    (void)cmgi_format_double(again, value);
+    if (stop != end || memcmp(&value, &other, sizeof value) != 0 ||
+        cmgi_parse_double(again, &other) == NULL || memcmp(&value, &other, sizeof value) != 0) {
+        abort();
     }
 }
 
@@ -93,30 +121,23 @@ static void check_memory(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[64];
-    if (size < 1) {
+    const char *reader = FUZZ_READER;
+    if (strcmp(reader, "number") == 0) {
+        read_number(data, size);
         return 0;
     }
-    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data + 1, size - 1) != (ssize_t)(size - 1)) {
+    if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != (ssize_t)size) {
         abort();
     }
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    switch (data[0] % KINDS) {
-    case ELL:
-        read_ell(path);
-        break;
-    case VECTOR:
-        read_vector(path);
-        break;
-    case MESH:
-        read_mesh(path);
-        break;
-    default:
-        read_hierarchy(path);
-        break;
+    if (strcmp(reader, "ell") == 0) {
+        read_ell();
+    } else if (strcmp(reader, "vector") == 0) {
+        read_vector();
+    } else if (strcmp(reader, "mesh") == 0) {
+        read_mesh();
+    } else {
+        read_hierarchy();
     }
-    (void)close(fd);
     check_memory();
     return 0;
 }
