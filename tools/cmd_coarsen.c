@@ -4,6 +4,7 @@
  */
 #include "input.h"
 #include "status.h"
+#include "store.h"
 
 typedef struct coarsen_job {
     device_args device;
@@ -129,7 +130,7 @@ static int coarsen(coarsen_job *job, const char *from, const char *to)
     }
     cmg_status made = make_levels(job);
     if (made == CMG_OK) {
-        made = cmg_hierarchy_write(job->h, to, CMG_FILE_AUTO);
+        made = hierarchy_store(job->h, to);
     }
     progress_end(&job->device.line);
     if (made != CMG_OK) {
@@ -147,7 +148,14 @@ int cmd_coarsen(int argc, char **argv)
     if (status != ARGS_GO) {
         return status;
     }
-    status = coarsen(&job, a.plain[0], a.plain[1] != NULL ? a.plain[1] : a.plain[0]);
+    int lock = -1;
+    if (a.plain[1] == NULL) {
+        status = lock_container(a.plain[0], &lock);
+    }
+    if (status == ARGS_GO || status == EXIT_DONE) {
+        status = coarsen(&job, a.plain[0], a.plain[1] != NULL ? a.plain[1] : a.plain[0]);
+    }
+    unlock_container(lock);
     cmg_hierarchy_destroy(&job.h);
     cmg_context_destroy(&job.ctx);
     return status;

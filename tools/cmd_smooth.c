@@ -2,20 +2,14 @@
  * `cmg smooth`: computes smoothers of all levels and keeps them in a container, where
  * `--smoother file:NAME` finds them.
  */
-#define _DEFAULT_SOURCE
 #include "input.h"
 #include "lists.h"
-#include "signals.h"
 #include "status.h"
+#include "store.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_SMOOTHERS = 16, NAME_LENGTH = 64 };
 
@@ -147,32 +141,6 @@ static int check_names(smooth_job *job)
     return EXIT_DONE;
 }
 
-/*
- * Nobody else may work on the container in place meanwhile, or one result would be lost. The one
- * who had the lock before may have put another file under the name.
- */
-static int lock_container(const smooth_job *job, int *lock)
-{
-    struct stat locked;
-    struct stat named;
-    for (;;) {
-        *lock = open(job->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (*lock < 0) {
-            return EXIT_DONE; /* the reader says why */
-        }
-        if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
-            return errno == EWOULDBLOCK
-                       ? file_error(job->path, "another cmg smooth is at work on it")
-                       : EXIT_DONE; /* a file system without locks */
-        }
-        if (fstat(*lock, &locked) != 0 || stat(job->path, &named) != 0 ||
-            (locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)) {
-            return EXIT_DONE;
-        }
-        (void)close(*lock);
-    }
-}
-
 static int compute(smooth_job *job)
 {
     const int all = cmg_hierarchy_levels(job->h);
@@ -195,9 +163,7 @@ static int write_output(smooth_job *job)
 {
     const char *path = job->output != NULL ? job->output : job->path;
     const double begin = tool_seconds();
-    writing_begin();
-    const cmg_status status = cmg_hierarchy_write(job->h, path, CMG_FILE_AUTO);
-    writing_end();
+    const cmg_status status = hierarchy_store(job->h, path);
     progress_end(&job->device.line);
     job->write_seconds = tool_seconds() - begin;
     return status == CMG_OK ? EXIT_DONE : library_error(job->ctx, status, path);
@@ -301,7 +267,7 @@ int cmd_smooth(int argc, char **argv)
     }
     status = check_names(&job);
     if (status == EXIT_DONE && job.output == NULL) {
-        status = lock_container(&job, &lock);
+        status = lock_container(job.path, &lock);
     }
     if (status == EXIT_DONE) {
         status = device_open(&job.device, &job.ctx);
@@ -323,8 +289,6 @@ int cmd_smooth(int argc, char **argv)
     list_free(&job.smoothers);
     cmg_hierarchy_destroy(&job.h);
     cmg_context_destroy(&job.ctx);
-    if (lock >= 0) {
-        (void)close(lock);
-    }
+    unlock_container(lock);
     return status;
 }

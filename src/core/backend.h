@@ -59,7 +59,8 @@ typedef struct cmgi_backend {
     cmg_status (*synchronize)(cmg_context *ctx);
     cmg_status (*alloc)(cmg_context *ctx, size_t bytes, void *p);
     void (*free)(cmg_context *ctx, void *p);
-    bool (*is_device)(cmg_context *ctx, const void *p);         /* NULL = there is no such memory */
+    /* whether p is the device's memory; NULL = there is none */
+    cmg_status (*is_device)(cmg_context *ctx, const void *p, bool *device);
     cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
     /* src may be on the device as well */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);

@@ -52,31 +52,38 @@ static inline cudaStream_t cmgi_stream(const cmg_context *ctx)
     return cmgi_device_of(ctx)->stream;
 }
 
-/* Makes the context's device current for the calling thread, and gives the old one back at the end
- * of the block: the caller may work on several devices. */
+/*
+ * Makes the context's device current for the calling thread, and gives the old one back at the end
+ * of the block: the caller may work on several devices. An error that the program has left behind
+ * is looked for first: the launches of the block could not be told from it.
+ */
 struct cmgi_device_guard {
-    int before;
-    int mine;
-    explicit cmgi_device_guard(const cmg_context *ctx)
-        : before(0), mine(cmgi_device_of(ctx)->number)
-    {
-        (void)cudaGetDevice(&before);
-        if (before != mine) {
-            (void)cudaSetDevice(mine);
-        }
-    }
-    ~cmgi_device_guard()
-    {
-        if (before != mine) {
-            (void)cudaSetDevice(before);
-        }
-    }
+    explicit cmgi_device_guard(cmg_context *ctx);
+    ~cmgi_device_guard();
+    cmg_status status() const; /* CMG_OK: the device is current */
     cmgi_device_guard(const cmgi_device_guard &) = delete;
     cmgi_device_guard &operator=(const cmgi_device_guard &) = delete;
+
+  private:
+    cmg_context *ctx_;
+    int before_;
+    bool moved_;
+    cudaError_t left_;  /* by the program */
+    cudaError_t error_; /* of this change of device */
 };
 
-/* Stores what CUDA reported and returns CMG_ERR_DEVICE, or CMG_ERR_MEMORY when memory ran out. */
+/* The guard of a function that returns a status. */
+#define CMGI_ON_DEVICE(ctx)                                                                        \
+    const cmgi_device_guard cmgi_guard_(ctx);                                                      \
+    CMGI_TRY(cmgi_guard_.status())
+
+/* Stores what CUDA reported and returns CMG_ERR_DEVICE, or CMG_ERR_MEMORY when memory ran out. The
+ * error was ours, so it is taken from the runtime, unless it sticks. */
 cmg_status cmgi_cuda_failed(cmg_context *ctx, cudaError_t error, const char *what);
+/* What the last launch reported, or a call before it; it stays. */
+cudaError_t cmgi_cuda_pending(void);
+/* A failure that changes nothing, in a clean-up or where there is another way: taken likewise. */
+void cmgi_cuda_ignore(cudaError_t error);
 
 /* Passes a CUDA failure up as a status. */
 #define CMGI_CUDA(ctx, call)                                                                       \

@@ -35,7 +35,7 @@ static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
 
 static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     CMGI_TRY(cmgi_account(ctx, 1, bytes));
     const size_t wanted = bytes > 0 ? bytes : 1;
@@ -43,11 +43,11 @@ static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
     cudaError_t error = d->pool != NULL ? cudaMallocFromPoolAsync(&made, wanted, d->pool, d->stream)
                                         : cudaMalloc(&made, wanted);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError();
+        cmgi_cuda_ignore(error);
         cmgi_unaccount(ctx, 1, bytes);
         size_t free_bytes = 0;
         size_t total = 0;
-        (void)cudaMemGetInfo(&free_bytes, &total);
+        cmgi_cuda_ignore(cudaMemGetInfo(&free_bytes, &total));
         if (error != cudaErrorMemoryAllocation) {
             return cmgi_cuda_failed(ctx, error, "allocation");
         }
@@ -58,7 +58,7 @@ static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
     }
     const cmg_status status = remember(ctx, made, bytes);
     if (status != CMG_OK) {
-        (void)(d->pool != NULL ? cudaFreeAsync(made, d->stream) : cudaFree(made));
+        cmgi_cuda_ignore(d->pool != NULL ? cudaFreeAsync(made, d->stream) : cudaFree(made));
         cmgi_unaccount(ctx, 1, bytes);
         return status;
     }
@@ -82,13 +82,13 @@ static void release(cmg_context *ctx, void *p)
     cmgi_unaccount(ctx, 1, d->blocks[k - 1].bytes);
     d->blocks[k - 1] = d->blocks[--d->nblocks];
     /* stream order: kernels that still read it come first */
-    (void)(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
+    cmgi_cuda_ignore(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
 }
 
 /* What the device has, and what the pool keeps for the next allocation. */
 static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     const cmgi_device *d = cmgi_device_of(ctx);
     size_t total = 0;
     uint64_t reserved = 0;
@@ -105,7 +105,7 @@ static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
 
 static cmg_status synchronize(cmg_context *ctx)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     ++ctx->waits;
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
@@ -119,8 +119,9 @@ static bool has_staging(cmgi_device *d)
     if (d->staging != NULL) {
         return true;
     }
-    if (cudaMallocHost((void **)&d->staging, 2 * STAGING_HALF) != cudaSuccess) {
-        (void)cudaGetLastError();
+    const cudaError_t error = cudaMallocHost((void **)&d->staging, 2 * STAGING_HALF);
+    if (error != cudaSuccess) {
+        cmgi_cuda_ignore(error);
         d->staging = NULL;
         return false;
     }
@@ -165,15 +166,13 @@ static cmg_status fetch_staged(cmg_context *ctx, char *dst, const char *src, siz
     return CMG_OK;
 }
 
-static bool is_device(cmg_context *ctx, const void *p)
+static cmg_status is_device(cmg_context *ctx, const void *p, bool *device)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cudaPointerAttributes attributes = {};
-    if (cudaPointerGetAttributes(&attributes, p) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return false;
-    }
-    return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+    CMGI_CUDA(ctx, cudaPointerGetAttributes(&attributes, p));
+    *device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+    return CMG_OK;
 }
 
 static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
@@ -181,9 +180,13 @@ static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t
     if (bytes == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     ++ctx->waits;
-    if (bytes >= STAGED_FROM && !is_device(ctx, src) && has_staging(cmgi_device_of(ctx))) {
+    bool there = false;
+    if (bytes >= STAGED_FROM) {
+        CMGI_TRY(is_device(ctx, src, &there));
+    }
+    if (bytes >= STAGED_FROM && !there && has_staging(cmgi_device_of(ctx))) {
         return send_staged(ctx, (char *)dst, (const char *)src, bytes);
     }
     CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
@@ -196,7 +199,7 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
     if (bytes == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     ++ctx->waits;
     if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
         return fetch_staged(ctx, (char *)dst, (const char *)src, bytes);
@@ -218,24 +221,23 @@ static void close(cmg_context *ctx)
     {
         const cmgi_device_guard guard(ctx);
         if (d->stream != NULL) {
-            (void)cudaStreamSynchronize(d->stream);
+            cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
         }
         for (int half = 0; half < 2; ++half) {
             if (d->staged[half] != NULL) {
-                (void)cudaEventDestroy(d->staged[half]);
+                cmgi_cuda_ignore(cudaEventDestroy(d->staged[half]));
             }
         }
         cmgi_cuda_marks_free(ctx);
         if (d->staging != NULL) {
-            (void)cudaFreeHost(d->staging);
+            cmgi_cuda_ignore(cudaFreeHost(d->staging));
         }
         if (d->pool != NULL) {
-            (void)cudaMemPoolDestroy(d->pool);
+            cmgi_cuda_ignore(cudaMemPoolDestroy(d->pool));
         }
         if (d->own_stream) {
-            (void)cudaStreamDestroy(d->stream);
+            cmgi_cuda_ignore(cudaStreamDestroy(d->stream));
         }
-        (void)cudaGetLastError();
     }
     free(d->blocks);
     free(d);
@@ -262,7 +264,7 @@ static cmg_status make_pool(cmg_context *ctx)
 
 static cmg_status start(cmg_context *ctx)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     CMGI_CUDA(ctx,
               cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
@@ -270,9 +272,11 @@ static cmg_status start(cmg_context *ctx)
     if (code != cudaSuccess) {
         int major = 0;
         int minor = 0;
-        (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->number);
-        (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d->number);
-        (void)cudaGetLastError();
+        cmgi_cuda_ignore(code);
+        cmgi_cuda_ignore(
+            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->number));
+        cmgi_cuda_ignore(
+            cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, d->number));
         return cmgi_fail(
             ctx, CMG_ERR_DEVICE,
             "device %d of compute capability %d.%d cannot run this build's kernels: %s", d->number,
@@ -298,7 +302,7 @@ static cmg_status open(cmg_context *ctx)
     int devices = 0;
     const cudaError_t error = cudaGetDeviceCount(&devices);
     if (error != cudaSuccess) {
-        (void)cudaGetLastError();
+        cmgi_cuda_ignore(error);
         return cmgi_fail(ctx, CMG_ERR_DEVICE, "no CUDA device: %s", cudaGetErrorString(error));
     }
     CMGI_CHECK(ctx, ctx->options.device < devices, CMG_ERR_DEVICE,

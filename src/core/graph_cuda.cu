@@ -19,7 +19,7 @@ __global__ void again_kernel(cudaGraphConditionalHandle condition, const int *ag
 static cudaError_t look_again(cmgi_device *d)
 {
     again_kernel<<<1, 1, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition, d->again);
-    return cudaGetLastError();
+    return cmgi_cuda_pending();
 }
 
 /* What the stream records goes into a graph that is there, behind `last` (NULL: at its start). */
@@ -63,7 +63,8 @@ static cudaError_t begin_with_loop(cmgi_device *d, const int *again)
         error = record_into(d, d->recording, NULL);
     }
     if (error != cudaSuccess && d->recording != NULL) {
-        (void)cudaGraphDestroy(d->recording);
+        cmgi_cuda_ignore(error);
+        cmgi_cuda_ignore(cudaGraphDestroy(d->recording));
         d->recording = NULL;
     }
     return error;
@@ -127,37 +128,41 @@ static cmg_status recorded(cmg_context *ctx, cudaError_t error, const char *what
     if (error == cudaSuccess) {
         return CMG_OK;
     }
-    (void)cudaGetLastError();
+    cmgi_cuda_ignore(error);
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "CUDA: the stream cannot be recorded%s: %s", what,
                      cudaGetErrorString(error));
 }
 
 cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     int driver = 0;
     cudaError_t error = cudaErrorNotSupported;
     if (again == NULL) {
         error = cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal);
-    } else if (cudaDriverGetVersion(&driver) == cudaSuccess && driver >= 12040) {
-        error = begin_with_loop(d, again);
+    } else {
+        error = cudaDriverGetVersion(&driver);
+        if (error == cudaSuccess) {
+            error = driver >= 12040 ? begin_with_loop(d, again) : cudaErrorNotSupported;
+        }
     }
     return recorded(ctx, error, again != NULL ? " with a loop" : "");
 }
 
 cmg_status cmgi_cuda_graph_loop(cmg_context *ctx)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     return recorded(ctx, begin_body(cmgi_device_of(ctx)), " into a loop");
 }
 
 cmg_status cmgi_cuda_graph_after(cmg_context *ctx)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     return recorded(ctx, end_body(cmgi_device_of(ctx)), " behind a loop");
 }
 
+/* The recording ends whatever the guard says: the stream could not be used before it has. */
 cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph)
 {
     const cmgi_device_guard guard(ctx);
@@ -172,21 +177,21 @@ cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph)
         error = cudaGraphInstantiate(&made, whole, 0);
     }
     if (whole != NULL) {
-        (void)cudaGraphDestroy(whole);
+        cmgi_cuda_ignore(cudaGraphDestroy(whole));
     }
     if (error != cudaSuccess) {
-        (void)cudaGetLastError();
+        cmgi_cuda_ignore(error);
         return graph == NULL ? CMG_OK : cmgi_cuda_failed(ctx, error, "recording of a graph");
     }
     if (graph != NULL) {
         *graph = made;
     }
-    return CMG_OK;
+    return guard.status();
 }
 
 cmg_status cmgi_cuda_graph_launch(cmg_context *ctx, void *graph)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     ++ctx->graph_launches;
     CMGI_CUDA(ctx, cudaGraphLaunch((cudaGraphExec_t)graph, cmgi_stream(ctx)));
     return CMG_OK;
@@ -196,8 +201,8 @@ void cmgi_cuda_graph_destroy(cmg_context *ctx, void *graph)
 {
     if (graph != NULL) {
         const cmgi_device_guard guard(ctx);
-        (void)cudaStreamSynchronize(cmgi_stream(ctx));
-        (void)cudaGraphExecDestroy((cudaGraphExec_t)graph);
+        cmgi_cuda_ignore(cudaStreamSynchronize(cmgi_stream(ctx)));
+        cmgi_cuda_ignore(cudaGraphExecDestroy((cudaGraphExec_t)graph));
     }
 }
 
@@ -207,7 +212,7 @@ void cmgi_cuda_marks_free(cmg_context *ctx)
 {
     cmgi_device *d = cmgi_device_of(ctx);
     for (int k = 0; k < d->nmarks; ++k) {
-        (void)cudaEventDestroy(d->marks[k]);
+        cmgi_cuda_ignore(cudaEventDestroy(d->marks[k]));
     }
     cmgi_free(ctx, d->marks);
     d->marks = NULL;
@@ -218,10 +223,11 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks)
 {
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
-    cmgi_cuda_marks_free(ctx);
+    cmgi_cuda_marks_free(ctx); /* even where the device cannot be had */
     if (marks == 0) {
         return CMG_OK;
     }
+    CMGI_TRY(guard.status());
     CMGI_TRY(cmgi_alloc(ctx, marks, sizeof *d->marks, &d->marks));
     for (; d->nmarks < marks; ++d->nmarks) {
         CMGI_CUDA(ctx, cudaEventCreate(&d->marks[d->nmarks]));
@@ -231,7 +237,7 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks)
 
 cmg_status cmgi_cuda_mark(cmg_context *ctx, int k)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     CMGI_CUDA(ctx, cudaStreamIsCapturing(d->stream, &capturing));
@@ -244,7 +250,7 @@ cmg_status cmgi_cuda_mark(cmg_context *ctx, int k)
 
 cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     float milliseconds = 0;
     ++ctx->waits;

@@ -134,6 +134,13 @@ void cmgi_free_device(cmg_context *ctx, void *p)
     }
 }
 
+cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device)
+{
+    *device = false;
+    return ctx->backend->is_device != NULL && p != NULL ? ctx->backend->is_device(ctx, p, device)
+                                                        : CMG_OK;
+}
+
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
 {
     if (ctx->backend->to_device != NULL) {

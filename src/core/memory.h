@@ -21,6 +21,8 @@ void cmgi_free(cmg_context *ctx, void *p);
 /* The same in the memory of the context's backend. */
 cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p);
 void cmgi_free_device(cmg_context *ctx, void *p);
+/* Whether p is memory of the device. */
+cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
 /* Copies between the host and the backend's memory; both wait until the data have arrived. */
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes);

@@ -81,7 +81,7 @@ static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const E
 template <int W, typename F, typename END>
 static cmg_status reduce(cmg_context *ctx, cmg_size n, bool wide, const F &f, const END &end)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     return wide ? reduce_packs<W>(ctx, n, f, end) : reduce_packs<1>(ctx, n, f, end);
 }
 
@@ -194,7 +194,7 @@ __global__ void stop_kernel(cmgi_stop *stop, const double *rr)
 
 cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
     return CMGI_LAUNCHED(ctx);
 }
@@ -208,7 +208,7 @@ __global__ void begin_kernel(cmgi_stop *stop, const cmgi_limits limits, const do
 cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                                 const double *bb, const double *rr)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     begin_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, *limits, bb, rr);
     return CMGI_LAUNCHED(ctx);
 }
@@ -220,7 +220,7 @@ __global__ void exact_kernel(cmgi_stop *stop, const double *rr)
 
 cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     exact_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
     return CMGI_LAUNCHED(ctx);
 }

@@ -27,7 +27,7 @@ static cmg_status each(cmg_context *ctx, cmg_size n, bool wide, const F &f)
     if (n == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     if (wide) {
         each_kernel<W><<<cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, f);
     } else {
@@ -119,7 +119,7 @@ static cmg_status copy(cmg_context *ctx, cmg_size n, const T *x, T *y)
     if (n < (cmg_size)COPIES * THREADS * WIDE<T> || !aligned(x) || !aligned(y)) {
         return each<WIDE<T>>(ctx, n, aligned(x) && aligned(y), convert_op<T, T>{x, y});
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     const cmg_size packs = (n + WIDE<T> - 1) / WIDE<T>;
     copy_kernel<<<cmgi_grid(packs, COPIES * THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, x, y);
     return CMGI_LAUNCHED(ctx);

@@ -91,7 +91,7 @@ cmg_status cmgi_cell_matrices_cuda(cmg_context *ctx, const cmgi_cell_batch *c)
     if (c->cells == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     cudaStream_t stream = cmgi_stream(ctx);
     if (c->dim == 2) {
         c->components > 1 ? launch<2, true>(stream, c) : launch<2, false>(stream, c);

@@ -44,7 +44,7 @@ cmg_status cmgi_sum_apply_cuda(const cmgi_sum *S, const double *e, cmg_precision
     if (S->blocks == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(S->ctx);
+    CMGI_ON_DEVICE(S->ctx);
     const unsigned blocks = (unsigned)S->blocks;
     cudaStream_t stream = cmgi_stream(S->ctx);
     if (precision == CMG_FP64) {

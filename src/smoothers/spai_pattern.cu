@@ -418,7 +418,7 @@ static cmg_status run(setup *p, const cmg_csr *A, cmgi_csr *M, bool *made)
 extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmg_csr *A,
                                           const cmgi_spai_choice *choice, cmgi_csr *M, bool *made)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     setup p = {};
     p.ctx = ctx;
     p.choice = *choice;
@@ -439,7 +439,7 @@ extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmg_csr *A,
 extern "C" cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counted,
                                             cmgi_csr *S, bool *made)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     const cmg_csr pattern = cmgi_csr_view(S);
     cmgi_device_csr dA = {};
     cmgi_device_csr dS = {};

@@ -24,7 +24,7 @@ __global__ void range_kernel(cmg_size n, cmg_size cols, const cmg_index *columns
 extern "C" cmg_status cmgi_columns_in_range_cuda(cmg_context *ctx, cmg_size nnz, cmg_size cols,
                                                  const cmg_index *columns, bool *good)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     int *bad = NULL;
     int found = 0;
     cmg_status status = CMG_OK;
@@ -55,7 +55,7 @@ __global__ void count_kernel(cmg_size n, cmg_size *map)
 extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
 {
     cmg_context *ctx = A->ctx;
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, device->values, A->options.precision,
                                    A->values));
     if (A->value_map != NULL && A->nnz > 0) {
@@ -98,7 +98,7 @@ __global__ void slices_kernel(const cmgi_slices S, const cmg_size *indptr, const
 extern "C" cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device)
 {
     cmg_context *ctx = A->ctx;
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     const cmgi_slices *S = (const cmgi_slices *)A->data;
     const unsigned grid = cmgi_grid(S->nslices * S->lanes, THREADS);
     const cudaStream_t stream = cmgi_stream(ctx);

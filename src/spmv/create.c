@@ -213,8 +213,9 @@ cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     const bool chosen = own.format == CMG_FORMAT_AUTO || own.format == CMG_FORMAT_TUNE;
     CMGI_CHECK(ctx, chosen || cmgi_format_find(own.format) != NULL, CMG_ERR_ARG,
                "matrix: unknown format %d", (int)own.format);
-    if (ctx->backend->is_device != NULL && csr->indptr != NULL &&
-        ctx->backend->is_device(ctx, csr->indptr)) {
+    bool there = false;
+    CMGI_TRY(cmgi_is_device(ctx, csr->indptr, &there));
+    if (there) {
         return from_device(ctx, csr, use, &own, A);
     }
     CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));

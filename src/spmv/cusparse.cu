@@ -26,7 +26,7 @@ typedef struct state {
 
 static cmg_status failed(cmg_context *ctx, cusparseStatus_t status, const char *what)
 {
-    (void)cudaGetLastError();
+    cmgi_cuda_ignore(cmgi_cuda_pending());
     const cmg_status code =
         status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES || status == CUSPARSE_STATUS_ALLOC_FAILED
             ? CMG_ERR_MEMORY
@@ -205,7 +205,7 @@ extern "C" cmg_status cmgi_cusparse_bsr_build(cmg_matrix *A, const cmgi_matrix_s
 
 extern "C" cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
     CMGI_TRY(open_handle(A));
@@ -223,7 +223,7 @@ extern "C" cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A)
 
 extern "C" cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
     const cmgi_slices *S = (const cmgi_slices *)v->inner;
     CMGI_TRY(open_handle(A));
@@ -315,7 +315,7 @@ static void unwrap(cmg_matrix *A)
         (void)cusparseDestroyDnVec(v->y);
     }
     if (v->handle != NULL) {
-        (void)cudaStreamSynchronize(cmgi_stream(A->ctx));
+        cmgi_cuda_ignore(cudaStreamSynchronize(cmgi_stream(A->ctx)));
         (void)cusparseDestroy(v->handle);
     }
     cmgi_free_device(A->ctx, v->offsets);
@@ -361,7 +361,7 @@ struct launch_put {
 extern "C" cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeback *w,
                                          const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     cmg_context *ctx = A->ctx;
     void *sum = state_of(A)->sum;
     if (A->stored == 0) { /* nothing to multiply with, and no arrays to show to cuSPARSE */

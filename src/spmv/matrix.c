@@ -109,7 +109,9 @@ static cmg_status update_on_host(cmg_matrix *A, const double *values)
 {
     cmg_context *ctx = A->ctx;
     double *host = NULL;
-    if (ctx->backend->is_device == NULL || !ctx->backend->is_device(ctx, values)) {
+    bool there = false;
+    CMGI_TRY(cmgi_is_device(ctx, values, &there));
+    if (!there) {
         return A->format->update(A, values);
     }
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
@@ -133,11 +135,9 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     if (A->format->update != NULL) {
         return update_on_host(A, values);
     }
-    if (!cmgi_on_cuda(ctx)) {
-        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
-                                     A->values);
-    }
-    if (ctx->backend->is_device != NULL && ctx->backend->is_device(ctx, values)) {
+    bool there = false;
+    CMGI_TRY(cmgi_is_device(ctx, values, &there));
+    if (there || !cmgi_on_cuda(ctx)) {
         return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
                                      A->values);
     }

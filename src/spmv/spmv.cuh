@@ -182,7 +182,7 @@ static cmg_status cmgi_select_kind(const cmg_matrix *A, const cmgi_writeback *w,
 template <template <typename, cmgi_wb_kind> class LAUNCH>
 static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     if (A->options.precision == CMG_FP64) {
         return cmgi_select_kind<LAUNCH, double>(A, w, x);
     }

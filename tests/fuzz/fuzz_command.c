@@ -168,7 +168,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[MOST_ARGUMENTS][LONGEST];
     static char program[] = "cmg";
-    char *argv[MOST_ARGUMENTS + 2] = {program};
+    char cells[16];
+    char *argv[MOST_ARGUMENTS + 3] = {program};
     int argc = 1;
     for (size_t at = 0; at < size && argc <= MOST_ARGUMENTS;) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
@@ -185,6 +186,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (int i = 1; i < argc; ++i) {
         tame(argv[i], !dry);
+    }
+    if (argc > 1 && strcmp(argv[1], "generate") == 0 && !dry) {
+        (void)snprintf(cells, sizeof cells, "--cells=6"); /* in place of the default, 64 */
+        memmove(argv + 3, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+        argv[2] = cells;
+        ++argc;
     }
     if (argc > 1 && strcmp(argv[1], "bench") == 0 && size % 64 != 0) {
         return 0; /* measures for seconds */
