@@ -98,7 +98,7 @@ static cmg_status steps(const cycle_job *job, double *seconds)
     *seconds = 0;
     const cmg_status status = cmg_solver_measure(job->solver, 51);
     for (int i = 0; status == CMG_OK && i < cmg_solver_steps(job->solver); ++i) {
-        cmg_step_info info;
+        cmg_step_info info = {.size = sizeof info};
         if (cmg_solver_step(job->solver, i, &info) == CMG_OK) {
             *seconds += info.seconds;
         }

@@ -63,6 +63,7 @@ static bool set_option(settings *s, const char *name, const char *text)
 static cmg_status set_up(cmg_hierarchy *h, const settings *s, result *r)
 {
     for (int k = 0; k < s->repeat; ++k) {
+        r->info.size = sizeof r->info;
         const cmg_status status = cmg_hierarchy_smooth(h, 0, s->smoother, "kept", &r->info);
         if (status != CMG_OK) {
             return status;

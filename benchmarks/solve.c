@@ -98,7 +98,7 @@ static void print_plan(cmg_context *ctx, cmg_solver *solver)
         return;
     }
     for (int i = 0; i < cmg_solver_steps(solver); ++i) {
-        cmg_step_info info;
+        cmg_step_info info = {.size = sizeof info};
         if (cmg_solver_step(solver, i, &info) == CMG_OK) {
             (void)fprintf(
                 stderr,

@@ -87,7 +87,7 @@ static int run_format(cmg_context *ctx, const cmg_csr *csr, cmg_matrix_options o
         return 0;
     }
     const double built = bench_seconds() - begin;
-    cmg_matrix_info info;
+    cmg_matrix_info info = {.size = sizeof info};
     bench_times t = {0};
     int failed = 1;
     if (cmg_matrix_get_info(p.A, &info) == CMG_OK &&

@@ -108,8 +108,9 @@ typedef enum cmg_option_type {
     CMG_OPTION_INT,      /**< int */
     CMG_OPTION_SIZE,     /**< cmg_size */
     CMG_OPTION_REAL,     /**< double */
-    CMG_OPTION_WORD,     /**< an enumeration of cmg_enum_parse */
-    CMG_OPTION_TEXT      /**< char array */
+    CMG_OPTION_WORD,     /**< an enumeration */
+    CMG_OPTION_TEXT,     /**< char array */
+    CMG_OPTION_REALS     /**< array of double, in texts with commas between; missing ones are 0 */
 } cmg_option_type;
 
 /** One option: a row of the table that checks, command line, help and documents come from. */
@@ -125,8 +126,10 @@ typedef struct cmg_option {
     bool open_high;       /**< `high` itself is not allowed */
     double step;          /**< numbers are multiples of it, 0 = any */
     const char *list;     /**< in place of a range: the numbers allowed, "0 1 2 4", or NULL */
-    const char *words;    /**< WORD: the kind of enumeration */
-    const char *word;     /**< TEXT: the default, NULL = empty */
+    const char *words;    /**< WORD: the kind of enumeration; TEXT: what it is, "FILE", or NULL */
+    /** WORD: names of the enumeration's values, NULL = cmg_enum_name */
+    const char *(*name)(const char *kind, int value);
+    const char *word; /**< TEXT: the default, NULL = empty */
     const char *(*first)(
         int i);    /**< TEXT: known words before a colon, NULL past the last, or NULL */
     size_t offset; /**< of the field in the struct, bytes */
@@ -351,6 +354,7 @@ typedef struct cmg_matrix cmg_matrix;
 
 /** What a matrix is and what one product with it costs. */
 typedef struct cmg_matrix_info {
+    size_t size; /**< of the struct: cmg_matrix_info x = {.size = sizeof x} */
     cmg_size rows;
     cmg_size cols;
     cmg_size nnz;    /**< entries of the matrix, explicit zeros included */
@@ -521,19 +525,30 @@ CMG_API cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level);
 
 /** How algebraic levels are made. */
 typedef struct cmg_coarsen_options {
+    size_t size;               /**< of the struct; set by cmg_coarsen_options_default */
+    char refused[CMG_MESSAGE]; /**< why cmg_coarsen_options_set failed, "" = it has not */
     /** Stop at so many rows, default 500. */
     cmg_size rows;
-    /** Most levels to add, default as many as fit. */
+    /** Most levels to add, 1 .. 64, default 64. */
     int levels;
     /** Entries from this share of the largest couplings on are strong; default 0.35, 0 .. 1. */
     double strength;
-    /** Damping of the smoothing of P times lambda_max(D^-1 A), default 4/3, 0 = none. */
+    /** Damping of the smoothing of P times lambda_max(D^-1 A), default 4/3, 0 = none, below 2. */
     double omega;
     /** Smooth P by A without its weak entries, default true; nodes of one unknown only. */
     bool filter;
 } cmg_coarsen_options;
 
-CMG_API void cmg_coarsen_options_default(cmg_coarsen_options *options);
+/** Defaults for a struct of `size` bytes; cmg_coarsen_options_default knows the size. */
+CMG_API void cmg_coarsen_options_init(cmg_coarsen_options *options, size_t size);
+static inline void cmg_coarsen_options_default(cmg_coarsen_options *options)
+{
+    cmg_coarsen_options_init(options, sizeof *options);
+}
+/** Options from text, "rows=200 strength=0.25". */
+CMG_API cmg_status cmg_coarsen_options_set(cmg_coarsen_options *options, const char *text);
+/** Row i of the table of options, NULL past the last. */
+CMG_API const cmg_option *cmg_coarsen_option(int i);
 /**
  * Appends levels by smoothed aggregation below the coarsest: of a matrix alone, or where the
  * coarsest mesh is still large. They hold the vectors of kind "nullspace" of that level; else rigid
@@ -591,6 +606,7 @@ CMG_API cmg_status cmg_hierarchy_check(const cmg_hierarchy *h);
 
 /** Facts about one level, for people. */
 typedef struct cmg_level_info {
+    size_t size; /**< of the struct: cmg_level_info x = {.size = sizeof x} */
     cmg_size rows;
     cmg_size nnz;
     cmg_size row_min;           /**< shortest row, entries */
@@ -640,6 +656,7 @@ CMG_API const cmg_smoother_key *cmg_smoother_argument(int i, int k);
 
 /** What cmg_hierarchy_smooth computed on one level. */
 typedef struct cmg_smoother_info {
+    size_t size;       /**< of the struct: cmg_smoother_info x = {.size = sizeof x} */
     cmg_size nnz;      /**< entries of all factors */
     int factors;       /**< matrices, applied one after the other */
     size_t bytes;      /**< of their CSR arrays */
@@ -902,6 +919,7 @@ CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 
 /** One step of the compiled cycle. */
 typedef struct cmg_step_info {
+    size_t size;        /**< of the struct: cmg_step_info x = {.size = sizeof x} */
     const char *text;   /**< e.g. "r1 = R0 (b0 - A0 x0)" */
     const char *matrix; /**< "A", "P", "R", "M", "RA", "RS", "inverse", "collapsed" or "" */
     int level;          /**< level of the result */

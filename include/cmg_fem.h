@@ -120,20 +120,24 @@ CMG_API const char *cmg_fem_enum_text(const char *kind, int value);
 typedef void (*cmg_source_fn)(void *user, const double *x, double *f);
 
 /**
- * What cmg_hierarchy_generate makes. Strings are borrowed during the call. Enumerations default to
- * their first value, flags to false, where nothing else is said.
+ * What cmg_hierarchy_generate makes: a size, a refusal and a text setter as in every option struct
+ * (cmg.h). Keys are the names of the fields, but for `boundary` ("dirichlet") and `coarsening`
+ * ("coarse"). Enumerations default to their first value, flags to false, where nothing else is
+ * said.
  */
 typedef struct cmg_generate_options {
+    size_t size;
+    char refused[CMG_MESSAGE];
     cmg_element element;
     /** 2 or 3; default 2; a mesh file has its own. */
     int dim;
     cmg_shape shape;
-    /** File with the coarsest mesh, in place of `shape`; default NULL. */
-    const char *mesh;
-    /** Cells along a unit edge on the finest level, default 64. */
+    /** File with the coarsest mesh, in place of `shape`; default "". */
+    char mesh[1024];
+    /** Cells along a unit edge on the finest level, 1 .. 2^24, default 64. */
     cmg_size cells;
-    /** Mesh levels; 0 = as many as possible with 2 cells a side (default). With a mesh file:
-     *  levels - 1 refinements, 0 counts as 3. */
+    /** Mesh levels, up to 31; 0 = as many as possible with 2 cells a side (default). With a mesh
+     *  file: levels - 1 refinements, 0 counts as 3. */
     int levels;
     /** Q2, P2: the levels below the first use Q1, P1, the first of them on the finest mesh. */
     bool order_coarsening;
@@ -158,7 +162,7 @@ typedef struct cmg_generate_options {
     cmg_coefficient coefficient;
     /** > 0, default 100. */
     double contrast;
-    /** Degrees, default 0. */
+    /** Degrees, -360 .. 360, default 0. */
     double angle;
     /** HEAT, > 0, default 0.01. */
     double time_step;
@@ -171,10 +175,10 @@ typedef struct cmg_generate_options {
     /** CONVECTION: c >= 0, default 0. */
     double reaction;
     cmg_boundary boundary;
-    /** Boundary labels with Dirichlet conditions, "left,top"; NULL = all, on a beam left. */
-    const char *dirichlet;
-    /** Boundary labels with a given flux, "right"; only with load SOURCE; NULL = none (default). */
-    const char *flux_labels;
+    /** Boundary labels with Dirichlet conditions, "left,top"; "" = all, on a beam left. */
+    char dirichlet_labels[512];
+    /** Boundary labels with a given flux, "right"; only with load SOURCE; "" = none (default). */
+    char flux_labels[512];
     /** There: flux[0] = k du/dn; ELASTICITY: the traction vector; default 0. */
     double flux[3];
     /** Load SOURCE without a function: f, ELASTICITY: -f along the last axis; default 1. */
@@ -185,7 +189,7 @@ typedef struct cmg_generate_options {
     void *source_user;
     cmg_coarsening coarsening;
     cmg_numbering numbering;
-    /** Of distortion, random coefficient and random numbering, default 1. */
+    /** Of distortion, random coefficient and random numbering, below 2^63, default 1. */
     uint64_t seed;
     cmg_assembly assembly;
     /** Points an axis, up to 6; 0 = order + 1 (default). */
@@ -202,6 +206,8 @@ typedef struct cmg_generate_options {
 
 /** What a generated hierarchy will hold, known before it is made; sizes in bytes. */
 typedef struct cmg_generate_size {
+    /** Of the struct: cmg_generate_size x = {.size = sizeof x}. */
+    size_t size;
     int levels;
     int dim;
     int block_size;
@@ -217,7 +223,16 @@ typedef struct cmg_generate_size {
     size_t file_size;
 } cmg_generate_size;
 
-CMG_API void cmg_generate_options_default(cmg_generate_options *options);
+/** Defaults for a struct of `size` bytes; cmg_generate_options_default knows the size. */
+CMG_API void cmg_generate_options_init(cmg_generate_options *options, size_t size);
+static inline void cmg_generate_options_default(cmg_generate_options *options)
+{
+    cmg_generate_options_init(options, sizeof *options);
+}
+/** Options from text, "shape=holes cells=128 problem=elasticity"; a mesh among them too. */
+CMG_API cmg_status cmg_generate_options_set(cmg_generate_options *options, const char *text);
+/** Row i of the table of options, NULL past the last. */
+CMG_API const cmg_option *cmg_generate_option(int i);
 /** Sizes without the work; reads the mesh file if there is one. Status as below. */
 CMG_API cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
                                          cmg_generate_size *size);

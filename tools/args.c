@@ -104,7 +104,7 @@ static void name_row(const cmg_option *row, const void *options, char name[ARGS_
 
 static void add_row(args *a, const cmg_option *row, void *options)
 {
-    static const char *const placeholders[] = {"", "N", "N", "X", "WORD", "TEXT"};
+    static const char *const placeholders[] = {"", "N", "N", "X", "WORD", "TEXT", "LIST"};
     const int at = a->options;
     assert(at < ARGS_MAX_OPTIONS);
     name_row(row, options, a->row_name[at]);
@@ -112,7 +112,9 @@ static void add_row(args *a, const cmg_option *row, void *options)
     a->option[at] = (arg_option){.name = a->row_name[at],
                                  .kind = ARG_ROW,
                                  .value = &a->row[at],
-                                 .what = placeholders[row->type],
+                                 .what = row->type == CMG_OPTION_TEXT && row->words != NULL
+                                             ? row->words
+                                             : placeholders[row->type],
                                  .help = row->text};
     describe_default(&a->option[at], a->fallback[at]);
     ++a->options;

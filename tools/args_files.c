@@ -51,6 +51,9 @@ static bool is_output(const arg_option *option)
 static const char *text_of(const args *a, int i)
 {
     const arg_option *option = &a->option[i];
+    if (a->given[i] && option->kind == ARG_ROW && strcmp(option->what, "FILE") == 0) {
+        return (const char *)a->row[i].options + a->row[i].row->offset;
+    }
     return a->given[i] && option->kind == ARG_TEXT ? *(const char *const *)option->value : NULL;
 }
 

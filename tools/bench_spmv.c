@@ -126,6 +126,7 @@ static cmg_status run(product *p, const bench_matrix *m, const bench_reference *
     cmg_status status = cmg_matrix_create_csr(p->ctx, &m->csr, &result->what.options, &p->A);
     result->convert = tool_seconds() - begin;
     if (status == CMG_OK) {
+        result->info.size = sizeof result->info;
         status = cmg_matrix_get_info(p->A, &result->info);
     }
     if (status == CMG_OK) {

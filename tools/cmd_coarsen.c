@@ -23,15 +23,7 @@ static int parse(coarsen_job *job, args *a, int argc, char **argv)
 {
     device_args_default(&job->device);
     cmg_coarsen_options_default(&job->options);
-    cmg_coarsen_options *o = &job->options;
     const arg_option rows[] = {
-        {"rows", ARG_SIZE, &o->rows, "N", 1, 1000000, "stop at so many rows"},
-        {"levels", ARG_INT, &o->levels, "N", 1, 64, "most levels to add"},
-        {"strength", ARG_REAL, &o->strength, "X", 0, 1,
-         "entries from this share of the largest couplings on are strong"},
-        {"omega", ARG_REAL, &o->omega, "X", 0, 2,
-         "damping of the smoothing of P times lambda_max, 0 = none"},
-        {"no-filter", ARG_OFF, &o->filter, "", 0, 0, "smooth P by all of A, weak entries too"},
         {"galerkin", ARG_FLAG, &job->galerkin, "", 0, 0,
          "form all level matrices of FILE as R A P first"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
@@ -41,7 +33,8 @@ static int parse(coarsen_job *job, args *a, int argc, char **argv)
         a, "coarsen", "FILE [OUTPUT]",
         "Append algebraic levels to FILE by smoothed aggregation, below its coarsest level or\n"
         "of a matrix alone, and write the hierarchy to OUTPUT or to FILE itself.");
-    args_add(a, "Levels made", rows, ARGS_COUNT(rows));
+    args_add_table(a, "Levels made", cmg_coarsen_option, &job->options);
+    args_add(a, "Run", rows, ARGS_COUNT(rows));
     input_args_add(a, &job->input);
     device_args_add(a, &job->device);
     return args_parse(a, argc, argv);
@@ -103,6 +96,7 @@ static int write_json(const coarsen_job *job, const char *path)
     json_text(&j, "version", cmg_version());
     json_text(&j, "output", path);
     json_integer(&j, "levels_added", job->made);
+    json_options(&j, cmg_coarsen_option, &job->options);
     json_real(&j, "seconds", job->seconds);
     json_real(&j, "complexity", complexity(job->h));
     json_array(&j, "levels");

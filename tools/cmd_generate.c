@@ -13,138 +13,14 @@ typedef struct generate_job {
     const char *path; /* NULL with --list and --dry-run */
     device_args device;
     cmg_generate_options options;
-    /* enumerations as the option parser wants them */
-    int element;
-    int shape;
-    int problem;
-    int coefficient;
-    int boundary;
-    int load;
-    int coarsening;
-    int numbering;
-    int assembly;
     int to;
-    cmg_size seed;
-    bool no_coords;
     bool list;
     bool dry_run;
     const char *named; /* --case */
     const char *json;
-    const char *flux; /* "0,-1" */
     double generate_seconds;
     double write_seconds;
 } generate_job;
-
-static void unpack(generate_job *job)
-{
-    job->element = (int)job->options.element;
-    job->shape = (int)job->options.shape;
-    job->problem = (int)job->options.problem;
-    job->coefficient = (int)job->options.coefficient;
-    job->boundary = (int)job->options.boundary;
-    job->load = (int)job->options.load;
-    job->coarsening = (int)job->options.coarsening;
-    job->numbering = (int)job->options.numbering;
-    job->assembly = (int)job->options.assembly;
-    job->seed = (cmg_size)job->options.seed;
-}
-
-static void pack(generate_job *job)
-{
-    job->options.element = (cmg_element)job->element;
-    job->options.shape = (cmg_shape)job->shape;
-    job->options.problem = (cmg_problem)job->problem;
-    job->options.coefficient = (cmg_coefficient)job->coefficient;
-    job->options.boundary = (cmg_boundary)job->boundary;
-    job->options.load = (cmg_load)job->load;
-    job->options.coarsening = (cmg_coarsening)job->coarsening;
-    job->options.numbering = (cmg_numbering)job->numbering;
-    job->options.assembly = (cmg_assembly)job->assembly;
-    job->options.seed = (uint64_t)job->seed;
-    job->options.coords = !job->no_coords;
-}
-
-static void add_mesh(args *a, generate_job *job)
-{
-    cmg_generate_options *o = &job->options;
-    const arg_option rows[] = {
-        {"element", ARG_ENUM, &job->element, "element", 0, 0, "finite element"},
-        {"dim", ARG_INT, &o->dim, "N", 2, 3, "dimension; a mesh file has its own"},
-        {"shape", ARG_ENUM, &job->shape, "shape", 0, 0, "built-in domain"},
-        {"mesh", ARG_TEXT, &o->mesh, "FILE", 0, 0,
-         "coarsest mesh in place of a shape: gmsh or MFEM; others by the Python package"},
-        {"cells", ARG_SIZE, &o->cells, "N", 1, 1 << 24,
-         "cells along a unit edge on the finest level"},
-        {"levels", ARG_INT, &o->levels, "N", 0, 31,
-         "mesh levels; 0 = as many as possible, with a mesh file 3"},
-        {"order-coarsening", ARG_FLAG, &o->order_coarsening, "", 0, 0,
-         "q2, p2: use q1, p1 below the first level, first on the same mesh"},
-        {"length", ARG_REAL, &o->length, "X", 0, 1e6,
-         "beam: length over height, 0 = 4; lshape: side over width of the arms, 0 = 2"},
-        {"columns", ARG_INT, &o->columns, "N", 1, 10000, "holes: unit tiles along x"},
-        {"rows", ARG_INT, &o->rows, "N", 1, 10000, "holes: unit tiles along y"},
-        {"alternate", ARG_FLAG, &o->alternate, "", 0, 0, "holes: in every other tile only"},
-        {"distort", ARG_REAL, &o->distort, "X", 0, 0.5,
-         "shift the coarsest mesh's inner nodes by up to X/2 cell widths"},
-        {"smooth", ARG_FLAG, &o->smooth, "", 0, 0,
-         "bend a shape's coarsest mesh by sines in place of random shifts"},
-        {"grading", ARG_REAL, &o->grading, "X", 1, ARG_ANY,
-         "largest over smallest cell along each axis of the coarsest mesh"},
-        {"aspect", ARG_REAL, &o->aspect, "X", 0, ARG_ANY, "stretch the domain along x"},
-    };
-    args_add(a, "Mesh", rows, ARGS_COUNT(rows));
-}
-
-static void add_problem(args *a, generate_job *job)
-{
-    cmg_generate_options *o = &job->options;
-    const arg_option rows[] = {
-        {"problem", ARG_ENUM, &job->problem, "problem", 0, 0, "equation"},
-        {"coefficient", ARG_ENUM, &job->coefficient, "coefficient", 0, 0,
-         "of the conduction or the stiffness"},
-        {"contrast", ARG_REAL, &o->contrast, "X", 0, ARG_ANY, "of the coefficient"},
-        {"angle", ARG_REAL, &o->angle, "X", -360, 360, "anisotropic: degrees from the x axis"},
-        {"time-step", ARG_REAL, &o->time_step, "X", 0, ARG_ANY, "heat: time step"},
-        {"young", ARG_REAL, &o->young, "X", 0, ARG_ANY, "elasticity: Young's modulus"},
-        {"poisson-ratio", ARG_REAL, &o->poisson_ratio, "X", -1, 0.499999,
-         "elasticity: Poisson's ratio"},
-        {"velocity", ARG_REAL, &o->velocity, "X", -ARG_ANY, ARG_ANY, "convection: speed"},
-        {"reaction", ARG_REAL, &o->reaction, "X", 0, ARG_ANY, "convection: reaction rate"},
-        {"dirichlet", ARG_ENUM, &job->boundary, "boundary", 0, 0,
-         "form of the Dirichlet conditions"},
-        {"dirichlet-labels", ARG_TEXT, &o->dirichlet, "LIST", 0, 0,
-         "boundaries that have them, as in left,top; all if not given, on a beam left"},
-        {"flux-labels", ARG_TEXT, &o->flux_labels, "LIST", 0, 0,
-         "boundaries with a given flux or traction, with load source"},
-        {"flux", ARG_TEXT, &job->flux, "LIST", 0, 0,
-         "the flux, one number, or the traction vector, as in 0,-1"},
-        {"strength", ARG_REAL, &o->strength, "X", -ARG_ANY, ARG_ANY,
-         "load source: f = X, elasticity: a load of -X along the last axis"},
-        {"load", ARG_ENUM, &job->load, "load", 0, 0, "right-hand side, or the solution behind it"},
-    };
-    args_add(a, "Problem", rows, ARGS_COUNT(rows));
-}
-
-static void add_hierarchy(args *a, generate_job *job)
-{
-    const arg_option rows[] = {
-        {"coarse", ARG_ENUM, &job->coarsening, "coarsening", 0, 0, "coarse matrices"},
-        {"numbering", ARG_ENUM, &job->numbering, "numbering", 0, 0, "of the unknowns"},
-        {"seed", ARG_SIZE, &job->seed, "N", 0, ARG_ANY,
-         "of random numbering, distortion, coefficient"},
-        {"assembly", ARG_ENUM, &job->assembly, "assembly", 0, 0, "how matrices are summed up"},
-        {"quadrature", ARG_INT, &job->options.quadrature, "N", 0, 6,
-         "points an axis, 0 = order + 1"},
-        {"general", ARG_FLAG, &job->options.general, "", 0, 0,
-         "take the way of unstructured meshes on squares and cubes too"},
-        {"no-snap", ARG_OFF, &job->options.snap, "", 0, 0,
-         "leave refined boundaries of holes and rings straight"},
-        {"no-coords", ARG_FLAG, &job->no_coords, "", 0, 0, "store no coordinates"},
-        {"no-output-mesh", ARG_OFF, &job->options.output_mesh, "", 0, 0,
-         "leave out the finest mesh, which solve --output x.vtu needs"},
-    };
-    args_add(a, "Hierarchy", rows, ARGS_COUNT(rows));
-}
 
 static void add_run(args *a, generate_job *job)
 {
@@ -175,25 +51,6 @@ static const char *find_case_name(int argc, char **argv)
     return name;
 }
 
-/* Up to three numbers with commas between. */
-static int read_flux(generate_job *job)
-{
-    const char *text = job->flux;
-    for (int d = 0; text != NULL; ++d) {
-        char number[64];
-        const size_t length = strcspn(text, ",");
-        const bool fits = d < 3 && length < sizeof number;
-        memcpy(number, text, fits ? length : 0);
-        number[fits ? length : 0] = '\0';
-        if (!fits || !args_read_real(number, &job->options.flux[d])) {
-            return usage_error("generate: --flux %s is no list of at most three numbers",
-                               job->flux);
-        }
-        text = text[length] == ',' ? text + length + 1 : NULL;
-    }
-    return ARGS_GO;
-}
-
 static int parse(generate_job *job, int argc, char **argv)
 {
     device_args_default(&job->device);
@@ -202,25 +59,23 @@ static int parse(generate_job *job, int argc, char **argv)
     if (name != NULL && cmg_generate_case(name, &job->options) != CMG_OK) {
         return usage_error("generate: there is no case '%s'; see cmg generate --list", name);
     }
-    unpack(job);
     args a;
     args_begin(&a, "generate", "[OUT]",
                "Make a geometric hierarchy - matrices, prolongations, right-hand side - and write\n"
                "it to OUT: a container (.cmg, .h5) or a directory of Matrix Market files.");
-    add_mesh(&a, job);
-    add_problem(&a, job);
-    add_hierarchy(&a, job);
+    args_add_table(&a, "Mesh", cmg_generate_option, &job->options);
+    args_add_table(&a, "Problem", cmg_generate_option, &job->options);
+    args_add_table(&a, "Hierarchy", cmg_generate_option, &job->options);
     add_run(&a, job);
     const int status = args_parse(&a, argc, argv);
     if (status != ARGS_GO) {
         return status;
     }
-    pack(job);
     job->path = a.plains > 0 ? a.plain[0] : NULL;
     if (job->path == NULL && !job->list && !job->dry_run && job->json == NULL) {
         return usage_error("generate: the name of the file to write is missing");
     }
-    return read_flux(job);
+    return ARGS_GO;
 }
 
 static int list_cases(void)
@@ -302,6 +157,7 @@ static int write_json(const generate_job *job, const cmg_hierarchy *h,
     device_json(&j, &job->device);
     json_text(&j, "case", job->named);
     json_text(&j, "file", job->path);
+    json_options(&j, cmg_generate_option, &job->options);
     json_integer(&j, "estimated_bytes", (cmg_size)size->bytes);
     json_integer(&j, "estimated_peak_bytes", (cmg_size)size->peak);
     json_real(&j, "generate_seconds", job->generate_seconds);
@@ -340,10 +196,15 @@ static int finish(generate_job *job, cmg_context *ctx, const cmg_hierarchy *h,
     return job->json != NULL ? write_json(job, h, size) : EXIT_DONE;
 }
 
+static const char *mesh_of(const generate_job *job)
+{
+    return job->options.mesh[0] != '\0' ? job->options.mesh : NULL;
+}
+
 static int generate(generate_job *job, cmg_context *ctx)
 {
     FILE *out = report_stream(job->json);
-    cmg_generate_size size;
+    cmg_generate_size size = {.size = sizeof size};
     cmg_hierarchy *h = NULL;
     cmg_status status = job->path != NULL && !job->dry_run
                             ? cmg_hierarchy_write_check(ctx, job->path, (cmg_file_kind)job->to)
@@ -353,7 +214,7 @@ static int generate(generate_job *job, cmg_context *ctx)
     }
     status = cmg_generate_estimate(ctx, &job->options, &size);
     if (status != CMG_OK) {
-        return library_error(ctx, status, job->options.mesh);
+        return library_error(ctx, status, mesh_of(job));
     }
     print_size(&size, out);
     if (job->dry_run) {
@@ -363,7 +224,7 @@ static int generate(generate_job *job, cmg_context *ctx)
     status = cmg_hierarchy_generate(ctx, &job->options, &h);
     progress_end(&job->device.line);
     if (status != CMG_OK) {
-        return library_error(ctx, status, job->options.mesh);
+        return library_error(ctx, status, mesh_of(job));
     }
     job->generate_seconds = tool_seconds() - begin;
     print_levels(job, h, out);

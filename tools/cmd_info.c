@@ -112,6 +112,7 @@ static int collect(info_job *job)
     job->levels = cmg_hierarchy_levels(job->h);
     job->info = tool_alloc((size_t)job->levels, sizeof *job->info);
     for (int l = 0; l < job->levels; ++l) {
+        job->info[l].size = sizeof job->info[l];
         const cmg_status made =
             cmg_hierarchy_level_info(job->h, l, wants_galerkin(job, l), &job->info[l]);
         if (made != CMG_OK) {

@@ -55,7 +55,7 @@ static cmg_status sum_up(plan_job *job)
 {
     job->seconds = job->measure ? 0 : NAN;
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_step_info step;
+        cmg_step_info step = {.size = sizeof step};
         const cmg_status status = cmg_solver_step(job->s, i, &step);
         if (status != CMG_OK) {
             return status;
@@ -138,7 +138,7 @@ static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *
 static bool is_first(const plan_job *job, int i, const cmg_step_info *step)
 {
     for (int k = 0; k < i; ++k) {
-        cmg_step_info other;
+        cmg_step_info other = {.size = sizeof other};
         if (cmg_solver_step(job->s, k, &other) == CMG_OK && other.level == step->level &&
             other.nnz == step->nnz && strcmp(other.matrix, step->matrix) == 0) {
             return false;
@@ -152,7 +152,7 @@ static bool is_first(const plan_job *job, int i, const cmg_step_info *step)
 static void visit_compression(const plan_job *job, FILE *out, table *t)
 {
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_step_info step;
+        cmg_step_info step = {.size = sizeof step};
         char label[48];
         if (cmg_solver_step(job->s, i, &step) != CMG_OK || step.compression == NULL ||
             !is_first(job, i, &step)) {
@@ -200,7 +200,7 @@ static void print_plan(const plan_job *job, FILE *out)
     char b[AMOUNT_LENGTH];
     table *t = table_create(headings, job->measure ? 14 : 12);
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_step_info step;
+        cmg_step_info step = {.size = sizeof step};
         if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
             add_step(job, t, i, &step);
         }
@@ -281,7 +281,7 @@ static int write_json(plan_job *job)
     json_end(&j);
     json_array(&j, "steps");
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_step_info step;
+        cmg_step_info step = {.size = sizeof step};
         if (cmg_solver_step(job->s, i, &step) == CMG_OK) {
             json_step(&j, job, &step);
         }

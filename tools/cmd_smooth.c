@@ -148,8 +148,10 @@ static int compute(smooth_job *job)
     job->info = tool_alloc((size_t)(job->smoothers.count * job->levels), sizeof *job->info);
     for (int s = 0; s < job->smoothers.count; ++s) {
         for (int l = 0; l < job->levels; ++l) {
-            const cmg_status status = cmg_hierarchy_smooth(
-                job->h, l, job->smoothers.text[s], job->name[s], &job->info[s * job->levels + l]);
+            cmg_smoother_info *info = &job->info[s * job->levels + l];
+            info->size = sizeof *info;
+            const cmg_status status =
+                cmg_hierarchy_smooth(job->h, l, job->smoothers.text[s], job->name[s], info);
             progress_end(&job->device.line);
             if (status != CMG_OK) {
                 return library_error(job->ctx, status, job->path);

@@ -315,7 +315,7 @@ static void print_report(solve_job *job, FILE *out)
 }
 
 /* Where it ran and, beside all options in an object, those that name a row of a table. */
-static void json_options(json *j, const solve_job *job)
+static void json_settings(json *j, const solve_job *job)
 {
     const cmg_solver_options *o = &job->solver.options;
     json_text(j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
@@ -326,7 +326,7 @@ static void json_options(json *j, const solve_job *job)
     json_text(j, "precision", cmg_enum_name("precision", (int)o->precision));
     json_text(j, "format", cmg_enum_name("format", (int)o->matrix.format));
     json_text(j, "values", cmg_enum_name("values", (int)o->matrix.values));
-    solver_args_json(j, &job->solver);
+    json_options(j, cmg_solver_option, &job->solver.options);
 }
 
 static void json_result(json *j, const solve_job *job)
@@ -371,7 +371,7 @@ static int write_json(const solve_job *job)
     json_text(&j, "rhs", job->rhs_text);
     json_text(&j, "x0", job->x0);
     json_result(&j, job);
-    json_options(&j, job);
+    json_settings(&j, job);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);
     json_real(&j, "solve_seconds", job->solve_seconds);

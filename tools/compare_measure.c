@@ -67,7 +67,7 @@ static cmg_status read_steps(compare_row *row, cmg_solver *s)
     row->cycle_bytes = 0;
     row->cycle_seconds = 0;
     for (int i = 0; status == CMG_OK && i < cmg_solver_steps(s); ++i) {
-        cmg_step_info step;
+        cmg_step_info step = {.size = sizeof step};
         status = cmg_solver_step(s, i, &step);
         row->cycle_bytes += (double)step.bytes;
         row->cycle_seconds += step.seconds;

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { OPTION_MOST = 1100 }; /* characters of an option as text */
+
 /* ------------------------------------------------------------------ files */
 
 FILE *text_open(const char *path, output_text *text)
@@ -213,6 +215,43 @@ void json_null(json *j, const char *key)
 {
     lead(j, key);
     fputs("null", j->file);
+}
+
+static void json_option(json *j, const cmg_option *row, const void *options)
+{
+    char value[OPTION_MOST];
+    cmg_option_get(row, options, value, sizeof value);
+    switch (row->type) {
+    case CMG_OPTION_FLAG:
+        json_bool(j, row->key, strcmp(value, "yes") == 0);
+        break;
+    case CMG_OPTION_INT:
+    case CMG_OPTION_SIZE:
+        json_integer(j, row->key, strtoll(value, NULL, 10));
+        break;
+    case CMG_OPTION_REAL:
+        json_real(j, row->key, strtod(value, NULL));
+        break;
+    case CMG_OPTION_REALS:
+        json_reals(j, row->key, (const double *)(const void *)((const char *)options + row->offset),
+                   (cmg_size)(row->bytes / sizeof(double)));
+        break;
+    case CMG_OPTION_WORD:
+    case CMG_OPTION_TEXT:
+        json_text(j, row->key, value[0] != '\0' ? value : NULL);
+        break;
+    }
+}
+
+void json_options(json *j, const cmg_option *(*row)(int), const void *options)
+{
+    json_object(j, "options");
+    for (int i = 0; row(i) != NULL; ++i) {
+        if (strcmp(row(i)->group, "Library") != 0) {
+            json_option(j, row(i), options);
+        }
+    }
+    json_end(j);
 }
 
 void json_reals(json *j, const char *key, const double *values, cmg_size n)

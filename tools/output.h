@@ -51,6 +51,8 @@ void json_real(json *j, const char *key, double value);
 void json_integer(json *j, const char *key, cmg_size value);
 void json_bool(json *j, const char *key, bool value);
 void json_null(json *j, const char *key);
+/* The rows of an option table but those of the group "Library", as the object "options". */
+void json_options(json *j, const cmg_option *(*row)(int), const void *options);
 void json_reals(json *j, const char *key, const double *values, cmg_size n);
 
 /* Where the text report goes: standard output, or standard error when JSON takes that ("-"). */

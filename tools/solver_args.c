@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_FILE_MOST = 65536, OPTION_MOST = 600 };
+enum { OPTIONS_FILE_MOST = 65536 };
 
 /* --options FILE: key=value on as many lines as there are, in the order of the command line. */
 static int read_options(void *user, const char *path)
@@ -55,40 +55,6 @@ void solver_args_add_cycle(args *a, solver_args *s)
     args_add_table(a, "Cycle", cmg_solver_option, &s->options);
     args_add_table(a, "Storage", cmg_solver_option, &s->options);
     args_add(a, "Option files", rows, ARGS_COUNT(rows));
-}
-
-static void json_option(json *j, const cmg_option *row, const void *options)
-{
-    char value[OPTION_MOST];
-    cmg_option_get(row, options, value, sizeof value);
-    switch (row->type) {
-    case CMG_OPTION_FLAG:
-        json_bool(j, row->key, strcmp(value, "yes") == 0);
-        break;
-    case CMG_OPTION_INT:
-    case CMG_OPTION_SIZE:
-        json_integer(j, row->key, strtoll(value, NULL, 10));
-        break;
-    case CMG_OPTION_REAL:
-        json_real(j, row->key, strtod(value, NULL));
-        break;
-    case CMG_OPTION_WORD:
-    case CMG_OPTION_TEXT:
-        json_text(j, row->key, value[0] != '\0' ? value : NULL);
-        break;
-    }
-}
-
-void solver_args_json(json *j, const solver_args *s)
-{
-    json_object(j, "options");
-    for (int i = 0; cmg_solver_option(i) != NULL; ++i) {
-        const cmg_option *row = cmg_solver_option(i);
-        if (strcmp(row->group, "Library") != 0) {
-            json_option(j, row, &s->options);
-        }
-    }
-    json_end(j);
 }
 
 const char *solver_args_describe(const solver_args *s, char text[128])

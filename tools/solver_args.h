@@ -15,7 +15,5 @@ void solver_args_add_iteration(args *a, solver_args *s);
 void solver_args_add_cycle(args *a, solver_args *s);
 /* One line on the device memory that the solver will hold at least, before it is built. */
 void solver_args_tell_memory(const solver_args *s, const cmg_hierarchy *h, FILE *out);
-/* All options that belong to a heading of the help, as the JSON object "options". */
-void solver_args_json(json *j, const solver_args *s);
 /* "cg, V(1,1), jacobi, fp64"; returns text. */
 const char *solver_args_describe(const solver_args *s, char text[128]);

@@ -34,12 +34,16 @@ static cmg_status set_word(const cmg_option *row, void *options, const char *val
     const char *words[WORDS_MOST];
     int count = 0;
     int found = 0;
-    if (cmg_enum_parse(row->words, value, &found) == CMG_OK) {
-        cmgi_option_put(row, options, found);
+    if (row->name == NULL && cmg_enum_parse(row->words, value, &found) == CMG_OK) {
+        cmgi_option_put(row, options, found); /* "mixed" is a name, too */
         return CMG_OK;
     }
-    for (; count < WORDS_MOST && cmg_enum_name(row->words, count) != NULL; ++count) {
-        words[count] = cmg_enum_name(row->words, count);
+    for (; count < WORDS_MOST && cmgi_option_word(row, count) != NULL; ++count) {
+        words[count] = cmgi_option_word(row, count);
+        if (strcmp(words[count], value) == 0) {
+            cmgi_option_put(row, options, count);
+            return CMG_OK;
+        }
     }
     return cmgi_option_refuse_word(row->key, value, words, count, why);
 }
@@ -79,6 +83,29 @@ static cmg_status set_real(const cmg_option *row, void *options, const char *val
     return CMG_OK;
 }
 
+/* "0,-1": as many numbers as there are, the others 0. */
+static cmg_status set_reals(const cmg_option *row, void *options, const char *value,
+                            char why[CMG_MESSAGE])
+{
+    const size_t most = row->bytes / sizeof(double);
+    const char *at = value;
+    double numbers[8] = {0};
+    for (size_t k = 0; at != NULL; ++k) {
+        char *end = NULL;
+        const double v = strtod(at, &end);
+        if (k == most || end == at || (*end != ',' && *end != '\0') || !isfinite(v) ||
+            isspace((unsigned char)*at)) {
+            return cmgi_option_refuse(why, "%s '%.40s' is no list of at most %zu numbers", row->key,
+                                      value, most);
+        }
+        CMGI_TRY(cmgi_option_check_number(row, v, why));
+        numbers[k] = v;
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    memcpy((char *)options + row->offset, numbers, row->bytes);
+    return CMG_OK;
+}
+
 static cmg_status set_text(const cmg_option *row, void *options, const char *value,
                            char why[CMG_MESSAGE])
 {
@@ -114,8 +141,31 @@ cmg_status cmg_option_set(const cmg_option *row, void *options, const char *valu
         return set_word(row, options, value, why);
     case CMG_OPTION_TEXT:
         return set_text(row, options, value, why);
+    case CMG_OPTION_REALS:
+        return set_reals(row, options, value, why);
     }
     return CMG_ERR_ARG;
+}
+
+/* The shorter of two ways to print a number that reads back the same. */
+static void print_real(double v, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%g", v);
+    if (strtod(text, NULL) != v) {
+        (void)snprintf(text, size, "%.17g", v);
+    }
+}
+
+static void print_reals(const cmg_option *row, const void *options, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t k = 0; k < row->bytes / sizeof(double) && used + 32 < size; ++k) {
+        double v = 0;
+        memcpy(&v, (const char *)options + row->offset + k * sizeof v, sizeof v);
+        text[used] = ',';
+        print_real(v, text + used + (k > 0), 31);
+        used += strlen(text + used);
+    }
 }
 
 void cmg_option_get(const cmg_option *row, const void *options, char *value, size_t size)
@@ -138,15 +188,13 @@ void cmg_option_get(const cmg_option *row, const void *options, char *value, siz
         (void)snprintf(value, size, "%.0f", v);
         break;
     case CMG_OPTION_REAL:
-        (void)snprintf(value, size, "%.17g", v);
-        if (strtod(value, NULL) == v) { /* the shortest of the usual ones that reads back */
-            char brief[32];
-            (void)snprintf(brief, sizeof brief, "%g", v);
-            (void)snprintf(value, size, strtod(brief, NULL) == v ? "%g" : "%.17g", v);
-        }
+        print_real(v, value, size);
+        break;
+    case CMG_OPTION_REALS:
+        print_reals(row, options, value, size);
         break;
     case CMG_OPTION_WORD:
-        name = cmg_enum_name(row->words, (int)v);
+        name = cmgi_option_word(row, (int)v);
         (void)snprintf(value, size, "%s", name != NULL ? name : "");
         break;
     case CMG_OPTION_TEXT:

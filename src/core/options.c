@@ -48,6 +48,7 @@ double cmgi_option_number(const cmg_option *row, const void *options)
         memcpy(&real, field, sizeof real);
         return real;
     case CMG_OPTION_TEXT:
+    case CMG_OPTION_REALS:
         break;
     }
     return 0;
@@ -73,20 +74,26 @@ void cmgi_option_put(const cmg_option *row, void *options, double value)
         memcpy(field, &value, sizeof value);
         break;
     case CMG_OPTION_TEXT:
+    case CMG_OPTION_REALS:
         break;
     }
 }
 
 /* ------------------------------------------------------------------ words */
 
+const char *cmgi_option_word(const cmg_option *row, int value)
+{
+    return row->name != NULL ? row->name(row->words, value) : cmg_enum_name(row->words, value);
+}
+
 /* Names of the row's enumeration; its values are numbered from 0. */
 static void list_words(const cmg_option *row, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int v = 0; cmg_enum_name(row->words, v) != NULL && used < size; ++v) {
-        const int n = snprintf(text + used, size - used, "%s%s", v > 0 ? ", " : "",
-                               cmg_enum_name(row->words, v));
+    for (int v = 0; cmgi_option_word(row, v) != NULL && used < size; ++v) {
+        const int n =
+            snprintf(text + used, size - used, "%s%s", v > 0 ? ", " : "", cmgi_option_word(row, v));
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -157,6 +164,8 @@ void cmg_option_range(const cmg_option *row, char *text, size_t size)
         (void)snprintf(text, size, "one of %s", row->list);
     } else if (row->step != 0) {
         (void)snprintf(text, size, "a multiple of %.10g up to %.10g", row->step, row->high);
+    } else if (isinf(row->low)) {
+        return;
     } else if (row->high < INT32_MAX) {
         (void)snprintf(text, size, "%s%.10g%s%.10g", row->open_low ? "over " : "", row->low,
                        row->open_high ? " to below " : " to ", row->high);
@@ -174,7 +183,7 @@ cmg_status cmgi_option_check_number(const cmg_option *row, double v, char why[CM
     const bool fits = row->list != NULL ? on_list(row->list, v) : low && high && even;
     cmg_option_range(row, range, sizeof range);
     if (row->type == CMG_OPTION_WORD) {
-        return cmg_enum_name(row->words, (int)v) != NULL
+        return cmgi_option_word(row, (int)v) != NULL
                    ? CMG_OK
                    : cmgi_option_refuse(why, "%s: value %d is unknown; known are %s", row->key,
                                         (int)v, range);
@@ -187,6 +196,11 @@ cmg_status cmgi_option_check_number(const cmg_option *row, double v, char why[CM
 
 cmg_status cmgi_option_check(const cmg_option *row, const void *options, char why[CMG_MESSAGE])
 {
+    for (size_t k = 0; row->type == CMG_OPTION_REALS && k < row->bytes / sizeof(double); ++k) {
+        double v = 0;
+        memcpy(&v, (const char *)options + row->offset + k * sizeof v, sizeof v);
+        CMGI_TRY(cmgi_option_check_number(row, v, why));
+    }
     if (row->type != CMG_OPTION_TEXT) {
         return cmgi_option_check_number(row, cmgi_option_number(row, options), why);
     }
@@ -252,13 +266,10 @@ void cmgi_options_init(const cmgi_option_table *table, void *options, size_t siz
 
 cmg_status cmgi_size_check(const char *name, size_t size, size_t ours, char why[CMG_MESSAGE])
 {
-    if (size == 0) {
-        return cmgi_option_refuse(why, "%s: its size is 0; %s_default fills it in", name, name);
-    }
-    if (size > ours || size < sizeof size || size % sizeof(int) != 0) {
+    if (size == 0 || size > ours || size < sizeof size || size % sizeof(int) != 0) {
         return cmgi_option_refuse(
-            why, "%s: its size is %zu, and %zu in this library; %s_default fills it in", name, size,
-            ours, name);
+            why, "%s: its size is %zu; set it to sizeof(%s), %zu here, or by its _default function",
+            name, size, name, ours);
     }
     return CMG_OK;
 }

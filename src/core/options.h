@@ -55,6 +55,8 @@ cmg_status cmgi_size_check(const char *name, size_t size, size_t ours, char why[
 /* The first field of any option struct. */
 size_t cmgi_options_size(const void *options);
 
+/* Name of a value of a word's enumeration, NULL past the last. */
+const char *cmgi_option_word(const cmg_option *row, int value);
 /* One field: as a number (0 of a text), put there, checked, and whether a struct reaches to it. */
 double cmgi_option_number(const cmg_option *row, const void *options);
 void cmgi_option_put(const cmg_option *row, void *options, double value);

@@ -1,4 +1,4 @@
-/* Reports in structs whose size the caller knows. */
+/* Reports and other structs whose size the caller knows. */
 #include "core/report.h"
 
 #include "core/options.h"
@@ -13,21 +13,28 @@ void cmg_report_init(cmg_report *report, size_t size)
     }
 }
 
-cmg_status cmgi_report_check(cmg_context *ctx, const cmg_report *report)
+cmg_status cmgi_sized_check(cmg_context *ctx, const char *name, const void *to, size_t ours)
 {
     char why[CMG_MESSAGE] = "";
-    if (report == NULL) {
+    if (to == NULL) {
         return CMG_OK;
     }
-    const cmg_status status = cmgi_size_check("cmg_report", report->size, sizeof *report, why);
+    const cmg_status status = cmgi_size_check(name, cmgi_options_size(to), ours, why);
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", why);
 }
 
-void cmgi_report_give(const cmg_report *ours, cmg_report *report)
+void cmgi_sized_give(const void *ours, void *to)
 {
-    if (report != NULL) {
-        const size_t size = report->size;
-        memcpy(report, ours, size);
-        report->size = size;
+    if (to != NULL) {
+        const size_t own = sizeof(size_t);
+        memcpy((char *)to + own, (const char *)ours + own, cmgi_options_size(to) - own);
     }
+}
+
+cmg_status cmgi_sized_fill(cmg_context *ctx, const char *name, const void *ours, size_t bytes,
+                           void *to)
+{
+    CMGI_TRY(cmgi_sized_check(ctx, name, to, bytes));
+    cmgi_sized_give(ours, to);
+    return CMG_OK;
 }

@@ -1,13 +1,14 @@
 /* A hierarchy from options: levels, attributes, numbering. */
 #include "core/memory.h"
+#include "core/report.h"
 #include "core/number.h"
+#include "core/options.h"
 #include "fem/generate.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
 #include "transfer/galerkin.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *level_size,
                        cmg_generate_size *size)
@@ -48,8 +49,7 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
     CMGI_CHECK(ctx, made.rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
                (long long)made.rows);
     made.file_size = made.bytes;
-    *size = made;
-    return CMG_OK;
+    return cmgi_sized_fill(ctx, "cmg_generate_size", &made, sizeof made, size);
 }
 
 cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
@@ -74,39 +74,27 @@ static cmg_status set_number(cmg_hierarchy *h, const char *key, double value)
     return cmg_hierarchy_set_attribute(h, key, text);
 }
 
-/* Numbers that differ from the default. */
+/* Numbers that differ from the default, under their keys; those that have been chosen are facts of
+ * the levels. */
 static cmg_status describe_numbers(const cmg_generate_options *o, cmg_hierarchy *h)
 {
-    cmg_generate_options standard;
-    cmg_generate_options_default(&standard);
-    const struct {
-        const char *key;
-        double value;
-        double standard;
-    } rows[] = {{"cells", o->mesh != NULL ? -1 : (double)o->cells, -1},
-                {"length", o->length, standard.length},
-                {"columns", o->columns, standard.columns},
-                {"rows", o->rows, standard.rows},
-                {"alternate", o->alternate, standard.alternate},
-                {"distort", o->distort, standard.distort},
-                {"smooth", o->smooth, standard.smooth},
-                {"grading", o->grading, standard.grading},
-                {"aspect", o->aspect, standard.aspect},
-                {"contrast", o->contrast, standard.contrast},
-                {"angle", o->angle, standard.angle},
-                {"time_step", o->time_step, standard.time_step},
-                {"young", o->young, standard.young},
-                {"poisson_ratio", o->poisson_ratio, standard.poisson_ratio},
-                {"velocity", o->velocity, standard.velocity},
-                {"reaction", o->reaction, standard.reaction},
-                {"strength", o->strength, standard.strength},
-                {"flux", o->flux[0], standard.flux[0]},
-                {"flux_y", o->flux[1], standard.flux[1]},
-                {"flux_z", o->flux[2], standard.flux[2]},
-                {"seed", (double)o->seed, (double)standard.seed}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        if (rows[i].value < rows[i].standard || rows[i].value > rows[i].standard) {
-            CMGI_TRY(set_number(h, rows[i].key, rows[i].value));
+    static const char *const axis[] = {"flux", "flux_y", "flux_z"};
+    for (int i = 0; cmg_generate_option(i) != NULL; ++i) {
+        const cmg_option *row = cmg_generate_option(i);
+        const double value = cmgi_option_number(row, o);
+        const bool number = row->type != CMG_OPTION_WORD && row->type != CMG_OPTION_TEXT;
+        const bool listed = strcmp(row->group, "Hierarchy") != 0 || strcmp(row->key, "seed") == 0;
+        const bool chosen = strcmp(row->key, "dim") == 0 || strcmp(row->key, "levels") == 0 ||
+                            strcmp(row->key, "order_coarsening") == 0;
+        const bool cells = strcmp(row->key, "cells") == 0;
+        if (number && listed && !chosen &&
+            (cells ? o->mesh[0] == '\0' : value < row->standard || value > row->standard)) {
+            CMGI_TRY(set_number(h, row->key, value));
+        }
+    }
+    for (int d = 0; d < 3; ++d) {
+        if (o->flux[d] < 0 || o->flux[d] > 0) {
+            CMGI_TRY(set_number(h, axis[d], o->flux[d]));
         }
     }
     return CMG_OK;
@@ -138,7 +126,7 @@ static cmg_status describe(const cmgi_plan *plan, cmg_hierarchy *h)
     }
     CMGI_TRY(cmg_hierarchy_set_attribute(h, "numbering",
                                          cmg_enum_name("numbering", CMG_NUMBERING_GENERATED)));
-    const char *shape = o->mesh != NULL ? "file" : cmg_fem_enum_name("shape", (int)o->shape);
+    const char *shape = o->mesh[0] != '\0' ? "file" : cmg_fem_enum_name("shape", (int)o->shape);
     CMGI_TRY(cmg_hierarchy_set_attribute(h, "shape", shape));
     return describe_numbers(o, h);
 }

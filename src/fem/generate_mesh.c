@@ -57,7 +57,7 @@ static cmgi_shape_options shape_options(const cmgi_plan *plan)
 static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
 {
     const cmg_generate_options *o = &plan->options;
-    if (o->mesh == NULL) {
+    if (o->mesh[0] == '\0') {
         const cmgi_shape_options s = shape_options(plan);
         return cmgi_shape_mesh(ctx, &s, &chain->mesh[0]);
     }
@@ -131,7 +131,7 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *ch
     enum { SURFACES = 64 };
     cmgi_surface surface[SURFACES];
     cmgi_snap snap = {0, surface};
-    if (plan->options.mesh == NULL && plan->options.snap) {
+    if (plan->options.mesh[0] == '\0' && plan->options.snap) {
         const cmgi_shape_options s = shape_options(plan);
         const int count = cmgi_shape_surfaces(&s, chain->mesh[0], SURFACES, surface);
         snap.surfaces = count < SURFACES ? count : SURFACES;

@@ -1,92 +1,109 @@
-/* Options of a generated hierarchy: defaults, checks, and the list of levels that follows. */
+/* The table of cmg_generate_options, what does not go together, and the list of levels. */
 #include "fem/generate.h"
+
+#include "core/options.h"
 
 #include <math.h>
 #include <string.h>
 
-void cmg_generate_options_default(cmg_generate_options *options)
+#define ROW_AS(key_, group_, kind_, field_, ...)                                                   \
+    {                                                                                              \
+        .key = key_, .group = group_, .type = CMG_OPTION_##kind_,                                  \
+        .offset = offsetof(cmg_generate_options, field_),                                          \
+        .bytes = sizeof(((cmg_generate_options *)0)->field_), __VA_ARGS__                          \
+    }
+#define ROW(group, kind, field, ...) ROW_AS(#field, group, kind, field, __VA_ARGS__)
+#define MESH(...) ROW("Mesh", __VA_ARGS__)
+#define PROBLEM(...) ROW("Problem", __VA_ARGS__)
+#define HIERARCHY(...) ROW("Hierarchy", __VA_ARGS__)
+#define WORDS(kind_) .name = cmg_fem_enum_name, .words = kind_
+
+static const cmg_option rows[] = {
+    MESH(WORD, element, WORDS("element"), .text = "finite element"),
+    MESH(INT, dim, .standard = 2, .low = 2, .high = 3,
+         .text = "dimension; a mesh file has its own"),
+    MESH(WORD, shape, WORDS("shape"), .text = "built-in domain"),
+    MESH(TEXT, mesh, .words = "FILE",
+         .text = "coarsest mesh in place of a shape: gmsh or MFEM; others by the Python package"),
+    MESH(SIZE, cells, .standard = 64, .low = 1, .high = 1 << 24,
+         .text = "cells along a unit edge on the finest level"),
+    MESH(INT, levels, .high = CMGI_MAX_LEVELS - 1,
+         .text = "mesh levels; 0 = as many as possible, with a mesh file 3"),
+    MESH(FLAG, order_coarsening,
+         .text = "q2, p2: use q1, p1 below the first level, first on the same mesh"),
+    MESH(REAL, length, .high = 1e6,
+         .text = "beam: length over height, 0 = 4; lshape: side over width of the arms, 0 = 2"),
+    MESH(INT, columns, .standard = 2, .low = 1, .high = 10000, .text = "holes: unit tiles along x"),
+    MESH(INT, rows, .standard = 1, .low = 1, .high = 10000, .text = "holes: unit tiles along y"),
+    MESH(FLAG, alternate, .text = "holes: in every other tile only"),
+    MESH(REAL, distort, .high = 0.5,
+         .text = "shift the coarsest mesh's inner nodes by up to X/2 cell widths"),
+    MESH(FLAG, smooth, .text = "bend a shape's coarsest mesh by sines in place of random shifts"),
+    MESH(REAL, grading, .standard = 1, .low = 1, .high = 1e12,
+         .text = "largest over smallest cell along each axis of the coarsest mesh"),
+    MESH(REAL, aspect, .standard = 1, .open_low = true, .high = 1e12,
+         .text = "stretch the domain along x"),
+    PROBLEM(WORD, problem, WORDS("problem"), .text = "equation"),
+    PROBLEM(WORD, coefficient, WORDS("coefficient"), .text = "of the conduction or the stiffness"),
+    PROBLEM(REAL, contrast, .standard = 100, .open_low = true, .high = 1e12,
+            .text = "of the coefficient"),
+    PROBLEM(REAL, angle, .low = -360, .high = 360, .text = "anisotropic: degrees from the x axis"),
+    PROBLEM(REAL, time_step, .standard = 0.01, .open_low = true, .high = 1e12,
+            .text = "heat: time step"),
+    PROBLEM(REAL, young, .standard = 1, .open_low = true, .high = 1e15,
+            .text = "elasticity: Young's modulus"),
+    PROBLEM(REAL, poisson_ratio, .standard = 0.3, .low = -1, .open_low = true, .high = 0.499999,
+            .text = "elasticity: Poisson's ratio"),
+    PROBLEM(REAL, velocity, .standard = 1, .low = -INFINITY, .high = INFINITY,
+            .text = "convection: speed"),
+    PROBLEM(REAL, reaction, .high = 1e12, .text = "convection: reaction rate"),
+    ROW_AS("dirichlet", "Problem", WORD, boundary, WORDS("boundary"),
+           .text = "form of the Dirichlet conditions"),
+    PROBLEM(TEXT, dirichlet_labels, .words = "LIST",
+            .text = "boundaries that have them, as in left,top; all if not given, on a beam left"),
+    PROBLEM(TEXT, flux_labels, .words = "LIST",
+            .text = "boundaries with a given flux or traction, with load source"),
+    PROBLEM(REALS, flux, .low = -INFINITY, .high = INFINITY,
+            .text = "the flux, one number, or the traction vector, as in 0,-1"),
+    PROBLEM(REAL, strength, .standard = 1, .low = -INFINITY, .high = INFINITY,
+            .text = "load source: f = X, elasticity: a load of -X along the last axis"),
+    PROBLEM(WORD, load, WORDS("load"), .text = "right-hand side, or the solution behind it"),
+    ROW_AS("coarse", "Hierarchy", WORD, coarsening, WORDS("coarsening"), .text = "coarse matrices"),
+    HIERARCHY(WORD, numbering, .words = "numbering", .text = "of the unknowns"),
+    HIERARCHY(SIZE, seed, .standard = 1, .high = INFINITY,
+              .text = "of random numbering, distortion, coefficient"),
+    HIERARCHY(WORD, assembly, WORDS("assembly"), .text = "how matrices are summed up"),
+    HIERARCHY(INT, quadrature, .high = 6, .text = "points an axis, 0 = order + 1"),
+    HIERARCHY(FLAG, general,
+              .text = "take the way of unstructured meshes on squares and cubes too"),
+    HIERARCHY(FLAG, snap, .standard = true,
+              .text = "refined boundaries of holes and rings go on their circles"),
+    HIERARCHY(FLAG, coords, .standard = true, .text = "store coordinates"),
+    HIERARCHY(FLAG, output_mesh, .standard = true,
+              .text = "store the finest mesh, which solve --output x.vtu needs"),
+};
+
+static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_generate_options, rows);
+
+void cmg_generate_options_init(cmg_generate_options *options, size_t size)
 {
-    *options = (cmg_generate_options){
-        .dim = 2,
-        .cells = 64,
-        .columns = 2,
-        .rows = 1,
-        .aspect = 1,
-        .grading = 1,
-        .contrast = 100,
-        .time_step = 0.01,
-        .young = 1,
-        .poisson_ratio = 0.3,
-        .velocity = 1,
-        .strength = 1,
-        .seed = 1,
-        .snap = true,
-        .coords = true,
-        .output_mesh = true,
-    };
+    cmgi_options_init(&table, options, size);
 }
 
-static cmg_status check_enumerations(cmg_context *ctx, const cmg_generate_options *o)
+cmg_status cmg_generate_options_set(cmg_generate_options *options, const char *text)
 {
-    const struct {
-        const char *kind;
-        int value;
-    } rows[] = {{"element", (int)o->element},       {"shape", (int)o->shape},
-                {"problem", (int)o->problem},       {"coefficient", (int)o->coefficient},
-                {"boundary", (int)o->boundary},     {"load", (int)o->load},
-                {"coarsening", (int)o->coarsening}, {"assembly", (int)o->assembly}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        CMGI_CHECK(ctx, cmg_fem_enum_name(rows[i].kind, rows[i].value) != NULL, CMG_ERR_ARG,
-                   "%s %d does not exist", rows[i].kind, rows[i].value);
-    }
-    CMGI_CHECK(ctx, cmg_enum_name("numbering", (int)o->numbering) != NULL, CMG_ERR_ARG,
-               "numbering %d does not exist", (int)o->numbering);
-    return CMG_OK;
+    return cmgi_options_set(&table, options, text);
 }
 
-static cmg_status check_numbers(cmg_context *ctx, const cmg_generate_options *o)
+const cmg_option *cmg_generate_option(int i)
 {
-    const struct {
-        const char *name;
-        double value;
-        double low; /* excluded where `open` */
-        double high;
-        bool open;
-    } rows[] = {{"dim", o->dim, 2, 3, false},
-                {"cells", (double)o->cells, 1, 1 << 24, false},
-                {"levels", o->levels, 0, CMGI_MAX_LEVELS - 1, false},
-                {"length", o->length, 0, 1e6, false},
-                {"columns", o->columns, 1, 10000, false},
-                {"rows", o->rows, 1, 10000, false},
-                {"distort", o->distort, 0, 0.5, false},
-                {"aspect", o->aspect, 0, 1e12, true},
-                {"grading", o->grading, 1, 1e12, false},
-                {"contrast", o->contrast, 0, 1e12, true},
-                {"angle", o->angle, -360, 360, false},
-                {"time_step", o->time_step, 0, 1e12, true},
-                {"young", o->young, 0, 1e15, true},
-                {"poisson_ratio", o->poisson_ratio, -1, 0.499999, true},
-                {"velocity", o->velocity, -1e12, 1e12, false},
-                {"reaction", o->reaction, 0, 1e12, false},
-                {"strength", o->strength, -1e15, 1e15, false},
-                {"flux", o->flux[0], -1e15, 1e15, false},
-                {"flux", o->flux[1], -1e15, 1e15, false},
-                {"flux", o->flux[2], -1e15, 1e15, false},
-                {"quadrature", o->quadrature, 0, 6, false}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        const bool inside =
-            rows[i].open ? rows[i].value > rows[i].low : rows[i].value >= rows[i].low;
-        CMGI_CHECK(ctx, inside && rows[i].value <= rows[i].high, CMG_ERR_ARG,
-                   "%s is %g, allowed is %s%g to %g", rows[i].name, rows[i].value,
-                   rows[i].open ? "more than " : "", rows[i].low, rows[i].high);
-    }
-    return CMG_OK;
+    return cmgi_options_row(&table, i);
 }
 
 /* Shapes that exist in one dimension only, and AUTO. */
 static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)
 {
-    if (o->mesh != NULL) {
+    if (o->mesh[0] != '\0') {
         return CMG_OK;
     }
     if (o->shape == CMG_SHAPE_AUTO) {
@@ -105,10 +122,10 @@ static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)
 static cmg_status check_lattice(cmg_context *ctx, const cmg_generate_options *o)
 {
     const bool ring = o->shape == CMG_SHAPE_HOLES || o->shape == CMG_SHAPE_ANNULUS;
-    CMGI_CHECK(ctx, o->grading <= 1 || (o->mesh == NULL && !ring), CMG_ERR_ARG,
+    CMGI_CHECK(ctx, o->grading <= 1 || (o->mesh[0] == '\0' && !ring), CMG_ERR_ARG,
                "grading %g: %s cannot be graded", o->grading,
-               o->mesh != NULL ? o->mesh : cmg_fem_enum_name("shape", (int)o->shape));
-    CMGI_CHECK(ctx, !o->smooth || o->mesh == NULL, CMG_ERR_ARG,
+               o->mesh[0] != '\0' ? o->mesh : cmg_fem_enum_name("shape", (int)o->shape));
+    CMGI_CHECK(ctx, !o->smooth || o->mesh[0] == '\0', CMG_ERR_ARG,
                "%s: smooth distortion is for built-in shapes", o->mesh);
     return CMG_OK;
 }
@@ -117,7 +134,7 @@ static cmg_status check_lattice(cmg_context *ctx, const cmg_generate_options *o)
 static cmg_status choose_levels(cmg_context *ctx, cmgi_plan *plan)
 {
     cmg_generate_options *o = &plan->options;
-    if (o->mesh != NULL) {
+    if (o->mesh[0] != '\0') {
         o->levels = o->levels == 0 ? 3 : o->levels;
         return CMG_OK;
     }
@@ -172,13 +189,14 @@ static cmg_status split_labels(cmg_context *ctx, const char *list, cmgi_names *n
 static cmg_status choose_labels(cmg_context *ctx, cmgi_plan *plan)
 {
     const cmg_generate_options *o = &plan->options;
-    const bool beam = o->mesh == NULL && o->shape == CMG_SHAPE_BEAM;
-    const char *fixed = o->dirichlet != NULL ? o->dirichlet : beam ? "left" : "";
-    CMGI_TRY(split_labels(ctx, fixed, &plan->fixed));
-    CMGI_CHECK(ctx, o->flux_labels == NULL || o->load == CMG_LOAD_SOURCE, CMG_ERR_ARG,
+    const bool beam = o->mesh[0] == '\0' && o->shape == CMG_SHAPE_BEAM;
+    const char *all = beam ? "left" : "";
+    CMGI_TRY(split_labels(ctx, o->dirichlet_labels[0] != '\0' ? o->dirichlet_labels : all,
+                          &plan->fixed));
+    CMGI_CHECK(ctx, o->flux_labels[0] == '\0' || o->load == CMG_LOAD_SOURCE, CMG_ERR_ARG,
                "a flux goes with load source only: load %s has its own",
                cmg_fem_enum_name("load", (int)o->load));
-    return o->flux_labels != NULL ? split_labels(ctx, o->flux_labels, &plan->flux) : CMG_OK;
+    return split_labels(ctx, o->flux_labels, &plan->flux);
 }
 
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
@@ -196,10 +214,9 @@ bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
 
 cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options, cmgi_plan *plan)
 {
-    *plan = (cmgi_plan){.options = *options};
+    *plan = (cmgi_plan){0};
     cmg_generate_options *o = &plan->options;
-    CMGI_TRY(check_enumerations(ctx, o));
-    CMGI_TRY(check_numbers(ctx, o));
+    CMGI_TRY(cmgi_options_take(ctx, &table, options, o));
     plan->simplex = o->element == CMG_ELEMENT_P1 || o->element == CMG_ELEMENT_P2;
     const int order = o->element == CMG_ELEMENT_Q2 || o->element == CMG_ELEMENT_P2 ? 2 : 1;
     CMGI_CHECK(ctx, !o->order_coarsening || order == 2, CMG_ERR_ARG,
@@ -209,7 +226,7 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
     CMGI_TRY(check_lattice(ctx, o));
     CMGI_TRY(choose_levels(ctx, plan));
     CMGI_TRY(choose_labels(ctx, plan));
-    plan->grid = o->mesh == NULL && o->flux_labels == NULL && !plan->simplex && !o->general &&
+    plan->grid = o->mesh[0] == '\0' && o->flux_labels[0] == '\0' && !plan->simplex && !o->general &&
                  !o->smooth && !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
                  (o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE);
     list_levels(plan);

@@ -2,6 +2,7 @@
 #include "hierarchy/hierarchy.h"
 
 #include "core/memory.h"
+#include "core/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -315,6 +316,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     }
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_level_info", info, sizeof *info));
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
     const cmgi_stored_level *stored = &h->level[level];
@@ -337,7 +339,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     if (galerkin && stored->P.indptr != NULL && h->level[level + 1].A.indptr != NULL) {
         CMGI_TRY_GOTO(done, measure_galerkin(h, level, &made.galerkin_defect));
     }
-    *info = made;
+    cmgi_sized_give(&made, info);
 done:
     cmgi_free(ctx, dirichlet);
     return status;

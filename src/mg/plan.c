@@ -1,5 +1,6 @@
 /* The step list for people: what each step is, what it moves, how long it takes. */
 #include "core/order.h"
+#include "core/report.h"
 #include "core/random.h"
 #include "core/timer.h"
 #include "mg/solver.h"
@@ -24,23 +25,23 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
     const cmgi_value *out = &cycle->values[step->out];
     const bool product = step->kind == CMGI_STEP_PRODUCT;
     cmgi_cycle_text(cycle, step, s->step_text);
-    *info = (cmg_step_info){
-        .text = s->step_text,
-        .matrix = product ? step->name : "",
-        .level = out->level,
-        .rows = out->n,
-        .nnz = product ? step->A->nnz : 0,
-        .format = product ? cmg_enum_name("format", (int)step->A->options.format) : "",
-        .precision = out->precision,
-        .values = product ? cmgi_matrix_values(step->A) : CMG_VALUES_FULL,
-        .bytes = cmgi_cycle_step_bytes(cycle, step),
-        .seconds = step->seconds};
-    info->plain = info->bytes;
-    info->compression = product ? step->A->compression : NULL;
-    if (info->compression != NULL) {
-        info->plain = info->bytes - step->A->bytes + info->compression->plain;
+    cmg_step_info made = {.text = s->step_text,
+                          .matrix = product ? step->name : "",
+                          .level = out->level,
+                          .rows = out->n,
+                          .nnz = product ? step->A->nnz : 0,
+                          .format =
+                              product ? cmg_enum_name("format", (int)step->A->options.format) : "",
+                          .precision = out->precision,
+                          .values = product ? cmgi_matrix_values(step->A) : CMG_VALUES_FULL,
+                          .bytes = cmgi_cycle_step_bytes(cycle, step),
+                          .seconds = step->seconds};
+    made.plain = made.bytes;
+    made.compression = product ? step->A->compression : NULL;
+    if (made.compression != NULL) {
+        made.plain = made.bytes - step->A->bytes + made.compression->plain;
     }
-    return CMG_OK;
+    return cmgi_sized_fill(s->ctx, "cmg_step_info", &made, sizeof made, info);
 }
 
 /* Runs the whole cycle, so that every step finds the caches as it will in a solve, and times each

@@ -2,6 +2,7 @@
 #include "hierarchy/hierarchy.h"
 
 #include "core/memory.h"
+#include "core/report.h"
 #include "core/timer.h"
 #include "smoothers/quality.h"
 #include "smoothers/smoother.h"
@@ -81,6 +82,7 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
         return CMG_ERR_ARG;
     }
     CMGI_TRY(check_arguments(h, level, smoother, save_as));
+    CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;
     cmg_smoother_info made;
     cmgi_smoother_factors *M = NULL;
@@ -92,9 +94,7 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
         CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,
                                                        &M->factor[f]));
     }
-    if (info != NULL) {
-        *info = made;
-    }
+    cmgi_sized_give(&made, info);
 dropped:
     if (status != CMG_OK) {
         cmgi_hierarchy_drop_smoother(h, level, save_as);

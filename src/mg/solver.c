@@ -111,7 +111,7 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     CMGI_TRY(check_vector(s, x, "x"));
     CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
                "solve: b and x are the same vector or overlap");
-    CMGI_TRY(cmgi_report_check(ctx, report));
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
     const double begin = cmgi_seconds();
     const long long launches = ctx->graph_launches;
     const long long waits = ctx->waits;
@@ -133,7 +133,7 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     s->report.synchronisations = ctx->waits - waits;
     CMGI_TRY(cmgi_hint(&s->mg, &s->report, s->hint));
     s->report.hint = s->hint;
-    cmgi_report_give(&s->report, report);
+    cmgi_sized_give(&s->report, report);
     return CMG_OK;
 }
 

@@ -81,7 +81,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
     CMGI_TRY(check(ctx, A, C, b, x));
     cmg_solver_options own;
     CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
-    CMGI_TRY(cmgi_report_check(ctx, report));
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
                "cg: operators have one precision, defect correction needs two");
     const cmg_solver_options *o = &own;
@@ -116,7 +116,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                                      k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
                                  .loop = k->used,
                                  .solve_seconds = cmgi_seconds() - begin};
-        cmgi_report_give(&made, report);
+        cmgi_sized_give(&made, report);
     }
     cmgi_krylov_destroy(&k);
     return status;

@@ -1,5 +1,7 @@
 /* The matrix handle: life, new values, public products. */
 #include "spmv/compressed.h"
+
+#include "core/report.h"
 #include "spmv/reduced.h"
 
 /* ------------------------------------------------------------------ life */
@@ -84,19 +86,19 @@ cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
     if (A == NULL || info == NULL) {
         return CMG_ERR_ARG;
     }
-    *info = (cmg_matrix_info){.rows = A->rows,
-                              .cols = A->cols,
-                              .nnz = A->nnz,
-                              .stored = A->stored,
-                              .format = A->options.format,
-                              .precision = A->options.precision,
-                              .t = A->options.t,
-                              .warp = A->options.warp,
-                              .threshold = A->options.threshold,
-                              .block = A->options.block,
-                              .bytes = A->bytes,
-                              .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
-    return CMG_OK;
+    const cmg_matrix_info made = {.rows = A->rows,
+                                  .cols = A->cols,
+                                  .nnz = A->nnz,
+                                  .stored = A->stored,
+                                  .format = A->options.format,
+                                  .precision = A->options.precision,
+                                  .t = A->options.t,
+                                  .warp = A->options.warp,
+                                  .threshold = A->options.threshold,
+                                  .block = A->options.block,
+                                  .bytes = A->bytes,
+                                  .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
+    return cmgi_sized_fill(A->ctx, "cmg_matrix_info", &made, sizeof made, info);
 }
 
 const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)

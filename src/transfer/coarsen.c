@@ -3,33 +3,41 @@
 #include "transfer/coarsen.h"
 
 #include "core/memory.h"
+#include "core/options.h"
 #include "transfer/aggregate.h"
 #include "transfer/galerkin.h"
 
 #include <math.h>
 
-void cmg_coarsen_options_default(cmg_coarsen_options *options)
+#define ROW(kind, field, ...)                                                                      \
+    CMGI_OPTION_ROW(cmg_coarsen_options, "Levels made", kind, field, __VA_ARGS__)
+
+static const cmg_option rows[] = {
+    ROW(SIZE, rows, .standard = 500, .low = 1, .high = INT32_MAX, .text = "stop at so many rows"),
+    ROW(INT, levels, .standard = CMGI_HIERARCHY_LEVELS, .low = 1, .high = CMGI_HIERARCHY_LEVELS,
+        .text = "most levels to add"),
+    ROW(REAL, strength, .standard = 0.35, .high = 1,
+        .text = "entries from this share of the largest couplings on are strong"),
+    ROW(REAL, omega, .standard = 4.0 / 3.0, .high = 2, .open_high = true,
+        .text = "damping of the smoothing of P times lambda_max, 0 = none"),
+    ROW(FLAG, filter, .standard = true, .text = "smooth P by A without its weak entries"),
+};
+
+static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_coarsen_options, rows);
+
+void cmg_coarsen_options_init(cmg_coarsen_options *options, size_t size)
 {
-    if (options == NULL) {
-        return;
-    }
-    *options = (cmg_coarsen_options){.rows = 500,
-                                     .levels = CMGI_HIERARCHY_LEVELS,
-                                     .strength = 0.35,
-                                     .omega = 4.0 / 3.0,
-                                     .filter = true};
+    cmgi_options_init(&table, options, size);
 }
 
-static cmg_status check_options(cmg_context *ctx, const cmg_coarsen_options *o)
+cmg_status cmg_coarsen_options_set(cmg_coarsen_options *options, const char *text)
 {
-    CMGI_CHECK(ctx, o->rows >= 1, CMG_ERR_ARG, "coarsen: rows %lld has to be >= 1",
-               (long long)o->rows);
-    CMGI_CHECK(ctx, o->levels >= 1, CMG_ERR_ARG, "coarsen: levels %d has to be >= 1", o->levels);
-    CMGI_CHECK(ctx, o->strength >= 0 && o->strength <= 1, CMG_ERR_ARG,
-               "coarsen: strength %g is not in [0, 1]", o->strength);
-    CMGI_CHECK(ctx, o->omega >= 0 && o->omega < 2, CMG_ERR_ARG,
-               "coarsen: omega %g is not in [0, 2)", o->omega);
-    return CMG_OK;
+    return cmgi_options_set(&table, options, text);
+}
+
+const cmg_option *cmg_coarsen_option(int i)
+{
+    return cmgi_options_row(&table, i);
 }
 
 /* P of one more level and its near-null-space vectors; P stays empty where nothing is gained. */
@@ -151,17 +159,15 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *lev
 
 cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels)
 {
-    cmg_coarsen_options defaults;
+    cmg_coarsen_options own;
     int made = 0;
     if (h == NULL) {
         return CMG_ERR_ARG;
     }
-    cmg_coarsen_options_default(&defaults);
-    const cmg_coarsen_options *o = options != NULL ? options : &defaults;
-    CMGI_TRY(check_options(h->ctx, o));
+    CMGI_TRY(cmgi_options_take(h->ctx, &table, options, &own));
     CMGI_TRY(cmg_hierarchy_galerkin(h, 0));
     cmgi_csr_free(h->ctx, &h->level[h->levels - 1].inverse);
-    const cmg_status status = cmgi_coarsen(h, o, &made);
+    const cmg_status status = cmgi_coarsen(h, &own, &made);
     if (levels != NULL) {
         *levels = made;
     }

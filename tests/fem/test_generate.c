@@ -61,7 +61,8 @@ static void polynomials_solve_their_systems(void)
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
         o.problem = (cmg_problem)(c / 2 / WAYS % 4);
         o.boundary = (cmg_boundary)(c / 8 / WAYS % 4);
-        o.dirichlet = c % 3 == 0 ? "left,top" : NULL;
+        (void)snprintf(o.dirichlet_labels, sizeof o.dirichlet_labels, "%s",
+                       c % 3 == 0 ? "left,top" : "");
         o.reaction = 2;
         o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
         o.angle = 30;
@@ -85,7 +86,7 @@ static void polynomials_solve_on_every_shape(void)
             o.levels = o.dim == 3 ? 1 : 2;
             o.problem = c % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
             o.assembly = c % 3 == 0 ? CMG_ASSEMBLY_SPMV : CMG_ASSEMBLY_ROWS;
-            cmg_generate_size size;
+            cmg_generate_size size = {.size = sizeof size};
             if (cmg_generate_estimate(ctx, &o, &size) != CMG_OK) {
                 CHECK(strstr(cmg_context_message(ctx), "does not exist in") != NULL);
                 continue;
@@ -233,9 +234,9 @@ static void conditions_have_their_form(void)
     for (int b = CMG_BOUNDARY_ELIMINATE; b <= CMG_BOUNDARY_NEUMANN; ++b) {
         cmg_generate_options o = small(3, CMG_ELEMENT_Q1);
         o.boundary = (cmg_boundary)b;
-        o.dirichlet = "left,front";
+        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,front"));
         cmg_hierarchy *h = NULL;
-        cmg_level_info info;
+        cmg_level_info info = {.size = sizeof info};
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
         CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
         const bool identity = b == CMG_BOUNDARY_IDENTITY || b == CMG_BOUNDARY_IDENTITY_KEEP;
@@ -253,8 +254,8 @@ static void estimates_are_exact_on_grids(void)
         cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
         o.boundary = (cmg_boundary)(c / 4 % 4);
         o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        o.dirichlet = "left";
-        cmg_generate_size size;
+        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left"));
+        cmg_generate_size size = {.size = sizeof size};
         cmg_hierarchy *h = NULL;
         size_t before[2];
         size_t after[2];
@@ -331,13 +332,50 @@ static void refuses(const cmg_generate_options *o, cmg_status expected)
     CHECK(h == NULL);
 }
 
+/* Every row comes back through text, and so does a list of numbers. */
+static void options_are_a_table(void)
+{
+    cmg_generate_options o;
+    cmg_generate_options p;
+    cmg_generate_options_default(&o);
+    cmg_generate_options_default(&p);
+    CHECK_OK(cmg_generate_options_set(
+        &o,
+        "element=p2 dim=3 shape=lshape mesh=\"a b.msh\" cells=8 time-step=0.25 coarse=galerkin "
+        "dirichlet=neumann dirichlet-labels=left,top flux=0,-1.5 seed=7 numbering=random no-snap"));
+    CHECK(o.element == CMG_ELEMENT_P2 && o.dim == 3 && o.coarsening == CMG_COARSENING_GALERKIN);
+    CHECK(o.boundary == CMG_BOUNDARY_NEUMANN && o.numbering == CMG_NUMBERING_RANDOM && !o.snap);
+    CHECK(o.flux[0] == 0 && o.flux[1] == -1.5 && o.flux[2] == 0 && o.seed == 7);
+    CHECK(strcmp(o.mesh, "a b.msh") == 0 && strcmp(o.dirichlet_labels, "left,top") == 0);
+    for (int i = 0; cmg_generate_option(i) != NULL; ++i) {
+        char text[1100];
+        char why[CMG_MESSAGE] = "";
+        cmg_option_get(cmg_generate_option(i), &o, text, sizeof text);
+        CHECK(cmg_option_set(cmg_generate_option(i), &p, text, why) == CMG_OK);
+    }
+    CHECK(memcmp(&o, &p, sizeof o) == 0);
+    static const char *const bad[] = {"element=q3", "flux=1,2,3,4", "flux=1,,2",
+                                      "flux=nan",   "time-step=0",  "dirichlet=left"};
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
+        CHECK(cmg_generate_options_set(&p, bad[k]) == CMG_ERR_ARG && p.refused[0] != '\0');
+        CHECK(memcmp((char *)&o + CMG_MESSAGE + 8, (char *)&p + CMG_MESSAGE + 8,
+                     sizeof o - CMG_MESSAGE - 8) == 0);
+    }
+    cmg_hierarchy *h = NULL;
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, &p, &h), CMG_ERR_ARG);
+    cmg_generate_size size = {.size = 3};
+    CHECK_STATUS(cmg_generate_estimate(ctx, NULL, &size), CMG_ERR_ARG);
+    cmg_generate_options_default(&o);
+    CHECK_STATUS(cmg_generate_estimate(ctx, &o, &size), CMG_ERR_ARG);
+}
+
 static void bad_options_are_named(void)
 {
     const cmg_generate_options good = small(2, CMG_ELEMENT_Q1);
     cmg_generate_options o = good;
     o.dim = 4;
     refuses(&o, CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "dim is 4") != NULL);
+    CHECK(strstr(cmg_context_message(ctx), "dim 4 is out of range: 2 to 3") != NULL);
     o = good;
     o.cells = 6;
     o.levels = 3;
@@ -349,7 +387,7 @@ static void bad_options_are_named(void)
     o.aspect = NAN;
     refuses(&o, CMG_ERR_ARG);
     o = good;
-    o.dirichlet = "left,nowhere";
+    CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,nowhere"));
     refuses(&o, CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "nowhere") != NULL);
     o = good;
@@ -363,10 +401,10 @@ static void bad_options_are_named(void)
     o.levels = 1;
     refuses(&o, CMG_ERR_ARG);
     o = good;
-    o.flux_labels = "right";
+    CHECK_OK(cmg_generate_options_set(&o, "flux-labels=right"));
     refuses(&o, CMG_ERR_ARG);
     o.load = CMG_LOAD_SOURCE;
-    o.flux_labels = "nowhere";
+    CHECK_OK(cmg_generate_options_set(&o, "flux-labels=nowhere"));
     refuses(&o, CMG_ERR_ARG);
     o = good;
     o.element = (cmg_element)9;
@@ -424,6 +462,7 @@ int main(int argc, char **argv)
     RUN(estimates_are_exact_on_grids);
     RUN(empty_levels_are_dropped);
     RUN(repeats_bit_for_bit);
+    RUN(options_are_a_table);
     RUN(bad_options_are_named);
     RUN(every_allocation_may_fail);
     return TEST_END();

@@ -55,10 +55,7 @@ static void fluxes_are_loads(void)
         cmg_hierarchy *h = NULL;
         cmg_size n = 0;
         o.strength = 0;
-        o.flux_labels = "right";
-        o.flux[0] = 3;
-        o.flux[1] = -2;
-        o.dirichlet = "left";
+        CHECK_OK(cmg_generate_options_set(&o, "flux-labels=right flux=3,-2 dirichlet-labels=left"));
         o.distort = 0.3;
         o.quadrature = 3;
         o.problem = c / 8 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;

@@ -80,7 +80,7 @@ static void nodes_carry_their_unknowns(void)
         o.distort = 0.3;
         o.boundary = c % 3 == 0 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
         o.problem = c % 5 == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        o.dirichlet = c % 7 == 0 ? "left" : NULL;
+        CHECK_OK(cmg_generate_options_set(&o, c % 7 == 0 ? "dirichlet-labels=left" : ""));
         cmg_hierarchy *h = NULL;
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
         if (h == NULL) {
@@ -137,7 +137,7 @@ static void distortions_reach_the_mesh(void)
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
     o.grading = 1;
     o.smooth = true;
-    o.mesh = "any.msh";
+    CHECK_OK(cmg_generate_options_set(&o, "mesh=any.msh"));
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
     CHECK(h == NULL);
 }

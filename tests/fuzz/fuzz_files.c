@@ -49,7 +49,7 @@ static void read_hierarchy(void)
         abort(); /* a reader gives what it has checked, or nothing */
     }
     if (cmg_hierarchy_rows(h, 0) < 4096) {
-        cmg_level_info info;
+        cmg_level_info info = {.size = sizeof info};
         (void)cmg_hierarchy_level_info(h, 0, true, &info);
         (void)cmg_hierarchy_renumber(h, CMG_NUMBERING_CUTHILL_MCKEE, 1);
         (void)cmg_hierarchy_renumber(h, CMG_NUMBERING_HIERARCHICAL, 1);

@@ -129,7 +129,7 @@ static void check_finds_what_is_wrong(void)
 static void facts_about_a_level(void)
 {
     cmg_hierarchy *h = poisson(16, 2, POISSON_COLUMNS);
-    cmg_level_info info;
+    cmg_level_info info = {.size = sizeof info};
     CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
     CHECK(info.rows == 289 && info.dirichlet_rows == 64 && info.row_min == 1 && info.row_max == 9);
     CHECK(info.asymmetry > 0.1);

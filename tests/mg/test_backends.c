@@ -109,7 +109,7 @@ static void cases_take_the_same_iterations(void)
     for (int i = 0; cmg_generate_case_name(i) != NULL; ++i) {
         const char *name = cmg_generate_case_name(i);
         cmg_generate_options options;
-        cmg_generate_size size;
+        cmg_generate_size size = {.size = sizeof size};
         CHECK_OK(cmg_generate_case(name, &options));
         CHECK_OK(cmg_generate_estimate(ctx, &options, &size));
         if (size.rows <= most) {

@@ -368,12 +368,12 @@ static void the_list_is_what_it_says(void)
         CHECK_OK(cmg_solver_measure(s, 3));
         steps[pass] = cmg_solver_steps(s);
         for (int i = 0; i < steps[pass]; ++i) {
-            cmg_step_info info;
+            cmg_step_info info = {.size = sizeof info};
             CHECK_OK(cmg_solver_step(s, i, &info));
             CHECK(info.bytes > 0 && info.seconds >= 0 && info.text[0] != '\0' && info.rows > 0);
             bytes[pass] += info.bytes;
         }
-        cmg_step_info info;
+        cmg_step_info info = {.size = sizeof info};
         CHECK_STATUS(cmg_solver_step(s, steps[pass], &info), CMG_ERR_ARG);
         cmg_solver_destroy(&s);
     }

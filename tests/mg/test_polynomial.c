@@ -222,7 +222,7 @@ static void recurrences_hold_no_more_vectors(void)
         bytes[form] = 0;
         CHECK(cmg_solver_steps(s) == 6);
         for (int i = 0; i < cmg_solver_steps(s); ++i) {
-            cmg_step_info step;
+            cmg_step_info step = {.size = sizeof step};
             CHECK_OK(cmg_solver_step(s, i, &step));
             bytes[form] += step.bytes;
             CHECK(form == 0 || i < 2 || strstr(step.text, "old") != NULL);

@@ -145,7 +145,7 @@ static void matrices_are_stored_as_scheduled(void)
               s->mg.levels.A != s->mg.levels.level[0].A);
         int narrow = 0;
         for (int i = 0; i < cmg_solver_steps(s); ++i) {
-            cmg_step_info info;
+            cmg_step_info info = {.size = sizeof info};
             CHECK_OK(cmg_solver_step(s, i, &info));
             narrow += info.values != CMG_VALUES_FULL;
         }

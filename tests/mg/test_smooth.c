@@ -104,7 +104,7 @@ static void kept_smoothers_are_found_again(void)
     cmg_hierarchy *h = poisson(SIDE, LEVELS, POISSON_COLUMNS);
     for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
         const char *name = cmg_smoother_name(i);
-        cmg_smoother_info info = {0};
+        cmg_smoother_info info = {.size = sizeof info};
         if (is_file(name)) {
             continue;
         }
@@ -214,7 +214,7 @@ static void failed_refresh_is_remembered(void)
     cmg_solver *s = NULL;
     cmg_csr A;
     cmg_report report = {.size = sizeof report};
-    cmg_step_info step;
+    cmg_step_info step = {.size = sizeof step};
     o.matrix.keep_map = true;
     o.galerkin = CMG_GALERKIN_MISSING; /* the coarse matrices keep their values */
     CHECK_OK(cmg_solver_create(h, &o, &s));

@@ -379,7 +379,7 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             fill_comparison(&t);
             compare(&t, CMGI_WB_APPLY);
             clear_comparison(&t);
-            cmg_matrix_info info;
+            cmg_matrix_info info = {.size = sizeof info};
             CHECK_OK(cmg_matrix_get_info(t.M, &info));
             CHECK(info.rows == A.rows && info.cols == A.cols && info.nnz == A.indptr[A.rows]);
             CHECK(info.stored >= 0 &&
@@ -576,8 +576,8 @@ static void measured_choices_are_remembered(void)
     A.values[0] += 1;
     CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
     CHECK(cmgi_tune_count(ctx) == after);
-    cmg_matrix_info first;
-    cmg_matrix_info second;
+    cmg_matrix_info first = {.size = sizeof first};
+    cmg_matrix_info second = {.size = sizeof second};
     CHECK_OK(cmg_matrix_get_info(M, &first));
     CHECK_OK(cmg_matrix_get_info(N, &second));
     CHECK(first.format != CMG_FORMAT_TUNE && first.format == second.format && first.t == second.t);

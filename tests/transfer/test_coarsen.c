@@ -222,7 +222,7 @@ static void smoothing_keeps_constants_in_the_interior(void)
         worst = fmax(worst, fabs(sum));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    cmg_level_info info;
+    cmg_level_info info = {.size = sizeof info};
     CHECK_OK(cmg_hierarchy_level_info(h, 1, false, &info));
     CHECK(info.asymmetry < 1e-13);
     CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
@@ -425,7 +425,7 @@ static void missing_matrices_are_formed(void)
     CHECK_STATUS(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M), CMG_ERR_STATE);
     CHECK_OK(cmg_hierarchy_galerkin(bare, 0));
     CHECK_OK(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M));
-    cmg_level_info info;
+    cmg_level_info info = {.size = sizeof info};
     CHECK_OK(cmg_hierarchy_level_info(bare, 0, true, &info));
     CHECK(info.galerkin_defect == 0);
     cmg_hierarchy_destroy(&full);

@@ -104,6 +104,8 @@ def set_option(rows, struct, key, value):
         raise TypeError(f"unknown option {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
     if isinstance(value, bool):
         value = "yes" if value else "no"
+    elif isinstance(value, (list, tuple)):
+        value = ",".join(str(entry) for entry in value)
     why = ffi.new("char[256]")
     if lib().cmg_option_set(known[key], struct, str(value).encode(), why) != 0:
         raise ArgumentError(text(why))

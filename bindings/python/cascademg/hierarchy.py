@@ -7,7 +7,7 @@ import numpy as np
 from . import _arrays
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
-from ._library import defaults, enum_value, has, lib, text
+from ._library import defaults, enum_value, has, lib, set_option, text
 from .context import own, resolve
 
 _ROLES = {"A": 0, "P": 1, "R": 2, "smoother": 3, "inverse": 4}
@@ -310,7 +310,7 @@ def generate(case=None, context=None, backend=None, **options):
     case : str, optional
         A named case of ``cmg generate --list`` to start from.
     **options
-        Fields of cmg_generate_options by their names: element="q1", dim=3, cells=64, problem="elasticity", ...
+        Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
     """
     if not has("cmg_hierarchy_generate"):
         raise NotImplementedError("this build has no generator")
@@ -318,37 +318,12 @@ def generate(case=None, context=None, backend=None, **options):
     made = defaults("cmg_generate_options")
     if case is not None:
         context.check(lib().cmg_generate_case(case.encode(), made))
-    keep = [set_field(made, key, value) for key, value in options.items()]
+    for key, value in options.items():
+        set_option(lib().cmg_generate_option, made, key, value)
     out = ffi.new("cmg_hierarchy **")
     with context.lock:
         context.check(lib().cmg_hierarchy_generate(context.ptr, made, out))
-    del keep
     return Hierarchy._adopt(context, out[0])
-
-
-def set_field(struct, key, value):
-    """Sets a field of an options struct from a Python value; returns what must be kept alive for it."""
-    kind = ffi.typeof(struct)
-    fields = dict((kind.item if kind.kind == "pointer" else kind).fields)
-    if key not in fields:
-        for name, field in fields.items():  # options of the matrices inside those of a solver
-            if field.type.kind == "struct" and key in dict(field.type.fields):
-                return set_field(getattr(struct, name), key, value)
-        near = [name for name in fields if name.startswith(key[:3])]
-        raise TypeError(f"unknown option {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    kind = fields[key].type
-    if kind.kind == "enum":
-        setattr(struct, key, enum_value(kind.cname.replace("enum ", "").replace("cmg_", ""), value))
-    elif kind.kind == "pointer" and isinstance(value, str):
-        held = ffi.new("char[]", value.encode())
-        setattr(struct, key, held)
-        return held
-    elif kind.kind == "array" and not isinstance(value, (str, bytes)):
-        for i, entry in enumerate(value):
-            getattr(struct, key)[i] = entry
-    else:
-        setattr(struct, key, value)
-    return None
 
 
 def from_pyamg(ml, **arguments):

@@ -310,7 +310,7 @@ class Solver:
             if measure:
                 self.context.check(lib().cmg_solver_measure(self.ptr, measure))
             for i in range(lib().cmg_solver_steps(self.ptr)):
-                step = ffi.new("cmg_step_info *")
+                step = ffi.new("cmg_step_info *", {"size": ffi.sizeof("cmg_step_info")})
                 self.context.check(lib().cmg_solver_step(self.ptr, i, step))
                 steps.append(Step(text(step.text), text(step.matrix), step.level, step.rows, step.nnz,
                                   text(step.format), step.bytes, step.seconds if step.seconds >= 0 else None))

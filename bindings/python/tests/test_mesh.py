@@ -76,7 +76,7 @@ def test_labels_and_regions_come_from_vtk(tmp_path):
     assert np.array_equal(read.regions, marks[0]) and len(read.facets) == 1 and set(read.facets[0][2]) == {3}
     read.write(tmp_path / "a.msh")
     # Dirichlet on the labelled side alone leaves more unknowns than on the whole boundary
-    some = cascademg.generate(mesh=str(tmp_path / "a.msh"), element="q1", levels=2, dirichlet="3")
+    some = cascademg.generate(mesh=str(tmp_path / "a.msh"), element="q1", levels=2, dirichlet_labels="3")
     every = cascademg.generate(mesh=str(tmp_path / "a.msh"), element="q1", levels=2)
     assert some.rows() == 9 * 8 and every.rows() == 7 * 7
 
