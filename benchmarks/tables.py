@@ -310,6 +310,23 @@ def peers_distorted():
     return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers-distorted"))
 
 
+PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity"}
+
+
+@table
+def petsc():
+    """-pc_type cmg beside PETSc's own on tutorial problems: one and two processes, or threads of cmg."""
+    one, two = ({(line["problem"], line["options"]): line for line in read("petsc") if line["workers"] == k} for k in (1, 2))
+    rows = []
+    for (problem, options), line in one.items():
+        both = [line, two[problem, options]]
+        rows.append([f"{PETSC_PROBLEMS[problem]}, {line['unknowns'] / 1e3:.0f} k", f"`{options}`",
+                     *(" / ".join(dict.fromkeys(str(b["iterations"]) for b in both)) if key is None else
+                       " / ".join(number(1e3 * b[key]) for b in both)
+                       for key in (None, "setup_seconds", "refresh_seconds", "solve_seconds"))])
+    return markdown(["problem", "preconditioner", "it", "set-up ms", "new values ms", "solve ms"], rows)
+
+
 @table
 def cpu_products():
     """y = A x of 3D Q1, 128^3 cells, two cores."""

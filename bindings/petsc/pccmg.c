@@ -10,6 +10,7 @@ enum { PC_CMG_LEVELS = 32 };
 
 typedef struct PC_CMG {
     char options[1024];
+    char context[256];    /* options of the context: "threads=1 backend=cuda" */
     char levels_from[64]; /* "" or a type of PC that has interpolations */
     PetscInt levels;      /* of a DM; 0 = as many as it has */
     PetscInt count;       /* interpolations */
@@ -18,6 +19,11 @@ typedef struct PC_CMG {
     cmg_context *ctx;
     cmg_hierarchy *h;
     cmg_solver *solver;
+    cmg_vector *r; /* on a device, where PETSc's vectors are copied to; NULL on the CPU */
+    cmg_vector *z;
+    PetscInt dim; /* of the coordinates given to PCSetCoordinates, 0 = none */
+    PetscInt nodes;
+    PetscReal *coordinates; /* nodes x dim */
     PetscInt rows;
     PetscInt nonzeros;
     PetscInt refreshes; /* set-ups that took new values alone */
@@ -37,6 +43,8 @@ static PetscErrorCode check(PC pc, cmg_status status)
 static PetscErrorCode forget_levels(PC_CMG *data)
 {
     PetscFunctionBegin;
+    cmg_vector_destroy(&data->r);
+    cmg_vector_destroy(&data->z);
     cmg_solver_destroy(&data->solver);
     cmg_hierarchy_destroy(&data->h);
     for (PetscInt l = data->given; l < data->count; ++l) {
@@ -71,7 +79,8 @@ static PetscErrorCode local_aij(Mat A, Mat *local)
     PetscFunctionReturn(0);
 }
 
-/* Copies a matrix into a role of the hierarchy. */
+/* Copies a matrix into a role of the hierarchy. Reads alone: MatSeqAIJGetArray would pass for a change of the matrix, and
+ * every application of the PC then be preceded by a set-up. */
 static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -79,7 +88,7 @@ static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
     PetscInt n = 0;
     const PetscInt *ia = NULL;
     const PetscInt *ja = NULL;
-    PetscScalar *values = NULL;
+    const PetscScalar *values = NULL;
     PetscBool done = PETSC_FALSE;
     PetscInt rows = 0;
     PetscInt cols = 0;
@@ -90,7 +99,7 @@ static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
     PetscCall(MatGetSize(local, &rows, &cols));
     PetscCall(MatGetRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
     PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "rows of the matrix are not accessible");
-    PetscCall(MatSeqAIJGetArray(local, &values));
+    PetscCall(MatSeqAIJGetArrayRead(local, &values));
     PetscCall(PetscMalloc2(n + 1, &indptr, ia[n], &indices));
     for (PetscInt i = 0; i <= n; ++i) {
         indptr[i] = ia[i];
@@ -105,7 +114,7 @@ static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
     const cmg_csr csr = {rows, cols, indptr, indices, values};
     PetscCall(check(pc, cmg_hierarchy_set_csr(data->h, level, role, NULL, 0, &csr)));
     PetscCall(PetscFree2(indptr, indices));
-    PetscCall(MatSeqAIJRestoreArray(local, &values));
+    PetscCall(MatSeqAIJRestoreArrayRead(local, &values));
     PetscCall(MatRestoreRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
     PetscCall(MatDestroy(&local));
     PetscFunctionReturn(0);
@@ -172,19 +181,12 @@ static PetscErrorCode levels_of_dm(PC pc)
     PetscFunctionReturn(0);
 }
 
-/* Block size and near null space of the matrix, for levels that the library makes itself. */
-static PetscErrorCode set_facts(PC pc, Mat A)
+/* Vectors of the near null space, a column each. */
+static PetscErrorCode set_near_null_space(PC pc, Mat A)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
-    PetscInt block = 1;
     MatNullSpace near = NULL;
-    char text[16];
     PetscFunctionBegin;
-    PetscCall(MatGetBlockSize(A, &block));
-    if (block > 1) {
-        PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
-        PetscCall(check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
-    }
     PetscCall(MatGetNearNullSpace(A, &near));
     if (near != NULL) {
         PetscInt count = 0;
@@ -214,6 +216,43 @@ static PetscErrorCode set_facts(PC pc, Mat A)
     PetscFunctionReturn(0);
 }
 
+/* Block size, near null space and coordinates, for levels that the library makes itself. */
+static PetscErrorCode set_facts(PC pc, Mat A)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    PetscInt block = 1;
+    char text[16];
+    PetscFunctionBegin;
+    PetscCall(MatGetBlockSize(A, &block));
+    if (block > 1) {
+        PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
+        PetscCall(check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
+    }
+    if (data->dim > 0) {
+        PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+                   "%" PetscInt_FMT " nodes with coordinates, the matrix has %" PetscInt_FMT " rows in blocks of %" PetscInt_FMT,
+                   data->nodes, data->rows, block);
+        PetscCall(check(pc, cmg_hierarchy_set_vector(data->h, 0, "coords", NULL, data->nodes * data->dim,
+                                                     data->coordinates)));
+    }
+    PetscCall(set_near_null_space(pc, A));
+    PetscFunctionReturn(0);
+}
+
+static PetscErrorCode make_context(PC pc)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    char why[CMG_MESSAGE] = "";
+    cmg_context_options options;
+    PetscFunctionBegin;
+    cmg_context_options_default(&options);
+    options.why = why;
+    (void)cmg_context_options_set(&options, data->context); /* a refusal comes back from create */
+    PetscCheck(cmg_context_create(&options, &data->ctx) == CMG_OK, PetscObjectComm((PetscObject)pc), PETSC_ERR_LIB,
+               "CascadeMG: %s", why);
+    PetscFunctionReturn(0);
+}
+
 static PetscErrorCode build(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -225,7 +264,7 @@ static PetscErrorCode build(PC pc)
         PetscCall(levels_of_dm(pc));
     }
     if (data->ctx == NULL) {
-        PetscCall(check(pc, cmg_context_create(NULL, &data->ctx)));
+        PetscCall(make_context(pc));
     }
     PetscCall(check(pc, cmg_hierarchy_create(data->ctx, (int)data->count + 1, &data->h)));
     PetscCall(set_matrix(pc, 0, CMG_ROLE_A, pc->pmat));
@@ -243,6 +282,10 @@ static PetscErrorCode build(PC pc)
     PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK, PetscObjectComm((PetscObject)pc),
                PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s", options.refused);
     PetscCall(check(pc, cmg_solver_create(data->h, &options, &data->solver)));
+    if (cmg_context_backend(data->ctx) != CMG_BACKEND_CPU) {
+        PetscCall(check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->r)));
+        PetscCall(check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->z)));
+    }
     PetscFunctionReturn(0);
 }
 
@@ -251,12 +294,12 @@ static PetscErrorCode refresh(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
     Mat local = NULL;
-    PetscScalar *values = NULL;
+    const PetscScalar *values = NULL;
     PetscFunctionBegin;
     PetscCall(local_aij(pc->pmat, &local));
-    PetscCall(MatSeqAIJGetArray(local, &values));
+    PetscCall(MatSeqAIJGetArrayRead(local, &values));
     PetscCall(check(pc, cmg_hierarchy_update(data->h, 0, CMG_ROLE_A, values)));
-    PetscCall(MatSeqAIJRestoreArray(local, &values));
+    PetscCall(MatSeqAIJRestoreArrayRead(local, &values));
     PetscCall(MatDestroy(&local));
     PetscCall(check(pc, cmg_solver_refresh(data->solver)));
     ++data->refreshes;
@@ -282,25 +325,34 @@ static PetscErrorCode setup(PC pc)
     PetscFunctionReturn(0);
 }
 
+/* Arrays of PETSc in place on the CPU; to a device they are copied, and back. */
+static cmg_status cycle(PC_CMG *data, const PetscScalar *from, PetscScalar *to)
+{
+    cmg_vector *r = NULL;
+    cmg_vector *z = NULL;
+    cmg_status status = CMG_OK;
+    if (data->r != NULL) {
+        status = cmg_vector_set(data->r, from);
+        status = status == CMG_OK ? cmg_solver_precondition(data->solver, data->r, data->z) : status;
+        return status == CMG_OK ? cmg_vector_get(data->z, to) : status;
+    }
+    status = cmg_vector_wrap(data->ctx, data->rows, CMG_FP64, (void *)(uintptr_t)from, &r);
+    status = status == CMG_OK ? cmg_vector_wrap(data->ctx, data->rows, CMG_FP64, to, &z) : status;
+    status = status == CMG_OK ? cmg_solver_precondition(data->solver, r, z) : status;
+    cmg_vector_destroy(&r);
+    cmg_vector_destroy(&z);
+    return status;
+}
+
 static PetscErrorCode apply(PC pc, Vec r, Vec z)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
     const PetscScalar *from = NULL;
     PetscScalar *to = NULL;
-    cmg_vector *vr = NULL;
-    cmg_vector *vz = NULL;
     PetscFunctionBegin;
     PetscCall(VecGetArrayRead(r, &from));
     PetscCall(VecGetArrayWrite(z, &to));
-    cmg_status status = cmg_vector_wrap(data->ctx, data->rows, CMG_FP64, (void *)(uintptr_t)from, &vr);
-    if (status == CMG_OK) {
-        status = cmg_vector_wrap(data->ctx, data->rows, CMG_FP64, to, &vz);
-    }
-    if (status == CMG_OK) {
-        status = cmg_solver_precondition(data->solver, vr, vz);
-    }
-    cmg_vector_destroy(&vr);
-    cmg_vector_destroy(&vz);
+    const cmg_status status = cycle(data, from, to);
     PetscCall(VecRestoreArrayWrite(z, &to));
     PetscCall(VecRestoreArrayRead(r, &from));
     PetscCall(check(pc, status));
@@ -326,6 +378,8 @@ static PetscErrorCode destroy(PC pc)
     cmg_context_destroy(&data->ctx);
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetInterpolations_C", NULL));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetOptions_C", NULL));
+    PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", NULL));
+    PetscCall(PetscFree(data->coordinates));
     PetscCall(PetscFree(pc->data));
     PetscFunctionReturn(0);
 }
@@ -337,6 +391,8 @@ static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObje
     PetscOptionsHeadBegin(PetscOptionsObject, "CascadeMG options");
     PetscCall(PetscOptionsString("-pc_cmg_options", "Options of the cycle, smoother=fsai precision=mixed", "PCCMGSetOptions",
                                  data->options, data->options, sizeof data->options, NULL));
+    PetscCall(PetscOptionsString("-pc_cmg_context", "Options of the context, threads=1 backend=cuda", "none", data->context,
+                                 data->context, sizeof data->context, NULL));
     PetscCall(PetscOptionsString("-pc_cmg_levels_from", "Type of PC whose interpolations are taken", "none",
                                  data->levels_from, data->levels_from, sizeof data->levels_from, NULL));
     PetscCall(PetscOptionsInt("-pc_cmg_levels", "Levels made from a DM, 0 = as it was refined", "none", data->levels,
@@ -394,6 +450,21 @@ static PetscErrorCode set_options(PC pc, const char options[])
     PetscFunctionReturn(0);
 }
 
+/* What PCSetCoordinates calls: nodes x dim, by rows. */
+static PetscErrorCode set_coordinates(PC pc, PetscInt dim, PetscInt nodes, PetscReal *coordinates)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    PetscFunctionBegin;
+    PetscCall(PetscFree(data->coordinates));
+    data->dim = coordinates != NULL ? dim : 0;
+    data->nodes = nodes;
+    if (coordinates != NULL) {
+        PetscCall(PetscMalloc1(dim * nodes, &data->coordinates));
+        PetscCall(PetscArraycpy(data->coordinates, coordinates, dim * nodes));
+    }
+    PetscFunctionReturn(0);
+}
+
 PetscErrorCode PCCMGSetInterpolations(PC pc, PetscInt count, Mat P[])
 {
     PetscFunctionBegin;
@@ -422,6 +493,7 @@ PetscErrorCode PCCreate_CMG(PC pc)
     pc->ops->view = view;
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetInterpolations_C", set_interpolations));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetOptions_C", set_options));
+    PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", set_coordinates));
     PetscFunctionReturn(0);
 }
 

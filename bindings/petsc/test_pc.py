@@ -61,7 +61,8 @@ def view(ksp):
         viewer = PETSc.Viewer().createASCII(file.name, comm=PETSc.COMM_SELF)
         ksp.getPC().view(viewer)
         viewer.flush()
-        return open(file.name).read()
+        with open(file.name) as text:
+            return text.read()
 
 
 class TestPC(unittest.TestCase):
@@ -96,7 +97,9 @@ class TestPC(unittest.TestCase):
 
     def test_formats_of_matrices(self):
         for kind in ("baij", "sbaij"):
-            A = poisson(16).convert(kind)
+            A = poisson(16)
+            A.setOption(PETSc.Mat.Option.SYMMETRIC, True)
+            A = A.convert(kind)
             self.check(*solve(A), 25)
 
     def test_new_values_on_the_pattern(self):
