@@ -232,6 +232,8 @@ CMG_API cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second
 
 typedef struct cmg_vector cmg_vector;
 
+enum { CMG_COLUMNS = 64 }; /**< most columns of a vector */
+
 /** A vector of n zeros in the context's memory (host or device). */
 CMG_API cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision,
                                      cmg_vector **x);
@@ -241,14 +243,27 @@ CMG_API cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision
  */
 CMG_API cmg_status cmg_vector_wrap(cmg_context *ctx, cmg_size n, cmg_precision precision,
                                    void *data, cmg_vector **x);
+/**
+ * Vectors of several columns, for products, cycles and solves of several right-hand sides in one
+ * pass over the matrices. Columns are interleaved: entry i of column c is data[i columns + c], a
+ * C array or NumPy's of shape (n, columns).
+ *
+ * @param[in] columns  1 .. CMG_COLUMNS
+ */
+CMG_API cmg_status cmg_vector_create_columns(cmg_context *ctx, cmg_size n, int columns,
+                                             cmg_precision precision, cmg_vector **x);
+CMG_API cmg_status cmg_vector_wrap_columns(cmg_context *ctx, cmg_size n, int columns,
+                                           cmg_precision precision, void *data, cmg_vector **x);
 CMG_API void cmg_vector_destroy(cmg_vector **x);
+/** Entries of a column. */
 CMG_API cmg_size cmg_vector_length(const cmg_vector *x);
+CMG_API int cmg_vector_columns(const cmg_vector *x);
 CMG_API cmg_precision cmg_vector_precision(const cmg_vector *x);
 /** The array itself, in the memory of the context's backend. */
 CMG_API void *cmg_vector_data(cmg_vector *x);
-/** Copies n doubles from host memory into x, converting where x is fp32. */
+/** Copies all values, n x columns doubles, from host memory into x, converting where x is fp32. */
 CMG_API cmg_status cmg_vector_set(cmg_vector *x, const double *values);
-/** Copies x to n doubles in host memory; waits for the device. */
+/** Copies x to n x columns doubles in host memory; waits for the device. */
 CMG_API cmg_status cmg_vector_get(const cmg_vector *x, double *values);
 CMG_API cmg_status cmg_vector_fill(cmg_vector *x, double value);
 /** y = x, with conversion between precisions. Lengths must agree. */
@@ -257,7 +272,8 @@ CMG_API cmg_status cmg_vector_copy(const cmg_vector *x, cmg_vector *y);
 CMG_API cmg_status cmg_vector_axpby(double a, const cmg_vector *x, double b, cmg_vector *y);
 /**
  * Inner product, accumulated in fp64 over blocks of fixed size that are summed in fixed order:
- * the result does not depend on the number of threads. Waits for the device.
+ * the result does not depend on the number of threads. Of several columns that of all values.
+ * Waits for the device.
  */
 CMG_API cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *result);
 /** Euclidean norm; waits for the device. */
@@ -437,8 +453,9 @@ CMG_API const cmg_index *cmg_matrix_permutation(const cmg_matrix *A);
 CMG_API cmg_status cmg_matrix_update(cmg_matrix *A, const double *values);
 
 /**
- * Products. Every vector has the matrix's precision; x has cols entries, all others rows. The
- * vector that is multiplied may not be the one that is written.
+ * Products. Every vector has the matrix's precision; x has cols entries, all others rows; all have
+ * the same number of columns, dinv one. The vector that is multiplied may not be the one that is
+ * written.
  *
  * Cost    2 nnz flops, cmg_matrix_info.traffic bytes plus the further vectors; no allocation.
  * Order   asynchronous on CUDA, complete on return on the CPU.
@@ -902,10 +919,19 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
  * or, where it has not converged, with the best one: the reproducible iteration is then repeated up
  * to there. fp64 vectors in the numbering of the hierarchy.
  *
+ * Of several columns every one is solved as by itself, with its own iterations, but products serve
+ * all of them at once where the method is CG; a column that is done waits for the others. One that
+ * does not converge so is solved once more alone, with all recourse. The report then is that of the
+ * column that took the most iterations, or the first that did not converge, with the times and
+ * bytes of all; cmg_solver_column tells of each.
+ *
  * @param[out] report  its size set, or NULL
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);
+/** A column of the last solve, 0 where it had one; its times and bytes are those of all.
+ *  @return CMG_OK, CMG_ERR_ARG (no such column; no solve yet) */
+CMG_API cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report);
 /** z = C r: one cycle from a zero guess, as a preconditioner. fp64 vectors. */
 CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z);
 /** The cycle as an operator; the solver is borrowed. */

@@ -36,7 +36,8 @@ static PetscErrorCode check(PC pc, cmg_status status)
     if (status == CMG_OK) {
         return 0;
     }
-    SETERRQ(PetscObjectComm((PetscObject)pc), status == CMG_ERR_MEMORY ? PETSC_ERR_MEM : PETSC_ERR_LIB, "CascadeMG: %s",
+    SETERRQ(PetscObjectComm((PetscObject)pc),
+            status == CMG_ERR_MEMORY ? PETSC_ERR_MEM : PETSC_ERR_LIB, "CascadeMG: %s",
             data->ctx != NULL ? cmg_context_message(data->ctx) : cmg_status_text(status));
 }
 
@@ -79,8 +80,8 @@ static PetscErrorCode local_aij(Mat A, Mat *local)
     PetscFunctionReturn(0);
 }
 
-/* Copies a matrix into a role of the hierarchy. Reads alone: MatSeqAIJGetArray would pass for a change of the matrix, and
- * every application of the PC then be preceded by a set-up. */
+/* Copies a matrix into a role of the hierarchy. Reads alone: MatSeqAIJGetArray would pass for a
+ * change of the matrix, and every application of the PC then be preceded by a set-up. */
 static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -140,7 +141,8 @@ static PetscErrorCode levels_of_pc(PC pc)
     PetscCall(PCSetUp(other));
     PetscCall(PCMGGetLevels(other, &levels));
     PetscCheck(levels >= 1 && levels <= PC_CMG_LEVELS, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "%s has %" PetscInt_FMT " levels, 1 to %d are possible", data->levels_from, levels, PC_CMG_LEVELS);
+               "%s has %" PetscInt_FMT " levels, 1 to %d are possible", data->levels_from, levels,
+               PC_CMG_LEVELS);
     for (PetscInt l = levels - 1; l > 0; --l) {
         Mat P = NULL;
         PetscCall(PCMGGetInterpolation(other, l, &P));
@@ -209,7 +211,8 @@ static PetscErrorCode set_near_null_space(PC pc, Mat A)
             }
         }
         if (k > 0) {
-            PetscCall(check(pc, cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all)));
+            PetscCall(check(
+                pc, cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all)));
         }
         PetscCall(PetscFree(all));
     }
@@ -230,10 +233,11 @@ static PetscErrorCode set_facts(PC pc, Mat A)
     }
     if (data->dim > 0) {
         PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
-                   "%" PetscInt_FMT " nodes with coordinates, the matrix has %" PetscInt_FMT " rows in blocks of %" PetscInt_FMT,
+                   "%" PetscInt_FMT " nodes with coordinates, the matrix has %" PetscInt_FMT
+                   " rows in blocks of %" PetscInt_FMT,
                    data->nodes, data->rows, block);
-        PetscCall(check(pc, cmg_hierarchy_set_vector(data->h, 0, "coords", NULL, data->nodes * data->dim,
-                                                     data->coordinates)));
+        PetscCall(check(pc, cmg_hierarchy_set_vector(data->h, 0, "coords", NULL,
+                                                     data->nodes * data->dim, data->coordinates)));
     }
     PetscCall(set_near_null_space(pc, A));
     PetscFunctionReturn(0);
@@ -248,8 +252,8 @@ static PetscErrorCode make_context(PC pc)
     cmg_context_options_default(&options);
     options.why = why;
     (void)cmg_context_options_set(&options, data->context); /* a refusal comes back from create */
-    PetscCheck(cmg_context_create(&options, &data->ctx) == CMG_OK, PetscObjectComm((PetscObject)pc), PETSC_ERR_LIB,
-               "CascadeMG: %s", why);
+    PetscCheck(cmg_context_create(&options, &data->ctx) == CMG_OK, PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_LIB, "CascadeMG: %s", why);
     PetscFunctionReturn(0);
 }
 
@@ -279,8 +283,9 @@ static PetscErrorCode build(PC pc)
     cmg_solver_options options;
     cmg_solver_options_default(&options);
     options.matrix.keep_map = true;
-    PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK, PetscObjectComm((PetscObject)pc),
-               PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s", options.refused);
+    PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK,
+               PetscObjectComm((PetscObject)pc), PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s",
+               options.refused);
     PetscCall(check(pc, cmg_solver_create(data->h, &options, &data->solver)));
     if (cmg_context_backend(data->ctx) != CMG_BACKEND_CPU) {
         PetscCall(check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->r)));
@@ -333,7 +338,8 @@ static cmg_status cycle(PC_CMG *data, const PetscScalar *from, PetscScalar *to)
     cmg_status status = CMG_OK;
     if (data->r != NULL) {
         status = cmg_vector_set(data->r, from);
-        status = status == CMG_OK ? cmg_solver_precondition(data->solver, data->r, data->z) : status;
+        status =
+            status == CMG_OK ? cmg_solver_precondition(data->solver, data->r, data->z) : status;
         return status == CMG_OK ? cmg_vector_get(data->z, to) : status;
     }
     status = cmg_vector_wrap(data->ctx, data->rows, CMG_FP64, (void *)(uintptr_t)from, &r);
@@ -389,14 +395,17 @@ static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObje
     PC_CMG *const data = (PC_CMG *)pc->data;
     PetscFunctionBegin;
     PetscOptionsHeadBegin(PetscOptionsObject, "CascadeMG options");
-    PetscCall(PetscOptionsString("-pc_cmg_options", "Options of the cycle, smoother=fsai precision=mixed", "PCCMGSetOptions",
-                                 data->options, data->options, sizeof data->options, NULL));
-    PetscCall(PetscOptionsString("-pc_cmg_context", "Options of the context, threads=1 backend=cuda", "none", data->context,
-                                 data->context, sizeof data->context, NULL));
-    PetscCall(PetscOptionsString("-pc_cmg_levels_from", "Type of PC whose interpolations are taken", "none",
-                                 data->levels_from, data->levels_from, sizeof data->levels_from, NULL));
-    PetscCall(PetscOptionsInt("-pc_cmg_levels", "Levels made from a DM, 0 = as it was refined", "none", data->levels,
-                              &data->levels, NULL));
+    PetscCall(PetscOptionsString(
+        "-pc_cmg_options", "Options of the cycle, smoother=fsai precision=mixed", "PCCMGSetOptions",
+        data->options, data->options, sizeof data->options, NULL));
+    PetscCall(PetscOptionsString("-pc_cmg_context",
+                                 "Options of the context, threads=1 backend=cuda", "none",
+                                 data->context, data->context, sizeof data->context, NULL));
+    PetscCall(PetscOptionsString("-pc_cmg_levels_from", "Type of PC whose interpolations are taken",
+                                 "none", data->levels_from, data->levels_from,
+                                 sizeof data->levels_from, NULL));
+    PetscCall(PetscOptionsInt("-pc_cmg_levels", "Levels made from a DM, 0 = as it was refined",
+                              "none", data->levels, &data->levels, NULL));
     PetscOptionsHeadEnd();
     PetscFunctionReturn(0);
 }
@@ -410,12 +419,14 @@ static PetscErrorCode view(PC pc, PetscViewer viewer)
     if (!ascii || data->solver == NULL) {
         PetscFunctionReturn(0);
     }
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  CascadeMG %s, %d levels, options: %s\n", cmg_version(),
-                                     cmg_hierarchy_levels(data->h), data->options[0] != '\0' ? data->options : "none"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  CascadeMG %s, %d levels, options: %s\n",
+                                     cmg_version(), cmg_hierarchy_levels(data->h),
+                                     data->options[0] != '\0' ? data->options : "none"));
     for (int i = 0; cmg_solver_note(data->solver, i) != NULL; ++i) {
         PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n", cmg_solver_note(data->solver, i)));
     }
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  set-ups that took new values alone: %" PetscInt_FMT "\n", data->refreshes));
+    PetscCall(PetscViewerASCIIPrintf(
+        viewer, "  set-ups that took new values alone: %" PetscInt_FMT "\n", data->refreshes));
     PetscFunctionReturn(0);
 }
 
@@ -423,8 +434,9 @@ static PetscErrorCode set_interpolations(PC pc, PetscInt count, Mat P[])
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
     PetscFunctionBegin;
-    PetscCheck(count >= 0 && count < PC_CMG_LEVELS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-               "%" PetscInt_FMT " interpolations, up to %d are possible", count, PC_CMG_LEVELS - 1);
+    PetscCheck(count >= 0 && count < PC_CMG_LEVELS, PetscObjectComm((PetscObject)pc),
+               PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " interpolations, up to %d are possible",
+               count, PC_CMG_LEVELS - 1);
     PetscCall(forget_levels(data));
     for (PetscInt l = 0; l < count; ++l) {
         PetscCall(PetscObjectReference((PetscObject)P[l]));
@@ -491,7 +503,8 @@ PetscErrorCode PCCreate_CMG(PC pc)
     pc->ops->destroy = destroy;
     pc->ops->setfromoptions = set_from_options;
     pc->ops->view = view;
-    PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetInterpolations_C", set_interpolations));
+    PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetInterpolations_C",
+                                         set_interpolations));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetOptions_C", set_options));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", set_coordinates));
     PetscFunctionReturn(0);

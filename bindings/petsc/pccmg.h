@@ -1,21 +1,22 @@
 /*
  * PETSc's preconditioner type "cmg": one cycle of CascadeMG.
  *
- * Linked, or loaded by any PETSc program with -dll_append libpetsccmg.so, it answers to -pc_type cmg. The levels come
- * from, in this order,
+ * Linked, or loaded by any PETSc program with -dll_append libpetsccmg.so, it answers to -pc_type
+ * cmg. The levels come from, in this order,
  *
  *   interpolations given by PCCMGSetInterpolations(),
- *   -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same operator with options of
- *   the prefix cmg_levels_ (-cmg_levels_pc_gamg_threshold 0.02),
- *   the DM of the PC (KSPSetDM), coarsened -pc_cmg_levels times,
- *   the library, which aggregates where it can; else the matrix alone.
+ *   -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same
+ * operator with options of the prefix cmg_levels_ (-cmg_levels_pc_gamg_threshold 0.02), the DM of
+ * the PC (KSPSetDM), coarsened -pc_cmg_levels times, the library, which aggregates where it can;
+ * else the matrix alone.
  *
- * Coarse matrices are R A P. Block size and near null space of the matrix and PCSetCoordinates' nodes go along. A matrix
- * that changes its values and not its pattern keeps the levels, formats and the cycle.
+ * Coarse matrices are R A P. Block size and near null space of the matrix and PCSetCoordinates'
+ * nodes go along. A matrix that changes its values and not its pattern keeps the levels, formats
+ * and the cycle.
  *
- *   -pc_cmg_options "smoother=fsai precision=mixed"   options of the solver: those of `cmg solve --help`
- *   -pc_cmg_context "threads=1"                       options of the context; backend=cuda copies PETSc's vectors to the
- *                                                     device and back
+ *   -pc_cmg_options "smoother=fsai precision=mixed"   options of the solver: those of `cmg solve
+ * --help` -pc_cmg_context "threads=1"                       options of the context; backend=cuda
+ * copies PETSc's vectors to the device and back
  */
 #pragma once
 #include <petscpc.h>

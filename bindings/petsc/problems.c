@@ -2,14 +2,14 @@
  * Three problems of PETSc's tutorials in one plain PETSc program, which knows nothing of CascadeMG:
  *
  *   -problem poisson2     ksp/ex2: five-point Laplacian on m x m points
- *   -problem poisson3     ksp/ex45: seven-point Laplacian on a DMDA, boundary rows kept; -da_refine gives it levels
- *   -problem elasticity   ksp/ex56: Q1 elasticity on m^3 cells, clamped at z = 0, a soft ball in it; block size 3, rigid
- *                         body modes as near null space
+ *   -problem poisson3     ksp/ex45: seven-point Laplacian on a DMDA, boundary rows kept; -da_refine
+ * gives it levels -problem elasticity   ksp/ex56: Q1 elasticity on m^3 cells, clamped at z = 0, a
+ * soft ball in it; block size 3, rigid body modes as near null space
  *
  *   problems -problem elasticity -m 20 -dll_append libpetsccmg.so -pc_type cmg
  *
- * Prints one JSON object: unknowns, iterations, seconds of set-up and of the second of two solves, the true residual;
- * with -refresh those of a set-up with other values on the same pattern, too.
+ * Prints one JSON object: unknowns, iterations, seconds of set-up and of the second of two solves,
+ * the true residual; with -refresh those of a set-up with other values on the same pattern, too.
  */
 #include <math.h>
 #include <petscdmda.h>
@@ -29,7 +29,8 @@ static PetscErrorCode make_poisson2(PetscInt m, Problem *p)
     PetscInt first = 0;
     PetscInt end = 0;
     PetscFunctionBegin;
-    PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, m * m, m * m, 5, NULL, 4, NULL, &p->A));
+    PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, m * m, m * m, 5, NULL, 4,
+                           NULL, &p->A));
     PetscCall(MatGetOwnershipRange(p->A, &first, &end));
     for (PetscInt row = first; row < end; ++row) {
         const PetscInt i = row / m;
@@ -37,10 +38,14 @@ static PetscErrorCode make_poisson2(PetscInt m, Problem *p)
         PetscInt cols[5] = {row};
         PetscScalar values[5] = {4.0, -1.0, -1.0, -1.0, -1.0};
         PetscInt n = 1;
-        if (i > 0) cols[n++] = row - m;
-        if (i < m - 1) cols[n++] = row + m;
-        if (j > 0) cols[n++] = row - 1;
-        if (j < m - 1) cols[n++] = row + 1;
+        if (i > 0)
+            cols[n++] = row - m;
+        if (i < m - 1)
+            cols[n++] = row + m;
+        if (j > 0)
+            cols[n++] = row - 1;
+        if (j < m - 1)
+            cols[n++] = row + 1;
         PetscCall(MatSetValues(p->A, 1, &row, n, cols, values, INSERT_VALUES));
     }
     PetscCall(MatAssemblyBegin(p->A, MAT_FINAL_ASSEMBLY));
@@ -52,13 +57,16 @@ static PetscErrorCode make_poisson2(PetscInt m, Problem *p)
 
 /* ------------------------------------------------------------------ ex45 */
 
-static PetscErrorCode laplace_row(const DMDALocalInfo *info, PetscInt i, PetscInt j, PetscInt k, Mat A)
+static PetscErrorCode laplace_row(const DMDALocalInfo *info, PetscInt i, PetscInt j, PetscInt k,
+                                  Mat A)
 {
-    static const PetscInt step[6][3] = {{-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
+    static const PetscInt step[6][3] = {{-1, 0, 0}, {1, 0, 0},  {0, -1, 0},
+                                        {0, 1, 0},  {0, 0, -1}, {0, 0, 1}};
     const PetscReal h[3] = {1.0 / (PetscReal)(info->mx - 1), 1.0 / (PetscReal)(info->my - 1),
                             1.0 / (PetscReal)(info->mz - 1)};
     const PetscReal across[3] = {h[1] * h[2] / h[0], h[0] * h[2] / h[1], h[0] * h[1] / h[2]};
-    const bool boundary = i == 0 || j == 0 || k == 0 || i == info->mx - 1 || j == info->my - 1 || k == info->mz - 1;
+    const bool boundary =
+        i == 0 || j == 0 || k == 0 || i == info->mx - 1 || j == info->my - 1 || k == info->mz - 1;
     MatStencil row = {.i = i, .j = j, .k = k};
     MatStencil cols[7] = {row};
     PetscScalar values[7] = {2.0 * (across[0] + across[1] + across[2])};
@@ -77,8 +85,9 @@ static PetscErrorCode make_poisson3(PetscInt m, Problem *p)
     DMDALocalInfo info;
     PetscScalar ***b = NULL;
     PetscFunctionBegin;
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, m, m, m,
-                           PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &p->dm));
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                           DMDA_STENCIL_STAR, m, m, m, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1,
+                           1, NULL, NULL, NULL, &p->dm));
     PetscCall(DMSetFromOptions(p->dm)); /* -da_refine */
     PetscCall(DMSetUp(p->dm));
     PetscCall(DMCreateMatrix(p->dm, &p->A));
@@ -89,8 +98,8 @@ static PetscErrorCode make_poisson3(PetscInt m, Problem *p)
         for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
             for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
                 const PetscReal h = 1.0 / (PetscReal)(info.mx - 1);
-                const bool boundary =
-                    i == 0 || j == 0 || k == 0 || i == info.mx - 1 || j == info.my - 1 || k == info.mz - 1;
+                const bool boundary = i == 0 || j == 0 || k == 0 || i == info.mx - 1 ||
+                                      j == info.my - 1 || k == info.mz - 1;
                 b[k][j][i] = boundary ? 6.0 * h : h * h * h;
                 PetscCall(laplace_row(&info, i, j, k, p->A));
             }
@@ -104,8 +113,8 @@ static PetscErrorCode make_poisson3(PetscInt m, Problem *p)
 
 /* ------------------------------------------------------------------ ex56 */
 
-/* K = int B^T C B over a cube of side h, nu = 0.25, by 2 x 2 x 2 Gauss points; B is the strain of the trilinear shape
- * functions, C of isotropic elasticity for Young's modulus 1. */
+/* K = int B^T C B over a cube of side h, nu = 0.25, by 2 x 2 x 2 Gauss points; B is the strain of
+ * the trilinear shape functions, C of isotropic elasticity for Young's modulus 1. */
 static void element_stiffness(PetscReal h, PetscScalar K[24][24])
 {
     const PetscReal nu = 0.25;
@@ -130,7 +139,8 @@ static void element_stiffness(PetscReal h, PetscScalar K[24][24])
             for (int c = 0; c < 24; ++c) {
                 const PetscReal *g = gradient[r / 3];
                 const PetscReal *f = gradient[c / 3];
-                const PetscReal same = r % 3 == c % 3 ? g[0] * f[0] + g[1] * f[1] + g[2] * f[2] : 0.0;
+                const PetscReal same =
+                    r % 3 == c % 3 ? g[0] * f[0] + g[1] * f[1] + g[2] * f[2] : 0.0;
                 K[r][c] += h * h * h / 8.0 *
                            (lambda * g[r % 3] * f[c % 3] + mu * (g[c % 3] * f[r % 3] + same));
             }
@@ -138,7 +148,8 @@ static void element_stiffness(PetscReal h, PetscScalar K[24][24])
     }
 }
 
-static PetscErrorCode add_element(const DMDALocalInfo *info, const PetscInt at[3], PetscScalar K[24][24], Mat A)
+static PetscErrorCode add_element(const DMDALocalInfo *info, const PetscInt at[3],
+                                  PetscScalar K[24][24], Mat A)
 {
     MatStencil nodes[24];
     PetscScalar values[24][24];
@@ -171,8 +182,9 @@ static PetscErrorCode make_elasticity(PetscInt m, Problem *p)
     PetscScalar ****b = NULL;
     PetscFunctionBegin;
     element_stiffness(1.0 / (PetscReal)m, K);
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_BOX, m + 1,
-                           m + 1, m + 1, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 3, 1, NULL, NULL, NULL, &p->dm));
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                           DMDA_STENCIL_BOX, m + 1, m + 1, m + 1, PETSC_DECIDE, PETSC_DECIDE,
+                           PETSC_DECIDE, 3, 1, NULL, NULL, NULL, &p->dm));
     PetscCall(DMSetUp(p->dm));
     PetscCall(DMDASetUniformCoordinates(p->dm, 0, 1, 0, 1, 0, 1));
     PetscCall(DMCreateMatrix(p->dm, &p->A));
@@ -197,7 +209,8 @@ static PetscErrorCode make_elasticity(PetscInt m, Problem *p)
     PetscCall(MatNullSpaceCreateRigidBody(coordinates, &modes));
     PetscCall(MatSetNearNullSpace(p->A, modes));
     PetscCall(MatNullSpaceDestroy(&modes));
-    PetscCall(DMDestroy(&p->dm)); /* as in ex56: levels come from the matrix and its near null space */
+    PetscCall(
+        DMDestroy(&p->dm)); /* as in ex56: levels come from the matrix and its near null space */
     PetscFunctionReturn(0);
 }
 
@@ -248,12 +261,14 @@ static PetscErrorCode measure(KSP ksp, const Problem *p, const char *problem, co
     PetscCall(PCGetType(pc, &type));
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
     const double solve = PetscMin(t[2] - t[1], t[3] - t[2]);
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD,
-                          "{\"benchmark\": \"petsc\", \"problem\": \"%s\", \"what\": \"%s\", \"unknowns\": %" PetscInt_FMT
-                          ", \"pc\": \"%s\", \"ranks\": %d, \"converged\": %s, \"iterations\": %" PetscInt_FMT
-                          ", \"residual\": %.2e, \"setup_seconds\": %.4g, \"solve_seconds\": %.4g}\n",
-                          problem, what, rows, type, ranks, reason > 0 ? "true" : "false", iterations, (double)residual,
-                          t[1] - t[0], solve));
+    PetscCall(PetscPrintf(
+        PETSC_COMM_WORLD,
+        "{\"benchmark\": \"petsc\", \"problem\": \"%s\", \"what\": \"%s\", \"unknowns\": "
+        "%" PetscInt_FMT
+        ", \"pc\": \"%s\", \"ranks\": %d, \"converged\": %s, \"iterations\": %" PetscInt_FMT
+        ", \"residual\": %.2e, \"setup_seconds\": %.4g, \"solve_seconds\": %.4g}\n",
+        problem, what, rows, type, ranks, reason > 0 ? "true" : "false", iterations,
+        (double)residual, t[1] - t[0], solve));
     PetscCall(VecDestroy(&x));
     PetscFunctionReturn(0);
 }
@@ -273,7 +288,8 @@ static PetscErrorCode make(const char *problem, PetscInt m, Problem *p)
         PetscFunctionReturn(0);
     }
     PetscCall(PetscStrcmp(problem, "elasticity", &same));
-    PetscCheck(same, PETSC_COMM_WORLD, PETSC_ERR_USER, "-problem is poisson2, poisson3 or elasticity");
+    PetscCheck(same, PETSC_COMM_WORLD, PETSC_ERR_USER,
+               "-problem is poisson2, poisson3 or elasticity");
     PetscCall(make_elasticity(m, p));
     PetscFunctionReturn(0);
 }

@@ -41,6 +41,38 @@ CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u)
     }
 }
 
+/* A block of columns: n rows of k values; a column of it. */
+typedef struct cmgi_block {
+    cmg_size n;
+    int k;
+    int column;
+} cmgi_block;
+
+/* Ratios num[c] / den[c] of columns in the backend's memory; den = 0 counts as ratio 0. */
+typedef struct cmgi_column_ratio {
+    const double *num;
+    const double *den;
+} cmgi_column_ratio;
+
+/* The update of CG for every column of a block by itself, as cmgi_cg_update; all in fp64. */
+typedef struct cmgi_column_update {
+    const double *rz;
+    const double *pq;
+    const double *running; /* 0: x and r of the column stay */
+    const double *p;
+    const double *q;
+    double *x;
+    double *r;
+    float *single; /* r in fp32, NULL = not wanted */
+    double *rr;
+} cmgi_column_update;
+
+/* Step of a column: 0 where it no longer runs, or CG breaks down. */
+CMGI_INLINE double cmgi_column_step(const cmgi_column_update *u, int c)
+{
+    return u->running[c] != 0 && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
+}
+
 typedef struct cmgi_backend {
     const char *name;
     /*
@@ -97,6 +129,16 @@ typedef struct cmgi_backend {
     cmg_status (*stop_exact)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
     /* cmgi_stop_note(stop, 1, 1, *rr) */
     cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
+    /* a column out of a block, y[i] = x[i k + c], or into it (put), y[i k + c] = x[i] */
+    cmg_status (*column_move)(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
+                              const void *x, void *y);
+    /* result[c] = x . y of every column of blocks */
+    cmg_status (*column_dots)(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                              const void *y, double *result);
+    /* p = z + ratio p and the update of CG, column by column */
+    cmg_status (*column_directions)(cmg_context *ctx, cmgi_block of, const cmgi_column_ratio *ratio,
+                                    cmg_precision pz, const void *z, double *p);
+    cmg_status (*column_updates)(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);

@@ -33,6 +33,8 @@ struct cmg_context {
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
+    double *column_partials;  /* the same of blocks of columns; NULL until one is summed */
+    cmg_size column_partials_length;
     void *tuned;              /* choices of --format tune (spmv/tune.c), freed with the context */
     double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
     long long graph_launches; /* of recorded graphs, ever */

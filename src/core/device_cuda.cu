@@ -4,6 +4,10 @@
  */
 #include "core/cuda.cuh"
 
+extern "C" {
+#include "core/columns.h"
+}
+
 #include <stdlib.h>
 
 /* Freed memory that the pool keeps for the next allocation; more is given back to the device. */
@@ -344,6 +348,10 @@ static constexpr cmgi_backend make_table()
     table.cg_update = cmgi_cuda_cg_update;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
+    table.column_move = cmgi_column_move_cuda;
+    table.column_dots = cmgi_column_dots_cuda;
+    table.column_directions = cmgi_column_directions_cuda;
+    table.column_updates = cmgi_column_updates_cuda;
     table.stop_begin = cmgi_cuda_stop_begin;
     table.stop_exact = cmgi_cuda_stop_exact;
     table.stop_note = cmgi_cuda_stop_note;

@@ -6,23 +6,29 @@
 
 #include <math.h>
 
-static cmg_status make(cmg_context *ctx, cmg_size n, cmg_precision precision, void *data,
-                       cmg_vector **x)
+static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision precision,
+                       void *data, cmg_vector **x)
 {
     if (ctx == NULL) {
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(ctx, x != NULL, CMG_ERR_ARG, "vector: the out-pointer is NULL");
     CMGI_CHECK(ctx, n >= 0, CMG_ERR_ARG, "vector: length %lld is negative", (long long)n);
+    CMGI_CHECK(ctx, columns >= 1 && columns <= CMG_COLUMNS, CMG_ERR_ARG,
+               "vector: %d columns, 1 to %d are possible", columns, (int)CMG_COLUMNS);
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "vector: unknown precision %d", (int)precision);
     cmg_vector *v = NULL;
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *v, &v));
-    *v = (cmg_vector){
-        .ctx = ctx, .n = n, .precision = precision, .owned = data == NULL, .data = data};
+    *v = (cmg_vector){.ctx = ctx,
+                      .n = n,
+                      .columns = columns,
+                      .precision = precision,
+                      .owned = data == NULL,
+                      .data = data};
     if (v->owned) {
         const cmg_status status =
-            cmgi_alloc_device(ctx, n, cmgi_precision_bytes(precision), &v->data);
+            cmgi_alloc_device(ctx, n, (size_t)columns * cmgi_precision_bytes(precision), &v->data);
         if (status != CMG_OK) {
             cmgi_free(ctx, v);
             return status;
@@ -34,14 +40,21 @@ static cmg_status make(cmg_context *ctx, cmg_size n, cmg_precision precision, vo
 
 cmg_status cmgi_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision, cmg_vector **x)
 {
-    return make(ctx, n, precision, NULL, x);
+    return make(ctx, n, 1, precision, NULL, x);
 }
 
 cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision, cmg_vector **x)
 {
+    return cmg_vector_create_columns(ctx, n, 1, precision, x);
+}
+
+cmg_status cmg_vector_create_columns(cmg_context *ctx, cmg_size n, int columns,
+                                     cmg_precision precision, cmg_vector **x)
+{
     cmg_vector *v = NULL;
-    CMGI_TRY(make(ctx, n, precision, NULL, x != NULL ? &v : NULL));
-    const cmg_status status = ctx->backend->fill(ctx, precision, n, 0.0, v->data);
+    CMGI_TRY(make(ctx, n, columns, precision, NULL, x != NULL ? &v : NULL));
+    const cmg_status status =
+        ctx->backend->fill(ctx, precision, cmgi_vector_count(v), 0.0, v->data);
     if (status != CMG_OK) {
         cmg_vector_destroy(&v);
         return status;
@@ -53,11 +66,17 @@ cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precisi
 cmg_status cmg_vector_wrap(cmg_context *ctx, cmg_size n, cmg_precision precision, void *data,
                            cmg_vector **x)
 {
+    return cmg_vector_wrap_columns(ctx, n, 1, precision, data, x);
+}
+
+cmg_status cmg_vector_wrap_columns(cmg_context *ctx, cmg_size n, int columns,
+                                   cmg_precision precision, void *data, cmg_vector **x)
+{
     if (ctx == NULL) {
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(ctx, data != NULL, CMG_ERR_ARG, "vector: the array to wrap is NULL");
-    return make(ctx, n, precision, data, x);
+    return make(ctx, n, columns, precision, data, x);
 }
 
 void cmg_vector_destroy(cmg_vector **x)
@@ -78,6 +97,11 @@ cmg_size cmg_vector_length(const cmg_vector *x)
     return x != NULL ? x->n : 0;
 }
 
+int cmg_vector_columns(const cmg_vector *x)
+{
+    return x != NULL ? x->columns : 0;
+}
+
 cmg_precision cmg_vector_precision(const cmg_vector *x)
 {
     return x != NULL ? x->precision : CMG_FP64;
@@ -88,27 +112,28 @@ void *cmg_vector_data(cmg_vector *x)
     return x != NULL ? x->data : NULL;
 }
 
-/* Copies n values between host doubles and the vector, through a buffer where a conversion or a
+/* Copies all values between host doubles and the vector, through a buffer where a conversion or a
  * device is between. */
 static cmg_status transfer(const cmg_vector *x, double *host, bool to_vector)
 {
     cmg_context *ctx = x->ctx;
-    const size_t bytes = (size_t)x->n * sizeof(double);
+    const cmg_size count = cmgi_vector_count(x);
+    const size_t bytes = (size_t)count * sizeof(double);
     if (x->precision == CMG_FP64) {
         return to_vector ? cmgi_to_device(ctx, x->data, host, bytes)
                          : cmgi_to_host(ctx, host, x->data, bytes);
     }
     double *wide = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, x->n, sizeof(double), &wide));
+    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof(double), &wide));
     cmg_status status = CMG_OK;
     if (to_vector) {
         CMGI_TRY_GOTO(done, cmgi_to_device(ctx, wide, host, bytes));
         CMGI_TRY_GOTO(done,
-                      ctx->backend->convert(ctx, x->n, CMG_FP64, wide, x->precision, x->data));
+                      ctx->backend->convert(ctx, count, CMG_FP64, wide, x->precision, x->data));
         CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
     } else {
         CMGI_TRY_GOTO(done,
-                      ctx->backend->convert(ctx, x->n, x->precision, x->data, CMG_FP64, wide));
+                      ctx->backend->convert(ctx, count, x->precision, x->data, CMG_FP64, wide));
         CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, wide, bytes));
     }
 done:
@@ -139,7 +164,7 @@ cmg_status cmg_vector_fill(cmg_vector *x, double value)
     if (x == NULL) {
         return CMG_ERR_ARG;
     }
-    return x->ctx->backend->fill(x->ctx, x->precision, x->n, value, x->data);
+    return x->ctx->backend->fill(x->ctx, x->precision, cmgi_vector_count(x), value, x->data);
 }
 
 static cmg_status check_pair(const cmg_vector *x, const cmg_vector *y, bool same_precision)
@@ -150,6 +175,8 @@ static cmg_status check_pair(const cmg_vector *x, const cmg_vector *y, bool same
     CMGI_CHECK(x->ctx, x->ctx == y->ctx, CMG_ERR_ARG, "vectors of two contexts cannot be combined");
     CMGI_CHECK(x->ctx, x->n == y->n, CMG_ERR_SHAPE, "x has %lld entries, y has %lld",
                (long long)x->n, (long long)y->n);
+    CMGI_CHECK(x->ctx, x->columns == y->columns, CMG_ERR_SHAPE, "x has %d columns, y has %d",
+               x->columns, y->columns);
     CMGI_CHECK(x->ctx, !same_precision || x->precision == y->precision, CMG_ERR_ARG,
                "x and y differ in precision");
     return CMG_OK;
@@ -158,13 +185,15 @@ static cmg_status check_pair(const cmg_vector *x, const cmg_vector *y, bool same
 cmg_status cmg_vector_copy(const cmg_vector *x, cmg_vector *y)
 {
     CMGI_TRY(check_pair(x, y, false));
-    return x->ctx->backend->convert(x->ctx, x->n, x->precision, x->data, y->precision, y->data);
+    return x->ctx->backend->convert(x->ctx, cmgi_vector_count(x), x->precision, x->data,
+                                    y->precision, y->data);
 }
 
 cmg_status cmg_vector_axpby(double a, const cmg_vector *x, double b, cmg_vector *y)
 {
     CMGI_TRY(check_pair(x, y, true));
-    return x->ctx->backend->axpby(x->ctx, x->precision, x->n, a, x->data, b, y->data);
+    return x->ctx->backend->axpby(x->ctx, x->precision, cmgi_vector_count(x), a, x->data, b,
+                                  y->data);
 }
 
 cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *result)
@@ -175,7 +204,8 @@ cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *resu
     double *slot = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *slot, &slot));
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, ctx->backend->dot(ctx, x->precision, x->n, x->data, y->data, slot));
+    CMGI_TRY_GOTO(
+        done, ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), x->data, y->data, slot));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, result, slot, sizeof *slot));
 done:
     cmgi_free_device(ctx, slot);

@@ -1,5 +1,5 @@
 /* Vector kernels of the CPU backend: OpenMP over static chunks, SIMD inside. */
-#include "core/backend.h"
+#include "core/columns.h"
 #include "core/memory.h"
 #include "core/random.h"
 
@@ -239,4 +239,8 @@ const cmgi_backend cmgi_backend_cpu = {
     .stop_note = stop_note,
     .permute = permute,
     .scatter = scatter,
+    .column_move = cmgi_column_move_cpu,
+    .column_dots = cmgi_column_dots_cpu,
+    .column_directions = cmgi_column_directions_cpu,
+    .column_updates = cmgi_column_updates_cpu,
 };

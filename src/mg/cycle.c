@@ -9,6 +9,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     cmgi_cycle *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
+    made->columns = plan->columns > 1 ? plan->columns : 1;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_cycle_build(made, plan));
     if (plan->fuse) {
@@ -62,7 +63,7 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     const cmgi_value *out = &cycle->values[step->out];
     void *y = address(cycle, step->out, r, z);
     if (step->kind == CMGI_STEP_ZERO) {
-        return ctx->backend->fill(ctx, out->precision, out->n, 0.0, y);
+        return ctx->backend->fill(ctx, out->precision, out->n * cycle->columns, 0.0, y);
     }
     const cmgi_writeback w = {.kind = step->writeback,
                               .alpha = step->alpha,
@@ -71,7 +72,8 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
                               .c = address(cycle, step->c, r, z),
                               .d = step->D != NULL ? step->D->values : NULL,
                               .e = address(cycle, step->e, r, z),
-                              .y = y};
+                              .y = y,
+                              .columns = cycle->columns};
     return cmgi_matrix_spmv(step->A, &w, address(cycle, step->in, r, z));
 }
 
@@ -205,14 +207,15 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
 size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
 {
     const cmgi_value *out = &cycle->values[step->out];
-    const size_t written = (size_t)out->n * cmgi_precision_bytes(out->precision);
+    const size_t once = (size_t)out->n * cmgi_precision_bytes(out->precision);
+    const size_t written = once * (size_t)cycle->columns;
     if (step->kind == CMGI_STEP_ZERO) {
         return written;
     }
-    size_t bytes = cmgi_matrix_traffic(step->A, step->writeback);
+    size_t bytes = cmgi_matrix_traffic(step->A, step->writeback, cycle->columns);
     if (step->writeback == CMGI_WB_MOMENTUM) {
         bytes += step->e != CMGI_NONE ? written : 0;
-        bytes -= step->D == NULL ? 2 * written : 0;
+        bytes -= step->D == NULL ? written + once : 0; /* neither b nor d is read */
     }
     /* the vector that is multiplied is read once, also where it is b or c, and beta = 0 reads no c
      */

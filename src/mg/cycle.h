@@ -55,6 +55,7 @@ typedef struct cmgi_cycle {
     cmgi_value *values;
     int nvalues;
     int values_capacity;
+    int columns;    /* of every vector */
     int input;      /* value that holds the given right-hand side */
     int output;     /* value that holds the result */
     void **buffers; /* backend memory, shared by values whose lives do not overlap */
@@ -79,6 +80,7 @@ typedef struct cmgi_cycle_plan {
     int pre;
     int post;
     cmg_precision precision; /* of the cycle */
+    int columns;             /* of every vector; 0 and 1 are one */
     bool fuse;               /* run the passes */
 } cmgi_cycle_plan;
 

@@ -152,6 +152,11 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     k->pace = PACE;
 }
 
+void cmgi_fallback_limits(const cmgi_fallback *f, cmgi_multigrid *mg)
+{
+    set_limits(f, mg, mg->options.max_it);
+}
+
 /* ------------------------------------------------------------------ the best iterate */
 
 /* Adds the norms of the last attempt to those before; the first of a later one is the norm it went

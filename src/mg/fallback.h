@@ -15,6 +15,8 @@ typedef struct cmgi_fallback {
 /* Improves x and fills the report but for the times. x is the best iterate there was. */
 cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                cmg_report *report);
+/* Limits of the iteration before the first attempt: when to give up for something else to try. */
+void cmgi_fallback_limits(const cmgi_fallback *f, cmgi_multigrid *mg);
 /* Name of the cycle's precision: fp64, fp32, or the storage in it with the fewest bits. */
 const char *cmgi_fallback_precision(const cmgi_multigrid *mg);
 void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f);

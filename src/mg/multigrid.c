@@ -91,6 +91,12 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
     return CMG_OK;
 }
 
+cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **cycle)
+{
+    const cmgi_setup setup = setup_of(mg);
+    return cmgi_setup_columns(&setup, columns, cycle);
+}
+
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);

@@ -42,5 +42,10 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
 /* Improves x; mg->krylov then tells how it ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
+/* The cycle for vectors of several columns; it refers to the same levels. */
+cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **cycle);
 /* Bytes of the last solve by the model (traffic.c), and of one of its iterations. */
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration);
+/* The same of CG on the columns that a cycle has. */
+double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
+                         double *iteration);

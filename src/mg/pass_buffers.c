@@ -11,9 +11,9 @@ static bool external(const cmgi_cycle *cycle, int value)
     return value == cycle->input || value == cycle->output;
 }
 
-static size_t value_bytes(const cmgi_value *value)
+static size_t value_bytes(const cmgi_cycle *cycle, const cmgi_value *value)
 {
-    return (size_t)value->n * cmgi_precision_bytes(value->precision);
+    return (size_t)value->n * (size_t)cycle->columns * cmgi_precision_bytes(value->precision);
 }
 
 /* Smallest free buffer that is large enough, else the largest free one, else a new one. */
@@ -81,7 +81,7 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
         }
         if (!external(cycle, step->out)) {
             cmgi_value *out = &cycle->values[step->out];
-            out->buffer = choose_buffer(cycle, taken, share, value_bytes(out));
+            out->buffer = choose_buffer(cycle, taken, share, value_bytes(cycle, out));
             taken[out->buffer] = true;
         }
         release(cycle, taken, last, step->in, s);

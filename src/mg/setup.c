@@ -361,6 +361,13 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
     return CMG_OK;
 }
 
+cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cycle)
+{
+    cmgi_cycle_plan plan = cycle_plan(s);
+    plan.columns = columns;
+    return cmgi_cycle_create(s->ctx, &plan, cycle);
+}
+
 int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
 {
     return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);

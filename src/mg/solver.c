@@ -79,6 +79,7 @@ void cmg_solver_destroy(cmg_solver **s)
     }
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
+    cmgi_column_solver_destroy(&v->columns);
     cmgi_multigrid_clear(&v->mg);
     cmg_hierarchy_destroy(&v->mg.completion.h);
     cmgi_fallback_clear(ctx, &v->fallback);
@@ -101,6 +102,14 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
     return CMG_OK;
 }
 
+static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
+{
+    cmg_context *ctx = s->ctx;
+    CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
+    CMGI_TRY(cmgi_column_solver_take(&s->mg, b->columns, &s->columns));
+    return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
+}
+
 cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
     if (s == NULL) {
@@ -109,6 +118,8 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, b, "b"));
     CMGI_TRY(check_vector(s, x, "x"));
+    CMGI_CHECK(ctx, b->columns == x->columns, CMG_ERR_SHAPE, "solve: b has %d columns, x has %d",
+               b->columns, x->columns);
     CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
                "solve: b and x are the same vector or overlap");
     CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
@@ -116,7 +127,10 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     const long long launches = ctx->graph_launches;
     const long long waits = ctx->waits;
     const cmg_size n = b->n;
-    if (s->perm != NULL) {
+    s->several = b->columns > 1;
+    if (s->several) {
+        CMGI_TRY(solve_columns(s, b, x));
+    } else if (s->perm != NULL) {
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, x->data, s->x));
         CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, s->b, s->x, &s->report));
@@ -125,7 +139,8 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
         CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, b->data, x->data, &s->report));
     }
     const cmgi_krylov *k = s->mg.krylov;
-    if (s->perm != NULL || k->rhs_norm == 0) { /* else the last norm came behind everything */
+    if (s->perm != NULL || s->several ||
+        k->rhs_norm == 0) { /* else the last norm came behind everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
     s->report.solve_seconds = cmgi_seconds() - begin;
@@ -135,6 +150,24 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     s->report.hint = s->hint;
     cmgi_sized_give(&s->report, report);
     return CMG_OK;
+}
+
+cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    const int columns = s->several ? s->columns->k : s->report.history != NULL ? 1 : 0;
+    CMGI_CHECK(s->ctx, column >= 0 && column < columns, CMG_ERR_ARG,
+               "column %d of a last solve of %d columns", column, columns);
+    cmg_report ours = s->several ? s->columns->reports[column] : s->report;
+    ours.setup_seconds = s->report.setup_seconds;
+    ours.solve_seconds = s->report.solve_seconds;
+    ours.graph_launches = s->report.graph_launches;
+    ours.synchronisations = s->report.synchronisations;
+    ours.bytes = s->report.bytes;
+    ours.iteration_bytes = s->report.iteration_bytes;
+    return cmgi_sized_fill(s->ctx, "cmg_report", &ours, sizeof ours, report);
 }
 
 static cmg_status launch(void *user, const void *r, void *z)
@@ -152,6 +185,14 @@ cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vecto
     CMGI_TRY(check_vector(s, z, "z"));
     CMGI_CHECK(ctx, !cmgi_vectors_overlap(r, z), CMG_ERR_ARG,
                "precondition: r and z are the same vector or overlap");
+    CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
+               "precondition: r has %d columns, z has %d", r->columns, z->columns);
+    if (r->columns > 1) {
+        CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
+        s->several = s->several && s->columns->k == r->columns; /* else its reports go */
+        CMGI_TRY(cmgi_column_solver_take(&s->mg, r->columns, &s->columns));
+        return cmgi_column_solver_precondition(s->columns, r->data, z->data);
+    }
     if (s->perm == NULL) {
         return cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, r->data, z->data);
     }
@@ -181,6 +222,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
+    cmgi_column_solver_forget(s->columns);
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
     return status;

@@ -1,5 +1,6 @@
 /* What stands behind the handle: a solver with recourse, for vectors in the caller's numbering. */
 #pragma once
+#include "mg/columns.h"
 #include "mg/fallback.h"
 #include "mg/hint.h"
 
@@ -11,10 +12,13 @@ struct cmg_solver {
     cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */
     double *b;       /* in that numbering */
     double *x;
+    cmgi_column_solver *columns; /* of the last solve of several, or NULL */
+    bool several;                /* that solve was the last one */
     cmg_report report;
     char step_text[CMGI_STEP_TEXT];
 };
 
+#define CMGI_RENUMBERS "several columns: the format of level 0 renumbers its rows, take another"
 /* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced
  * matrices. */
 #define CMGI_NOT_READY "the last refresh failed: refresh again, or create the solver anew"

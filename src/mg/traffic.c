@@ -47,8 +47,8 @@ static double iterations_bytes(const cmgi_multigrid *mg)
     const cmgi_krylov *k = mg->krylov;
     const cmg_matrix *A = mg->levels.A;
     const double n = (double)mg->levels.level[0].rows;
-    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY);
-    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL);
+    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, 1);
+    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL, 1);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
     const double inner = A->dots != NULL ? 0 : 16; /* (p,q) */
     const double cycle = cycle_bytes(mg->cycle);
@@ -59,8 +59,9 @@ static double iterations_bytes(const cmgi_multigrid *mg)
     case CMG_KRYLOV_FCG:
         return k->iterations * (wide + product + 15 * 8 * n);
     case CMG_KRYLOV_DEFECT:
-        return k->iterations * (cycle + 13 * low * n +
-                                (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY)) +
+        return k->iterations *
+                   (cycle + 13 * low * n +
+                    (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY, 1)) +
                k->starts * (residual + (64 + 5 * low) * n);
     case CMG_KRYLOV_FGMRES:
         return k->iterations * (wide + product + 3 * 8 * n) + arnoldi_bytes(k, n);
@@ -78,7 +79,7 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
         mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
     double bytes = mg->nested != NULL || boundary ? residual + 16 * n : 0;
     if (boundary) {
-        bytes += residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY);
+        bytes += residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, 1);
     }
     if (mg->nested != NULL) {
         bytes += residual + cycle_bytes(mg->nested) + (24 + converted(mg->nested)) * n;
@@ -89,9 +90,22 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 {
     const double n = (double)mg->levels.level[0].rows;
-    const double residual = (double)cmgi_matrix_traffic(mg->levels.A, CMGI_WB_RESIDUAL);
+    const double residual = (double)cmgi_matrix_traffic(mg->levels.A, CMGI_WB_RESIDUAL, 1);
     const double iterations = iterations_bytes(mg);
     *iteration = mg->krylov->iterations > 0 ? iterations / mg->krylov->iterations : 0;
     /* the first and the last residual, their norms and that of b, and the guess that is kept */
     return iterations + guess_bytes(mg, n, residual) + 2 * residual + (24 + 16) * n;
+}
+
+double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
+                         double *iteration)
+{
+    const cmg_matrix *A = mg->levels.A;
+    const int k = cycle->columns;
+    const double values = (double)mg->levels.level[0].rows * k;
+    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL, k);
+    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, k);
+    const double vectors = (cmgi_cycle_precision(cycle) == CMG_FP64 ? 88 : 80) + 16;
+    *iteration = cycle_bytes(cycle) + product + vectors * values;
+    return iterations * *iteration + 2 * residual + (24 + 16) * values;
 }

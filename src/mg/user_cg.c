@@ -14,9 +14,13 @@ typedef struct operator_pair {
 static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const double *x,
                                  double *y)
 {
-    const struct cmg_vector in = {
-        .ctx = ctx, .n = op->cols, .precision = CMG_FP64, .data = (void *)(uintptr_t)x};
-    struct cmg_vector out = {.ctx = ctx, .n = op->rows, .precision = CMG_FP64, .data = y};
+    const struct cmg_vector in = {.ctx = ctx,
+                                  .n = op->cols,
+                                  .columns = 1,
+                                  .precision = CMG_FP64,
+                                  .data = (void *)(uintptr_t)x};
+    struct cmg_vector out = {
+        .ctx = ctx, .n = op->rows, .columns = 1, .precision = CMG_FP64, .data = y};
     ctx->message[0] = '\0';
     const cmg_status status = op->apply(op->user, &in, &out);
     CMGI_CHECK(ctx, status >= CMG_OK && status <= CMG_ERR_INTERNAL, CMG_ERR_ARG,
@@ -61,6 +65,8 @@ static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_opera
     CMGI_CHECK(ctx, b->n == A->rows && x->n == A->rows, CMG_ERR_SHAPE,
                "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
                (long long)x->n, (long long)A->rows);
+    CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
+               "cg: b has %d columns and x %d, not one", b->columns, x->columns);
     CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
                "cg: b and x have to be fp64");
     CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,

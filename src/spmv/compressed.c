@@ -161,6 +161,10 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_compressed *C = A->data;
+    if (w->columns > 1) {
+        CMGI_TRY(cmgi_columns_cpu(A, CMGI_ROWS_TEMPLATES, C->t.count, w, x));
+        return cmgi_columns_cpu(A, CMGI_ROWS_PACKED, C->p.count, w, x);
+    }
     const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
@@ -183,6 +187,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .reduces = true,
                                             .dots = true,
+                                            .columns = true,
                                             .at_least = true,
                                             .bytes = least_bytes,
                                             .build = build,

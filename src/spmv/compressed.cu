@@ -9,6 +9,7 @@
 #include <cuda_fp16.h>
 
 extern "C" {
+#include "spmv/columns.h"
 #include "spmv/stencil.h"
 }
 
@@ -267,6 +268,9 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
 {
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     bool done = C->t.count == 0;
+    if (w->columns > 1) {
+        return cmgi_compressed_columns_cuda(A, w, x);
+    }
     if (!done && C->t.stencil != NULL) {
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));
     }

@@ -4,6 +4,7 @@
  * work.
  */
 #pragma once
+#include "spmv/columns.h"
 #include "spmv/compressed.h"
 #include "spmv/csr.h"
 #include "spmv/slices.h"
@@ -32,6 +33,8 @@ typedef struct cmgi_cpu_kernels {
     /* packed slices of values in 16 or 8 bits */
     void (*reduced)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
                     const float *x, cmg_size first, cmg_size last);
+    /* several columns, by precision and what is read */
+    cmgi_columns_fn columns[2][CMGI_ROWS_KINDS];
 } cmgi_cpu_kernels;
 
 extern const cmgi_cpu_kernels cmgi_cpu_portable;

@@ -5,6 +5,7 @@
  * Source  Saad 2003, section 3.4.
  */
 #include "core/search.h"
+#include "spmv/columns.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/csr_tiles.h"
 
@@ -82,6 +83,9 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_csr_storage *S = A->data;
+    if (w->columns > 1) {
+        return cmgi_columns_cpu(A, CMGI_ROWS_CSR, A->rows, w, x);
+    }
     const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
@@ -100,6 +104,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 }
 
 const cmgi_format cmgi_format_csr = {.id = CMG_FORMAT_CSR,
+                                     .columns = true,
                                      .bytes = cmgi_csr_bytes,
                                      .build = cmgi_csr_build,
                                      .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),

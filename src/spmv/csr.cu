@@ -8,6 +8,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
+#include "spmv/columns.h"
 #include "spmv/csr.h"
 #include "spmv/csr_tiles.h"
 }
@@ -68,5 +69,8 @@ extern "C" cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeba
                                          const void *x)
 {
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+    if (w->columns > 1) {
+        return cmgi_csr_columns_cuda(A, w, x);
+    }
     return S->tiles != NULL ? cmgi_csr_tiles_spmv_cuda(A, w, x) : cmgi_select<launch_csr>(A, w, x);
 }

@@ -1,5 +1,6 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/build.h"
+#include "spmv/columns.h"
 #include "spmv/reduced.h"
 
 #include <math.h>
@@ -55,6 +56,9 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
 
 static cmg_status multiply_diagonal(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
+    if (w->columns > 1) {
+        return cmgi_columns_cpu(A, CMGI_ROWS_DIAGONAL, A->rows, w, x);
+    }
     if (A->options.precision == CMG_FP64) {
         diagonal_f64(A, w, x);
     } else {
@@ -148,6 +152,9 @@ static void dense_reduced(const cmg_matrix *A, const cmgi_writeback *w, const fl
 
 static cmg_status multiply_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
+    if (w->columns > 1) {
+        return cmgi_columns_cpu(A, CMGI_ROWS_DENSE, A->rows, w, x);
+    }
     if (A->options.precision == CMG_FP64) {
         dense_f64(A, w, x);
     } else if (A->options.values == CMG_VALUES_FULL) {
@@ -159,12 +166,14 @@ static cmg_status multiply_dense(const cmg_matrix *A, const cmgi_writeback *w, c
 }
 
 const cmgi_format cmgi_format_diagonal = {.id = CMG_FORMAT_DIAGONAL,
+                                          .columns = true,
                                           .bytes = diagonal_bytes,
                                           .build = build_diagonal,
                                           .spmv_cpu = multiply_diagonal,
                                           .spmv_cuda = CMGI_CUDA_FN(cmgi_diagonal_spmv_cuda)};
 
 const cmgi_format cmgi_format_dense = {.id = CMG_FORMAT_DENSE,
+                                       .columns = true,
                                        .reduces = true,
                                        .bytes = dense_bytes,
                                        .build = build_dense,

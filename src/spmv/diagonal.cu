@@ -4,6 +4,10 @@
  */
 #include "spmv/spmv.cuh"
 
+extern "C" {
+#include "spmv/columns.h"
+}
+
 #include <cuda_fp16.h>
 
 template <typename T, cmgi_wb_kind KIND>
@@ -132,11 +136,17 @@ struct launch_dense<float, KIND> {
 extern "C" cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                               const void *x)
 {
+    if (w->columns > 1) {
+        return cmgi_diagonal_columns_cuda(A, w, x);
+    }
     return cmgi_select<launch_diagonal>(A, w, x);
 }
 
 extern "C" cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                            const void *x)
 {
+    if (w->columns > 1) {
+        return cmgi_dense_columns_cuda(A, w, x);
+    }
     return cmgi_select<launch_dense>(A, w, x);
 }

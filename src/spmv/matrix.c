@@ -1,4 +1,5 @@
 /* The matrix handle: life, new values, public products. */
+#include "spmv/columns.h"
 #include "spmv/compressed.h"
 
 #include "core/report.h"
@@ -97,7 +98,7 @@ cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
                                   .threshold = A->options.threshold,
                                   .block = A->options.block,
                                   .bytes = A->bytes,
-                                  .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY)};
+                                  .traffic = cmgi_matrix_traffic(A, CMGI_WB_APPLY, 1)};
     return cmgi_sized_fill(A->ctx, "cmg_matrix_info", &made, sizeof made, info);
 }
 
@@ -156,7 +157,7 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 
 /* ------------------------------------------------------------------ products */
 
-size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind)
+size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
 {
     static const int vectors[CMGI_WB_KINDS] = {
         [CMGI_WB_APPLY] = 1,     [CMGI_WB_AXPBY] = 2,    [CMGI_WB_RESIDUAL] = 2,
@@ -164,12 +165,20 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind)
         [CMGI_WB_FROM_ZERO] = 3,
     };
     const size_t value = cmgi_precision_bytes(A->options.precision);
-    return A->bytes + (size_t)A->cols * value + (size_t)A->rows * value * (size_t)vectors[kind];
+    const size_t k = columns > 1 ? (size_t)columns : 1;
+    const bool d = kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == CMGI_WB_FROM_ZERO;
+    const size_t by_column = (size_t)vectors[kind] - d; /* one d serves all */
+    return A->bytes + (size_t)A->cols * value * k +
+           (size_t)A->rows * value * (by_column * k + (d ? 1 : 0));
 }
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    return A->rows > 0 ? spmv_of(A->ctx, A->format)(A, w, x) : CMG_OK;
+    if (A->rows == 0) {
+        return CMG_OK;
+    }
+    return w->columns > 1 && !A->format->columns ? cmgi_columns_apart(A, w, x)
+                                                 : spmv_of(A->ctx, A->format)(A, w, x);
 }
 
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)
@@ -194,6 +203,14 @@ static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_siz
     return CMG_OK;
 }
 
+/* Vectors beside x have as many columns. */
+static cmg_status check_columns(const cmg_vector *x, const cmg_vector *v, const char *name)
+{
+    CMGI_CHECK(x->ctx, v->columns == x->columns, CMG_ERR_SHAPE,
+               "product: x has %d columns, %s has %d", x->columns, name, v->columns);
+    return CMG_OK;
+}
+
 static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *y)
 {
     if (A == NULL) {
@@ -201,6 +218,7 @@ static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const 
     }
     CMGI_TRY(check_vector(A, x, A->cols, "x"));
     CMGI_TRY(check_vector(A, y, A->rows, "y"));
+    CMGI_TRY(check_columns(x, y, "y"));
     CMGI_CHECK(A->ctx, !cmgi_vectors_overlap(x, y), CMG_ERR_ARG,
                "product: the vector that is multiplied is the one that is written, or overlaps it");
     return CMG_OK;
@@ -209,7 +227,7 @@ static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const 
 cmg_status cmg_matrix_apply(const cmg_matrix *A, const cmg_vector *x, cmg_vector *y)
 {
     CMGI_TRY(check_product(A, x, y));
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y->data};
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y->data, .columns = x->columns};
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 
@@ -217,8 +235,12 @@ cmg_status cmg_matrix_axpby(const cmg_matrix *A, double a, const cmg_vector *x, 
                             cmg_vector *y)
 {
     CMGI_TRY(check_product(A, x, y));
-    const cmgi_writeback w = {
-        .kind = CMGI_WB_AXPBY, .alpha = a, .beta = b, .c = y->data, .y = y->data};
+    const cmgi_writeback w = {.kind = CMGI_WB_AXPBY,
+                              .alpha = a,
+                              .beta = b,
+                              .c = y->data,
+                              .y = y->data,
+                              .columns = x->columns};
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 
@@ -227,7 +249,9 @@ cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x, const c
 {
     CMGI_TRY(check_product(A, x, r));
     CMGI_TRY(check_vector(A, b, A->rows, "b"));
-    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b->data, .y = r->data};
+    CMGI_TRY(check_columns(x, b, "b"));
+    const cmgi_writeback w = {
+        .kind = CMGI_WB_RESIDUAL, .b = b->data, .y = r->data, .columns = x->columns};
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 
@@ -239,12 +263,16 @@ cmg_status cmg_matrix_jacobi(const cmg_matrix *A, double omega, const cmg_vector
                (long long)A->rows, (long long)A->cols);
     CMGI_TRY(check_vector(A, dinv, A->rows, "dinv"));
     CMGI_TRY(check_vector(A, b, A->rows, "b"));
+    CMGI_TRY(check_columns(x, b, "b"));
+    CMGI_CHECK(A->ctx, dinv->columns == 1, CMG_ERR_SHAPE, "jacobi: dinv has %d columns, not one",
+               dinv->columns);
     const cmgi_writeback w = {.kind = CMGI_WB_JACOBI,
                               .alpha = omega,
                               .b = b->data,
                               .c = x->data,
                               .d = dinv->data,
-                              .y = y->data};
+                              .y = y->data,
+                              .columns = x->columns};
     return cmgi_matrix_spmv(A, &w, x->data);
 }
 

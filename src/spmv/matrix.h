@@ -23,6 +23,7 @@ typedef struct cmgi_format {
     bool renumbers; /* products work in the sorted numbering */
     bool reduces;   /* keeps values in 16 or 8 bits where that is asked for */
     bool dots;      /* products fill writeback.dots */
+    bool columns;   /* products serve all columns in one pass; else they are made one by one */
     bool at_least;  /* bytes() is a lower bound: the columns tell more */
     /* Storage read by one product, from the lengths of the rows alone. */
     size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
@@ -72,5 +73,6 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
 /* y = A x and *xy = x . y, *xy in the backend's memory, fp64, A square; in one pass where the
  * format can. */
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy);
-/* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each. */
-size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind);
+/* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each, of
+ * `columns` columns all but d. */
+size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns);

@@ -307,6 +307,9 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_slices *S = A->data;
+    if (w->columns > 1) {
+        return cmgi_columns_cpu(A, CMGI_ROWS_SLICES, S->nslices, w, x);
+    }
     const int parts = A->stored > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
@@ -337,6 +340,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     const cmgi_format cmgi_format_##NAME = {                                                       \
         .id = ID,                                                                                  \
         .renumbers = RENUMBERS,                                                                    \
+        .columns = true,                                                                           \
         .bytes = cmgi_slices_bytes,                                                                \
         .build = cmgi_slices_build,                                                                \
         .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda),                                          \

@@ -13,6 +13,10 @@
  */
 #include "spmv/spmv.cuh"
 
+extern "C" {
+#include "spmv/columns.h"
+}
+
 /* Entries in flight a lane: with 1024 lanes a multiprocessor about 100 kB, over what its latency
  * needs. */
 enum { UNROLL = 8, TABLE_UNROLL = 6 };
@@ -199,5 +203,8 @@ struct launch_slices {
 extern "C" cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                             const void *x)
 {
+    if (w->columns > 1) {
+        return cmgi_slices_columns_cuda(A, w, x);
+    }
     return cmgi_select<launch_slices>(A, w, x);
 }

@@ -12,6 +12,8 @@
  * MOMENTUM is a step of a three-term recurrence: alpha s in place of the last term where d is NULL;
  * e NULL counts as 0; e may be y.
  *
+ * Of several columns every one has its row sum and its vectors, d serves them all.
+ *
  * Formats that have `dots` in their row of the table also leave x . y with APPLY, slice by slice,
  * where `dots` is given: an inner product without a pass of its own.
  */
@@ -40,6 +42,7 @@ typedef struct cmgi_writeback {
     const void *d;
     const void *e;
     void *y;
+    int columns;  /* of x and of all vectors but d, interleaved; 0 and 1 are one */
     double *dots; /* APPLY of a square matrix: one sum a slice of CMGI_SLICE rows; NULL = none */
 } cmgi_writeback;
 

@@ -1,0 +1,30 @@
+/*
+ * Vector operations on blocks of columns, of both backends. Sums of a column are made of fixed
+ * parts in a fixed order, as those of single vectors (backend.h), but of other parts: they agree up
+ * to rounding.
+ */
+#pragma once
+#include "core/backend.h"
+
+/* columns_cpu.c */
+cmg_status cmgi_column_move_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
+                                const void *x, void *y);
+cmg_status cmgi_column_dots_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                const void *y, double *result);
+cmg_status cmgi_column_directions_cpu(cmg_context *ctx, cmgi_block of,
+                                      const cmgi_column_ratio *ratio, cmg_precision pz,
+                                      const void *z, double *p);
+cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
+
+/* columns_cuda.cu */
+cmg_status cmgi_column_move_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
+                                 const void *x, void *y);
+cmg_status cmgi_column_dots_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                 const void *y, double *result);
+cmg_status cmgi_column_directions_cuda(cmg_context *ctx, cmgi_block of,
+                                       const cmgi_column_ratio *ratio, cmg_precision pz,
+                                       const void *z, double *p);
+cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
+
+/* ctx->column_partials with room for so many doubles, in the backend's memory. */
+cmg_status cmgi_reserve_column_partials(cmg_context *ctx, cmg_size length);

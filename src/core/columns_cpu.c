@@ -1,0 +1,139 @@
+/* Vector operations on blocks of columns on the CPU: rows are shared among the threads, and the
+ * values of a row, side by side, are what vectors work on. */
+#include "core/columns.h"
+#include "core/memory.h"
+
+/* Values that a thread is started for, and rows of a part of a sum. */
+enum { PARALLEL_FROM = 16384, PART = 1024 };
+
+static cmg_size part_count(cmg_size n)
+{
+    return (n + PART - 1) / PART;
+}
+
+static cmg_size part_end(cmg_size part, cmg_size n)
+{
+    return (part + 1) * PART < n ? (part + 1) * PART : n;
+}
+
+static bool many(cmgi_block of)
+{
+    return of.n * of.k > PARALLEL_FROM;
+}
+
+cmg_status cmgi_reserve_column_partials(cmg_context *ctx, cmg_size length)
+{
+    if (ctx->column_partials_length >= length) {
+        return CMG_OK;
+    }
+    double *larger = NULL;
+    CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *larger, &larger));
+    cmgi_free_device(ctx, ctx->column_partials);
+    ctx->column_partials = larger;
+    ctx->column_partials_length = length;
+    return CMG_OK;
+}
+
+#define T double
+#define NAME(f) f##_f64
+#include "core/columns_cpu.inc"
+#undef T
+#undef NAME
+#define T float
+#define NAME(f) f##_f32
+#include "core/columns_cpu.inc"
+#undef T
+#undef NAME
+
+cmg_status cmgi_column_move_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
+                                const void *x, void *y)
+{
+    if (p == CMG_FP64) {
+        move_f64(ctx->threads, of, put, x, y);
+    } else {
+        move_f32(ctx->threads, of, put, x, y);
+    }
+    return CMG_OK;
+}
+
+static void sum_parts(const double *partials, cmg_size parts, int k, double *result)
+{
+    for (int c = 0; c < k; ++c) {
+        result[c] = 0;
+    }
+    for (cmg_size part = 0; part < parts; ++part) {
+        for (int c = 0; c < k; ++c) {
+            result[c] += partials[part * k + c];
+        }
+    }
+}
+
+cmg_status cmgi_column_dots_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                const void *y, double *result)
+{
+    CMGI_TRY(cmgi_reserve_column_partials(ctx, part_count(of.n) * of.k));
+    if (p == CMG_FP64) {
+        dots_f64(ctx->threads, of, x, y, ctx->column_partials);
+    } else {
+        dots_f32(ctx->threads, of, x, y, ctx->column_partials);
+    }
+    sum_parts(ctx->column_partials, part_count(of.n), of.k, result);
+    return CMG_OK;
+}
+
+cmg_status cmgi_column_directions_cpu(cmg_context *ctx, cmgi_block of,
+                                      const cmgi_column_ratio *ratio, cmg_precision pz,
+                                      const void *z, double *p)
+{
+    double beta[CMG_COLUMNS];
+    for (int c = 0; c < of.k; ++c) {
+        beta[c] = ratio->den[c] != 0 ? ratio->num[c] / ratio->den[c] : 0;
+    }
+    if (pz == CMG_FP64) {
+        directions_f64(ctx->threads, of, beta, z, p);
+    } else {
+        directions_f32(ctx->threads, of, beta, z, p);
+    }
+    return CMG_OK;
+}
+
+/* Rows of one part, and what they add to r . r; a column that rests is not touched, whatever its p
+ * and q have become. */
+static void update_part(cmgi_block of, const cmgi_column_update *u, const double *a, cmg_size part,
+                        double *restrict sum)
+{
+    for (int c = 0; c < of.k; ++c) {
+        sum[c] = 0;
+    }
+    for (cmg_size i = part * PART; i < part_end(part, of.n); ++i) {
+        const double *p = u->p + i * of.k;
+        const double *q = u->q + i * of.k;
+        double *x = u->x + i * of.k;
+        double *r = u->r + i * of.k;
+#pragma omp simd
+        for (int c = 0; c < of.k; ++c) {
+            x[c] = a[c] != 0 ? x[c] + a[c] * p[c] : x[c];
+            r[c] = a[c] != 0 ? r[c] - a[c] * q[c] : r[c];
+            sum[c] += r[c] * r[c];
+        }
+        for (int c = 0; u->single != NULL && c < of.k; ++c) {
+            u->single[i * of.k + c] = (float)r[c];
+        }
+    }
+}
+
+cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u)
+{
+    const cmg_size parts = part_count(of.n);
+    double a[CMG_COLUMNS];
+    CMGI_TRY(cmgi_reserve_column_partials(ctx, parts * of.k));
+    for (int c = 0; c < of.k; ++c) {
+        a[c] = cmgi_column_step(u, c);
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (many(of))
+    for (cmg_size part = 0; part < parts; ++part) {
+        update_part(of, u, a, part, ctx->column_partials + part * of.k);
+    }
+    sum_parts(ctx->column_partials, parts, of.k, u->rr);
+    return CMG_OK;
+}

@@ -1,0 +1,448 @@
+/*
+ * Products with several columns: neighbouring threads take neighbouring columns of one row, W of
+ * them each in one load of up to 16 bytes, so that a row of x is a run of memory and an entry of
+ * the matrix is loaded once for the threads of its row. One kernel; formats differ in how the
+ * entries of a row are found.
+ */
+#include "core/pack.cuh"
+#include "spmv/spmv.cuh"
+
+#include <cuda_fp16.h>
+
+extern "C" {
+#include "spmv/columns.h"
+#include "spmv/compressed.h"
+#include "spmv/csr.h"
+}
+
+enum { THREADS = 256 };
+
+/* A row and how many entries it has; i < 0 = none. */
+struct row_at {
+    cmg_size i;
+    cmg_size begin;
+    int length;
+};
+
+template <typename T>
+struct entry {
+    T value;
+    cmg_size column;
+};
+
+/* ------------------------------------------------------------------ where entries are */
+
+template <typename T>
+struct csr_rows {
+    cmg_size count;
+    cmgi_csr_storage S;
+    const T *values;
+    __device__ row_at row(cmg_size r) const
+    {
+        const cmg_size begin = __ldg(S.indptr + r);
+        return {r, begin, (int)(__ldg(S.indptr + r + 1) - begin)};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        return {__ldg(values + at.begin + e), __ldg(S.columns + at.begin + e)};
+    }
+};
+
+/* Slices without blocks whose rows have one number of lanes. */
+template <typename T>
+struct slice_rows {
+    cmg_size count; /* slices times the rows that fit in one */
+    cmgi_slices S;
+    const T *values;
+    int shift;
+    int log_rows; /* log2 of those */
+    __device__ row_at row(cmg_size u) const
+    {
+        const cmg_size s = u >> log_rows;
+        const cmg_size r = S.first_row[s] + (u & (((cmg_size)1 << log_rows) - 1));
+        if (r >= S.first_row[s + 1]) {
+            return {-1, 0, 0};
+        }
+        const int steps = S.row_length != NULL ? S.row_length[r] : S.width[s];
+        return {S.rowmap != NULL ? (cmg_size)S.rowmap[r] : r,
+                S.start[s] + ((r - S.first_row[s]) << shift), steps << shift};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        const cmg_size k = at.begin + (cmg_size)(e >> shift) * S.stride + (e & ((1 << shift) - 1));
+        return {__ldg(values + k), __ldg(S.columns + k)};
+    }
+};
+
+/* Slices of K2, whose rows have lanes of their own. */
+template <typename T>
+struct split_rows {
+    cmg_size count;
+    cmgi_slices S;
+    const T *values;
+    __device__ row_at row(cmg_size u) const
+    {
+        const cmg_size s = u / S.lanes;
+        const cmg_size r = S.first_row[s] + u % S.lanes;
+        const int shift = S.shift[s];
+        if (r >= S.first_row[s + 1]) {
+            return {-1, 0, 0};
+        }
+        return {S.rowmap != NULL ? (cmg_size)S.rowmap[r] : r,
+                (S.start[s] + ((r - S.first_row[s]) << shift)) << 6 | shift, S.width[s] << shift};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        const int shift = (int)(at.begin & 63);
+        const cmg_size k =
+            (at.begin >> 6) + (cmg_size)(e >> shift) * S.stride + (e & ((1 << shift) - 1));
+        return {__ldg(values + k), __ldg(S.columns + k)};
+    }
+};
+
+/* Lane u mod 64 of a compressed slice: neighbours in storage are rows l and l + 32. */
+__device__ __forceinline__ cmg_size compressed_row(const cmg_index *slices, cmg_size u)
+{
+    const cmg_size s = u >> 6;
+    const cmg_size lane = (u & 63) >> 1 | (u & 1) << 5;
+    return (slices != NULL ? (cmg_size)__ldg(slices + s) : s) * CMGI_SLICE + lane;
+}
+
+template <typename T>
+struct alignas(2 * sizeof(T)) template_entry {
+    T value;
+    int offset;
+};
+
+template <typename T>
+struct template_rows {
+    cmg_size count;
+    cmgi_compressed C;
+    __device__ row_at row(cmg_size u) const
+    {
+        const cmg_size i = compressed_row(C.t.slice, u);
+        if (i >= C.rows) {
+            return {-1, 0, 0};
+        }
+        const int id = C.t.id[i];
+        const int begin = __ldg(C.t.begin + id);
+        return {i, begin, __ldg(C.t.begin + id + 1) - begin};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        const template_entry<T> t = ((const template_entry<T> *)C.t.pair)[at.begin + e];
+        const cmg_size ref = C.ref != NULL ? (cmg_size)__ldg(C.ref + at.i) : at.i;
+        return {t.value, ref + t.offset};
+    }
+};
+
+/* Values as they are stored. */
+template <typename T, cmg_values VALUES>
+struct stored {
+    typedef T type;
+    static __device__ __forceinline__ T get(T v)
+    {
+        return v;
+    }
+};
+template <>
+struct stored<float, CMG_VALUES_FP16> {
+    typedef unsigned short type;
+    static __device__ __forceinline__ float get(unsigned short v)
+    {
+        return __half2float(__ushort_as_half(v));
+    }
+};
+template <>
+struct stored<float, CMG_VALUES_FP8> {
+    typedef unsigned char type;
+    static __device__ __forceinline__ float get(unsigned char v)
+    {
+        return __half2float(__ushort_as_half((unsigned short)((v & 0x80) << 8 | (v & 0x7f) << 7)));
+    }
+};
+
+/* `begin` is the slice of this kind; a diagonal that is kept apart is one entry more. */
+template <typename T, cmg_values VALUES>
+struct packed_rows {
+    cmg_size count;
+    cmgi_compressed C;
+    const typename stored<T, VALUES>::type *values;
+    __device__ row_at row(cmg_size u) const
+    {
+        const cmg_size i = compressed_row(C.p.slice, u);
+        const cmg_size p = u >> 6;
+        if (i >= C.rows) {
+            return {-1, 0, 0};
+        }
+        return {i, p, (int)(C.p.step[p + 1] - C.p.step[p]) + (C.diagonal != NULL ? 1 : 0)};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        const cmg_size step = __ldg(C.p.step + at.begin);
+        const int lane = (int)(at.i & 63);
+        if (VALUES != CMG_VALUES_FULL && step + e == __ldg(C.p.step + at.begin + 1)) {
+            return {(T)C.diagonal[at.i], at.i};
+        }
+        const cmg_size local =
+            VALUES == CMG_VALUES_FP8
+                ? (cmg_size)(e - e % 2) * CMGI_SLICE + 4 * (lane % 32) + 2 * (e % 2) + lane / 32
+                : (cmg_size)e * CMGI_SLICE + 2 * (lane % 32) + lane / 32;
+        const unsigned char *codes = C.p.codes + __ldg(C.p.code + at.begin);
+        const int bytes = __ldg(C.p.bytes + at.begin);
+        const cmg_size ref = C.ref != NULL ? (cmg_size)__ldg(C.ref + at.i) : at.i;
+        int column = __ldg(C.p.base + step + e);
+        if (bytes == 1) {
+            column += __ldg(codes + local);
+        } else if (bytes == 2) {
+            column += __ldg((const unsigned short *)codes + local);
+        } else if (bytes == 4) {
+            column += __ldg((const int *)codes + local);
+        }
+        T value = stored<T, VALUES>::get(__ldg(values + step * CMGI_SLICE + local));
+        if (VALUES != CMG_VALUES_FULL) {
+            value *= (T)__ldg(C.p.scale + at.begin);
+        }
+        return {value, ref + column};
+    }
+};
+
+template <typename T, cmg_values VALUES>
+struct dense_rows {
+    cmg_size count;
+    cmg_size cols;
+    const typename stored<T, VALUES>::type *values;
+    const float *scale;
+    __device__ row_at row(cmg_size i) const
+    {
+        return {i, i * cols, (int)cols};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        const T value = stored<T, VALUES>::get(__ldg(values + at.begin + e));
+        return {VALUES == CMG_VALUES_FULL ? value : value * (T)__ldg(scale + at.i), e};
+    }
+};
+
+template <typename T>
+struct diagonal_rows {
+    cmg_size count;
+    const T *values;
+    __device__ row_at row(cmg_size i) const
+    {
+        return {i, i, 1};
+    }
+    __device__ entry<T> get(const row_at &at, int e) const
+    {
+        (void)e;
+        return {__ldg(values + at.i), at.i};
+    }
+};
+
+/* ------------------------------------------------------------------ the product */
+
+template <int W, typename T>
+__device__ __forceinline__ pack<T, W> load_if(const T *p, cmg_size at)
+{
+    return p != NULL ? load<W>(p + at) : pack<T, W>{};
+}
+
+/* The functor of writeback.h on W columns of row i. */
+template <cmgi_wb_kind KIND, int W, typename T, typename F>
+__device__ __forceinline__ void put_columns(const F &f, cmg_size i, cmg_size at,
+                                            const pack<T, W> &sum)
+{
+    constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
+    constexpr bool scaled = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || momentum;
+    const bool reads_c =
+        KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0);
+    const pack<T, W> b = load_if<W>(KIND == CMGI_WB_RESIDUAL || scaled ? f.b : NULL, at);
+    const pack<T, W> c = load_if<W>(reads_c ? f.c : NULL, at);
+    const pack<T, W> e = load_if<W>(momentum ? f.e : NULL, at);
+    const T d = scaled && f.d != NULL ? __ldg(f.d + i) : T(0);
+    pack<T, W> y;
+#pragma unroll
+    for (int w = 0; w < W; ++w) {
+        F loaded = f;
+        loaded.b = &b.v[w];
+        loaded.c = &c.v[w];
+        loaded.e = &e.v[w]; /* 0 where there is none */
+        loaded.d = momentum && f.d == NULL ? NULL : &d;
+        loaded.y = &y.v[w];
+        cmgi_put<KIND>(loaded, 0, sum.v[w]);
+    }
+    store<W>(f.y + at, y);
+}
+
+/* A row is `groups` threads, each of W columns: k = groups W. */
+template <typename T, cmgi_wb_kind KIND, int W, typename ROWS>
+__global__ void __launch_bounds__(THREADS)
+    columns_kernel(const ROWS A, int k, const T *__restrict__ x,
+                   const typename cmgi_wb_of<T>::type f)
+{
+    const int groups = k / W;
+    const int rows = THREADS / groups; /* that a block takes */
+    const int local = (int)threadIdx.x / groups;
+    const cmg_size u = (cmg_size)blockIdx.x * rows + local;
+    if (local >= rows || u >= A.count) {
+        return;
+    }
+    const int c = ((int)threadIdx.x % groups) * W;
+    const row_at at = A.row(u);
+    if (at.i < 0) {
+        return;
+    }
+    pack<T, W> sum = {};
+#pragma unroll 4
+    for (int e = 0; e < at.length; ++e) {
+        const entry<T> a = A.get(at, e);
+        const pack<T, W> v = load<W>(x + a.column * k + c);
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            sum.v[w] += a.value * v.v[w];
+        }
+    }
+    put_columns<KIND, W>(f, at.i, at.i * k + c, sum);
+}
+
+template <typename T, cmgi_wb_kind KIND, int W, typename ROWS>
+static cmg_status launch(cmg_context *ctx, const ROWS &A, const typename cmgi_wb_of<T>::type &f,
+                         int k, const T *x)
+{
+    const int rows = THREADS / (k / W);
+    columns_kernel<T, KIND, W>
+        <<<cmgi_grid(A.count, rows), THREADS, 0, cmgi_stream(ctx)>>>(A, k, x, f);
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* W by what k and the arrays allow. */
+template <typename T, cmgi_wb_kind KIND, typename ROWS>
+static cmg_status widest(cmg_context *ctx, const ROWS &A, const cmgi_writeback *w, const void *x)
+{
+    const typename cmgi_wb_of<T>::type f = cmgi_wb_of<T>::cast(w);
+    const bool wide = w->columns % WIDE<T> == 0 && aligned(x) && aligned(w->b) && aligned(w->c) &&
+                      aligned(w->e) && aligned(w->y);
+    return wide ? launch<T, KIND, WIDE<T>>(ctx, A, f, w->columns, (const T *)x)
+                : launch<T, KIND, 1>(ctx, A, f, w->columns, (const T *)x);
+}
+
+template <typename T, typename ROWS>
+static cmg_status run(const cmg_matrix *M, const ROWS &A, const cmgi_writeback *w, const void *x)
+{
+    if (A.count == 0) {
+        return CMG_OK;
+    }
+    switch (w->kind) {
+#define CMGI_CASE(KIND)                                                                            \
+    case CMGI_WB_##KIND:                                                                           \
+        return widest<T, CMGI_WB_##KIND>(M->ctx, A, w, x);
+        CMGI_WB_LIST(CMGI_CASE)
+#undef CMGI_CASE
+    default:
+        return cmgi_fail(M->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
+    }
+}
+
+/* ------------------------------------------------------------------ formats */
+
+template <typename T>
+static cmg_status run_csr(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    return run<T>(A, csr_rows<T>{A->rows, *(const cmgi_csr_storage *)A->data, (const T *)A->values},
+                  w, x);
+}
+
+template <typename T>
+static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    const cmgi_slices S = *(const cmgi_slices *)A->data;
+    const T *values = (const T *)A->values;
+    const int shift = S.uniform_shift;
+    int log_rows = 0;
+    if (S.shift != NULL) {
+        return run<T>(A, split_rows<T>{S.nslices * S.lanes, S, values}, w, x);
+    }
+    while (1 << (log_rows + shift) < S.lanes) {
+        ++log_rows;
+    }
+    return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, values, shift, log_rows}, w, x);
+}
+
+template <typename T, cmg_values VALUES>
+static cmg_status run_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    typedef typename stored<T, VALUES>::type value;
+    const cmgi_compressed C = *(const cmgi_compressed *)A->data;
+    return run<T>(A, packed_rows<T, VALUES>{C.p.count * CMGI_SLICE, C, (const value *)A->values}, w,
+                  x);
+}
+
+template <typename T>
+static cmg_status run_templates(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    const cmgi_compressed C = *(const cmgi_compressed *)A->data;
+    return run<T>(A, template_rows<T>{C.t.count * CMGI_SLICE, C}, w, x);
+}
+
+template <typename T, cmg_values VALUES>
+static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    typedef typename stored<T, VALUES>::type value;
+    return run<T>(
+        A,
+        dense_rows<T, VALUES>{A->rows, A->cols, (const value *)A->values, (const float *)A->data},
+        w, x);
+}
+
+extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                            const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    return A->options.precision == CMG_FP64 ? run_csr<double>(A, w, x) : run_csr<float>(A, w, x);
+}
+
+extern "C" cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                               const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    return A->options.precision == CMG_FP64 ? run_slices<double>(A, w, x)
+                                            : run_slices<float>(A, w, x);
+}
+
+extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                                   const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    const cmg_values kind = ((const cmgi_compressed *)A->data)->p.kind;
+    if (A->options.precision == CMG_FP64) {
+        CMGI_TRY(run_templates<double>(A, w, x));
+        return run_packed<double, CMG_VALUES_FULL>(A, w, x);
+    }
+    CMGI_TRY(run_templates<float>(A, w, x));
+    return kind == CMG_VALUES_FULL   ? run_packed<float, CMG_VALUES_FULL>(A, w, x)
+           : kind == CMG_VALUES_FP16 ? run_packed<float, CMG_VALUES_FP16>(A, w, x)
+                                     : run_packed<float, CMG_VALUES_FP8>(A, w, x);
+}
+
+extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                              const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    const cmg_values kind = A->options.values;
+    if (A->options.precision == CMG_FP64) {
+        return run_dense<double, CMG_VALUES_FULL>(A, w, x);
+    }
+    return kind == CMG_VALUES_FULL   ? run_dense<float, CMG_VALUES_FULL>(A, w, x)
+           : kind == CMG_VALUES_FP16 ? run_dense<float, CMG_VALUES_FP16>(A, w, x)
+                                     : run_dense<float, CMG_VALUES_FP8>(A, w, x);
+}
+
+extern "C" cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                                 const void *x)
+{
+    const cmgi_device_guard guard(A->ctx);
+    if (A->options.precision == CMG_FP64) {
+        return run<double>(A, diagonal_rows<double>{A->rows, (const double *)A->values}, w, x);
+    }
+    return run<float>(A, diagonal_rows<float>{A->rows, (const float *)A->values}, w, x);
+}

@@ -1,0 +1,37 @@
+/*
+ * Products with several columns at once, y = writeback(A x) for x of k columns (core/vector.h).
+ *
+ * A row's entries are put in a list, value and the row of x it meets, and the k sums are then made
+ * from the list: one pass over the matrix, and every load of x a run of memory, so that it takes no
+ * luck with the columns of the matrix. Formats differ in how the list is read only.
+ */
+#pragma once
+#include "spmv/matrix.h"
+
+/* What lists are read from. */
+typedef enum cmgi_rows {
+    CMGI_ROWS_CSR = 0,   /* rows */
+    CMGI_ROWS_SLICES,    /* slices without blocks */
+    CMGI_ROWS_TEMPLATES, /* compressed slices: those of templates */
+    CMGI_ROWS_PACKED,    /* and those of values */
+    CMGI_ROWS_DENSE,     /* rows */
+    CMGI_ROWS_DIAGONAL,  /* rows */
+    CMGI_ROWS_KINDS
+} cmgi_rows;
+
+/* Rows or slices first .. last-1. */
+typedef void (*cmgi_columns_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
+                                cmg_size first, cmg_size last);
+
+/* All `count` rows or slices on the CPU. */
+cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
+                            const cmgi_writeback *w, const void *x);
+/* Column by column, for formats whose products serve one. */
+cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* columns.cu */
+cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                        const void *x);
+cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

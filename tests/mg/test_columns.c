@@ -1,0 +1,253 @@
+/*
+ * Several right-hand sides at once: every column ends as it does alone, in as many iterations, and
+ * its residual is what it is said to be - by plain loops (oracle.h) - over options in pairs.
+ */
+#include "pairwise.h"
+#include "solves.h"
+
+enum { CELLS = 32, LEVELS = 4, MOST = 9 };
+
+/* Values of each factor, as texts of options; the last two are what the columns are. */
+enum { SMOOTHER, FORMAT, PRECISION, KRYLOV, REST, COUNT, KIND, FACTORS };
+static const char *const words[FACTORS][6] = {
+    {"smoother=jacobi", "smoother=chebyshev4", "smoother=fsai", "smoother=spai", "smoother=auto"},
+    {"format=auto", "format=compressed", "format=sell", "format=csr", "format=hyb", "format=ellt"},
+    {"precision=fp64", "precision=mixed"},
+    {"krylov=auto", "krylov=cg", "krylov=fcg", "krylov=fgmres", "krylov=none"},
+    {"", "rtol=1e-12", "max_it=4", "fmg", "no-fuse", "collapse=100"},
+    {"2", "3", "8", "9"},
+    {"random", "one is zero", "one is solved", "scales", "equal"},
+};
+static const int value_counts[FACTORS] = {5, 6, 2, 5, 6, 4, 5};
+
+/* Column c of the right-hand sides and guesses of a kind. */
+static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)
+{
+    uint64_t seed = kind == 4 ? 7 : (uint64_t)c + 7;
+    const double scale = kind == 3 ? pow(10.0, 40.0 * c - 120) : 1;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        b[i] = scale * (2 * cmgi_random(&seed) - 1);
+        x[i] = kind == 2 ? cmgi_random(&seed) : 0;
+    }
+    for (cmg_size i = 0; i < A->rows && c == 1; ++i) {
+        b[i] = kind == 1 ? 0 : b[i];
+        for (cmg_size k = A->indptr[i]; kind == 2 && k < A->indptr[i + 1]; ++k) {
+            b[i] = k == A->indptr[i] ? 0 : b[i];
+            b[i] += A->values[k] * x[A->indices[k]];
+        }
+    }
+}
+
+static cmg_vector *take(const double *values, cmg_size n, int k, int c)
+{
+    cmg_vector *v = NULL;
+    double *one = malloc((size_t)n * sizeof *one);
+    for (cmg_size i = 0; i < n; ++i) {
+        one[i] = values[i * k + c];
+    }
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    CHECK_OK(cmg_vector_set(v, one));
+    free(one);
+    return v;
+}
+
+/* A block of n x k values, b or the guess. */
+static double *block(const cmg_csr *A, int kind, int k, bool guess)
+{
+    const cmg_size n = A->rows;
+    double *all = malloc((size_t)(n * k) * sizeof *all);
+    double *b = malloc((size_t)n * sizeof *b);
+    double *x = malloc((size_t)n * sizeof *x);
+    for (int c = 0; c < k; ++c) {
+        fill(A, kind, c, b, x);
+        for (cmg_size i = 0; i < n; ++i) {
+            all[i * k + c] = guess ? x[i] : b[i];
+        }
+    }
+    free(b);
+    free(x);
+    return all;
+}
+
+static cmg_vector *vector_of_columns(cmg_size n, int k, const double *values)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    return v;
+}
+
+/* Column c of the block against a solver that has only ever seen single columns. */
+static void compare_column(cmg_hierarchy *h, cmg_solver *several, cmg_solver *single,
+                           const cmg_vector *all[2], const double *guess, int c, const char *text)
+{
+    const cmg_size n = all[0]->n;
+    const int k = all[0]->columns;
+    cmg_report ours = {.size = sizeof ours};
+    cmg_report alone = {.size = sizeof alone};
+    double *values = malloc((size_t)(n * k) * sizeof *values);
+    CHECK_OK(cmg_vector_get(all[0], values));
+    cmg_vector *b = take(values, n, k, c);
+    cmg_vector *x = take(guess, n, k, c);
+    CHECK_OK(cmg_vector_get(all[1], values));
+    cmg_vector *mine = take(values, n, k, c);
+    CHECK_OK(cmg_solver_column(several, c, &ours));
+    CHECK_OK(cmg_solver_solve(single, b, x, &alone));
+    const bool same = ours.outcome == alone.outcome && abs(ours.iterations - alone.iterations) <= 0;
+    if (!same) {
+        printf("%s, column %d: %s in %d, alone %s in %d\n", text, c,
+               cmg_enum_name("outcome", (int)ours.outcome), ours.iterations,
+               cmg_enum_name("outcome", (int)alone.outcome), alone.iterations);
+    }
+    CHECK(same);
+    if (cmg_outcome_converged(ours.outcome)) {
+        oracle_judge(several, b, mine, &ours);
+    }
+    CHECK(ours.history != NULL && ours.history[0] >= 0);
+    (void)h;
+    free(values);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&mine);
+}
+
+static void solve_row(const int row[FACTORS], int flags)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, flags);
+    cmg_solver_options o;
+    cmg_solver *several = NULL;
+    cmg_solver *single = NULL;
+    cmg_report report = {.size = sizeof report};
+    cmg_csr A;
+    char text[256] = "";
+    for (int f = 0; f < COUNT; ++f) {
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", words[f][row[f]]);
+    }
+    const int k = atoi(words[COUNT][row[COUNT]]);
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *rhs = block(&A, row[KIND], k, false);
+    double *guess = block(&A, row[KIND], k, true);
+    cmg_vector *b = vector_of_columns(A.rows, k, rhs);
+    cmg_vector *x = vector_of_columns(A.rows, k, guess);
+    CHECK_OK(cmg_solver_create(h, &o, &several));
+    CHECK_OK(cmg_solver_create(h, &o, &single));
+    CHECK_OK((cmg_solver_solve)(several, b, x, &report));
+    CHECK(report.bytes > 0 && report.solve_seconds > 0);
+    (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%d columns, %s", k,
+                   words[KIND][row[KIND]]);
+    for (int c = 0; c < k; ++c) {
+        compare_column(h, several, single, (const cmg_vector *[]){b, x}, guess, c, text);
+    }
+    CHECK(cmg_solver_column(several, k, &report) == CMG_ERR_ARG);
+    free(rhs);
+    free(guess);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&several);
+    cmg_solver_destroy(&single);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void columns_end_as_they_do_alone(void)
+{
+    int row[FACTORS];
+    pairwise p = pairwise_begin(FACTORS, value_counts);
+    for (int n = 0; pairwise_next(&p, n, row); ++n) {
+        solve_row(row, n % 2 == 0 ? POISSON_COLUMNS : 0);
+    }
+    pairwise_end(&p);
+}
+
+/* z = C r of every column, and after new values. */
+static void cycles_take_columns(void)
+{
+    enum { K = 5 };
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    cmg_solver_options o;
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_size n = A.rows;
+    double *rhs = block(&A, 0, K, false);
+    double *values = malloc((size_t)(n * K) * sizeof *values);
+    double *one = malloc((size_t)n * sizeof *one);
+    double *doubled = malloc((size_t)A.indptr[n] * sizeof *doubled);
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) {
+        doubled[k] = 2 * A.values[k];
+    }
+    cmg_vector *r = vector_of_columns(n, K, rhs);
+    cmg_vector *z = vector_of_columns(n, K, rhs);
+    cmg_vector *y = vector_of(n, 1);
+    for (int precision = 0; precision < 2; ++precision) {
+        cmg_solver *s = NULL;
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, words[PRECISION][precision]));
+        o.matrix.keep_map = true;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_precondition(s, r, z));
+        CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, doubled));
+        CHECK_OK(cmg_solver_refresh(s));
+        CHECK_OK(cmg_solver_precondition(s, r, z));
+        CHECK_OK(cmg_vector_get(z, values));
+        for (int c = 0; c < K; ++c) {
+            cmg_vector *x = take(rhs, n, K, c);
+            CHECK_OK(cmg_solver_precondition(s, x, y));
+            CHECK_OK(cmg_vector_get(y, one));
+            for (cmg_size i = 0; i < n; ++i) {
+                CHECK_NEAR(values[i * K + c], one[i], precision == 1 ? 1e-5 : 1e-12);
+            }
+            cmg_vector_destroy(&x);
+        }
+        CHECK(cmg_solver_precondition(s, r, y) == CMG_ERR_SHAPE);
+        CHECK((cmg_solver_solve)(s, r, y, NULL) == CMG_ERR_SHAPE);
+        cmg_solver_destroy(&s);
+    }
+    free(rhs);
+    free(values);
+    free(one);
+    free(doubled);
+    cmg_vector_destroy(&r);
+    cmg_vector_destroy(&z);
+    cmg_vector_destroy(&y);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void allocation_failures_leave_nothing(void)
+{
+    enum { K = 3 };
+    cmg_hierarchy *h = poisson(8, 2, 0);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *rhs = block(&A, 0, K, false);
+    cmg_vector *b = vector_of_columns(A.rows, K, rhs);
+    cmg_vector *x = vector_of_columns(A.rows, K, rhs);
+    bool done = false;
+    for (int n = 0; n < 200 && !done; ++n) {
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        cmgi_context_fail_after(ctx, n);
+        const cmg_status status = (cmg_solver_solve)(s, b, x, &report);
+        cmgi_context_fail_after(ctx, -1);
+        done = status == CMG_OK;
+        CHECK(done || status == CMG_ERR_MEMORY);
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report)); /* and it is good for the next */
+        CHECK(cmg_outcome_converged(report.outcome));
+        cmg_solver_destroy(&s);
+    }
+    CHECK(done);
+    free(rhs);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(columns_end_as_they_do_alone);
+    RUN(cycles_take_columns);
+    RUN(allocation_failures_leave_nothing);
+    return TEST_END();
+}

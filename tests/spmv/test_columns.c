@@ -1,0 +1,271 @@
+/*
+ * Products of several columns: every format over every matrix of the suite, every write-back and
+ * several numbers of columns, against plain loops over the CSR; vectors of columns; the operations
+ * on them.
+ */
+#include "core/columns.h"
+#include "core/vector.h"
+#include "spmv/formats.h"
+#include "suite.h"
+
+static const int counts[] = {2, 8, 19, 64};
+enum { COUNTS = sizeof counts / sizeof counts[0] };
+
+/* One matrix and blocks of k columns for it. */
+typedef struct blocks {
+    const cmgi_csr *A;
+    cmg_matrix *M;
+    cmg_precision precision;
+    int k;
+    double *x; /* cols x k */
+    double *b; /* rows x k */
+    double *c;
+    double *d; /* rows */
+    const char *name;
+} blocks;
+
+static cmg_vector *block_of(cmg_size n, int k, cmg_precision precision, const double *values)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, precision, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    return v;
+}
+
+static double expected(const blocks *t, int kind, cmg_size i, int col, double s)
+{
+    const double b = t->b[i * t->k + col];
+    const double c = t->c[i * t->k + col];
+    switch (kind) {
+    case CMGI_WB_AXPBY:
+        return 0.5 * s - 2 * c;
+    case CMGI_WB_RESIDUAL:
+        return b - s;
+    case CMGI_WB_JACOBI:
+        return c + 0.5 * t->d[i] * (b - s);
+    case CMGI_WB_MOMENTUM:
+        return c - 2 * (c - b) + 0.5 * t->d[i] * (b - s);
+    case CMGI_WB_FROM_ZERO:
+        return s + 0.5 * t->d[i] * b;
+    default:
+        return s;
+    }
+}
+
+/* Largest error over what rounding allows. */
+static double error_of(const blocks *t, int kind, const double *y)
+{
+    const double eps = t->precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
+    double worst = 0;
+    for (cmg_size i = 0; i < t->A->rows; ++i) {
+        const cmg_size length = t->A->indptr[i + 1] - t->A->indptr[i];
+        for (int c = 0; c < t->k; ++c) {
+            double s = 0;
+            double magnitude = 0;
+            for (cmg_size e = t->A->indptr[i]; e < t->A->indptr[i + 1]; ++e) {
+                const double term = t->A->values[e] * t->x[(cmg_size)t->A->indices[e] * t->k + c];
+                s += term;
+                magnitude += fabs(term);
+            }
+            const double bound = eps * ((double)length + 16) * (magnitude + 8);
+            const double error = fabs(y[i * t->k + c] - expected(t, kind, i, c, s));
+            worst = fmax(worst, error / bound);
+        }
+    }
+    return worst;
+}
+
+static void compare(const blocks *t, int kind)
+{
+    const cmg_size n = t->A->rows;
+    cmg_vector *x = block_of(t->A->cols, t->k, t->precision, t->x);
+    cmg_vector *b = block_of(n, t->k, t->precision, t->b);
+    cmg_vector *c = block_of(n, t->k, t->precision, t->c);
+    cmg_vector *d = block_of(n, 1, t->precision, t->d);
+    cmg_vector *y = block_of(n, t->k, t->precision, t->c);
+    double *values = malloc(((size_t)n * (size_t)t->k + 1) * sizeof *values);
+    const bool scaled =
+        kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == CMGI_WB_FROM_ZERO;
+    const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
+                              .alpha = 0.5,
+                              .beta = -2,
+                              .b = kind == CMGI_WB_RESIDUAL || scaled ? b->data : NULL,
+                              .c = kind == CMGI_WB_AXPBY ? y->data : c->data,
+                              .d = scaled ? d->data : NULL,
+                              .e = kind == CMGI_WB_MOMENTUM ? b->data : NULL,
+                              .y = y->data,
+                              .columns = t->k};
+    CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
+    CHECK_OK(cmg_vector_get(y, values));
+    const double error = error_of(t, kind, values);
+    if (!(error <= 1)) {
+        printf("%s, write-back %d, %d columns, precision %d: %.3g times the bound\n", t->name, kind,
+               t->k, (int)t->precision, error);
+    }
+    CHECK(error <= 1);
+    free(values);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&c);
+    cmg_vector_destroy(&d);
+    cmg_vector_destroy(&y);
+}
+
+/* Plain vectors in the format's numbering are only those of formats that do not renumber. */
+static void multiply_columns(const cmgi_format *format, const suite_row *row,
+                             cmg_precision precision)
+{
+    cmgi_csr A = suite_make(row);
+    cmg_matrix_options o;
+    char name[96];
+    cmg_matrix_options_default(&o);
+    o.format = format->id;
+    o.precision = precision;
+    const cmg_csr csr = cmgi_csr_view(&A);
+    cmg_matrix *M = NULL;
+    if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &csr, &o, &M) == CMG_OK) {
+        for (int i = 0; i < COUNTS; ++i) {
+            const int k = counts[i];
+            if (A.rows > 500 && (k == 64 || (A.rows > 10000 && k != 8))) {
+                continue;
+            }
+            (void)snprintf(name, sizeof name, "%s, %s", cmg_enum_name("format", (int)format->id),
+                           row->name);
+            blocks t = {.A = &A, .M = M, .precision = precision, .k = k, .name = name};
+            t.x = suite_vector(A.cols * k, 3);
+            t.b = suite_vector(A.rows * k, 4);
+            t.c = suite_vector(A.rows * k, 5);
+            t.d = suite_vector(A.rows, 6);
+            for (cmg_size v = 0; precision == CMG_FP32 && v < A.cols * k; ++v) {
+                t.x[v] = (double)(float)t.x[v];
+            }
+            for (int kind = 0; kind<CMGI_WB_KINDS; kind += A.rows> 10000 ? 3 : 1) {
+                compare(&t, kind);
+            }
+            free(t.x);
+            free(t.b);
+            free(t.c);
+            free(t.d);
+        }
+    }
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
+static void vectors_have_columns(void)
+{
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    const double values[6] = {1, 2, 3, 4, 5, 6};
+    double back[6] = {0};
+    double dots[2] = {0};
+    double *result = NULL;
+    CHECK(cmg_vector_create_columns(ctx, 3, 0, CMG_FP64, &x) == CMG_ERR_ARG);
+    CHECK(cmg_vector_create_columns(ctx, 3, 65, CMG_FP64, &x) == CMG_ERR_ARG);
+    CHECK_OK(cmg_vector_create_columns(ctx, 3, 2, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create_columns(ctx, 3, 2, CMG_FP32, &y));
+    CHECK(cmg_vector_columns(x) == 2 && cmg_vector_length(x) == 3);
+    CHECK_OK(cmg_vector_set(x, values));
+    CHECK_OK(cmg_vector_copy(x, y));
+    CHECK_OK(cmg_vector_get(y, back));
+    for (int i = 0; i < 6; ++i) {
+        CHECK(back[i] == values[i]);
+    }
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *result, &result));
+    const cmgi_block of = {.n = 3, .k = 2};
+    CHECK_OK(ctx->backend->column_dots(ctx, CMG_FP64, of, x->data, x->data, result));
+    CHECK_OK(cmgi_to_host(ctx, dots, result, sizeof dots));
+    CHECK(dots[0] == 35 && dots[1] == 56);
+    cmgi_free_device(ctx, result);
+    cmg_vector_destroy(&y);
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
+    CHECK(cmg_vector_copy(x, y) == CMG_ERR_SHAPE);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+}
+
+/* Sums of many parts, a column that rests, and one that was never a number. */
+static void updates_leave_resting_columns(void)
+{
+    enum { N = 5000, K = 3 };
+    const double scalars[4][K] = {{2, 2, NAN}, {4, 4, 4}, {1, 0, 0}, {0, 0, 0}};
+    double *device = NULL;
+    double rr[K];
+    double sum = 0;
+    cmg_vector *v[4] = {NULL};
+    double *values[4];
+    double *x = malloc(sizeof *x * N * K);
+    for (int i = 0; i < 4; ++i) {
+        values[i] = suite_vector((cmg_size)N * K, (uint64_t)i + 1);
+        values[i][2] = i > 1 ? values[i][2] : NAN;
+        v[i] = block_of(N, K, CMG_FP64, values[i]);
+    }
+    CHECK_OK(cmgi_alloc_device(ctx, 4, sizeof scalars[0], &device));
+    CHECK_OK(cmgi_to_device(ctx, device, scalars, sizeof scalars));
+    const cmgi_column_update u = {.rz = device,
+                                  .pq = device + K,
+                                  .running = device + 2 * K,
+                                  .p = v[0]->data,
+                                  .q = v[1]->data,
+                                  .x = v[2]->data,
+                                  .r = v[3]->data,
+                                  .rr = device + 3 * K};
+    CHECK_OK(ctx->backend->column_updates(ctx, (cmgi_block){.n = N, .k = K}, &u));
+    CHECK_OK(cmgi_to_host(ctx, rr, device + 3 * K, sizeof rr));
+    CHECK_OK(cmg_vector_get(v[2], x));
+    for (int i = 0; i < N * K; ++i) {
+        const double step = i % K == 0 ? 0.5 * values[0][i] : 0;
+        CHECK(fabs(x[i] - values[2][i] - step) < 1e-14);
+        const double r = i % K == 0 ? values[3][i] - 0.5 * values[1][i] : 0;
+        sum += r * r;
+    }
+    CHECK(fabs(rr[0] - sum) < 1e-10 * sum && isfinite(rr[1]) && isfinite(rr[2]));
+    cmgi_free_device(ctx, device);
+    for (int i = 0; i < 4; ++i) {
+        cmg_vector_destroy(&v[i]);
+        free(values[i]);
+    }
+    free(x);
+}
+
+static void wrong_shapes_are_refused(void)
+{
+    const cmg_size indptr[] = {0, 1, 2};
+    const cmg_index indices[] = {0, 1};
+    const double values[] = {1, 2};
+    const cmg_csr csr = {2, 2, indptr, indices, values};
+    cmg_matrix *M = NULL;
+    cmg_vector *x = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
+    cmg_vector *y = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
+    cmg_vector *z = block_of(2, 1, CMG_FP64, values);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, NULL, &M));
+    CHECK(cmg_matrix_apply(M, x, z) == CMG_ERR_SHAPE);
+    CHECK(cmg_matrix_residual(M, x, z, y) == CMG_ERR_SHAPE);
+    CHECK(cmg_matrix_jacobi(M, 1, x, x, x, y) == CMG_ERR_SHAPE);
+    CHECK_OK(cmg_matrix_jacobi(M, 1, z, x, x, y));
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_vector_destroy(&z);
+    cmg_matrix_destroy(&M);
+}
+
+static void every_format_multiplies_columns(void)
+{
+    const cmgi_format *format = NULL;
+    for (int f = 0; (format = cmgi_format_at(f)) != NULL; ++f) {
+        for (int r = 0; r < SUITE; ++r) {
+            multiply_columns(format, &suite[r], CMG_FP64);
+            multiply_columns(format, &suite[r], CMG_FP32);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(vectors_have_columns);
+    RUN(updates_leave_resting_columns);
+    RUN(wrong_shapes_are_refused);
+    RUN(every_format_multiplies_columns);
+    return TEST_END();
+}
