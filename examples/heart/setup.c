@@ -1,0 +1,244 @@
+/* Stimuli, what every cell keeps, the sum matrix, the vectors. */
+#include "heart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ stimuli */
+
+static void extent(const cmg_fem_mesh *mesh, double box[6])
+{
+    for (int d = 0; d < 3; ++d) {
+        box[2 * d] = d < mesh->dim ? INFINITY : 0;
+        box[2 * d + 1] = d < mesh->dim ? -INFINITY : 0;
+    }
+    for (cmg_size i = 0; i < mesh->nodes * mesh->dim; ++i) {
+        const int d = (int)(i % mesh->dim);
+        box[2 * d] = fmin(box[2 * d], mesh->x[i]);
+        box[2 * d + 1] = fmax(box[2 * d + 1], mesh->x[i]);
+    }
+}
+
+static void add_stimulus(heart *h, stimulus s)
+{
+    if (h->nstimuli < MAX_STIMULI) {
+        h->stimuli[h->nstimuli++] = s;
+    }
+}
+
+/* The first tenth along an axis, for 2 ms. */
+static stimulus plane(const double box[6], int axis)
+{
+    stimulus s = {.start = 0, .duration = 2, .current = 0.5};
+    memcpy(s.box, box, sizeof s.box);
+    s.box[2 * axis + 1] = box[2 * axis] + (box[2 * axis + 1] - box[2 * axis]) / 10;
+    return s;
+}
+
+/* S1 is a plane wave along x; S2 the quarter of low x and y behind it, where the tissue recovers on
+ * one side alone: the wave that it starts curls up. */
+static bool read_protocol(heart *h, const char *text)
+{
+    double box[6];
+    stimulus s = {.start = 0};
+    extent(&h->mesh, box);
+    if (strncmp(text, "plane:", 6) == 0 && text[6] >= 'x' && text[6] < 'x' + h->mesh.dim) {
+        add_stimulus(h, plane(box, text[6] - 'x'));
+        return true;
+    }
+    if (strncmp(text, "s1s2:", 5) == 0) {
+        s = plane(box, 0);
+        add_stimulus(h, s);
+        memcpy(s.box, box, sizeof s.box);
+        s.box[1] = (box[0] + box[1]) / 2;
+        s.box[3] = (box[2] + box[3]) / 2;
+        s.start = strtod(text + 5, NULL);
+        add_stimulus(h, s);
+        return s.start > 0;
+    }
+    const int found =
+        sscanf(text, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &s.box[0], &s.box[1], &s.box[2],
+               &s.box[3], &s.box[4], &s.box[5], &s.start, &s.duration, &s.current);
+    add_stimulus(h, s);
+    return found == 9;
+}
+
+static cmg_status read_protocols(heart *h)
+{
+    for (int k = 0; k < h->o->protocols; ++k) {
+        if (!read_protocol(h, h->o->protocol[k])) {
+            (void)fprintf(stderr, "heart: cannot make sense of the stimulus '%s'\n",
+                          h->o->protocol[k]);
+            return CMG_ERR_ARG;
+        }
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ cells */
+
+/* Gradients of the basis of a simplex; returns its volume. */
+static double gradients(const cmg_fem_mesh *mesh, const cmg_index *nodes, double g[4][3])
+{
+    const int dim = mesh->dim;
+    double J[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}; /* rows: edges from corner 0 */
+    for (int e = 0; e < dim; ++e) {
+        for (int d = 0; d < dim; ++d) {
+            J[e][d] = mesh->x[nodes[e + 1] * dim + d] - mesh->x[nodes[0] * dim + d];
+        }
+    }
+    double det = 0;
+    memset(g, 0, 4 * sizeof *g);
+    for (int e = 0; e < 3; ++e) {
+        const double *p = J[(e + 1) % 3];
+        const double *q = J[(e + 2) % 3];
+        for (int d = 0; d < 3; ++d) {
+            g[e + 1][d] = p[(d + 1) % 3] * q[(d + 2) % 3] - p[(d + 2) % 3] * q[(d + 1) % 3];
+        }
+        det = g[1][0] * J[0][0] + g[1][1] * J[0][1] + g[1][2] * J[0][2];
+    }
+    for (int e = 1; e <= dim; ++e) {
+        for (int d = 0; d < dim; ++d) {
+            g[e][d] /= det;
+            g[0][d] -= g[e][d];
+        }
+    }
+    return det / (dim == 3 ? 6 : 2);
+}
+
+/* V grad N_a . D grad N_b for a < b, D = d_iso I + d_ani n n^T. */
+static void keep_cell(const heart *h, cmg_size cell, double *volume, double *stiffness)
+{
+    const int nv = h->corners;
+    const double *n = h->fibre != NULL ? h->fibre + cell * 3 : NULL;
+    double g[4][3];
+    *volume = gradients(&h->mesh, h->mesh.cell_nodes + cell * nv, g);
+    for (int a = 0; a < nv; ++a) {
+        for (int b = a + 1; b < nv; ++b) {
+            double dot = 0;
+            double na = 0;
+            double nb = 0;
+            for (int d = 0; d < h->mesh.dim; ++d) {
+                dot += g[a][d] * g[b][d];
+                na += n != NULL ? n[d] * g[a][d] : 0;
+                nb += n != NULL ? n[d] * g[b][d] : 0;
+            }
+            *stiffness++ = *volume * (h->o->diso * dot + h->o->dani * na * nb);
+        }
+    }
+}
+
+static unsigned char bits_of(const heart *h, cmg_size cell)
+{
+    const int dim = h->mesh.dim;
+    unsigned char bits = 0;
+    for (int s = 0; s < h->nstimuli; ++s) {
+        bool inside = true;
+        for (int d = 0; d < dim; ++d) {
+            double x = 0;
+            for (int a = 0; a < h->corners; ++a) {
+                const cmg_index node = h->mesh.cell_nodes[cell * h->corners + a];
+                x += h->mesh.x[(cmg_size)node * dim + d] / h->corners;
+            }
+            inside = inside && x >= h->stimuli[s].box[2 * d] && x <= h->stimuli[s].box[2 * d + 1];
+        }
+        bits = (unsigned char)(bits | (inside ? 1 << s : 0));
+    }
+    return bits;
+}
+
+/* The arrays of the cells, and the volumes of the nodes for the scale of residuals. */
+static cmg_status keep_cells(heart *h)
+{
+    const cmg_size cells = h->mesh.cells;
+    const int nv = h->corners;
+    const int pairs = nv * (nv - 1) / 2;
+    double *volume = malloc((size_t)cells * sizeof *volume);
+    double *stiffness = malloc((size_t)(cells * pairs) * sizeof *stiffness);
+    double *share = malloc((size_t)(cells * nv) * sizeof *share);
+    unsigned char *bits = malloc((size_t)cells);
+    cmg_status status = CMG_ERR_MEMORY;
+    if (volume != NULL && stiffness != NULL && share != NULL && bits != NULL) {
+        status = CMG_OK;
+        for (cmg_size c = 0; c < cells; ++c) {
+            keep_cell(h, c, volume + c, stiffness + c * pairs);
+            bits[c] = bits_of(h, c);
+            for (int a = 0; a < nv; ++a) {
+                share[c * nv + a] = volume[c] / nv;
+            }
+        }
+        status = cmg_vector_set(h->volume, volume);
+        status = status ? status : cmg_vector_set(h->stiffness, stiffness);
+        status = status ? status : cmg_vector_set(h->residuals, share);
+        status = status ? status : cmg_fem_sum_vector(h->sum, h->residuals, h->b);
+        status = status ? status : cmg_vector_norm(h->b, &h->scale);
+        const int failed =
+            h->k->upload(h->stream, cmg_vector_data(h->stimulated), bits, (size_t)cells) +
+            h->k->upload(h->stream, cmg_vector_data(h->nodes), h->mesh.cell_nodes,
+                         (size_t)(cells * nv) * sizeof(cmg_index));
+        status = status == CMG_OK && failed != 0 ? CMG_ERR_DEVICE : status;
+    }
+    free(volume);
+    free(stiffness);
+    free(share);
+    free(bits);
+    return status;
+}
+
+static cmg_status make_vectors(heart *h)
+{
+    const cmg_size n = h->mesh.nodes;
+    const cmg_size cells = h->mesh.cells;
+    const int nv = h->corners;
+    const struct {
+        cmg_vector **v;
+        cmg_size n;
+    } all[] = {{&h->nodes, (cells * nv + 1) / 2},
+               {&h->stimulated, (cells + 7) / 8},
+               {&h->volume, cells},
+               {&h->stiffness, cells * (nv * (nv - 1) / 2)},
+               {&h->phi, n},
+               {&h->phi_old, n},
+               {&h->r, cells},
+               {&h->r_old, cells},
+               {&h->activation, n},
+               {&h->matrix, cells * cmg_fem_sum_entries(h->sum)},
+               {&h->residuals, cells * nv},
+               {&h->diagonals, cells * nv},
+               {&h->b, n},
+               {&h->dphi, n},
+               {&h->diagonal, n}};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
+        const cmg_status status = cmg_vector_create(h->ctx, all[k].n, CMG_FP64, all[k].v);
+        if (status != CMG_OK) {
+            return status;
+        }
+    }
+    return cmg_vector_fill(h->activation, -1);
+}
+
+cmg_status mesh_setup(heart *h)
+{
+    cmg_status status = read_protocols(h);
+    status = status ? status : cmg_fem_sum_create(h->ctx, &h->mesh, 1, true, NULL, &h->sum);
+    status = status ? status : make_vectors(h);
+    return status ? status : keep_cells(h);
+}
+
+void heart_free(heart *h)
+{
+    cmg_vector **all[] = {&h->nodes,     &h->stimulated, &h->volume, &h->stiffness,  &h->phi,
+                          &h->phi_old,   &h->r,          &h->r_old,  &h->activation, &h->matrix,
+                          &h->residuals, &h->diagonals,  &h->b,      &h->dphi,       &h->diagonal};
+    linear_destroy(h);
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
+        cmg_vector_destroy(all[k]);
+    }
+    cmg_fem_sum_destroy(&h->sum);
+    for (int l = 0; l < MAX_LEVELS; ++l) {
+        cmg_fem_csr_free(h->ctx, &h->P[l]);
+    }
+    mesh_free(h);
+    free(h->fibre);
+    cmg_context_destroy(&h->ctx);
+}
