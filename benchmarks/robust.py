@@ -131,9 +131,12 @@ class Run:
         if os.path.exists(x_file):
             x = np.loadtxt(x_file, comments="%", skiprows=2)
             norm = np.linalg.norm(b)
-            line["checked"] = float(np.linalg.norm(b - A @ x) / norm) if norm > 0 else 0.0
+            residual = np.linalg.norm(b - A @ x)
+            line["checked"] = float(residual / norm) if norm > 0 else 0.0
+            line["backward"] = float(residual / np.linalg.norm(abs(A) @ abs(x) + abs(b)) / np.finfo(float).eps) if norm > 0 else 0.0
         line["solved"] = done.returncode == 0
-        line["wrong"] = line["solved"] and not line.get("checked", 1) <= 1.1 * RTOL
+        rounding = line.get("reason") == "rounding" and line.get("backward", 9) <= 5
+        line["wrong"] = line["solved"] and not rounding and not line.get("checked", 1) <= 1.1 * RTOL
         line["slow"] = line["solved"] and line.get("iterations", 0) > ITERATIONS
         return line
 
@@ -224,6 +227,10 @@ def inputs(run):
         if last is None:
             yield group, name, None, made.stderr.strip()[-200:], None, solve
             continue
+        with h5py.File(run.file) as f:
+            few = "--drop-coarsest" in solve and int(f.attrs["levels"]) <= int(solve[1])
+        if few:
+            continue  # there is no such problem
         yield (group, name, run.file, *run.read(run.file), solve)
     for k in (2, 6, 12):
         if not run.args.only or run.args.only in f"helmholtz/{k}":

@@ -825,9 +825,12 @@ typedef enum cmg_outcome {
     CMG_DIVERGED,                  /**< residual grew over dtol */
     CMG_NOT_A_NUMBER,              /**< residual is NaN or infinite, or CG: r^T M r or p^T A p is */
     CMG_BREAKDOWN,                 /**< CG: p^T A p <= 0, the matrix is not positive definite */
-    CMG_STAGNATED,                 /**< the true residual no longer falls: rounding is reached */
+    CMG_STAGNATED,                 /**< the true residual no longer falls */
     CMG_INDEFINITE_PRECONDITIONER, /**< CG: r^T M r < 0 */
-    CMG_INTERRUPTED                /**< the monitor asked to stop */
+    CMG_INTERRUPTED,               /**< the monitor asked to stop */
+    /** ||b - A x|| <= 4 eps || |A| |x| + |b| ||, and under ||b|| / 100: as small as fp64 allows,
+     *  though not within the tolerances; counts as converged */
+    CMG_ROUNDING
 } cmg_outcome;
 
 /** How a solve ended. Owns nothing; texts and `history` are valid until the solver's next solve. */
@@ -877,7 +880,7 @@ static inline void cmg_report_default(cmg_report *report)
 {
     cmg_report_init(report, sizeof *report);
 }
-/** True for the two converged outcomes. */
+/** True for the three outcomes with a solution: converged to rtol, to atol, or to rounding. */
 CMG_API bool cmg_outcome_converged(cmg_outcome outcome);
 
 typedef struct cmg_solver cmg_solver;
@@ -894,8 +897,8 @@ CMG_API cmg_status cmg_solver_options_set(cmg_solver_options *options, const cha
 CMG_API const cmg_option *cmg_solver_option(int i);
 /**
  * Builds formats, coarse inverse and the step list. The hierarchy is borrowed: it must outlive
- * the solver only if cmg_solver_refresh is used or a solve may fall back, and may be shared by
- * several solvers.
+ * the solver only if cmg_solver_refresh is used or a solve may fall back or not converge, and may
+ * be shared by several solvers.
  *
  * @return CMG_OK, CMG_ERR_ARG (option out of range; smoother unknown or not in the hierarchy;
  *         also when cmg_hierarchy_check finds something), CMG_ERR_MEMORY, CMG_ERR_SINGULAR,

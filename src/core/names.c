@@ -101,6 +101,7 @@ static const cmgi_name outcomes[] = {
     {CMG_INDEFINITE_PRECONDITIONER, "indefinite_preconditioner",
      "r^T M r < 0: the cycle is not positive definite"},
     {CMG_INTERRUPTED, "interrupted", "the monitor asked to stop"},
+    {CMG_ROUNDING, "rounding", "the residual is as small as fp64 allows"},
 };
 static const cmgi_name numberings[] = {
     {CMG_NUMBERING_GENERATED, "generated", "as the mesh comes"},

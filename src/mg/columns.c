@@ -175,7 +175,7 @@ static void report_of(cmgi_column_solver *s, int c)
                                  .starts = s->outer->starts[c],
                                  .history = history,
                                  .fallback = "",
-                                 .precision = cmgi_fallback_precision(s->mg),
+                                 .precision = cmgi_ladder_precision(s->mg),
                                  .hint = ""};
 }
 

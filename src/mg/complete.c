@@ -20,8 +20,9 @@ static cmgi_completion_options completion_options(const cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
     const cmg_size limit = o->coarse_limit > APPEND_ABOVE ? o->coarse_limit : APPEND_ABOVE;
-    const int levels = cmg_hierarchy_levels(mg->h);
+    const int levels = mg->from_matrix ? 1 : cmg_hierarchy_levels(mg->h);
     cmgi_completion_options options = {.galerkin = o->galerkin,
+                                       .from_matrix = mg->from_matrix,
                                        .zero_dirichlet = o->dirichlet == CMG_DIRICHLET_ZERO,
                                        .coarsen = o->coarsen && o->coarse == CMG_COARSE_AUTO,
                                        .above = levels > 1 ? limit : SINGLE_ABOVE};

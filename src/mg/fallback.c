@@ -1,11 +1,6 @@
 /*
- * What comes after an iteration that was let down by its cycle: the solver is built again with more
- * of something, each only once, goes on from the best iterate, and stays with it.
- *
- *   a stronger smoother   FSAI where A is symmetric, SPAI where not, in place of a diagonal or a
- *                         polynomial one
- *   more bits             fp8, then fp16, fp32, fp64; first where the cycle has fewer than fp32 or
- *                         ends in what is no number, and where the residual has fallen far
+ * What comes after an iteration that was let down by its cycle: the solver is built again on the
+ * next rung of the ladder (ladder.h), goes on from the best iterate, and stays there.
  *
  * How an iteration shows it:
  *
@@ -17,101 +12,18 @@
  */
 #include "mg/fallback.h"
 
-#include <float.h>
+#include "mg/rounding.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { PATIENCE = 12 };
-static const double PACE = 0.28; /* 0.9 an iteration */
-static const double NEAR = 2;    /* times the least residual: not worth going back for */
-static const double FAR = 1e-4;  /* a residual that fell so far was not stopped by the smoother */
+static const double PACE = 0.28;    /* 0.9 an iteration */
+static const double STEADY = 0.027; /* 0.74 an iteration, 60 to 1e-8 */
+static const double NEAR = 2;       /* times the least residual: not worth going back for */
 
-/* ------------------------------------------------------------------ more bits */
-
-static bool keeps_values(const cmgi_multigrid *mg)
-{
-    const cmg_format format = mg->options.matrix.format;
-    return format == CMG_FORMAT_COMPRESSED || format == CMG_FORMAT_TUNE ||
-           format == CMG_FORMAT_DENSE;
-}
-
-/* The storage with the fewest bits in the cycle. */
-static cmg_values least_values(const cmgi_multigrid *mg)
-{
-    const cmg_values scheduled = cmgi_schedule_least(&mg->schedule);
-    const cmg_values matrix = keeps_values(mg) ? mg->options.matrix.values : CMG_VALUES_FULL;
-    return matrix > scheduled ? matrix : scheduled;
-}
-
-const char *cmgi_fallback_precision(const cmgi_multigrid *mg)
-{
-    const cmg_values least = least_values(mg);
-    return mg->options.precision == CMG_FP64 ? "fp64"
-           : least == CMG_VALUES_FULL        ? "fp32"
-                                             : cmg_enum_name("values", (int)least);
-}
-
-/* The next storage with more bits than `least`; others stay. */
-static cmg_values more_bits(cmg_values values, cmg_values least)
-{
-    if (least == CMG_VALUES_FP8) {
-        return values == CMG_VALUES_FP8 ? CMG_VALUES_FP16 : values;
-    }
-    return CMG_VALUES_FULL;
-}
-
-static void strengthen_options(cmgi_multigrid *mg)
-{
-    const cmg_values least = least_values(mg);
-    if (least == CMG_VALUES_FULL) {
-        mg->options.precision = CMG_FP64;
-    }
-    mg->options.matrix.values = more_bits(mg->options.matrix.values, least);
-    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
-        for (int role = 0; role < CMGI_ROLES; ++role) {
-            mg->schedule.values[l][role] = more_bits(mg->schedule.values[l][role], least);
-        }
-    }
-}
-
-/* ------------------------------------------------------------------ rungs */
-
-typedef enum rung { RUNG_NONE = 0, RUNG_SMOOTHER, RUNG_BITS } rung;
-
-/* Smoothers of one diagonal, or of polynomials in it. */
-static bool is_weak(const char *smoother)
-{
-    static const char *const weak[] = {"auto",       "jacobi",  "l1-jacobi",    "chebyshev",
-                                       "chebyshev4", "neumann", "least-squares"};
-    const size_t length = strcspn(smoother, ":");
-    for (size_t k = 0; k < sizeof weak / sizeof *weak; ++k) {
-        if (strlen(weak[k]) == length && strncmp(weak[k], smoother, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Smoothing on one level is slow by nature: neither patience nor a pace is expected of it. */
-static bool is_slow(const cmgi_multigrid *mg)
-{
-    return mg->levels.count == 1 && mg->levels.coarse == NULL;
-}
-
-/* What an iteration that ended so asks for, of what is left. */
-static rung next_rung(const cmgi_fallback *f, const cmgi_multigrid *mg, cmg_outcome why, bool far)
-{
-    const bool bits = mg->options.precision != CMG_FP64;
-    const bool smoother = !f->smoother_used && is_weak(mg->options.smoother) && !is_slow(mg);
-    if (bits && (why == CMG_NOT_A_NUMBER || least_values(mg) != CMG_VALUES_FULL || far)) {
-        return RUNG_BITS;
-    }
-    if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {
-        return RUNG_SMOOTHER;
-    }
-    return bits ? RUNG_BITS : RUNG_NONE;
-}
+/* ------------------------------------------------------------------ how it ended */
 
 /* The iteration ended for a reason that another cycle may cure. */
 static bool let_down(const cmgi_multigrid *mg)
@@ -130,30 +42,45 @@ static bool let_down(const cmgi_multigrid *mg)
     }
 }
 
-static rung rung_after(const cmgi_fallback *f, const cmgi_multigrid *mg)
+static cmgi_ending ending(const cmgi_fallback *f, const cmgi_krylov *k)
 {
-    const cmgi_krylov *k = mg->krylov;
-    return let_down(mg) ? next_rung(f, mg, k->outcome, k->residual < FAR * k->history[0])
-                        : RUNG_NONE;
+    const int n = k->iterations;
+    const bool slow = k->outcome == CMG_STAGNATED && n >= PATIENCE;
+    return (cmgi_ending){.outcome = k->outcome,
+                         .iterations = f->past + n,
+                         .last = n,
+                         .factor = k->history[0] > 0 ? k->residual / k->history[0] : 0,
+                         .steady = slow && k->history[n] <= PACE * k->history[n - PATIENCE]};
 }
 
 /* Slow iterations are given up only where there is something else to try. */
 static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
 {
     cmgi_krylov *k = mg->krylov;
-    const bool more =
-        mg->options.fallback && !is_slow(mg) && next_rung(f, mg, CMG_STAGNATED, false) != RUNG_NONE;
+    const cmgi_ending stagnated = {.outcome = CMG_STAGNATED, .factor = 1};
+    const cmgi_ending steady = {.outcome = CMG_STAGNATED, .factor = 1, .steady = true};
+    const bool climbs = mg->options.fallback;
+    const bool single = mg->levels.count == 1 && mg->levels.coarse == NULL; /* slow by nature */
+    const cmgi_rung next = climbs ? cmgi_ladder_next(&f->ladder, mg, &stagnated) : CMGI_RUNG_NONE;
+    const bool faster =
+        climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;
+    const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const int patience = more ? PATIENCE : 0;
-    if (k->options.max_it != max_it || k->patience != patience) {
+    const double pace = faster ? STEADY : PACE;
+    if (k->options.max_it != max_it || k->patience != patience || k->pace != pace) {
         cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
     }
     k->options.max_it = max_it;
     k->patience = patience;
-    k->pace = PACE;
+    k->pace = pace;
 }
 
-void cmgi_fallback_limits(const cmgi_fallback *f, cmgi_multigrid *mg)
+void cmgi_fallback_limits(cmgi_fallback *f, cmgi_multigrid *mg)
 {
+    if (!f->ladder.started) {
+        f->ladder.started = true;
+        f->ladder.automatic = strcmp(mg->options.smoother, "auto") == 0;
+    }
     set_limits(f, mg, mg->options.max_it);
 }
 
@@ -231,80 +158,31 @@ static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b,
     CMGI_TRY(
         mg->ctx->backend->convert(mg->ctx, mg->krylov->system.n, CMG_FP64, x, CMG_FP64, f->guess));
     CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
+    CMGI_TRY(cmgi_rounding_look(mg, b, x));
     report->bytes += cmgi_multigrid_bytes(mg, &report->iteration_bytes);
     return CMG_OK;
 }
 
-/* How the last attempt went: its mean factor where it was slow, else its outcome. */
-static void describe(const cmgi_krylov *k, char *text, size_t size)
+/*
+ * One step up: x goes on from the best iterate. Where no rung that is left can be built, the solver
+ * as it is goes on.
+ */
+static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_ending *end,
+                            const double *b, double *x, cmg_report *report)
 {
-    const int n = k->iterations;
-    if (k->outcome == CMG_STAGNATED && n > 0) {
-        (void)snprintf(text, size, "reduced by %.2f", pow(k->history[n] / k->history[0], 1.0 / n));
-    } else {
-        (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)k->outcome));
-    }
-}
-
-static cmg_status rebuild(const cmgi_fallback *f, cmgi_multigrid *mg)
-{
-    cmgi_multigrid_clear(mg);
-    CMGI_TRY(cmgi_multigrid_build(mg));
-    set_limits(f, mg, mg->options.max_it - f->past); /* the limit is one over all attempts */
-    return CMG_OK;
-}
-
-/* Where the stronger smoother cannot be computed, the old one goes on. */
-static cmg_status change_smoother(cmgi_fallback *f, cmgi_multigrid *mg, const char *went,
-                                  int iterations)
-{
-    const cmg_solver_options before = mg->options;
-    const cmg_krylov method = mg->krylov->options.method;
-    const bool symmetric = method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
-    char clause[CMGI_FALLBACK_TEXT / 2];
-    f->smoother_used = true;
-    const char *stronger = symmetric ? "fsai" : "spai";
-    (void)snprintf(mg->options.smoother, sizeof mg->options.smoother, "%s", stronger);
-    mg->options.omega = 0;
-    (void)snprintf(clause, sizeof clause, "%s from iteration %d: %.40s %s", stronger, iterations,
-                   before.smoother, went);
-    const cmg_status status = rebuild(f, mg);
-    if (status == CMG_OK) {
-        say(f, mg, clause);
-        return CMG_OK;
-    }
-    if (status == CMG_ERR_MEMORY || status == CMG_ERR_DEVICE) {
-        return status;
-    }
-    mg->options = before;
-    return rebuild(f, mg);
-}
-
-static cmg_status add_bits(cmgi_fallback *f, cmgi_multigrid *mg, cmg_outcome why, int iterations)
-{
-    const char *from = cmgi_fallback_precision(mg);
-    char clause[CMGI_FALLBACK_TEXT / 2];
-    strengthen_options(mg);
-    (void)snprintf(clause, sizeof clause, "%s to %s after %d iterations (%s)", from,
-                   cmgi_fallback_precision(mg), iterations, cmg_enum_name("outcome", (int)why));
-    say(f, mg, clause);
-    return rebuild(f, mg);
-}
-
-/* One step down: x goes on from the best iterate. */
-static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, rung next, const double *b,
-                            double *x, cmg_report *report)
-{
-    const cmg_outcome why = mg->krylov->outcome;
-    const int iterations = mg->krylov->iterations;
-    char went[64];
+    char clause[CMGI_CLAUSE] = "";
+    cmgi_rung next;
     CMGI_TRY(cmgi_multigrid_check_generation(mg));
-    describe(mg->krylov, went, sizeof went);
     CMGI_TRY(keep_history(f, mg->krylov));
     CMGI_TRY(return_to_best(f, mg, b, x, NEAR));
-    ++report->fallbacks;
-    CMGI_TRY(next == RUNG_SMOOTHER ? change_smoother(f, mg, went, f->past)
-                                   : add_bits(f, mg, why, iterations));
+    while (clause[0] == '\0' && (next = cmgi_ladder_next(&f->ladder, mg, end)) != CMGI_RUNG_NONE) {
+        CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, next, end, clause));
+    }
+    if (clause[0] != '\0') {
+        ++report->fallbacks;
+        say(f, mg, clause);
+    }
+    set_limits(f, mg, mg->options.max_it - f->past); /* the limit is one over all attempts */
     return attempt(f, mg, b, x, report);
 }
 
@@ -335,24 +213,27 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
     report->loop = k->used;
     report->krylov = k->options.method;
     report->fallback = f->text;
-    report->precision = cmgi_fallback_precision(mg);
+    report->precision = cmgi_ladder_precision(mg);
     return CMG_OK;
 }
 
 cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                cmg_report *report)
 {
-    rung next = RUNG_NONE;
     cmgi_free(mg->ctx, f->history);
     f->history = NULL;
     f->past = 0;
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
-    set_limits(f, mg, mg->options.max_it);
+    cmgi_fallback_limits(f, mg);
     CMGI_TRY(attempt(f, mg, b, x, report));
-    while (mg->options.fallback && (next = rung_after(f, mg)) != RUNG_NONE) {
-        CMGI_TRY(fall_back(f, mg, next, b, x, report));
+    while (mg->options.fallback && let_down(mg)) {
+        const cmgi_ending end = ending(f, mg->krylov);
+        if (cmgi_ladder_next(&f->ladder, mg, &end) == CMGI_RUNG_NONE) {
+            break;
+        }
+        CMGI_TRY(fall_back(f, mg, &end, b, x, report));
     }
     return finish(f, mg, b, x, report);
 }

@@ -1,14 +1,14 @@
 /* Solving with recourse: where an iteration lets down, the solver is built again and goes on. */
 #pragma once
-#include "mg/multigrid.h"
+#include "mg/ladder.h"
 
-enum { CMGI_FALLBACK_TEXT = 320 };
+enum { CMGI_FALLBACK_TEXT = 480 };
 
 typedef struct cmgi_fallback {
-    double *guess;      /* x before the iteration, in the backend's memory */
-    double *history;    /* residual norms of all attempts of a solve, on the host; NULL = of one */
-    int past;           /* iterations in `history` */
-    bool smoother_used; /* a stronger smoother has been tried */
+    double *guess;   /* x before the iteration, in the backend's memory */
+    double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
+    int past;        /* iterations in `history` */
+    cmgi_ladder ladder;
     char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */
 } cmgi_fallback;
 
@@ -16,7 +16,5 @@ typedef struct cmgi_fallback {
 cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                cmg_report *report);
 /* Limits of the iteration before the first attempt: when to give up for something else to try. */
-void cmgi_fallback_limits(const cmgi_fallback *f, cmgi_multigrid *mg);
-/* Name of the cycle's precision: fp64, fp32, or the storage in it with the fewest bits. */
-const char *cmgi_fallback_precision(const cmgi_multigrid *mg);
+void cmgi_fallback_limits(cmgi_fallback *f, cmgi_multigrid *mg);
 void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f);

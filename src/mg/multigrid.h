@@ -19,6 +19,7 @@ typedef struct cmgi_multigrid {
     cmgi_cycle *cycle;
     cmgi_cycle *nested; /* NULL unless asked for */
     cmgi_krylov *krylov;
+    bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 

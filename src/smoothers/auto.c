@@ -41,6 +41,7 @@ static const double LINE = 0.8;       /* of |a_ii| in the two largest other entr
 static const double LINES = 0.25;     /* share of such rows */
 static const double ENOUGH = 0.5;     /* rho of Jacobi */
 static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
+static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
 static double skew_part(const cmgi_csr *A, const cmgi_csr *T, double *size)
@@ -115,21 +116,16 @@ static double line_share(const cmgi_smoother_source *source)
     return (double)lines / (double)A->rows;
 }
 
-static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
+                           cmgi_smoother_factors *out)
 {
-    cmgi_spectrum spectrum;
     double theta[LINE_DEGREE];
-    CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    CMGI_TRY(cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum));
-    if (!spectrum.symmetric && source->A.rows > 0) {
-        return make_unsymmetric(source, out);
-    }
-    const double largest = spectrum.largest;
-    const double least = spectrum.count > 0 ? spectrum.ritz[0] : largest;
+    const double largest = spectrum->largest;
+    const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
     if (largest - least <= ENOUGH * (largest + least)) {
         out->stage[0] = 2 / (largest + least);
         (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
-        return CMG_OK;
+        return;
     }
     out->stages = line_share(source) >= LINES ? LINE_DEGREE : DEGREE;
     cmgi_roots_chebyshev4(out->stages, theta);
@@ -137,6 +133,30 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
         out->stage[j] = 1 / (theta[j] * largest);
     }
     (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+}
+
+/* A method that does not take a matrix is no failure of the solver: another one goes on. */
+static bool may_go_on(cmg_status status)
+{
+    return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmgi_spectrum spectrum;
+    CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
+    cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
+    if (status == CMG_OK && (spectrum.symmetric || source->A.rows == 0)) {
+        make_symmetric(source, &spectrum, out);
+        return CMG_OK;
+    }
+    status = status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, out) : status;
+    if (!may_go_on(status)) {
+        return status;
+    }
+    cmgi_smoother_factors_clear(source->ctx, out);
+    CMGI_TRY(cmgi_smoother_make(source, "jacobi", CAUTIOUS, out));
+    (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
     return CMG_OK;
 }
 

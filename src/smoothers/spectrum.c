@@ -154,12 +154,13 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
     CMGI_TRY(precondition(P, P->r, P->z));
     CMGI_TRY(dot(P, P->r, P->z, &rho));
     CMGI_TRY(axpby(P, 1, P->z, 0, P->p));
-    const double first = rho;
+    const double first = fabs(rho);
+    const double sign = rho < 0 ? -1 : 1; /* M A is as positive where both are negative definite */
     while (T->count < CMGI_LANCZOS_STEPS) {
         cmgi_threads_adapt(P->ctx);
         CMGI_TRY(multiply(P->A, P->p, P->q));
         CMGI_TRY(dot(P, P->p, P->q, &curvature));
-        if (!(rho > 0) || !(curvature > 0)) {
+        if (!(sign * rho > 0) || !(sign * curvature > 0)) {
             return CMG_OK;
         }
         const double alpha = rho / curvature;
@@ -168,7 +169,7 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
         CMGI_TRY(dot(P, P->r, P->z, &rho_next));
         const bool last = fabs(rho_next) <= invariant * first || T->count + 1 == P->n;
         const double beta = fmax(rho_next / rho, 0);
-        if (!last && rho_next < 0) {
+        if (!last && sign * rho_next < 0) {
             return CMG_OK;
         }
         if (!note_step(T, alpha, before, beta, last)) {

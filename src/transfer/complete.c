@@ -24,18 +24,20 @@ static void borrow(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *to)
 }
 
 /* The matrices of a level but A, and A unless it is formed here. */
-static cmg_status borrow_level(const cmg_hierarchy *given, int l, cmg_hierarchy *h)
+static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg_hierarchy *h)
 {
     const cmgi_stored_level *from = &given->level[l];
     cmgi_stored_level *to = &h->level[l];
     if (!to->formed) {
         borrow(h->ctx, &from->A, &to->A);
     }
-    if (l + 1 < given->levels) {
+    if (l + 1 < taken) {
         borrow(h->ctx, &from->P, &to->P);
         borrow(h->ctx, &from->R, &to->R);
     }
-    borrow(h->ctx, &from->inverse, &to->inverse);
+    if (taken == given->levels) {
+        borrow(h->ctx, &from->inverse, &to->inverse);
+    }
     for (int s = 0; s < from->smoothers; ++s) {
         const cmgi_stored_smoother *smoother = from->smoother[s];
         for (int f = 0; f < smoother->factors; ++f) {
@@ -60,19 +62,20 @@ static cmg_status copy_vectors(const cmg_hierarchy *given, int level, cmg_hierar
     return CMG_OK;
 }
 
-static cmg_status open_over(const cmg_hierarchy *given, cmg_hierarchy **h)
+/* The first `levels` levels. */
+static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarchy **h)
 {
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_create(given->ctx, given->levels, h));
-    for (int l = 0; l < given->levels; ++l) {
+    CMGI_TRY(cmg_hierarchy_create(given->ctx, levels, h));
+    for (int l = 0; l < levels; ++l) {
         (*h)->level[l].block = given->level[l].block;
-        CMGI_TRY_GOTO(done, borrow_level(given, l, *h));
+        CMGI_TRY_GOTO(done, borrow_level(given, levels, l, *h));
     }
     for (int i = 0; i < given->attributes; ++i) {
         CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(*h, given->attribute[i].key,
                                                         given->attribute[i].value));
     }
-    CMGI_TRY_GOTO(done, copy_vectors(given, given->levels - 1, *h));
+    CMGI_TRY_GOTO(done, copy_vectors(given, levels - 1, *h));
 done:
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(h);
@@ -136,14 +139,14 @@ static int first_missing(const cmg_hierarchy *h)
 cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *options,
                          cmgi_completion *made)
 {
-    cmgi_completion c = {.worst = 1};
+    cmgi_completion c = {.worst = 1, .taken = options->from_matrix ? 1 : given->levels};
     cmg_hierarchy *h = NULL;
     cmg_status status = CMG_OK;
     *made = c;
     if (given->stale) {
         CMGI_TRY(cmgi_form_values(given));
     }
-    CMGI_TRY(open_over(given, &h));
+    CMGI_TRY(open_over(given, c.taken, &h));
     const bool all = options->galerkin == CMG_GALERKIN_ALWAYS;
     c.first_formed = all ? 1 : first_missing(h);
     CMGI_TRY_GOTO(done, cmgi_form_levels(h, c.first_formed, all, &c.formed));
@@ -157,8 +160,8 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     }
     h->stale = false;
     h->checked = true; /* the caller's is, and what was formed here is finite */
-    const bool changed = c.formed + c.misfits + c.appended > 0;
-    for (int l = given->levels - 1; l >= 1; --l) {
+    const bool changed = c.formed + c.misfits + c.appended > 0 || c.taken < given->levels;
+    for (int l = c.taken - 1; l >= 1; --l) {
         c.first_formed = given->level[l].formed ? l : c.first_formed;
         c.formed += given->level[l].formed && !all;
     }
@@ -180,8 +183,8 @@ cmg_status cmgi_completion_update(cmg_hierarchy *given, cmgi_completion *c)
     if (c->h == NULL) {
         return CMG_OK;
     }
-    for (int l = 0; l < given->levels; ++l) {
-        CMGI_TRY(borrow_level(given, l, c->h));
+    for (int l = 0; l < c->taken; ++l) {
+        CMGI_TRY(borrow_level(given, c->taken, l, c->h));
     }
     CMGI_TRY(cmgi_form_values(c->h));
     c->h->checked = true;

@@ -7,6 +7,7 @@
 
 typedef struct cmgi_completion_options {
     cmg_galerkin galerkin;
+    bool from_matrix; /* of the finest A alone: the other levels are left out */
     bool zero_dirichlet;
     bool coarsen; /* append algebraic levels below more than `above` rows */
     cmg_size above;
@@ -16,6 +17,7 @@ typedef struct cmgi_completion_options {
 /* What was done. */
 typedef struct cmgi_completion {
     cmg_hierarchy *h; /* NULL = the caller's is good as it is */
+    int taken;        /* levels of the caller's */
     int formed;       /* level matrices that were missing, or asked for, or formed before */
     int first_formed;
     int misfits; /* that did not fit */

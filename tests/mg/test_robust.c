@@ -241,6 +241,117 @@ static void weak_smoothers_are_replaced(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* -laplace u - k^2 u, as far as the finest matrix goes; the others stay those of the Laplacian. */
+static cmg_hierarchy *helmholtz(double k)
+{
+    cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
+            values[e] = A.values[e] - (A.indices[e] == i ? k * k / (32.0 * 32.0) : 0);
+        }
+    }
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+    free(values);
+    return h;
+}
+
+static cmg_hierarchy *anisotropic(cmg_element element, double contrast, double angle)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.element = element;
+    g.cells = element == CMG_ELEMENT_Q1 ? 96 : 48;
+    g.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+    g.contrast = contrast;
+    g.angle = angle;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+/* Solves with `auto`, and what is told of the ladder. */
+static void climbs(cmg_hierarchy *h, const char *rung, int most)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_report report = {.size = sizeof report};
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_vector_fill(b, 1));
+    for (int again = 0; again < 2; ++again) {
+        CHECK_OK(cmg_vector_fill(x, 0));
+        if (again == 0) {
+            CHECK_OK(cmg_solver_create(h, &o, &s));
+        }
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= most);
+        CHECK(again == 1 ? report.fallbacks == 0 : strstr(report.fallback, rung) != NULL);
+        CHECK(true_residual(h, b, x) <= 1.0001e-8);
+    }
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+}
+
+/* Rungs of the ladder by what is the matter; new values later find the solver as it became. */
+static void rungs_follow_what_is_the_matter(void)
+{
+    cmg_hierarchy *h = helmholtz(9);
+    climbs(h, "fgmres from iteration 0: cg ended as ", 20);
+    cmg_hierarchy_destroy(&h);
+    h = anisotropic(CMG_ELEMENT_Q1, 1e4, 0);
+    climbs(h, "algebraic levels from iteration ", 30);
+    cmg_hierarchy_destroy(&h);
+    h = anisotropic(CMG_ELEMENT_Q2, 1e4, 45);
+    climbs(h, "chebyshev4:degree=16 from iteration ", 40);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void shuffled(cmg_size n, cmg_index *order)
+{
+    uint64_t seed = 7;
+    for (cmg_size i = 0; i < n; ++i) {
+        order[i] = (cmg_index)i;
+    }
+    for (cmg_size i = n - 1; i > 0; --i) {
+        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
+        const cmg_index kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* A permutation on a small diagonal: no smoother and no level does anything for it. */
+static void what_is_small_is_solved_directly(void)
+{
+    enum { N = 300 };
+    cmg_index order[N];
+    cmg_size indptr[N + 1];
+    cmg_index indices[2 * N];
+    double values[2 * N];
+    const cmg_csr A = {N, N, indptr, indices, values};
+    cmg_hierarchy *h = NULL;
+    shuffled(N, order);
+    for (cmg_size i = 0; i < N; ++i) {
+        const cmg_index next = order[i] == i ? (cmg_index)((i + 1) % N) : order[i];
+        indptr[i] = 2 * i;
+        indices[2 * i] = next < i ? next : (cmg_index)i;
+        indices[2 * i + 1] = next < i ? (cmg_index)i : next;
+        values[2 * i] = next < i ? 1 : 0.01;
+        values[2 * i + 1] = next < i ? 0.01 : 1;
+    }
+    indptr[N] = 2 * N;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    climbs(h, "dense inverse from iteration ", 60);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, const char *part)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
@@ -299,6 +410,8 @@ int main(int argc, char **argv)
     RUN(methods_go_by_symmetry);
     RUN(the_best_iterate_is_told);
     RUN(weak_smoothers_are_replaced);
+    RUN(rungs_follow_what_is_the_matter);
+    RUN(what_is_small_is_solved_directly);
     RUN(hints_name_what_is_the_matter);
     return TEST_END();
 }

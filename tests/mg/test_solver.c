@@ -140,6 +140,8 @@ static void every_outcome_is_reached(void)
     o.atol = 1e3;
     CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_ATOL);
     o.atol = 0;
+    CHECK(solve_diagonal(1, -2, &o, 1).krylov == CMG_KRYLOV_FGMRES); /* which takes over */
+    o.krylov = CMG_KRYLOV_CG;
     CHECK(solve_diagonal(1, -2, &o, 1).outcome == CMG_BREAKDOWN);
     CHECK(solve_diagonal(1, 2, &o, -1).outcome == CMG_INDEFINITE_PRECONDITIONER);
     o.max_it = 0;
@@ -157,7 +159,7 @@ static void every_outcome_is_reached(void)
     cmg_vector *x = NULL;
     CHECK_OK(cmg_vector_create(ctx, 81, CMG_FP64, &x));
     const cmg_report report = solve(h, &o, b, x);
-    CHECK(report.outcome == CMG_STAGNATED || report.outcome == CMG_ITERATION_LIMIT);
+    CHECK(report.outcome == CMG_ROUNDING);
     CHECK(report.relative_residual < 1e-14);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);

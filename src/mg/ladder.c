@@ -1,0 +1,255 @@
+#include "mg/ladder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    STEPS = 2,         /* of a stronger smoother */
+    DIRECT_ROWS = 6000 /* a dense inverse of so many rows takes 5 s and 290 MB */
+};
+static const double FAR = 1e-4; /* a residual that fell so far was not stopped by the smoother */
+static const char *const HIGH_DEGREE = "chebyshev4:degree=16";
+
+/* ------------------------------------------------------------------ more bits */
+
+static bool keeps_values(const cmgi_multigrid *mg)
+{
+    const cmg_format format = mg->options.matrix.format;
+    return format == CMG_FORMAT_COMPRESSED || format == CMG_FORMAT_TUNE ||
+           format == CMG_FORMAT_DENSE;
+}
+
+/* The storage with the fewest bits in the cycle. */
+static cmg_values least_values(const cmgi_multigrid *mg)
+{
+    const cmg_values scheduled = cmgi_schedule_least(&mg->schedule);
+    const cmg_values matrix = keeps_values(mg) ? mg->options.matrix.values : CMG_VALUES_FULL;
+    return matrix > scheduled ? matrix : scheduled;
+}
+
+const char *cmgi_ladder_precision(const cmgi_multigrid *mg)
+{
+    const cmg_values least = least_values(mg);
+    return mg->options.precision == CMG_FP64 ? "fp64"
+           : least == CMG_VALUES_FULL        ? "fp32"
+                                             : cmg_enum_name("values", (int)least);
+}
+
+/* The next storage with more bits than `least`; others stay. */
+static cmg_values more_bits(cmg_values values, cmg_values least)
+{
+    if (least == CMG_VALUES_FP8) {
+        return values == CMG_VALUES_FP8 ? CMG_VALUES_FP16 : values;
+    }
+    return CMG_VALUES_FULL;
+}
+
+static void strengthen_options(cmgi_multigrid *mg)
+{
+    const cmg_values least = least_values(mg);
+    if (least == CMG_VALUES_FULL) {
+        mg->options.precision = CMG_FP64;
+    }
+    mg->options.matrix.values = more_bits(mg->options.matrix.values, least);
+    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+        for (int role = 0; role < CMGI_ROLES; ++role) {
+            mg->schedule.values[l][role] = more_bits(mg->schedule.values[l][role], least);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ which rung */
+
+/* Smoothers of one diagonal, or of polynomials in it. */
+static bool is_weak(const char *smoother)
+{
+    static const char *const weak[] = {"auto",       "jacobi",  "l1-jacobi",    "chebyshev",
+                                       "chebyshev4", "neumann", "least-squares"};
+    const size_t length = strcspn(smoother, ":");
+    for (size_t k = 0; k < sizeof weak / sizeof *weak; ++k) {
+        if (strlen(weak[k]) == length && strncmp(weak[k], smoother, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One level that is smoothed: a stronger smoother does not make it fast. */
+static bool is_single(const cmgi_multigrid *mg)
+{
+    return mg->levels.count == 1 && mg->levels.coarse == NULL;
+}
+
+static bool takes_symmetry(const cmgi_multigrid *mg)
+{
+    const cmg_krylov method = mg->krylov->options.method;
+    return method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
+}
+
+/* CG has seen a direction that shows that A, or a cycle that follows A, is not definite. */
+static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cmg_outcome why)
+{
+    const bool seen =
+        why == CMG_BREAKDOWN || (why == CMG_INDEFINITE_PRECONDITIONER &&
+                                 (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
+    return seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
+           takes_symmetry(mg);
+}
+
+/* Levels come with the hierarchy, and A alone gives others. */
+static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
+{
+    return ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] && mg->options.coarsen &&
+           mg->options.coarse == CMG_COARSE_AUTO && mg->options.cycle != CMG_CYCLE_NONE &&
+           !mg->from_matrix && cmg_hierarchy_levels(mg->h) > 1;
+}
+
+/* Unknowns coupled along lines: no point smoother and no P across the lines goes with them. */
+static bool has_lines(const cmgi_multigrid *mg)
+{
+    const char *text = cmg_hierarchy_attribute(mg->h, "block_size");
+    const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
+    return strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2 &&
+           (text == NULL || strcmp(text, "1") == 0);
+}
+
+static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
+{
+    if (has_other_levels(ladder, mg) && has_lines(mg)) {
+        return CMGI_RUNG_LEVELS;
+    }
+    const bool polynomial = strcmp(mg->levels.level[0].smoother.chosen, "chebyshev4") == 0;
+    return ladder->automatic && !ladder->used[CMGI_RUNG_DEGREE] && polynomial && takes_symmetry(mg)
+               ? CMGI_RUNG_DEGREE
+               : CMGI_RUNG_NONE;
+}
+
+cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
+                           const cmgi_ending *end)
+{
+    const cmg_outcome why = end->outcome;
+    const bool bits = mg->options.precision != CMG_FP64;
+    const bool smoother =
+        !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && !is_single(mg);
+    if (bits &&
+        (why == CMG_NOT_A_NUMBER || least_values(mg) != CMG_VALUES_FULL || end->factor < FAR)) {
+        return CMGI_RUNG_BITS;
+    }
+    if (end->steady) {
+        return steady_rung(ladder, mg);
+    }
+    if (wants_method(ladder, mg, why)) {
+        return CMGI_RUNG_METHOD;
+    }
+    if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {
+        return CMGI_RUNG_SMOOTHER;
+    }
+    if (bits) {
+        return CMGI_RUNG_BITS;
+    }
+    if (has_other_levels(ladder, mg)) {
+        return CMGI_RUNG_LEVELS;
+    }
+    return ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
+                   mg->options.cycle != CMG_CYCLE_NONE && mg->options.coarse == CMG_COARSE_AUTO &&
+                   cmg_hierarchy_rows(mg->h, 0) <= DIRECT_ROWS
+               ? CMGI_RUNG_DIRECT
+               : CMGI_RUNG_NONE;
+}
+
+/* ------------------------------------------------------------------ climbing */
+
+static void use_stronger_smoother(const cmgi_ladder *ladder, cmgi_multigrid *mg)
+{
+    cmg_solver_options *o = &mg->options;
+    const bool spai = strcmp(mg->levels.level[0].smoother.chosen, "spai") == 0;
+    const char *stronger = takes_symmetry(mg) ? "fsai" : spai ? "ainv" : "spai";
+    (void)snprintf(o->smoother, sizeof o->smoother, "%s", stronger);
+    o->omega = 0;
+    if (ladder->automatic) {
+        o->pre = o->pre > STEPS ? o->pre : STEPS;
+        o->post = o->post > STEPS ? o->post : STEPS;
+    }
+}
+
+/* Options of the rung, and what it is called. */
+static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung rung)
+{
+    cmg_solver_options *o = &mg->options;
+    switch (rung) {
+    case CMGI_RUNG_METHOD:
+        o->krylov = CMG_KRYLOV_FGMRES;
+        return "fgmres";
+    case CMGI_RUNG_LEVELS:
+        mg->from_matrix = true;
+        return "algebraic levels";
+    case CMGI_RUNG_DEGREE:
+        (void)snprintf(o->smoother, sizeof o->smoother, "%s", HIGH_DEGREE);
+        o->omega = 0;
+        return o->smoother;
+    case CMGI_RUNG_SMOOTHER:
+        use_stronger_smoother(ladder, mg);
+        return o->smoother;
+    case CMGI_RUNG_DIRECT:
+        mg->from_matrix = true;
+        o->coarse = CMG_COARSE_INVERSE;
+        return "dense inverse";
+    default:
+        strengthen_options(mg);
+        return cmgi_ladder_precision(mg);
+    }
+}
+
+/* How the last attempt went: its mean factor where it was slow, else its outcome. */
+static void describe(const cmgi_ending *end, char *text, size_t size)
+{
+    if (end->outcome == CMG_STAGNATED && end->last > 0) {
+        (void)snprintf(text, size, "reduced by %.2f", pow(end->factor, 1.0 / end->last));
+    } else {
+        (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
+    }
+}
+
+static cmg_status rebuild(cmgi_multigrid *mg, bool levels)
+{
+    cmgi_multigrid_clear(mg);
+    if (levels) {
+        CMGI_TRY(cmgi_multigrid_complete(mg));
+    }
+    return cmgi_multigrid_build(mg);
+}
+
+cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung rung,
+                             const cmgi_ending *end, char clause[CMGI_CLAUSE])
+{
+    const cmg_solver_options before = mg->options;
+    const cmgi_schedule schedule = mg->schedule;
+    const bool from_matrix = mg->from_matrix;
+    const bool levels = rung == CMGI_RUNG_LEVELS || rung == CMGI_RUNG_DIRECT;
+    const cmg_krylov method = mg->krylov->options.method;
+    char less[16];
+    char went[48];
+    ladder->used[rung] = rung != CMGI_RUNG_BITS; /* there may be more bits still */
+    (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
+    describe(end, went, sizeof went);
+    const char *name = change(ladder, mg, rung);
+    if (rung == CMGI_RUNG_BITS) {
+        (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
+                       end->last, cmg_enum_name("outcome", (int)end->outcome));
+    } else {
+        (void)snprintf(
+            clause, CMGI_CLAUSE, "%.40s from iteration %d: %.32s %s", name, end->iterations,
+            rung == CMGI_RUNG_METHOD ? cmg_enum_name("krylov", (int)method) : before.smoother,
+            went);
+    }
+    const cmg_status status = rebuild(mg, levels);
+    if (status == CMG_OK || status == CMG_ERR_MEMORY || status == CMG_ERR_DEVICE) {
+        return status;
+    }
+    clause[0] = '\0';
+    mg->options = before;
+    mg->schedule = schedule;
+    mg->from_matrix = from_matrix;
+    return rebuild(mg, levels);
+}
