@@ -398,9 +398,9 @@ CMG_API const cmg_option *cmg_matrix_option(int i);
 /**
  * Builds a matrix in the wanted format from CSR on the host. The CSR is checked (monotone
  * indptr, indices in range, no duplicates; values are not looked at) and copied. On the CUDA
- * backend the three arrays may be on the device instead: CSR and the slice formats in the given or
- * sorted order are then made there, without a look for duplicates; the others pass through the
- * host.
+ * backend the three arrays may be on the device instead: COMPRESSED with whole values and DIAGONAL
+ * are then made there, CSR and the slice formats in the given or sorted order but for their row
+ * pointers, to the same bits; the others pass through the host.
  *
  * The renumbered formats K1r, K1rs, K2r, K2rs need a square matrix; their products take and give
  * vectors in the sorted numbering, position k of which is row cmg_matrix_permutation(A)[k].

@@ -93,6 +93,8 @@ typedef struct cmgi_backend {
     void (*free)(cmg_context *ctx, void *p);
     /* whether p is the device's memory; NULL = there is none */
     cmg_status (*is_device)(cmg_context *ctx, const void *p, bool *device);
+    /* and the context's device can read it */
+    cmg_status (*is_reachable)(cmg_context *ctx, const void *p, bool *reachable);
     cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
     /* src may be on the device as well */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);

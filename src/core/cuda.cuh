@@ -98,6 +98,15 @@ void cmgi_cuda_ignore(cudaError_t error);
 cmg_status cmgi_launched(cmg_context *ctx, const char *what);
 #define CMGI_LAUNCHED(ctx) cmgi_launched((ctx), __func__)
 
+/* Bytes of zeros, in stream order. */
+static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes)
+{
+    if (bytes > 0) {
+        CMGI_CUDA(ctx, cudaMemsetAsync(p, 0, bytes, cmgi_stream(ctx)));
+    }
+    return CMG_OK;
+}
+
 /* Blocks of `block` threads that cover n. */
 static inline unsigned cmgi_grid(cmg_size n, int block)
 {

@@ -179,6 +179,17 @@ static cmg_status is_device(cmg_context *ctx, const void *p, bool *device)
     return CMG_OK;
 }
 
+static cmg_status is_reachable(cmg_context *ctx, const void *p, bool *reachable)
+{
+    CMGI_ON_DEVICE(ctx);
+    cudaPointerAttributes attributes = {};
+    CMGI_CUDA(ctx, cudaPointerGetAttributes(&attributes, p));
+    *reachable = attributes.type == cudaMemoryTypeManaged ||
+                 (attributes.type == cudaMemoryTypeDevice &&
+                  attributes.device == cmgi_device_of(ctx)->number);
+    return CMG_OK;
+}
+
 static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
 {
     if (bytes == 0) {
@@ -334,6 +345,7 @@ static constexpr cmgi_backend make_table()
     table.alloc = alloc;
     table.free = release;
     table.is_device = is_device;
+    table.is_reachable = is_reachable;
     table.memory_free = memory_free;
     table.to_device = to_device;
     table.to_host = to_host;

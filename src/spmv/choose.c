@@ -88,7 +88,7 @@ static const machine epyc = {
 
 enum {
     SAMPLE_ROWS = 16384,       /* looked at for compression, on the host */
-    SAMPLE_ROWS_DEVICE = 4096, /* each slice is two copies from the device */
+    SAMPLE_ROWS_DEVICE = 4096, /* a device waits for it */
     SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
     SAMPLE_LEAST = 2048,       /* ... of more than these */
     COMPRESS_ROWS = 256        /* smaller matrices are not looked at */
@@ -204,7 +204,8 @@ static void consider_csr(chooser *c)
 {
     const double storage = storage_of(c, CMG_FORMAT_CSR, 1, usual_warp(c), 1);
     const bool cuda = cmgi_on_cuda(c->ctx);
-    const bool tiles = cuda && cmgi_csr_uneven(c->ctx, c->from->csr);
+    const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
+                                                     : cmgi_rows_uneven(&c->s));
     const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
     consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR,
                               .seconds = seconds(c, tiles ? &c->on->csr_tiles : &c->on->csr,
@@ -315,7 +316,7 @@ static void consider_splits(chooser *c)
 
 static cmg_size sample_rows(const chooser *c)
 {
-    const cmg_size most = c->from->device != NULL ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
+    const cmg_size most = cmgi_on_cuda(c->ctx) ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
     const cmg_size share = c->s.rows / SAMPLE_SHARE;
     const cmg_size wanted = share > SAMPLE_LEAST ? share : SAMPLE_LEAST;
     return wanted < most ? wanted : most;
@@ -347,7 +348,7 @@ static bool may_compress(const chooser *c)
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
     const cmgi_compression_look look = {.csr = c->from->csr,
-                                        .device = c->from->device,
+                                        .there = c->from->there,
                                         .options = c->options,
                                         .rows = sample_rows(c),
                                         .quick = true};
@@ -413,7 +414,8 @@ static void resolve(const chooser *c, cmg_matrix_options *o)
 cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                        cmg_matrix_options *options, cmgi_choice *choice)
 {
-    const cmg_csr *A = from->csr;
+    const cmg_csr *A = from->csr != NULL ? from->csr : from->device;
+    const bool there = from->there != NULL;
     chooser c = {.ctx = ctx,
                  .from = from,
                  .use = use,
@@ -427,9 +429,14 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
+    if (there) {
+        c.s = from->there->rows;
+    } else {
+        CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
+    }
     cmg_status status = CMG_OK;
-    if (options->format == CMG_FORMAT_AUTO && from->device == NULL && cmgi_csr_is_diagonal(A)) {
+    if (options->format == CMG_FORMAT_AUTO &&
+        (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(A))) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
         CMGI_TRY_GOTO(done, choose_format(&c));
@@ -443,6 +450,8 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
         *choice = c.best;
     }
 done:
-    cmgi_row_statistics_free(ctx, &c.s);
+    if (!there) {
+        cmgi_row_statistics_free(ctx, &c.s);
+    }
     return status;
 }

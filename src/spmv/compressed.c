@@ -3,17 +3,31 @@
  * (packed_slices.c). The layout is in compressed.h.
  */
 #include "spmv/cpu_kernels.h"
-#include "spmv/packed_plan.h"
+#include "csr/resident.h"
+#include "spmv/packed_there.h"
 #include "spmv/stencil.h"
 
+#include <string.h>
+
 /* ------------------------------------------------------------------ templates */
+
+/* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
+static cmg_status (*const refers)(cmg_context *, const cmg_csr *,
+                                  cmg_index *) = CMGI_CUDA_FN(cmgi_references_cuda);
+static cmg_status (*const splits)(cmg_context *, const uint16_t *,
+                                  cmgi_compressed *) = CMGI_CUDA_FN(cmgi_split_slices_cuda);
+static cmg_status (*const packs)(const cmgi_compressor *,
+                                 cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
 
 /* Sorts the slices into those of templates and the packed ones; fills the lists. */
 static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
-    const cmg_size slices = (B->csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    if (B->from->device != NULL) {
+        return splits(ctx, id, C);
+    }
     CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->t.slice, &C->t.slice));
     CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->p.slice, &C->p.slice));
     for (cmg_size s = 0; s < slices; ++s) {
@@ -30,6 +44,30 @@ static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id)
     return CMG_OK;
 }
 
+/* The rows that are templates, on the host. */
+static cmg_status gather_kinds(const cmgi_compressor *B, const cmgi_templates *t, cmgi_csr *kinds)
+{
+    cmg_context *ctx = B->A->ctx;
+    const cmg_csr *csr = B->csr;
+    cmg_size nnz = 0;
+    if (B->from->device != NULL) {
+        return cmgi_resident_kernels_of(ctx)->gather(ctx, B->from->device, t->row, t->count, kinds);
+    }
+    for (int j = 0; j < t->count; ++j) {
+        nnz += csr->indptr[t->row[j] + 1] - csr->indptr[t->row[j]];
+    }
+    CMGI_TRY(cmgi_csr_alloc(ctx, t->count, csr->cols, nnz, kinds));
+    for (int j = 0; j < t->count; ++j) {
+        const cmg_size first = csr->indptr[t->row[j]];
+        const cmg_size length = csr->indptr[t->row[j] + 1] - first;
+        const cmg_size at = kinds->indptr[j];
+        kinds->indptr[j + 1] = at + length;
+        memcpy(kinds->indices + at, csr->indices + first, (size_t)length * sizeof *csr->indices);
+        memcpy(kinds->values + at, csr->values + first, (size_t)length * sizeof *csr->values);
+    }
+    return CMG_OK;
+}
+
 static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
@@ -39,12 +77,18 @@ static cmg_status find_templates(cmgi_compressor *B)
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
     CMGI_TRY(cmgi_templates_find(B->A->ctx, &what, &t));
-    cmg_status status = split_slices(B, t.id);
-    if (status == CMG_OK && B->C->t.count > 0) {
-        status = cmgi_template_slices_store(B, &t);
+    cmgi_csr kinds = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, split_slices(B, t.id));
+    if (B->C->t.count > 0) {
+        CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
+        const cmg_csr view = cmgi_csr_view(&kinds);
+        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &view));
         B->C->t.id = t.id;
         t.id = NULL;
     }
+done:
+    cmgi_csr_free(B->A->ctx, &kinds);
     cmgi_templates_free(B->A->ctx, &t);
     return status;
 }
@@ -54,8 +98,12 @@ static cmg_status find_templates(cmgi_compressor *B)
 static cmg_status make_reference(const cmgi_compressor *B)
 {
     const cmg_csr *csr = B->csr;
-    if (csr->rows == csr->cols) {
+    if (B->C->rows == B->C->cols) {
         return CMG_OK;
+    }
+    if (B->from->device != NULL) {
+        CMGI_TRY(cmgi_alloc_device(B->A->ctx, B->C->rows, sizeof *B->C->ref, &B->C->ref));
+        return refers(B->A->ctx, B->from->device, B->C->ref);
     }
     CMGI_TRY(cmgi_alloc(B->A->ctx, csr->rows, sizeof *B->C->ref, &B->C->ref));
     for (cmg_size i = 0; i < csr->rows; ++i) {
@@ -92,8 +140,8 @@ static size_t storage_bytes(const cmg_matrix *A)
                                        .t_slices = C->t.count,
                                        .t_entries = C->t.entries,
                                        .p_slices = C->p.count,
-                                       .p_steps = C->p.step[C->p.count],
-                                       .code_bytes = C->p.code[C->p.count]};
+                                       .p_steps = C->p.steps,
+                                       .code_bytes = C->p.code_bytes};
     return cmgi_compressed_storage(&size);
 }
 
@@ -107,23 +155,49 @@ static cmg_status move(const cmg_matrix *A)
     return cmgi_packed_slices_move(ctx, &C->p);
 }
 
+/* One list is all slices in order: no need to store it. */
+static void drop_lists(cmg_context *ctx, cmgi_compressed *C)
+{
+    if (C->p.count == 0 || C->t.count == 0) {
+        cmgi_free_device(ctx, C->t.slice);
+        cmgi_free_device(ctx, C->p.slice);
+        C->t.slice = NULL;
+        C->p.slice = NULL;
+    }
+}
+
+/* The parts of the templates that were made on the host go where the lists and numbers are. */
+static cmg_status move_templates(const cmg_matrix *A)
+{
+    cmgi_compressed *C = A->data;
+    cmg_index *slice = C->t.slice;
+    uint16_t *id = C->t.id;
+    C->t.slice = NULL;
+    C->t.id = NULL;
+    const cmg_status status = cmgi_template_slices_move(A->ctx, A->options.precision, C);
+    C->t.slice = slice;
+    C->t.id = id;
+    return status;
+}
+
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    const cmg_csr *csr = from->csr;
+    const bool there = from->device != NULL;
+    const cmg_csr *shape = there ? from->device : from->csr;
     cmg_context *ctx = A->ctx;
     const cmg_values kind = A->options.values;
     CMGI_TRY(cmgi_matrix_check_values(A));
     cmgi_compressed *C = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
     A->data = C;
-    C->rows = csr->rows;
-    C->cols = csr->cols;
+    C->rows = shape->rows;
+    C->cols = shape->cols;
     C->p.kind = kind;
     cmgi_compressor B = {.A = A,
                          .from = from,
-                         .csr = csr,
+                         .csr = there ? NULL : from->csr,
                          .C = C,
-                         .split_diagonal = kind != CMG_VALUES_FULL && csr->rows == csr->cols,
+                         .split_diagonal = kind != CMG_VALUES_FULL && C->rows == C->cols,
                          .pairs_columns = cmgi_pairs_columns(ctx, kind),
                          .value_bytes = (int)cmgi_values_bytes(kind, A->options.precision)};
     CMGI_TRY(make_reference(&B));
@@ -131,16 +205,16 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     if (cmgi_on_cuda(ctx)) {
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
-    CMGI_TRY(cmgi_packed_slices_build(&B));
-    if (C->p.count == 0 ||
-        C->t.count == 0) { /* one list is all slices in order: no need to store it */
-        cmgi_free(ctx, C->t.slice);
-        cmgi_free(ctx, C->p.slice);
-        C->t.slice = NULL;
-        C->p.slice = NULL;
-    }
+    drop_lists(ctx, C);
+    CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = storage_bytes(A);
-    return move(A);
+    return there ? move_templates(A) : move(A);
+}
+
+/* The kernels for a CSR on the device know whole values, and rows that fit into shared memory. */
+static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    return options->values == CMG_VALUES_FULL && s->longest <= CMGI_PACKED_LONGEST;
 }
 
 static void destroy(cmg_matrix *A)
@@ -191,6 +265,7 @@ const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .at_least = true,
                                             .bytes = least_bytes,
                                             .build = build,
+                                            .takes_device = takes_device,
                                             .spmv_cpu = multiply,
                                             .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
                                             .destroy = destroy};

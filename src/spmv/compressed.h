@@ -67,8 +67,10 @@ typedef struct cmgi_packed_slices {
     uint8_t *bytes;   /* count: bytes of a code: 0, 1, 2, 4 */
     cmg_index *base;  /* step[count] */
     uint8_t *codes;
-    cmg_values kind; /* how values are kept */
-    float *scale;    /* count: scale of reduced values, NULL in full precision */
+    cmg_size steps;      /* step[count] */
+    cmg_size code_bytes; /* code[count] */
+    cmg_values kind;     /* how values are kept */
+    float *scale;        /* count: scale of reduced values, NULL in full precision */
 } cmgi_packed_slices;
 
 typedef struct cmgi_compressed {

@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Sizes of the matrix, wherever it is. */
+static const cmg_csr *shape_of(const cmgi_compression_look *l)
+{
+    return l->there != NULL ? &l->there->csr : l->csr;
+}
+
 /* The obstacles of the slices seen so far. */
 typedef struct tally {
     cmg_size rows[CMG_COMPRESSIONS];
@@ -161,7 +167,7 @@ static cmg_status look_at_slices(const census *s, tally *sum)
 static cmg_status look(cmg_context *ctx, const cmgi_compression_look *l, const cmg_csr *csr,
                        cmg_index *ref, cmg_size least, tally *sum)
 {
-    const bool square = l->csr->rows == l->csr->cols;
+    const bool square = shape_of(l)->rows == shape_of(l)->cols;
     census s = {.ctx = ctx, .options = l->options, .quick = l->quick, .least = least};
     s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .ref = ref};
     s.B = (cmgi_compressor){.csr = csr,
@@ -192,7 +198,7 @@ static cmg_size old_row(const cmgi_compression_look *l, cmg_size row)
 /* Every slice where that is few enough, else one at random from each of equal stretches. */
 static cmg_size choose_slices(const cmgi_compression_look *l, cmg_size *slice)
 {
-    const cmg_size slices = (l->csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    const cmg_size slices = (shape_of(l)->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     const cmg_size wanted = (l->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     uint64_t seed = 1;
     if (l->rows == 0 || wanted >= slices) {
@@ -211,28 +217,21 @@ static cmg_size choose_slices(const cmgi_compression_look *l, cmg_size *slice)
 
 static cmg_size rows_of(const cmgi_compression_look *l, cmg_size slice)
 {
-    const cmg_size left = l->csr->rows - slice * CMGI_SLICE;
+    const cmg_size left = shape_of(l)->rows - slice * CMGI_SLICE;
     return left < CMGI_SLICE ? left : CMGI_SLICE;
 }
 
 /* Copies a row, its columns renumbered; `at` is where it begins in the sample. */
-static cmg_status copy_row(cmg_context *ctx, const cmgi_compression_look *l, cmg_size row,
-                           cmg_size at, cmgi_csr *sample)
+static void copy_row(const cmgi_compression_look *l, cmg_size row, cmg_size at, cmgi_csr *sample)
 {
     const cmg_size begin = l->csr->indptr[row];
     const size_t length = (size_t)(l->csr->indptr[row + 1] - begin);
     cmg_index *columns = sample->indices + at;
-    if (l->device != NULL) {
-        CMGI_TRY(cmgi_to_host(ctx, columns, l->device->indices + begin, length * sizeof *columns));
-        return cmgi_to_host(ctx, sample->values + at, l->device->values + begin,
-                            length * sizeof(double));
-    }
     memcpy(columns, l->csr->indices + begin, length * sizeof *columns);
     memcpy(sample->values + at, l->csr->values + begin, length * sizeof(double));
     for (size_t e = 0; e < length && l->to.column != NULL; ++e) {
         columns[e] = l->to.column[columns[e]];
     }
-    return CMG_OK;
 }
 
 /* Row pointers of the sample; returns its entries. */
@@ -252,26 +251,42 @@ static cmg_size lay_out(const cmgi_compression_look *l, const cmg_size *slice, c
     return entries;
 }
 
-/* The rows of the chosen slices, sorted where they are renumbered, and their reference columns. */
+/* The rows of the chosen slices, copied on the host or fetched from the device; their numbers. */
 static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const cmg_size *slice,
-                         cmg_size count, cmgi_csr *sample, cmg_index *ref)
+                         cmg_size count, cmgi_csr *sample, cmg_index *number)
 {
-    cmg_size row = 0;
+    const cmg_csr *A = shape_of(l);
+    cmg_size rows = 0;
     for (cmg_size k = 0; k < count; ++k) {
-        for (cmg_size i = 0; i < rows_of(l, slice[k]); ++i, ++row) {
-            const cmg_size number = slice[k] * CMGI_SLICE + i;
-            CMGI_TRY(copy_row(ctx, l, old_row(l, number), sample->indptr[row], sample));
-            ref[row] = (cmg_index)number;
+        for (cmg_size i = 0; i < rows_of(l, slice[k]); ++i) {
+            number[rows++] = (cmg_index)(slice[k] * CMGI_SLICE + i);
         }
     }
-    if (l->to.column != NULL) {
-        CMGI_TRY(cmgi_csr_sort(ctx, sample));
+    if (l->there != NULL) {
+        return cmgi_resident_kernels_of(ctx)->gather(ctx, A, number, rows, sample);
     }
-    for (row = 0; row < sample->rows && l->csr->rows != l->csr->cols; ++row) {
+    cmg_size *indptr = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *indptr, &indptr));
+    const cmg_size entries = lay_out(l, slice, count, indptr);
+    const cmg_status status = cmgi_csr_alloc(ctx, rows, A->cols, entries, sample);
+    if (status == CMG_OK) {
+        memcpy(sample->indptr, indptr, (size_t)(rows + 1) * sizeof *indptr);
+        for (cmg_size k = 0; k < rows; ++k) {
+            copy_row(l, old_row(l, number[k]), indptr[k], sample);
+        }
+    }
+    cmgi_free(ctx, indptr);
+    return status == CMG_OK && l->to.column != NULL ? cmgi_csr_sort(ctx, sample) : status;
+}
+
+/* Reference columns of the sample: their row numbers become those of a rectangular matrix. */
+static void refer(const cmgi_compression_look *l, const cmgi_csr *sample, cmg_index *ref)
+{
+    const cmg_csr *A = shape_of(l);
+    for (cmg_size row = 0; row < sample->rows && A->rows != A->cols; ++row) {
         const cmg_size first = sample->indptr[row];
         ref[row] = first < sample->indptr[row + 1] ? sample->indices[first] : 0;
     }
-    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ figures */
@@ -304,10 +319,15 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
         .format = CMG_FORMAT_SELL, .precision = l->options->precision, .warp = 32};
     cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
     cmgi_row_statistics s;
-    CMGI_TRY(take_statistics(ctx, l, &s));
-    const size_t sliced = cmgi_format_bytes(&s, &sell);
-    const size_t plain = cmgi_format_bytes(&s, &csr);
-    cmgi_row_statistics_free(ctx, &s);
+    const cmgi_row_statistics *known = l->there != NULL ? &l->there->rows : &s;
+    if (l->there == NULL) {
+        CMGI_TRY(take_statistics(ctx, l, &s));
+    }
+    const size_t sliced = cmgi_format_bytes(known, &sell);
+    const size_t plain = cmgi_format_bytes(known, &csr);
+    if (l->there == NULL) {
+        cmgi_row_statistics_free(ctx, &s);
+    }
     *bytes = sliced < plain ? sliced : plain;
     return CMG_OK;
 }
@@ -321,7 +341,7 @@ static cmg_size in_proportion(cmg_size part, double factor)
 static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, const tally *t,
                       cmg_compression_info *info, cmgi_obstacles *met)
 {
-    const cmg_csr *A = l->csr;
+    const cmg_csr *A = shape_of(l);
     const cmg_matrix_options *options = l->options;
     const double factor = info->looked > 0 ? (double)info->slices / (double)info->looked : 1;
     const cmgi_compressed_size size = {.rows = A->rows,
@@ -352,10 +372,9 @@ static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, con
 static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look *l,
                                    cmg_compression_info *info, cmgi_obstacles *met)
 {
-    const cmg_csr *A = l->csr;
+    const cmg_csr *A = shape_of(l);
     const cmg_size count = choose_slices(l, NULL);
     cmg_size *slice = NULL;
-    cmg_size *indptr = NULL;
     cmg_index *ref = NULL;
     cmgi_csr sample = {0};
     tally t;
@@ -363,12 +382,9 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *slice, &slice));
     (void)choose_slices(l, slice);
     const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *indptr, &indptr));
-    const cmg_size entries = lay_out(l, slice, count, indptr);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, rows, A->cols, entries, &sample));
-    memcpy(sample.indptr, indptr, (size_t)(rows + 1) * sizeof *indptr);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
     CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
+    refer(l, &sample, ref);
     const cmg_csr view = cmgi_csr_view(&sample);
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
     const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
@@ -379,7 +395,6 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
 done:
     cmgi_csr_free(ctx, &sample);
     cmgi_free(ctx, slice);
-    cmgi_free(ctx, indptr);
     cmgi_free(ctx, ref);
     return status;
 }
@@ -436,14 +451,14 @@ static void tell_obstacles(const cmgi_obstacles *met, cmg_compression_info *info
 cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *l,
                                     cmg_compression_info *info, cmgi_obstacles *obstacles)
 {
-    const cmg_csr *A = l->csr;
-    const bool as_it_is = l->device == NULL && l->to.row == NULL && l->to.column == NULL;
+    const cmg_csr *A = shape_of(l);
+    const bool as_it_is = l->there == NULL && l->to.row == NULL && l->to.column == NULL;
     const bool sampled = l->rows > 0 && l->rows < A->rows;
     cmgi_obstacles met;
     memset(info, 0, sizeof *info);
     info->rows = A->rows;
     info->cols = A->cols;
-    info->nnz = A->indptr[A->rows];
+    info->nnz = l->there != NULL ? l->there->rows.nnz : A->indptr[A->rows];
     info->slices = (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     CMGI_TRY(plain_bytes(ctx, l, &info->plain));
     CMGI_TRY(as_it_is && !sampled ? predict_whole(ctx, l, info, &met)

@@ -19,8 +19,8 @@ typedef struct cmgi_renumbering {
 
 /* What is looked at. */
 typedef struct cmgi_compression_look {
-    const cmg_csr *csr;    /* row pointers on the host */
-    const cmg_csr *device; /* columns and values of the same matrix on the device, NULL = in csr */
+    const cmg_csr *csr;                /* on the host; not looked at where the next is there */
+    const cmgi_resident *there;        /* the matrix on the device, or NULL */
     const cmg_matrix_options *options; /* precision, values, no_templates and keep_map count */
     cmgi_renumbering to;               /* predicted as if renumbered */
     cmg_size rows;                     /* most rows to look at, 0 = all */

@@ -7,42 +7,10 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "spmv/create.h"
 #include "spmv/csr.h"
 }
 
 enum { THREADS = 256 };
-
-__global__ void range_kernel(cmg_size n, cmg_size cols, const cmg_index *columns, int *bad)
-{
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < n && (columns[k] < 0 || columns[k] >= cols)) {
-        *bad = 1; /* whoever comes writes the same */
-    }
-}
-
-extern "C" cmg_status cmgi_columns_in_range_cuda(cmg_context *ctx, cmg_size nnz, cmg_size cols,
-                                                 const cmg_index *columns, bool *good)
-{
-    CMGI_ON_DEVICE(ctx);
-    int *bad = NULL;
-    int found = 0;
-    cmg_status status = CMG_OK;
-    *good = true;
-    if (nnz == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *bad, &bad));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, bad, &found, sizeof found));
-    range_kernel<<<cmgi_grid(nnz, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(nnz, cols, columns,
-                                                                            bad);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &found, bad, sizeof found));
-    *good = found == 0;
-done:
-    cmgi_free_device(ctx, bad);
-    return status;
-}
 
 __global__ void count_kernel(cmg_size n, cmg_size *map)
 {

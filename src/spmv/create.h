@@ -7,7 +7,6 @@
  */
 cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A);
-
-/* convert.cu: *good = every one of the columns on the device is in [0, cols). */
-cmg_status cmgi_columns_in_range_cuda(cmg_context *ctx, cmg_size nnz, cmg_size cols,
-                                      const cmg_index *columns, bool *good);
+/* The same of a matrix on the device that has been looked at. */
+cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
+                                       const cmg_matrix_options *options, cmg_matrix **A);

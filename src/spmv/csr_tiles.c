@@ -48,6 +48,18 @@ bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr)
     return steps * WARP > 4 * nnz || longest > 32;
 }
 
+bool cmgi_rows_uneven(const cmgi_row_statistics *s)
+{
+    enum { WARP = 32 };
+    if (s->nnz < FEW_ENTRIES) {
+        return false;
+    }
+    const int lanes = cmgi_csr_lanes(s->rows, s->nnz);
+    const int rows = WARP / lanes;
+    const int k = cmgi_slice_size(rows);
+    return s->sliced[k] / (4 << k) * rows > 4 * s->nnz || s->longest > WARP * lanes;
+}
+
 /* ------------------------------------------------------------------ making tiles */
 
 typedef struct maker {

@@ -58,6 +58,8 @@ int cmgi_csr_lanes(cmg_size rows, cmg_size nnz);
  * True where tiles are faster than lanes: the row pointers of `csr` are looked at, nothing else.
  * Also the answer to whether format csr suits uneven rows on a GPU.
  */
+/* The same from what is known of rows on the device: slices of 4 rows in place of fewer. */
+bool cmgi_rows_uneven(const cmgi_row_statistics *s);
 bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr);
 /* Tiles of a CSR on the host, in the backend's memory. */
 cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,

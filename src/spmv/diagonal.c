@@ -34,9 +34,35 @@ static size_t value_bytes(const cmg_matrix *A)
     return (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
 }
 
+/* The diagonal of a CSR on the device is among what is known of it. */
+static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    const cmgi_resident *R = from->there;
+    CMGI_CHECK(ctx, cmgi_resident_is_diagonal(R), CMG_ERR_SHAPE,
+               "diagonal format: the matrix is %lld x %lld with up to %lld entries a row, or has "
+               "some off the diagonal",
+               (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
+    A->stored = A->rows;
+    A->bytes = value_bytes(A);
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    return ctx->backend->convert(ctx, A->rows, CMG_FP64, R->diagonal, A->options.precision,
+                                 A->values);
+}
+
+/* With a value map rows without an entry would have to be told apart. */
+static bool diagonal_takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    (void)s;
+    return !options->keep_map;
+}
+
 static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_csr *csr = from->csr;
+    if (from->device != NULL) {
+        return build_diagonal_there(A, from);
+    }
     CMGI_CHECK(A->ctx, csr->rows == csr->cols, CMG_ERR_SHAPE,
                "diagonal format: the matrix is %lld x %lld", (long long)csr->rows,
                (long long)csr->cols);
@@ -169,6 +195,7 @@ const cmgi_format cmgi_format_diagonal = {.id = CMG_FORMAT_DIAGONAL,
                                           .columns = true,
                                           .bytes = diagonal_bytes,
                                           .build = build_diagonal,
+                                          .takes_device = diagonal_takes_device,
                                           .spmv_cpu = multiply_diagonal,
                                           .spmv_cuda = CMGI_CUDA_FN(cmgi_diagonal_spmv_cuda)};
 

@@ -27,7 +27,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             const cmgi_matrix_source *from, const cmg_matrix_options *options,
                             cmg_matrix **A)
 {
-    const cmg_csr *csr = from->csr;
+    const cmg_csr *csr = from->csr != NULL ? from->csr : from->device;
     const char *name = cmg_enum_name("format", (int)format->id);
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
                "format %s renumbers and needs a square matrix, this one is %lld x %lld", name,
@@ -41,7 +41,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     made->options = *options;
     made->rows = csr->rows;
     made->cols = csr->cols;
-    made->nnz = csr->indptr[csr->rows];
+    made->nnz = from->device != NULL ? from->there->rows.nnz : csr->indptr[csr->rows];
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, from));
     if (from->device == NULL) {

@@ -6,13 +6,15 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/vector.h"
-#include "csr/statistics.h"
+#include "csr/resident.h"
 #include "spmv/writeback.h"
 
 /* What a matrix is built from. */
 typedef struct cmgi_matrix_source {
-    const cmg_csr *csr; /* on the host, checked; its row pointers alone where `device` is there */
-    const cmg_csr *device; /* the same CSR on the device, or NULL */
+    const cmg_csr *csr; /* on the host, checked; its row pointers alone, or NULL, where `device` is
+                           there */
+    const cmg_csr *device;      /* the same CSR on the device, or NULL */
+    const cmgi_resident *there; /* what is known of that one */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
@@ -29,8 +31,12 @@ typedef struct cmgi_format {
     size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
     /* Fills A->data, values, value_map, stored, bytes; A->options is resolved. */
     cmg_status (*build)(cmg_matrix *A, const cmgi_matrix_source *from);
-    /* Fills columns, values and value_map on the device; NULL = built on the host. */
+    /* Fills columns, values and value_map on the device of what `build` has planned from the row
+     * pointers; NULL = built on the host. */
     cmg_status (*fill_cuda)(cmg_matrix *A, const cmg_csr *device);
+    /* Whether `build` makes all of it from a CSR on the device, without row pointers on the host;
+     * NULL = never. */
+    bool (*takes_device)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
     /* Last step of set-up, with everything in the backend's memory; NULL = nothing to do. */
     cmg_status (*finish)(cmg_matrix *A);
     /* New values on the host; NULL = through A->value_map. */

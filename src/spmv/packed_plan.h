@@ -54,7 +54,7 @@ size_t cmgi_compressed_storage(const cmgi_compressed_size *size);
 typedef struct cmgi_compressor {
     cmg_matrix *A;
     const cmgi_matrix_source *from;
-    const cmg_csr *csr;
+    const cmg_csr *csr; /* NULL where the source is on the device */
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
     bool pairs_columns;  /* slice columns are stored two by two */
@@ -94,8 +94,10 @@ static inline bool cmgi_packs(const cmgi_compressor *B, cmg_size i, cmg_size k)
 static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor *B,
                                                           const cmg_matrix_options *options)
 {
-    return (cmgi_template_search){.A = B->csr,
+    const bool device = B->from != NULL && B->from->device != NULL;
+    return (cmgi_template_search){.A = device ? B->from->device : B->csr,
                                   .ref = B->C->ref,
+                                  .device = device,
                                   .single = options->precision == CMG_FP32,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES,
@@ -110,9 +112,9 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
 /* Position of an offset in the pattern, from a guess on; the pattern has it. */
 int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess);
 
-/* template_slices.c: the templates that were found, from rows of the CSR that are one; to the
- * device; freed. */
-cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t);
+/* template_slices.c: the templates, row k of `kinds` on the host each; to the device; freed. */
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
+                                      const cmg_csr *kinds);
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 /* packed_slices.c: the slices in the list p.slice; to the device; freed. */

@@ -97,8 +97,13 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
 
 /* ------------------------------------------------------------------ all of them */
 
+static cmg_size slice_of(const cmgi_compressed *C, cmg_size p)
+{
+    return C->p.slice != NULL ? C->p.slice[p] : p;
+}
+
 /* Widths and code sizes of all packed slices, then where each begins. */
-static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cmg_size *code_bytes)
+static cmg_status measure_slices(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
@@ -112,7 +117,7 @@ static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cm
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p.count; ++p) {
         cmgi_slice_plan plan;
-        cmgi_plan_slice(B, C->p.slice[p], &plan, bases + room * cmgi_thread());
+        cmgi_plan_slice(B, slice_of(C, p), &plan, bases + room * cmgi_thread());
         C->p.step[p + 1] = plan.width;
         C->p.bytes[p] = (uint8_t)plan.bytes;
     }
@@ -124,18 +129,19 @@ static cmg_status measure_slices(const cmgi_compressor *B, cmg_size *entries, cm
         C->p.code[p + 1] = C->p.code[p] + C->p.step[p + 1] * CMGI_SLICE * C->p.bytes[p];
         C->p.step[p + 1] += C->p.step[p];
     }
-    *entries = C->p.step[C->p.count] * CMGI_SLICE;
-    *code_bytes = C->p.code[C->p.count];
+    C->p.steps = C->p.step[C->p.count];
+    C->p.code_bytes = C->p.code[C->p.count];
     return CMG_OK;
 }
 
-static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_size code_bytes)
+static cmg_status alloc_packed(const cmgi_compressor *B)
 {
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
     cmg_context *ctx = A->ctx;
-    CMGI_TRY(cmgi_alloc(ctx, C->p.step[C->p.count], sizeof *C->p.base, &C->p.base));
-    CMGI_TRY(cmgi_alloc_zero(ctx, code_bytes, 1, &C->p.codes));
+    const cmg_size entries = C->p.steps * CMGI_SLICE;
+    CMGI_TRY(cmgi_alloc(ctx, C->p.steps, sizeof *C->p.base, &C->p.base));
+    CMGI_TRY(cmgi_alloc_zero(ctx, C->p.code_bytes, 1, &C->p.codes));
     A->stored = entries;
     if (C->p.kind == CMG_VALUES_FULL) {
         return cmgi_matrix_alloc_values(A, B->from);
@@ -151,13 +157,11 @@ static cmg_status alloc_packed(const cmgi_compressor *B, cmg_size entries, cmg_s
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
-    cmg_size entries = 0;
-    cmg_size code_bytes = 0;
-    CMGI_TRY(measure_slices(B, &entries, &code_bytes));
-    CMGI_TRY(alloc_packed(B, entries, code_bytes));
+    CMGI_TRY(measure_slices(B));
+    CMGI_TRY(alloc_packed(B));
 #pragma omp parallel for num_threads(B->A->ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p.count; ++p) {
-        const cmg_size slice = C->p.slice[p];
+        const cmg_size slice = slice_of(C, p);
         cmgi_slice_plan plan;
         cmgi_plan_slice(B, slice, &plan, C->p.base + C->p.step[p]);
         if (C->p.scale != NULL) {
@@ -176,14 +180,12 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 
 cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
 {
-    const cmg_size steps = P->step[P->count];
-    const cmg_size codes = P->code[P->count];
     CMGI_TRY(cmgi_move_to_device(ctx, &P->slice, P->count, sizeof *P->slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->step, P->count + 1, sizeof *P->step));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->code, P->count + 1, sizeof *P->code));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->bytes, P->count, sizeof *P->bytes));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->base, steps, sizeof *P->base));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->codes, codes, 1));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->base, P->steps, sizeof *P->base));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->codes, P->code_bytes, 1));
     return cmgi_move_to_device(ctx, &P->scale, P->count, sizeof *P->scale);
 }
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t)
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
+                                      const cmg_csr *kinds)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
@@ -12,8 +13,7 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     CMGI_TRY(cmgi_alloc(ctx, t->count + 1, sizeof *C->t.begin, &C->t.begin));
     C->t.begin[0] = 0;
     for (int j = 0; j < t->count; ++j) {
-        C->t.begin[j + 1] =
-            C->t.begin[j] + (cmg_index)(B->csr->indptr[t->row[j] + 1] - B->csr->indptr[t->row[j]]);
+        C->t.begin[j + 1] = (cmg_index)kinds->indptr[j + 1];
     }
     const cmg_size entries = C->t.begin[t->count];
     C->t.entries = (cmg_index)entries;
@@ -21,14 +21,17 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *C->t.offset, &C->t.offset));
     CMGI_TRY(cmgi_alloc(ctx, entries, wide ? sizeof(double) : sizeof(float), &C->t.value));
     for (int j = 0; j < t->count; ++j) {
-        const cmg_size first = B->csr->indptr[t->row[j]];
-        for (cmg_index e = C->t.begin[j]; e < C->t.begin[j + 1]; ++e) {
-            const cmg_size k = first + e - C->t.begin[j];
-            C->t.offset[e] = B->csr->indices[k] - cmgi_reference(C, t->row[j]);
+        const cmg_index first = C->t.begin[j];
+        const bool square = C->rows == C->cols;
+        const cmg_index ref = square                      ? t->row[j]
+                              : first < C->t.begin[j + 1] ? kinds->indices[first]
+                                                          : 0;
+        for (cmg_index k = first; k < C->t.begin[j + 1]; ++k) {
+            C->t.offset[k] = kinds->indices[k] - ref;
             if (wide) {
-                ((double *)C->t.value)[e] = B->csr->values[k];
+                ((double *)C->t.value)[k] = kinds->values[k];
             } else {
-                ((float *)C->t.value)[e] = (float)B->csr->values[k];
+                ((float *)C->t.value)[k] = (float)kinds->values[k];
             }
         }
     }

@@ -1,235 +1,253 @@
 /*
- * Row templates by hashing. The rows are cut into a fixed number of chunks; each chunk counts its
- * rows in an open-addressing table of representatives, the tables are merged, the most frequent
- * templates are numbered, and every row looks itself up.
+ * Row templates by hashing. Kinds of rows are found in samples: a share of the rows that have no
+ * kind yet is hashed, what repeats in the sample becomes a kind, and one pass over those rows tells
+ * which of them are of a known kind, compared bit by bit. What is left is sampled again, until it
+ * is all looked at or hardly repeats. A grid takes two rounds: the inside and the sides, then the
+ * few rows of edges and corners, all of them.
+ *
+ * The most frequent kinds become templates. Which rows are sampled depends on their numbers alone,
+ * so that the result is the same on every backend.
  */
 #include "spmv/templates.h"
 
-#include "core/hash.h"
+#include "core/backend.h"
 #include "core/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Small matrices take fewer and smaller tables, so that clearing them costs less than the search.
- */
-enum { CHUNKS = 64, CHUNK_ROWS = 4096, SLOTS = 2 * CHUNK_ROWS };
 /* Few kinds: at most FEW, each of REPEATED rows in the mean, in a matrix of some size. */
 enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
+/* A round that tells less than one row in so many is the last. */
+enum { ROUNDS = 8, GAIN = 8 };
 
-typedef struct slot {
+/* A kind that a sample has. */
+typedef struct candidate {
     uint64_t hash;
-    cmg_size count; /* 0 = free */
-    cmg_index row;  /* the first one of its kind */
-    int id;
-} slot;
+    int64_t row; /* the first one of the sample */
+    int64_t count;
+    int length;
+} candidate;
 
+/* The search under way. */
 typedef struct search {
-    const cmg_csr *A;
-    const cmg_index *ref;
+    cmg_context *ctx;
     const cmgi_template_search *what;
-    int chunks;
-    int slots; /* of a table, a power of two */
-    int full;  /* kinds that a table takes */
+    const cmgi_template_scan *scan;
+    cmg_size unknown; /* rows without a kind */
+    bool complete;    /* the last sample had all of them */
+    int kinds;
+    uint64_t key[CMGI_KIND_SLOTS];
+    uint16_t at[CMGI_KIND_SLOTS];
+    cmg_index row[CMGI_KINDS];
+    int length[CMGI_KINDS];
+    cmgi_kind_count count[CMGI_KINDS];
+    cmgi_row_hash sample[2 * CMGI_SAMPLE];
+    candidate seen[2 * CMGI_SAMPLE]; /* of the sample, then in order */
+    int slot[4 * CMGI_SAMPLE];       /* into seen, -1 = free */
 } search;
 
-static cmg_index reference(const search *s, cmg_size i)
-{
-    return s->ref != NULL ? s->ref[i] : (cmg_index)i;
-}
+/* ------------------------------------------------------------------ rounds */
 
-static uint64_t bits_of(double v)
+static int by_count(int64_t a, int64_t b, int64_t row_a, int64_t row_b)
 {
-    union {
-        double d;
-        uint64_t u;
-    } bits = {.d = v};
-    return bits.u;
-}
-
-static uint64_t value_key(const search *s, double v)
-{
-    return bits_of(s->what->single ? (double)(float)v : v);
-}
-
-static uint64_t hash_row(const search *s, cmg_size i)
-{
-    uint64_t h = (uint64_t)(s->A->indptr[i + 1] - s->A->indptr[i]);
-    for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
-        h = cmgi_hash_mix(h, (uint64_t)(uint32_t)(s->A->indices[k] - reference(s, i)));
-        h = s->what->offsets_only ? h : cmgi_hash_mix(h, value_key(s, s->A->values[k]));
+    if (a != b) {
+        return a < b ? 1 : -1;
     }
-    return h;
-}
-
-static bool same_rows(const search *s, cmg_size i, cmg_size j)
-{
-    const cmg_size length = s->A->indptr[i + 1] - s->A->indptr[i];
-    if (s->A->indptr[j + 1] - s->A->indptr[j] != length) {
-        return false;
-    }
-    const cmg_index shift = reference(s, i) - reference(s, j);
-    for (cmg_size e = 0; e < length; ++e) {
-        const cmg_size p = s->A->indptr[i] + e;
-        const cmg_size q = s->A->indptr[j] + e;
-        if (s->A->indices[p] - s->A->indices[q] != shift ||
-            (!s->what->offsets_only &&
-             value_key(s, s->A->values[p]) != value_key(s, s->A->values[q]))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Slot of a row: the one of its kind or a free one. */
-static slot *look_up(const search *s, slot *table, cmg_size i, uint64_t hash)
-{
-    const size_t mask = (size_t)s->slots - 1;
-    for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
-        if (table[at].count == 0 || (table[at].hash == hash && same_rows(s, table[at].row, i))) {
-            return &table[at];
-        }
-    }
-}
-
-/* Adds `count` rows of a kind; a full table takes no new kinds. */
-static void add(const search *s, slot *table, int *used, cmg_size i, uint64_t hash, cmg_size count)
-{
-    slot *at = look_up(s, table, i, hash);
-    if (at->count == 0) {
-        if (*used >= s->full) {
-            return;
-        }
-        ++*used;
-        *at = (slot){.hash = hash, .row = (cmg_index)i, .id = CMGI_NO_TEMPLATE};
-    }
-    at->row = i < at->row ? (cmg_index)i : at->row;
-    at->count += count;
-}
-
-static void count_chunk(const search *s, cmg_size first, cmg_size last, slot *table)
-{
-    int used = 0;
-    for (cmg_size i = first; i < last; ++i) {
-        add(s, table, &used, i, hash_row(s, i), 1);
-        if (used == s->full && i - first < 2 * s->full) {
-            return; /* hardly a row repeats */
-        }
-    }
+    return (row_a > row_b) - (row_a < row_b);
 }
 
 static int by_frequency(const void *a, const void *b)
 {
-    const slot *p = *(slot *const *)a;
-    const slot *q = *(slot *const *)b;
-    if (p->count != q->count) {
-        return p->count < q->count ? 1 : -1;
-    }
-    return (p->row > q->row) - (p->row < q->row);
+    const candidate *p = a;
+    const candidate *q = b;
+    return by_count(p->count, q->count, p->row, q->row);
 }
+
+/* Counts equal hashes of the sample into s->seen; returns how many kinds there are. */
+static int count_kinds(search *s, cmg_size sampled)
+{
+    enum { MASK = 4 * CMGI_SAMPLE - 1 };
+    int kinds = 0;
+    memset(s->slot, 0xff, sizeof s->slot);
+    for (cmg_size k = 0; k < sampled; ++k) {
+        const cmgi_row_hash *one = &s->sample[k];
+        size_t at = (size_t)one->hash & MASK;
+        while (s->slot[at] >= 0 && s->seen[s->slot[at]].hash != one->hash) {
+            at = (at + 1) & MASK;
+        }
+        if (s->slot[at] < 0) {
+            s->slot[at] = kinds;
+            s->seen[kinds++] =
+                (candidate){.hash = one->hash, .row = one->row, .length = one->length};
+        }
+        candidate *of = &s->seen[s->slot[at]];
+        of->length = one->row < of->row ? one->length : of->length;
+        of->row = one->row < of->row ? one->row : of->row;
+        ++of->count;
+    }
+    qsort(s->seen, (size_t)kinds, sizeof *s->seen, by_frequency);
+    return kinds;
+}
+
+/* Rows of a sample that make a kind worth a look: one where all kinds may become templates. */
+static int64_t least_sampled(const search *s, int kinds)
+{
+    if (!s->complete) {
+        return 2;
+    }
+    return s->kinds + kinds <= FEW ? 1 : s->what->least;
+}
+
+static void add_kind(search *s, const candidate *c)
+{
+    size_t at = (size_t)c->hash & (CMGI_KIND_SLOTS - 1);
+    while (s->at[at] != CMGI_NO_TEMPLATE) {
+        if (s->key[at] == c->hash) {
+            return; /* other rows have this hash: theirs stay without a kind */
+        }
+        at = (at + 1) & (CMGI_KIND_SLOTS - 1);
+    }
+    s->key[at] = c->hash;
+    s->at[at] = (uint16_t)s->kinds;
+    s->row[s->kinds] = (cmg_index)c->row;
+    s->length[s->kinds] = c->length;
+    s->count[s->kinds] = (cmgi_kind_count){.first = INT64_MAX};
+    ++s->kinds;
+}
+
+/* Kinds from a sample of what is unknown; returns how many were added. */
+static cmg_status find_kinds(search *s, const uint16_t *id, int *added)
+{
+    const uint64_t share = (uint64_t)((double)CMGI_SAMPLE / (double)s->unknown * 0x1p63) * 2;
+    const int before = s->kinds;
+    cmg_size sampled = 0;
+    s->complete = s->unknown <= CMGI_SAMPLE;
+    *added = 0;
+    CMGI_TRY(s->scan->sample(s->ctx, s->what, id, s->complete ? UINT64_MAX : share, 2 * CMGI_SAMPLE,
+                             s->sample, &sampled));
+    if (sampled > 2 * CMGI_SAMPLE) {
+        return CMG_OK; /* a sample of twice the mean: the numbers conspire */
+    }
+    const int kinds = count_kinds(s, sampled);
+    const int64_t least = least_sampled(s, kinds);
+    for (int k = 0; k < kinds && s->kinds < CMGI_KINDS && s->seen[k].count >= least; ++k) {
+        add_kind(s, &s->seen[k]);
+    }
+    *added = s->kinds - before;
+    return CMG_OK;
+}
+
+static cmg_status match(search *s, uint16_t *id)
+{
+    const cmgi_row_kinds kinds = {.count = s->kinds,
+                                  .slots = CMGI_KIND_SLOTS,
+                                  .key = s->key,
+                                  .at = s->at,
+                                  .row = s->row,
+                                  .length = s->length};
+    CMGI_TRY(s->scan->match(s->ctx, s->what, &kinds, id, s->count));
+    s->unknown = s->what->A->rows;
+    for (int k = 0; k < s->kinds; ++k) {
+        s->unknown -= s->count[k].rows;
+    }
+    return CMG_OK;
+}
+
+static cmg_status find_all(search *s, uint16_t *id)
+{
+    for (int round = 0; round < ROUNDS && s->unknown > 0; ++round) {
+        const cmg_size before = s->unknown;
+        int added = 0;
+        CMGI_TRY(find_kinds(s, id, &added));
+        if (added == 0) {
+            return CMG_OK;
+        }
+        CMGI_TRY(match(s, id));
+        if (s->complete || (before - s->unknown) * GAIN < before) {
+            return CMG_OK;
+        }
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ templates */
 
 /* Rows that make a template: as asked, but where there are few kinds all of them are templates, so
  * that the corners of a grid do not need a storage of their own. */
-static cmg_size least_rows(const search *s, const slot *table)
+static cmg_size least_rows(const search *s)
 {
-    cmg_size kinds = 0;
-    for (int k = 0; k < s->slots; ++k) {
-        kinds += table[k].count > 0;
-    }
     const cmg_size rows = s->what->A->rows;
-    const bool few = kinds <= FEW && kinds * REPEATED <= rows && rows >= SOME_ROWS;
+    const bool few = s->unknown == 0 && s->kinds <= FEW && (cmg_size)s->kinds * REPEATED <= rows &&
+                     rows >= SOME_ROWS;
     return few ? 1 : s->what->least;
 }
 
 /* Numbers the most frequent kinds; the others that repeat are marked as left out. */
-static void number(const search *s, slot *table, slot **order, cmgi_templates *t)
+static void number_kinds(search *s, uint16_t *number, cmgi_templates *t)
 {
-    int used = 0;
+    const cmg_size least = least_rows(s);
     cmg_size total = 0;
-    const cmg_size least = least_rows(s, table);
-    for (int k = 0; k < s->slots; ++k) {
-        if (table[k].count > 0 && table[k].count >= least) {
-            order[used++] = &table[k];
-        }
-    }
-    qsort(order, (size_t)used, sizeof *order, by_frequency);
-    for (int k = 0; k < used; ++k) {
-        const cmg_size length = s->A->indptr[order[k]->row + 1] - s->A->indptr[order[k]->row];
-        order[k]->id = CMGI_TEMPLATE_LEFT_OUT;
-        if (t->count < s->what->most && total + length <= s->what->entries) {
-            total += length;
-            order[k]->id = t->count;
-            t->row[t->count++] = order[k]->row;
-        }
-    }
-}
-
-static void merge(const search *s, slot *tables)
-{
     int used = 0;
-    for (int k = 0; k < s->slots; ++k) {
-        used += tables[k].count > 0;
+    for (int k = 0; k < s->kinds; ++k) {
+        number[k] = CMGI_NO_TEMPLATE;
+        if (s->count[k].rows > 0 && s->count[k].rows >= least) {
+            s->seen[used++] = (candidate){
+                .hash = (uint64_t)k, .row = s->count[k].first, .count = s->count[k].rows};
+        }
     }
-    for (int c = 1; c < s->chunks; ++c) {
-        for (int k = 0; k < s->slots; ++k) {
-            const slot *from = &tables[(cmg_size)c * s->slots + k];
-            if (from->count > 0) {
-                add(s, tables, &used, from->row, from->hash, from->count);
-            }
+    qsort(s->seen, (size_t)used, sizeof *s->seen, by_frequency);
+    for (int k = 0; k < used; ++k) {
+        const int kind = (int)s->seen[k].hash;
+        number[kind] = CMGI_TEMPLATE_LEFT_OUT;
+        if (t->count < s->what->most && total + s->length[kind] <= s->what->entries) {
+            total += s->length[kind];
+            number[kind] = (uint16_t)t->count;
+            t->row[t->count++] = (cmg_index)s->seen[k].row;
         }
     }
 }
 
-static search begin_search(const cmgi_template_search *what)
+static cmg_status begin(search *s, cmgi_templates *t)
 {
-    const cmg_size rows = what->A->rows;
-    search s = {.A = what->A, .ref = what->ref, .what = what, .slots = SLOTS};
-    while (s.slots > 64 && s.slots / 4 >= rows) {
-        s.slots /= 2;
-    }
-    s.full = s.slots / 4 * 3;
-    s.chunks = rows > (cmg_size)CHUNKS * CHUNK_ROWS ? CHUNKS : (int)(rows / CHUNK_ROWS) + 1;
-    return s;
+    const cmg_size rows = s->what->A->rows;
+    s->unknown = rows;
+    memset(s->at, 0xff, sizeof s->at);
+    CMGI_TRY(cmgi_alloc(s->ctx, s->what->most, sizeof *t->row, &t->row));
+    CMGI_TRY(s->what->device ? cmgi_alloc_device(s->ctx, rows, sizeof *t->id, &t->id)
+                             : cmgi_alloc(s->ctx, rows, sizeof *t->id, &t->id));
+    return s->scan->number(s->ctx, rows, 0, NULL, t->id);
 }
 
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found)
 {
-    const search s = begin_search(what);
-    const cmg_size rows = what->A->rows;
-    slot *tables = NULL;
-    slot **order = NULL;
+    search *s = NULL;
+    uint16_t *number = NULL;
     cmgi_templates made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_zero(ctx, (cmg_size)s.chunks * s.slots, sizeof *tables, &tables));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.slots, sizeof(slot *), &order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1) if (s.chunks > 1)
-    for (int c = 0; c < s.chunks; ++c) {
-        count_chunk(&s, rows * c / s.chunks, rows * (c + 1) / s.chunks,
-                    tables + (cmg_size)c * s.slots);
-    }
-    merge(&s, tables);
-    number(&s, tables, order, &made);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s.chunks > 1)
-    for (cmg_size i = 0; i < rows; ++i) {
-        const slot *at = made.count > 0 ? look_up(&s, tables, i, hash_row(&s, i)) : NULL;
-        made.id[i] = at != NULL && at->count > 0 ? (uint16_t)at->id : (uint16_t)CMGI_NO_TEMPLATE;
-    }
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *s, &s));
+    s->ctx = ctx;
+    s->what = what;
+    s->kinds = 0;
+    s->scan = what->device ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, CMGI_KINDS, sizeof *number, &number));
+    CMGI_TRY_GOTO(done, begin(s, &made));
+    CMGI_TRY_GOTO(done, find_all(s, made.id));
+    number_kinds(s, number, &made);
+    CMGI_TRY_GOTO(done, s->scan->number(ctx, what->A->rows, s->kinds, number, made.id));
     *found = made;
     made = (cmgi_templates){0};
 done:
     cmgi_templates_free(ctx, &made);
-    cmgi_free(ctx, tables);
-    cmgi_free(ctx, order);
+    cmgi_free(ctx, number);
+    cmgi_free(ctx, s);
     return status;
 }
 
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
 {
     cmgi_free(ctx, t->row);
-    cmgi_free(ctx, t->id);
+    cmgi_free_device(ctx, t->id); /* either memory */
     *t = (cmgi_templates){0};
 }

@@ -1,11 +1,19 @@
-/* Search for rows that repeat: the dictionary of row templates behind the compressed format. */
+/*
+ * Search for rows that repeat: the dictionary of row templates behind the compressed format.
+ *
+ * What is looked for is decided in templates.c, alike on every backend; what looks at the rows is
+ * the scan of the memory that they are in, on the CPU (templates_scan.c) or on the device
+ * (templates_scan.cu).
+ */
 #pragma once
+#include "core/hash.h"
 #include "csr/csr.h"
 
 typedef struct cmgi_templates {
     int count;
-    cmg_index *row; /* count: a row that is this template */
-    uint16_t *id;   /* rows of the matrix: template, CMGI_NO_TEMPLATE for the others */
+    cmg_index *row; /* count: a row that is this template, on the host */
+    uint16_t *id;   /* rows of the matrix: template, CMGI_NO_TEMPLATE for the others; where the
+                       matrix is */
 } cmgi_templates;
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
@@ -17,6 +25,7 @@ enum { CMGI_TEMPLATE_LEFT_OUT = 0xfffe };
 typedef struct cmgi_template_search {
     const cmg_csr *A;
     const cmg_index *ref; /* reference column of a row, NULL = the row */
+    bool device;          /* the arrays of A, and ref, are on the device */
     bool single;          /* compare values in fp32 */
     bool offsets_only;    /* do not compare values */
     int most;             /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
@@ -27,8 +36,88 @@ typedef struct cmgi_template_search {
 /*
  * Finds rows with equal offsets (column minus ref) and equal values. A template is kept when at
  * least `least` rows share it, or any where the kinds are few, the most frequent ones first.
- * Parallel; the result does not depend on the threads.
+ * The result depends neither on the threads nor on the backend.
  */
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);
+
+/* ------------------------------------------------------------------ scans */
+
+/* A row of a sample. */
+typedef struct cmgi_row_hash {
+    uint64_t hash;
+    cmg_index row;
+    int length;
+} cmgi_row_hash;
+
+/* Kinds of rows that are known, in a table with open addressing. */
+typedef struct cmgi_row_kinds {
+    int count;
+    int slots;            /* a power of two */
+    const uint64_t *key;  /* slots */
+    const uint16_t *at;   /* slots: kind, CMGI_NO_TEMPLATE = free */
+    const cmg_index *row; /* count: the row that is the kind */
+    const int *length;    /* count: its entries */
+} cmgi_row_kinds;
+
+/* How often a kind was met, and its first row. */
+typedef struct cmgi_kind_count {
+    int64_t rows;
+    int64_t first;
+} cmgi_kind_count;
+
+typedef struct cmgi_template_scan {
+    /* Rows without a kind for which cmgi_sampled holds; *count may come out above `room`. */
+    cmg_status (*sample)(cmg_context *ctx, const cmgi_template_search *what, const uint16_t *id,
+                         uint64_t bound, cmg_size room, cmgi_row_hash *sample, cmg_size *count);
+    /* Rows without a kind that are one of those of the table get it, and are counted. */
+    cmg_status (*match)(cmg_context *ctx, const cmgi_template_search *what,
+                        const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count);
+    /* id <- number[id] where id < count, CMGI_NO_TEMPLATE elsewhere. */
+    cmg_status (*number)(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
+                         uint16_t *id);
+} cmgi_template_scan;
+
+extern const cmgi_template_scan cmgi_template_scan_cpu;
+extern const cmgi_template_scan cmgi_template_scan_cuda;
+
+enum { CMGI_KINDS = 6144, CMGI_KIND_SLOTS = 16384, CMGI_SAMPLE = 8192 };
+
+/* Whether a row belongs to a sample: a share of bound / 2^64, spread as at random. */
+CMGI_INLINE bool cmgi_sampled(cmg_size row, uint64_t bound)
+{
+    return cmgi_hash_mix(cmgi_hash_mix(UINT64_C(0x51ed270b), (uint64_t)row), 1) <= bound;
+}
+
+/* Part of a row's hash: the sum over its entries, in any order, plus that of its length. */
+CMGI_INLINE uint64_t cmgi_entry_hash(int64_t entry, cmg_index offset, uint64_t value)
+{
+    return cmgi_hash_mix(cmgi_hash_mix((uint64_t)entry << 32 | (uint32_t)offset, value), 2);
+}
+CMGI_INLINE uint64_t cmgi_length_hash(int64_t length)
+{
+    return cmgi_hash_mix(3, (uint64_t)length);
+}
+
+/* Bits of a value as they are compared. */
+CMGI_INLINE uint64_t cmgi_value_bits(double value, bool single)
+{
+    union {
+        double d;
+        uint64_t u;
+    } bits;
+    bits.d = single ? (double)(float)value : value;
+    return bits.u;
+}
+
+/* The kind of a hash, CMGI_NO_TEMPLATE = none. */
+CMGI_INLINE uint16_t cmgi_kind_of(const cmgi_row_kinds *kinds, uint64_t hash)
+{
+    const uint64_t mask = (uint64_t)kinds->slots - 1;
+    uint64_t at = hash & mask;
+    while (kinds->at[at] != CMGI_NO_TEMPLATE && kinds->key[at] != hash) {
+        at = (at + 1) & mask;
+    }
+    return kinds->at[at];
+}

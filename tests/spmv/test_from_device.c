@@ -4,7 +4,9 @@
  */
 #include "core/vector.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/matrix.h"
+#include "spmv/create.h"
+#include "spmv/formats.h"
+#include "spmv/stencil.h"
 #include "suite.h"
 
 static const cmg_format formats[] = {CMG_FORMAT_AUTO,       CMG_FORMAT_CSR,  CMG_FORMAT_ELLPACK,
@@ -35,6 +37,16 @@ static void check_array(const void *a, const void *b, cmg_size count, size_t siz
     CHECK(memcmp(ha, hb, bytes) == 0);
     free(ha);
     free(hb);
+}
+
+/* An array on the host and one on the device. */
+static void check_array_at(const void *here, const void *there, cmg_size count, size_t size)
+{
+    const size_t bytes = (size_t)count * size;
+    char *fetched = malloc(bytes + 1);
+    CHECK_OK(cmgi_to_host(ctx, fetched, there, bytes));
+    CHECK(memcmp(here, fetched, bytes) == 0);
+    free(fetched);
 }
 
 static void check_same(const cmg_matrix *A, const cmg_matrix *B)
@@ -135,6 +147,180 @@ static void every_format_is_made_on_the_device(void)
     }
 }
 
+/* ------------------------------------------------------------------ compressed */
+
+static void check_templates(const cmg_matrix *A, const cmg_matrix *B)
+{
+    const cmgi_compressed *a = A->data;
+    const cmgi_compressed *b = B->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    CHECK(a->t.count == b->t.count && a->t.kinds == b->t.kinds && a->t.entries == b->t.entries);
+    CHECK((a->t.stencil != NULL) == (b->t.stencil != NULL));
+    if (a->t.count != b->t.count || a->t.kinds != b->t.kinds || a->t.entries != b->t.entries) {
+        return;
+    }
+    check_array(a->t.slice, b->t.slice, a->t.count, sizeof *a->t.slice);
+    check_array(a->t.id, b->t.id, a->rows, sizeof *a->t.id);
+    check_array(a->t.begin, b->t.begin, a->t.kinds + 1, sizeof *a->t.begin);
+    check_array(a->t.pair, b->t.pair, a->t.entries, 2 * value);
+    if (a->t.stencil != NULL && b->t.stencil != NULL) {
+        const cmgi_stencil *s = a->t.stencil;
+        CHECK(s->runs == b->t.stencil->runs &&
+              memcmp(s->run, b->t.stencil->run, (size_t)s->runs * sizeof *s->run) == 0);
+        check_array(s->value, b->t.stencil->value, (cmg_size)a->t.kinds * s->runs * CMGI_RUN_STORED,
+                    value);
+    }
+}
+
+static void check_packed(const cmg_matrix *A, const cmg_matrix *B)
+{
+    const cmgi_packed_slices *a = &((const cmgi_compressed *)A->data)->p;
+    const cmgi_packed_slices *b = &((const cmgi_compressed *)B->data)->p;
+    CHECK(a->count == b->count && a->steps == b->steps && a->code_bytes == b->code_bytes);
+    if (a->count != b->count || a->steps != b->steps || a->code_bytes != b->code_bytes) {
+        return;
+    }
+    check_array(a->slice, b->slice, a->count, sizeof *a->slice);
+    check_array(a->step, b->step, a->count + 1, sizeof *a->step);
+    check_array(a->code, b->code, a->count + 1, sizeof *a->code);
+    check_array(a->bytes, b->bytes, a->count, sizeof *a->bytes);
+    check_array(a->base, b->base, a->steps, sizeof *a->base);
+    check_array(a->codes, b->codes, a->code_bytes, 1);
+    check_array(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
+    check_array(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
+}
+
+/* The format as the host builds it, and as the device builds it. */
+static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool keep_map)
+{
+    const cmg_csr here = cmgi_csr_view(A);
+    const cmgi_matrix_source from = {.csr = &here};
+    cmg_matrix_options options;
+    cmg_matrix *M = NULL;
+    cmg_matrix *N = NULL;
+    cmgi_resident R = {0};
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.precision = precision;
+    options.keep_map = keep_map;
+    options.warp = 32;
+    options.block = 128;
+    options.t = 1;
+    options.threshold = 1;
+    CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(options.format), &from, &options, &M));
+    CHECK_OK(cmgi_resident_send(ctx, &here, &R));
+    CHECK_OK(cmgi_matrix_create_resident(ctx, &R, CMGI_USE_ANY, &options, &N));
+    cmgi_resident_free(ctx, &R);
+    if (M != NULL && N != NULL) {
+        const cmgi_compressed *a = M->data;
+        const cmgi_compressed *b = N->data;
+        CHECK(M->stored == N->stored && M->bytes == N->bytes && M->nnz == N->nnz);
+        check_array(a->ref, b->ref, M->rows, sizeof *a->ref);
+        check_templates(M, N);
+        check_packed(M, N);
+        check_products(M, N);
+    }
+    cmg_matrix_destroy(&M);
+    cmg_matrix_destroy(&N);
+}
+
+/* A 9-point stencil on a grid, its rows of `kinds` different values, some columns out of order. */
+static cmgi_csr grid_matrix(cmg_size n, int kinds, bool shuffled)
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 3;
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, n * n, n * n, 9 * n * n, &A));
+    for (cmg_size i = 0; i < n * n; ++i) {
+        A.indptr[i] = nnz;
+        const int kind = kinds > 0 ? (int)(cmgi_random(&seed) * kinds) : 0;
+        for (cmg_size d = 0; d < 9; ++d) {
+            const cmg_size x = i % n + d % 3 - 1;
+            const cmg_size y = i / n + d / 3 - 1;
+            if (x >= 0 && x < n && y >= 0 && y < n) {
+                A.indices[nnz] = (cmg_index)(y * n + x);
+                A.values[nnz++] = d == 4 ? 8.0 + kind : kinds < 0 ? cmgi_random(&seed) : -1.0;
+            }
+        }
+        if (shuffled && i % 7 == 0) {
+            const cmg_size k = A.indptr[i];
+            const cmg_index first = A.indices[k];
+            A.indices[k] = A.indices[k + 1];
+            A.indices[k + 1] = first;
+        }
+    }
+    A.indptr[n * n] = nnz;
+    return A;
+}
+
+static void compressed_is_the_same(void)
+{
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int s = 0; s < SUITE; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+            check_compressed(&A, (cmg_precision)p, false);
+            check_compressed(&A, (cmg_precision)p, true);
+        }
+        cmgi_csr_free(ctx, &A);
+    }
+    static const int kinds[] = {0, 2, 300, -1}; /* -1: all rows differ */
+    for (int k = 0; k < 8; ++k) {
+        cmgi_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
+        check_compressed(&A, CMG_FP64, false);
+        check_compressed(&A, CMG_FP32, k == 7);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* What was looked at on the device is what the host sees. */
+static void facts_are_those_of_the_rows(void)
+{
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int s = 0; s < SUITE; ++s) {
+        cmgi_csr A = suite_make(&suite[s]);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_row_statistics want;
+        cmgi_resident R = {0};
+        cmgi_csr T = {0};
+        cmg_csr there = {0};
+        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &want));
+        CHECK_OK(cmgi_resident_send(ctx, &view, &R));
+        CHECK_OK(cmgi_resident_look_again(ctx, &R));
+        CHECK(R.rows.nnz == want.nnz && R.rows.longest == want.longest &&
+              R.rows.filled == want.filled);
+        CHECK(memcmp(R.rows.sliced, want.sliced, sizeof want.sliced) == 0);
+        CHECK(R.rows.longest != want.longest ||
+              memcmp(R.rows.count, want.count, (size_t)(want.longest + 1) * sizeof *want.count) ==
+                  0);
+        CHECK(cmgi_resident_is_diagonal(&R) == cmgi_csr_is_diagonal(&view));
+        cmg_size identity = 0;
+        double bound = 0;
+        for (cmg_size i = 0; i < A.rows && A.rows == A.cols; ++i) {
+            const double d = cmgi_csr_diagonal_at(&view, i);
+            identity += cmgi_csr_identity_row(&view, i);
+            bound = d != 0 ? fmax(bound, cmgi_row_magnitude(&view, i) * fabs(1 / d)) : bound;
+        }
+        CHECK(R.facts.identity == identity && R.facts.gershgorin == bound);
+        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+        CHECK_OK(cmgi_resident_kernels_of(ctx)->transpose(ctx, &R.csr, &there));
+        check_array_at(T.indptr, there.indptr, A.cols + 1, sizeof *T.indptr);
+        check_array_at(T.indices, there.indices, want.nnz, sizeof *T.indices);
+        check_array_at(T.values, there.values, want.nnz, sizeof *T.values);
+        cmgi_resident_free_arrays(ctx, &there);
+        cmgi_resident_free(ctx, &R);
+        cmgi_row_statistics_free(ctx, &want);
+        cmgi_csr_free(ctx, &T);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void wrong_arrays_are_refused(void)
 {
     const cmg_size indptr[] = {0, 1, 2};
@@ -149,10 +335,14 @@ static void wrong_arrays_are_refused(void)
     const cmg_csr wrong_column = {2, 2, d_indptr, d_outside, d_values};
     const cmg_csr wrong_rows = {2, 8, d_falling, d_outside, d_values};
     const cmg_csr no_values = {2, 8, d_indptr, d_outside, NULL};
+    const cmg_csr split = {2, 8, indptr, d_outside, d_values};
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &wrong_column, NULL, &A), CMG_ERR_SHAPE);
     CHECK(strstr(cmg_context_message(ctx), "column 7") != NULL);
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &wrong_rows, NULL, &A), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &no_values, NULL, &A), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &split, NULL, &A),
+                 cmgi_on_cuda(ctx) ? CMG_ERR_ARG : CMG_OK);
+    cmg_matrix_destroy(&A);
     CHECK(A == NULL);
     cmgi_free_device(ctx, d_indptr);
     cmgi_free_device(ctx, d_falling);
@@ -164,6 +354,8 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(every_format_is_made_on_the_device);
+    RUN(compressed_is_the_same);
+    RUN(facts_are_those_of_the_rows);
     RUN(wrong_arrays_are_refused);
     return TEST_END();
 }

@@ -1,0 +1,255 @@
+/* Sums before, rows for the host, and the transposition of a matrix on the device. */
+#include "csr/resident.cuh"
+
+enum { THREADS = 256, WARP = 32, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
+
+/* ------------------------------------------------------------------ offsets */
+
+/* part[c] = sum of the chunk c of the counts */
+__global__ void chunk_kernel(cmg_size n, const cmg_size *count, cmg_size *part)
+{
+    const cmg_size first = (cmg_size)blockIdx.x * CHUNK + threadIdx.x;
+    cmg_size sum = 0;
+    for (int e = 0; e < EACH; ++e) {
+        sum += first + e * THREADS < n ? count[first + e * THREADS] : 0;
+    }
+    sum = cmgi_block_sum<THREADS>(sum);
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+    }
+}
+
+/* Each count becomes the sum of those before it, where part[c] has that for chunk c. */
+__global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
+{
+    __shared__ cmg_size of_warp[THREADS / WARP];
+    const int lane = (int)threadIdx.x % WARP;
+    const int warp = (int)threadIdx.x / WARP;
+    const cmg_size first = (cmg_size)blockIdx.x * CHUNK + threadIdx.x * EACH;
+    cmg_size own[EACH];
+    cmg_size sum = 0;
+    for (int e = 0; e < EACH; ++e) {
+        own[e] = first + e < n ? count[first + e] : 0;
+        sum += own[e];
+    }
+    cmg_size upto = sum;
+    for (int d = 1; d < WARP; d *= 2) {
+        const cmg_size below = __shfl_up_sync(0xffffffffU, upto, d);
+        upto += lane >= d ? below : 0;
+    }
+    if (lane == WARP - 1) {
+        of_warp[warp] = upto;
+    }
+    __syncthreads();
+    cmg_size at = part[blockIdx.x] + upto - sum;
+    for (int w = 0; w < warp; ++w) {
+        at += of_warp[w];
+    }
+    for (int e = 0; e < EACH && first + e < n; ++e) {
+        count[first + e] = at;
+        at += own[e];
+    }
+}
+
+cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total)
+{
+    CMGI_ON_DEVICE(ctx);
+    const unsigned chunks = cmgi_grid(n, CHUNK);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    cmg_size *part = NULL;
+    cmg_size *host = NULL;
+    cmg_size sum = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, chunks, sizeof *part, &part));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, chunks, sizeof *host, &host));
+    if (n > 0) {
+        chunk_kernel<<<chunks, THREADS, 0, stream>>>(n, count, part);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, part, chunks * sizeof *host));
+    for (unsigned c = 0; c < chunks; ++c) {
+        const cmg_size here = host[c];
+        host[c] = sum;
+        sum += here;
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, part, host, chunks * sizeof *host));
+    if (n > 0) {
+        offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, count + n, &sum, sizeof sum));
+    *total = sum;
+done:
+    cmgi_free_device(ctx, part);
+    cmgi_free(ctx, host);
+    return status;
+}
+
+/* ------------------------------------------------------------------ rows to the host */
+
+__global__ void length_kernel(cmg_size n, const cmg_index *row, const cmg_size *indptr,
+                              cmg_size *length)
+{
+    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (k < n) {
+        length[k] = indptr[row[k] + 1] - indptr[row[k]];
+    }
+}
+
+__global__ void gather_kernel(cmg_size n, const cmg_index *row, const cmg_csr A,
+                              const cmg_size *offset, cmg_index *indices, double *values)
+{
+    const cmg_size k = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    if (k >= n) {
+        return;
+    }
+    const cmg_size from = A.indptr[row[k]];
+    for (cmg_size e = threadIdx.x % LANES; e < offset[k + 1] - offset[k]; e += LANES) {
+        indices[offset[k] + e] = A.indices[from + e];
+        values[offset[k] + e] = A.values[from + e];
+    }
+}
+
+cmg_status cmgi_resident_gather(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+                                cmg_size count, cmgi_csr *host)
+{
+    CMGI_ON_DEVICE(ctx);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    cmg_index *list = NULL;
+    cmg_csr part = {};
+    cmg_size *offset = NULL;
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
+    if (count > 0) {
+        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, list, A->indptr,
+                                                                         offset);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, &nnz));
+    part.rows = count;
+    part.cols = A->cols;
+    part.indptr = offset;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *part.indices, &part.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *part.values, &part.values));
+    if (count > 0) {
+        gather_kernel<<<cmgi_grid(count * LANES, THREADS), THREADS, 0, stream>>>(
+            count, list, *A, offset, (cmg_index *)part.indices, (double *)part.values);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, &part, nnz, host));
+done:
+    cmgi_free_device(ctx, list);
+    cmgi_free_device(ctx, offset);
+    cmgi_free_device(ctx, (void *)part.indices);
+    cmgi_free_device(ctx, (void *)part.values);
+    return status;
+}
+
+/* ------------------------------------------------------------------ transposition */
+
+__global__ void count_columns_kernel(cmg_size nnz, const cmg_index *indices, cmg_size *count)
+{
+    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (k < nnz) {
+        atomicAdd((unsigned long long *)&count[indices[k]], 1ULL);
+    }
+}
+
+/* Entries of a column come into its row in any order, which the next kernel sets right. */
+__global__ void spread_kernel(const cmg_csr A, const cmg_size *offset, int *taken,
+                              cmg_index *indices, double *values)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / 2;
+    if (i >= A.rows) {
+        return;
+    }
+    for (cmg_size k = A.indptr[i] + threadIdx.x % 2; k < A.indptr[i + 1]; k += 2) {
+        const cmg_index j = A.indices[k];
+        const cmg_size at = offset[j] + atomicAdd(&taken[j], 1);
+        indices[at] = (cmg_index)i;
+        values[at] = A.values[k];
+    }
+}
+
+/* Sorts the row of a warp by rank: columns differ, so that each entry's place is the number of
+ * smaller ones. Longer rows than a warp go through a copy. */
+__global__ void sort_kernel(cmg_size rows, const cmg_size *offset, const cmg_index *from_indices,
+                            const double *from_values, cmg_index *indices, double *values)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    const int lane = (int)threadIdx.x % WARP;
+    if (i >= rows) {
+        return;
+    }
+    const cmg_size begin = offset[i];
+    const cmg_size length = offset[i + 1] - begin;
+    for (cmg_size first = 0; first < length; first += WARP) {
+        const bool real = first + lane < length;
+        const cmg_index mine = real ? from_indices[begin + first + lane] : INT32_MAX;
+        cmg_size rank = 0;
+        for (cmg_size other = 0; other < length; other += WARP) {
+            const cmg_index theirs =
+                other + lane < length ? from_indices[begin + other + lane] : INT32_MAX;
+            for (int d = 0; d < WARP; ++d) {
+                rank += __shfl_sync(0xffffffffU, theirs, d) < mine;
+            }
+        }
+        if (real) {
+            indices[begin + rank] = mine;
+            values[begin + rank] = from_values[begin + first + lane];
+        }
+    }
+}
+
+static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken,
+                                  const cmg_csr *raw, const cmg_csr *T)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    CMGI_TRY(cmgi_cuda_clear(ctx, taken, (size_t)A->cols * sizeof *taken));
+    if (A->rows > 0) {
+        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, stream>>>(
+            *A, T->indptr, taken, (cmg_index *)raw->indices, (double *)raw->values);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+    }
+    if (T->rows > 0) {
+        sort_kernel<<<cmgi_grid(T->rows * WARP, THREADS), THREADS, 0, stream>>>(
+            T->rows, T->indptr, raw->indices, raw->values, (cmg_index *)T->indices,
+            (double *)T->values);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_csr *T)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmg_size nnz = 0;
+    cmg_csr made = {};
+    cmg_csr raw = {};
+    int *taken = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_to_host(ctx, &nnz, A->indptr + A->rows, sizeof nnz));
+    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->cols, sizeof *taken, &taken));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.indices, &raw.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.values, &raw.values));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, (void *)made.indptr,
+                                        (size_t)(A->cols + 1) * sizeof *made.indptr));
+    if (nnz > 0) {
+        count_columns_kernel<<<cmgi_grid(nnz, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+            nnz, A->indices, (cmg_size *)made.indptr);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->cols, (cmg_size *)made.indptr, &nnz));
+    CMGI_TRY_GOTO(done, spread_and_sort(ctx, A, taken, &raw, &made));
+    *T = made;
+    made = cmg_csr{};
+done:
+    cmgi_resident_free_arrays(ctx, &made);
+    cmgi_resident_free_arrays(ctx, &raw);
+    cmgi_free_device(ctx, taken);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* Matrices on the device: life and messages; see resident.h. */
+#include "csr/resident.h"
+
+#include "core/backend.h"
+#include "core/memory.h"
+
+extern const cmgi_resident_kernels cmgi_resident_cuda;
+
+const cmgi_resident_kernels *cmgi_resident_kernels_of(const cmg_context *ctx)
+{
+    return cmgi_on_cuda(ctx) ? CMGI_CUDA_FN(&cmgi_resident_cuda) : NULL;
+}
+
+cmg_status cmgi_resident_is(cmg_context *ctx, const cmg_csr *A, bool *there)
+{
+    const void *const arrays[] = {A->indptr, A->indices, A->values};
+    *there = false;
+    for (int k = 0; k < 3 && !*there; ++k) {
+        CMGI_TRY(cmgi_is_device(ctx, arrays[k], there));
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ arrays */
+
+cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
+                               cmg_csr *A)
+{
+    cmg_csr made = {.rows = rows, .cols = cols};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, nnz, sizeof *made.values, &made.values));
+    *A = made;
+    return CMG_OK;
+failed:
+    cmgi_resident_free_arrays(ctx, &made);
+    return status;
+}
+
+void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A)
+{
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+    *A = (cmg_csr){0};
+}
+
+cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R)
+{
+    const size_t nnz = (size_t)R->rows.nnz;
+    cmg_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_resident_alloc(ctx, R->csr.rows, R->csr.cols, R->rows.nnz, &made));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.indptr, R->csr.indptr,
+                                         (size_t)(R->csr.rows + 1) * sizeof *made.indptr));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.indices, R->csr.indices,
+                                         nnz * sizeof *made.indices));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.values, R->csr.values,
+                                         nnz * sizeof *made.values));
+    R->csr = made;
+    R->borrowed = false;
+    return CMG_OK;
+failed:
+    cmgi_resident_free_arrays(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
+{
+    const size_t nnz = (size_t)A->indptr[A->rows];
+    cmgi_resident made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, (cmg_size)nnz, &made.csr));
+    const cmg_csr *to = &made.csr;
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->indptr, A->indptr,
+                                         (size_t)(A->rows + 1) * sizeof *A->indptr));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->indices, A->indices,
+                                         nnz * sizeof *A->indices));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->values, A->values,
+                                         nnz * sizeof *A->values));
+    CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, to, &made));
+    *R = made;
+    return CMG_OK;
+failed:
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
+
+cmgi_resident cmgi_resident_borrow(const cmgi_resident *R)
+{
+    cmgi_resident view = *R;
+    view.borrowed = true;
+    view.borrowed_facts = true;
+    return view;
+}
+
+void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
+{
+    if (!R->borrowed) {
+        cmgi_resident_free_arrays(ctx, &R->csr);
+    }
+    if (!R->borrowed_facts) {
+        cmgi_row_statistics_free(ctx, &R->rows);
+        cmgi_free_device(ctx, R->diagonal);
+    }
+    *R = (cmgi_resident){0};
+}
+
+cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host)
+{
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
+    CMGI_TRY_GOTO(failed, cmgi_to_host(ctx, made.indptr, A->indptr,
+                                       (size_t)(A->rows + 1) * sizeof *made.indptr));
+    CMGI_TRY_GOTO(failed,
+                  cmgi_to_host(ctx, made.indices, A->indices, (size_t)nnz * sizeof *made.indices));
+    CMGI_TRY_GOTO(failed,
+                  cmgi_to_host(ctx, made.values, A->values, (size_t)nnz * sizeof *made.values));
+    *host = made;
+    return CMG_OK;
+failed:
+    cmgi_csr_free(ctx, &made);
+    return status;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
+{
+    CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
+               CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
+               name, (long long)A->rows, (long long)A->cols);
+    CMGI_CHECK(ctx, A->indptr != NULL, CMG_ERR_ARG, "%s: indptr is NULL", name);
+    return CMG_OK;
+}
+
+/* One array of the caller's, which has to be in the memory of the context's device. */
+static cmg_status check_memory(cmg_context *ctx, const char *name, const char *what, const void *p)
+{
+    bool reachable = false;
+    CMGI_CHECK(ctx, p != NULL, CMG_ERR_ARG, "%s: %s is NULL", name, what);
+    CMGI_TRY(ctx->backend->is_reachable(ctx, p, &reachable));
+    CMGI_CHECK(ctx, reachable, CMG_ERR_ARG,
+               "%s: %s is no memory of device %d: the three arrays are either all on the host or "
+               "all on the device of the context",
+               name, what, ctx->options.device);
+    return CMG_OK;
+}
+
+static cmg_status tell(cmg_context *ctx, const char *name, const cmgi_resident *R)
+{
+    const cmgi_resident_facts *f = &R->facts;
+    const cmg_size bad = f->bad_column >= 0 ? f->bad_column : f->duplicate;
+    const cmg_index row = (cmg_index)bad;
+    cmgi_csr one = {0};
+    cmg_size k = 0;
+    if (bad < 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->gather(ctx, &R->csr, &row, 1, &one));
+    while (f->bad_column >= 0 && one.indices[k] >= 0 && one.indices[k] < R->csr.cols) {
+        ++k;
+    }
+    const cmg_index j = one.indices[k];
+    cmgi_csr_free(ctx, &one);
+    CMGI_CHECK(ctx, f->bad_column < 0, CMG_ERR_SHAPE,
+               "%s: row %lld: column %lld is out of range [0, %lld)", name, (long long)bad,
+               (long long)j, (long long)R->csr.cols);
+    return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: a column is duplicated", name,
+                     (long long)bad);
+}
+
+cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr *A,
+                              cmgi_resident *R)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident made = {.csr = *A, .borrowed = true};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(check_shape(ctx, name, A));
+    CMGI_CHECK(ctx, on != NULL, CMG_ERR_UNSUPPORTED,
+               "%s: arrays on a device need a context of that backend", name);
+    CMGI_TRY(check_memory(ctx, name, "indptr", A->indptr));
+    CMGI_TRY_GOTO(failed, on->rows(ctx, A, &made));
+    if (made.facts.bad_length >= 0) {
+        status = cmgi_fail(ctx, CMG_ERR_SHAPE,
+                           "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
+                           "entries",
+                           name, (long long)made.facts.bad_length, (long long)A->cols);
+        goto failed;
+    }
+    if (made.rows.nnz > 0) {
+        CMGI_TRY_GOTO(failed, check_memory(ctx, name, "indices", A->indices));
+        CMGI_TRY_GOTO(failed, check_memory(ctx, name, "values", A->values));
+    }
+    CMGI_TRY_GOTO(failed, on->entries(ctx, A, &made));
+    CMGI_TRY_GOTO(failed, tell(ctx, name, &made));
+    *R = made;
+    return CMG_OK;
+failed:
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
+{
+    return cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
+}

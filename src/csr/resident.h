@@ -1,0 +1,104 @@
+/*
+ * A CSR that resides in the memory of the device, and what two passes over it tell: whether it is
+ * one, how long its rows are, and what a smoother and the checks want to know of its values.
+ * Nothing of it is on the host but these facts.
+ *
+ * What can be done with it there is a table, which the CPU backend does not have.
+ */
+#pragma once
+#include "csr/statistics.h"
+
+/* What the values and columns tell. Rows are -1 where there is none. */
+typedef struct cmgi_resident_facts {
+    cmg_size bad_length;    /* first row of an impossible length */
+    cmg_size bad_column;    /* first row with a column out of range */
+    cmg_size duplicate;     /* first row with a column twice */
+    cmg_size not_finite;    /* first row with a value that is not finite */
+    cmg_size zero_diagonal; /* first row without a nonzero diagonal */
+    cmg_size identity;      /* rows whose only nonzero is on the diagonal */
+    cmg_size beside;        /* rows with an entry off the diagonal */
+    cmg_size lines;    /* rows whose two largest other entries have 0.8 of the diagonal (auto.c) */
+    double gershgorin; /* largest row sum of |D^-1 A| */
+    bool ascending;    /* columns of every row */
+} cmgi_resident_facts;
+
+typedef struct cmgi_resident {
+    cmg_csr csr;              /* its arrays are on the device */
+    bool borrowed;            /* they are the caller's */
+    bool borrowed_facts;      /* rows.count and diagonal are another's */
+    cmgi_row_statistics rows; /* on the host */
+    cmgi_resident_facts facts;
+    double *diagonal; /* of a square matrix, on the device */
+} cmgi_resident;
+
+/* The largest entries of a row that count as a line, as a share of the diagonal. */
+#define CMGI_LINE 0.8
+
+typedef struct cmgi_resident_kernels {
+    /* Row statistics, and facts.bad_length; indptr[0] and indptr[rows] are looked at. */
+    cmg_status (*rows)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+    /* All other facts, and the diagonal; lengths of rows are good. */
+    cmg_status (*entries)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+    /* Rows in the order of a list on the host, to the host. */
+    cmg_status (*gather)(cmg_context *ctx, const cmg_csr *A, const cmg_index *row, cmg_size count,
+                         cmgi_csr *host);
+    /* T = A^T, rows sorted; arrays of T are made. */
+    cmg_status (*transpose)(cmg_context *ctx, const cmg_csr *A, cmg_csr *T);
+    /* flag[i] = row i is one of the identity */
+    cmg_status (*identity)(cmg_context *ctx, const cmg_csr *A, bool *flag);
+    /* out[i] = (double)in[i] and so on, for what is not kept as it comes */
+    cmg_status (*widen_offsets)(cmg_context *ctx, cmg_size n, const int32_t *in, cmg_size *out);
+    /* d[i] = 1 / d[i] */
+    cmg_status (*invert)(cmg_context *ctx, cmg_size n, const double *d, double *inverse);
+    /* out[i] = i, out may be either */
+    cmg_status (*count_up)(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices);
+    /* Each of n counts becomes the sum of those before it; count[n] their sum, also in *total. */
+    cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
+} cmgi_resident_kernels;
+
+/* Whether one of the arrays is on a device, as far as the backend can tell. */
+cmg_status cmgi_resident_is(cmg_context *ctx, const cmg_csr *A, bool *there);
+/* NULL on a backend without a memory of its own. */
+const cmgi_resident_kernels *cmgi_resident_kernels_of(const cmg_context *ctx);
+
+/*
+ * Looks at the caller's arrays on the device and takes a view of them. What is wrong gets a status;
+ * `name` begins the message, as in cmgi_csr_check.
+ */
+cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr *A,
+                              cmgi_resident *R);
+/* New facts after new values in the same arrays. */
+cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R);
+/* The arrays copied; the facts move along. */
+cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R);
+/* A view of all that R has, facts included; R outlives it. */
+cmgi_resident cmgi_resident_borrow(const cmgi_resident *R);
+void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R);
+/* A copy of a checked CSR on the host, with the statistics of its rows and no other facts. */
+cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+/* A copy on the host. */
+cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host);
+/* Empty arrays on the device for rows x cols with nnz entries. */
+cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
+                               cmg_csr *A);
+/* Those arrays again. */
+void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A);
+static inline bool cmgi_resident_is_diagonal(const cmgi_resident *R)
+{
+    return R->csr.rows == R->csr.cols && R->rows.longest <= 1 && R->facts.beside == 0;
+}
+/* |row sum| as it is added up on every backend: eight parts, entry k in part k mod 8. */
+static inline double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
+{
+    double part[8] = {0};
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const double v = A->values[k];
+        part[(k - A->indptr[i]) % 8] += v < 0 ? -v : v;
+    }
+    for (int d = 4; d > 0; d /= 2) {
+        for (int p = 0; p < d; ++p) {
+            part[p] += part[p + d];
+        }
+    }
+    return part[0];
+}

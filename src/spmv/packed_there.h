@@ -1,0 +1,18 @@
+/*
+ * The compressed format made of a CSR that is on the device: the same slices, patterns, codes and
+ * values as packed_plan.c and packed_slices.c make on the host, to the bit.
+ */
+#pragma once
+#include "spmv/packed_plan.h"
+
+enum { CMGI_PACKED_LONGEST = 1024 }; /* entries of the longest row that the kernels take */
+
+/* ref[i] = first column of row i, 0 in an empty row */
+cmg_status cmgi_references_cuda(cmg_context *ctx, const cmg_csr *A, cmg_index *ref);
+/* Lists of the slices all of whose rows are templates, and of the others; C->t.count and p.count.
+ */
+cmg_status cmgi_split_slices_cuda(cmg_context *ctx, const uint16_t *id, cmgi_compressed *C);
+/* Plans and fills the packed slices of B->C, whose list is there; allocates all of it. */
+cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest);
+/* The values of the CSR into slices that are planned. */
+cmg_status cmgi_packed_refill_cuda(const cmgi_compressor *B, cmg_size longest);

@@ -1,0 +1,284 @@
+/*
+ * The rows of a matrix on the device as the search for templates sees them; see templates.h. A few
+ * lanes share a row, so that a warp reads neighbouring entries: the pass that compares rows runs at
+ * the rate of memory. Counts are whole numbers and first rows are minima, which no order of the
+ * threads changes; samples come in any order, which nobody sees.
+ */
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "spmv/templates.h"
+}
+
+enum { THREADS = 256, WARP = 32, HOT = 256, BLOCKS = 8 };
+
+typedef struct rows {
+    cmg_size count;
+    const cmg_size *indptr;
+    const cmg_index *indices;
+    const double *values;
+    const cmg_index *ref;
+    bool single;
+    bool offsets_only;
+} rows;
+
+static rows rows_of(const cmgi_template_search *what)
+{
+    const cmg_csr *A = what->A;
+    return rows{A->rows,   A->indptr,    A->indices,        A->values,
+                what->ref, what->single, what->offsets_only};
+}
+
+static __device__ cmg_index reference(const rows &A, cmg_size i)
+{
+    return A.ref != NULL ? A.ref[i] : (cmg_index)i;
+}
+
+static __device__ uint64_t entry_hash(const rows &A, cmg_size begin, cmg_size e, cmg_index ref)
+{
+    const uint64_t bits = A.offsets_only ? 0 : cmgi_value_bits(A.values[begin + e], A.single);
+    return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits);
+}
+
+__global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, cmg_size room,
+                              cmgi_row_hash *sample, unsigned long long *count)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= A.count || id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
+        return;
+    }
+    const cmg_size begin = A.indptr[i];
+    const cmg_size length = A.indptr[i + 1] - begin;
+    uint64_t sum = cmgi_length_hash(length);
+    for (cmg_size e = 0; e < length; ++e) {
+        sum += entry_hash(A, begin, e, reference(A, i));
+    }
+    const cmg_size at = (cmg_size)atomicAdd(count, 1ULL);
+    if (at < room) {
+        sample[at].hash = sum;
+        sample[at].row = (cmg_index)i;
+        sample[at].length = (int)length;
+    }
+}
+
+static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what,
+                              const uint16_t *id, uint64_t bound, cmg_size room,
+                              cmgi_row_hash *sample, cmg_size *count)
+{
+    CMGI_ON_DEVICE(ctx);
+    const rows A = rows_of(what);
+    unsigned long long *taken = NULL;
+    cmgi_row_hash *made = NULL;
+    cmg_status status = CMG_OK;
+    *count = 0;
+    if (A.count == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *taken, &taken));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *made, &made));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, taken, sizeof *taken));
+    sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(A, id, bound, room,
+                                                                                 made, taken);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, count, taken, sizeof *count));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, sample, made,
+                                     (size_t)(*count < room ? *count : room) * sizeof *sample));
+done:
+    cmgi_free_device(ctx, taken);
+    cmgi_free_device(ctx, made);
+    return status;
+}
+
+/* Sum over the lanes of a group of T neighbours, in every one of them. */
+template <int T>
+static __device__ __forceinline__ uint64_t group_sum(uint64_t s)
+{
+#pragma unroll
+    for (int d = T / 2; d > 0; d >>= 1) {
+        s += (uint64_t)__shfl_xor_sync(0xffffffffU, (unsigned long long)s, d);
+    }
+    return s;
+}
+
+/* Whether row i is row j, entry by entry, as far as this lane sees it. */
+template <int T>
+static __device__ __forceinline__ bool equal_part(const rows &A, cmg_size begin, cmg_size length,
+                                                  cmg_index ref, cmg_size j, int lane)
+{
+    const cmg_size other = A.indptr[j];
+    if (A.indptr[j + 1] - other != length) {
+        return false;
+    }
+    const cmg_index shift = ref - reference(A, j);
+    bool same = true;
+    for (cmg_size e = lane; e < length; e += T) {
+        same = same && A.indices[begin + e] - __ldg(A.indices + other + e) == shift;
+        if (!A.offsets_only) {
+            same = same && cmgi_value_bits(A.values[begin + e], A.single) ==
+                               cmgi_value_bits(__ldg(A.values + other + e), A.single);
+        }
+    }
+    return same;
+}
+
+/* Counts of a block: the frequent kinds in shared memory, the others at once in `total`. */
+struct tally {
+    unsigned rows[HOT];
+    int first[HOT];
+};
+
+static __device__ __forceinline__ void count_row(tally *mine, cmgi_kind_count *total, uint16_t kind,
+                                                 cmg_size i)
+{
+    if (kind < HOT) {
+        atomicAdd(&mine->rows[kind], 1U);
+        if (mine->first[kind] > (int)i) {
+            atomicMin(&mine->first[kind], (int)i);
+        }
+        return;
+    }
+    atomicAdd((unsigned long long *)&total[kind].rows, 1ULL);
+    atomicMin((long long *)&total[kind].first, (long long)i);
+}
+
+template <int T>
+__global__ void __launch_bounds__(THREADS)
+    match_kernel(const rows A, const cmgi_row_kinds kinds, uint16_t *id, cmgi_kind_count *total)
+{
+    __shared__ tally mine;
+    const int lane = (int)threadIdx.x % T;
+    for (int k = (int)threadIdx.x; k < HOT; k += THREADS) {
+        mine.rows[k] = 0;
+        mine.first[k] = INT32_MAX;
+    }
+    __syncthreads();
+    const cmg_size step = (cmg_size)gridDim.x * (THREADS / T);
+    const cmg_size first = (cmg_size)blockIdx.x * (THREADS / T) + threadIdx.x / T;
+    const cmg_size last = (A.count + step - 1) / step * step; /* whole warps go round together */
+    for (cmg_size i = first; i < last; i += step) {
+        const bool wanted = i < A.count && id[i] == CMGI_NO_TEMPLATE;
+        if (!__any_sync(0xffffffffU, wanted)) {
+            continue;
+        }
+        const cmg_size begin = wanted ? A.indptr[i] : 0;
+        const cmg_size length = wanted ? A.indptr[i + 1] - begin : 0;
+        const cmg_index ref = wanted ? reference(A, i) : 0;
+        uint64_t sum = 0;
+        for (cmg_size e = lane; e < length; e += T) {
+            sum += entry_hash(A, begin, e, ref);
+        }
+        sum = group_sum<T>(sum) + cmgi_length_hash(length);
+        const uint16_t kind = wanted ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
+        const bool differs = kind == CMGI_NO_TEMPLATE ||
+                             !equal_part<T>(A, begin, length, ref, kinds.row[kind], lane);
+        const unsigned mask =
+            T == WARP ? 0xffffffffU : ((1U << (T % WARP)) - 1U) << ((threadIdx.x % WARP) / T * T);
+        const bool same = (__ballot_sync(0xffffffffU, differs) & mask) == 0;
+        if (same && lane == 0) {
+            id[i] = kind;
+            count_row(&mine, total, kind, i);
+        }
+    }
+    __syncthreads();
+    for (int k = (int)threadIdx.x; k < HOT && k < kinds.count; k += THREADS) {
+        if (mine.rows[k] > 0) {
+            atomicAdd((unsigned long long *)&total[k].rows, (unsigned long long)mine.rows[k]);
+            atomicMin((long long *)&total[k].first, (long long)mine.first[k]);
+        }
+    }
+}
+
+template <int T>
+static cmg_status launch_match(cmg_context *ctx, const rows &A, const cmgi_row_kinds &kinds,
+                               uint16_t *id, cmgi_kind_count *total)
+{
+    const unsigned most = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
+    const unsigned wanted = cmgi_grid(A.count, THREADS / T);
+    const unsigned grid = wanted < most ? wanted : most;
+    match_kernel<T><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(A, kinds, id, total);
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* Lanes a row: about four entries each. */
+static cmg_status match_rows(cmg_context *ctx, const rows &A, cmg_size nnz,
+                             const cmgi_row_kinds &kinds, uint16_t *id, cmgi_kind_count *total)
+{
+    const cmg_size mean = nnz / A.count;
+    if (mean <= 4) {
+        return launch_match<2>(ctx, A, kinds, id, total);
+    }
+    if (mean <= 12) {
+        return launch_match<4>(ctx, A, kinds, id, total);
+    }
+    return mean <= 40 ? launch_match<8>(ctx, A, kinds, id, total)
+                      : launch_match<32>(ctx, A, kinds, id, total);
+}
+
+/* The table of kinds, their rows and the counts on the device, in one piece. */
+typedef struct table {
+    uint64_t key[CMGI_KIND_SLOTS];
+    cmgi_kind_count count[CMGI_KINDS];
+    cmg_index row[CMGI_KINDS];
+    uint16_t at[CMGI_KIND_SLOTS];
+} table;
+
+static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
+                        const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
+{
+    CMGI_ON_DEVICE(ctx);
+    const rows A = rows_of(what);
+    table *host = NULL;
+    table *there = NULL;
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 1, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *there, &there));
+    memcpy(host->key, kinds->key, sizeof host->key);
+    memcpy(host->at, kinds->at, sizeof host->at);
+    memcpy(host->row, kinds->row, (size_t)kinds->count * sizeof *kinds->row);
+    memcpy(host->count, count, (size_t)kinds->count * sizeof *count);
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, sizeof *host));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &nnz, A.indptr + A.count, sizeof nnz));
+    {
+        cmgi_row_kinds placed = *kinds;
+        placed.key = there->key;
+        placed.at = there->at;
+        placed.row = there->row;
+        CMGI_TRY_GOTO(done, match_rows(ctx, A, nnz, placed, id, there->count));
+    }
+    CMGI_TRY_GOTO(done,
+                  cmgi_to_host(ctx, count, there->count, (size_t)kinds->count * sizeof *count));
+done:
+    cmgi_free(ctx, host);
+    cmgi_free_device(ctx, there);
+    return status;
+}
+
+__global__ void number_kernel(cmg_size n, int count, const uint16_t *number, uint16_t *id)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) {
+        id[i] = count > 0 && id[i] < count ? number[id[i]] : (uint16_t)CMGI_NO_TEMPLATE;
+    }
+}
+
+static cmg_status number_rows(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
+                              uint16_t *id)
+{
+    CMGI_ON_DEVICE(ctx);
+    uint16_t *there = NULL;
+    cmg_status status = CMG_OK;
+    if (rows == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *there, &there));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, number, (size_t)count * sizeof *there));
+    number_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(rows, count, there,
+                                                                              id);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+done:
+    cmgi_free_device(ctx, there);
+    return status;
+}
+
+extern "C" const cmgi_template_scan cmgi_template_scan_cuda = {sample_rows, match, number_rows};
