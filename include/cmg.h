@@ -978,12 +978,25 @@ CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
 CMG_API const char *cmg_solver_note(const cmg_solver *s, int i);
 
 /**
- * CG on A with preconditioner C, both as operators, for callers who bring their own matrix.
- * Options used: rtol, atol, dtol, max_it, and krylov: CMG_KRYLOV_FCG where C varies from call to
- * call (an inner iteration, say), CG otherwise. C may be NULL.
+ * CG on A with preconditioner C, both as operators, for callers who bring their own matrix; kept
+ * for many solves. What the operators multiply with may change between solves, in place.
+ *
+ * Options used: rtol, atol, dtol, max_it, loop, and krylov: CMG_KRYLOV_FCG where C varies from call
+ * to call (an inner iteration, say), CG otherwise. loop = CMG_LOOP_GRAPH says that the operators do
+ * nothing but launch kernels in the context's stream, as those of matrices do: on CUDA a solve is
+ * then one graph. Otherwise the host waits for every iteration.
  *
  * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1; Notay 2000 (flexible).
  */
+typedef struct cmg_cg_solver cmg_cg_solver;
+
+/** C may be NULL; both are copied, what they refer to is borrowed. */
+CMG_API cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                                 const cmg_solver_options *options, cmg_cg_solver **cg);
+CMG_API cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x,
+                                cmg_report *report);
+CMG_API void cmg_cg_destroy(cmg_cg_solver **cg);
+/** The three in one call. */
 CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                           const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
                           cmg_report *report);

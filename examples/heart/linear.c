@@ -11,8 +11,8 @@
 struct linear {
     bool jacobi;
     cmg_matrix *K;
-    cmg_operator A;
     cmg_operator C;
+    cmg_cg_solver *cg; /* on K and C */
     cmg_hierarchy *levels;
     cmg_solver *solver;
     cmg_vector *values; /* CSR order */
@@ -50,7 +50,6 @@ static cmg_status make_matrix(heart *h, linear *l)
         (void)fprintf(stderr, "heart: %s renumbers its vectors\n", h->o->format);
         return CMG_ERR_UNSUPPORTED;
     }
-    l->A = cmg_matrix_operator(l->K);
     return status ? status : cmg_fem_sum_bind(h->sum, l->K);
 }
 
@@ -120,16 +119,22 @@ cmg_status linear_create(heart *h)
     if (status == CMG_OK && (l->jacobi || h->o->keep)) {
         status = make_matrix(h, l);
     }
+    if (status != CMG_OK || l->K == NULL) {
+        return status;
+    }
     if (l->jacobi) {
         l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, divide, h};
+        l->options.loop = CMG_LOOP_GRAPH; /* divide, too, does nothing but launch a kernel */
     }
-    return status;
+    const cmg_operator A = cmg_matrix_operator(l->K);
+    return cmg_cg_create(h->ctx, &A, &l->C, &l->options, &l->cg);
 }
 
 void linear_destroy(heart *h)
 {
     linear *l = h->solver;
     if (l != NULL) {
+        cmg_cg_destroy(&l->cg);
         cmg_solver_destroy(&l->solver);
         cmg_hierarchy_destroy(&l->levels);
         cmg_matrix_destroy(&l->K);
@@ -180,8 +185,8 @@ cmg_status linear_solve(heart *h)
     const double begin = now();
     cmg_status status = cmg_vector_fill(h->dphi, 0);
     if (status == CMG_OK) {
-        status = l->K != NULL ? cmg_cg(h->ctx, &l->A, &l->C, h->b, h->dphi, &l->options, &report)
-                              : cmg_solver_solve(l->solver, h->b, h->dphi, &report);
+        status = l->cg != NULL ? cmg_cg_solve(l->cg, h->b, h->dphi, &report)
+                               : cmg_solver_solve(l->solver, h->b, h->dphi, &report);
     }
     h->count.iterations += report.iterations;
     status = status ? status : lap(h, begin, &h->spent.solve);

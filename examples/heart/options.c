@@ -26,7 +26,7 @@ const char options_help[] =
     "(jacobi)\n"
     "  --format NAME         of the matrix under jacobi (auto)\n"
     "  --keep                one multigrid set-up a time step\n"
-    "  --newton-rtol R       (1e-8)   --linear-rtol R (1e-6)\n"
+    "  --newton-rtol R       (1e-8)   --linear-rtol R (1e-4)\n"
     "  --profile             on a GPU: wait after every part, to time them\n"
     "  --dump DIR[,STEP]     first matrix and residual of that step (1)\n"
     "  --quiet               no progress line\n";
@@ -152,7 +152,7 @@ static void defaults(heart_options *o)
                          .solver = "jacobi",
                          .format = "auto",
                          .newton_rtol = 1e-8,
-                         .linear_rtol = 1e-6,
+                         .linear_rtol = 1e-4,
                          .dump_step = 1};
     cmg_context_options_default(&o->context);
 }

@@ -4,12 +4,15 @@
 #include "core/vector.h"
 #include "krylov/krylov.h"
 #include "mg/options.h"
+#include "spmv/matrix.h"
 
-typedef struct operator_pair {
+struct cmg_cg_solver {
     cmg_context *ctx;
-    const cmg_operator *A;
-    const cmg_operator *C;
-} operator_pair;
+    cmg_operator A;
+    cmg_operator C;           /* apply NULL = none */
+    const cmg_matrix *matrix; /* that A is, or NULL */
+    cmgi_krylov *krylov;
+};
 
 static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const double *x,
                                  double *y)
@@ -33,27 +36,29 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
 
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
-    const operator_pair *pair = user;
-    CMGI_TRY(apply_operator(pair->ctx, pair->A, x, y));
-    return xy != NULL ? pair->ctx->backend->dot(pair->ctx, p, pair->A->rows, x, y, xy) : CMG_OK;
+    const cmg_cg_solver *cg = user;
+    if (cg->matrix != NULL && xy != NULL) {
+        return cmgi_matrix_apply_dot(cg->matrix, x, y, xy);
+    }
+    CMGI_TRY(apply_operator(cg->ctx, &cg->A, x, y));
+    return xy != NULL ? cg->ctx->backend->dot(cg->ctx, p, cg->A.rows, x, y, xy) : CMG_OK;
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
 {
-    const operator_pair *pair = user;
-    cmg_context *ctx = pair->ctx;
-    CMGI_TRY(apply_operator(ctx, pair->A, x, r));
-    return ctx->backend->axpby(ctx, CMG_FP64, pair->A->rows, 1.0, b, -1.0, r);
+    const cmg_cg_solver *cg = user;
+    cmg_context *ctx = cg->ctx;
+    CMGI_TRY(apply_operator(ctx, &cg->A, x, r));
+    return ctx->backend->axpby(ctx, CMG_FP64, cg->A.rows, 1.0, b, -1.0, r);
 }
 
 static cmg_status precondition(void *user, const void *r, void *z)
 {
-    const operator_pair *pair = user;
-    return apply_operator(pair->ctx, pair->C, r, z);
+    const cmg_cg_solver *cg = user;
+    return apply_operator(cg->ctx, &cg->C, r, z);
 }
 
-static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
-                        const cmg_vector *b, const cmg_vector *x)
+static cmg_status check_operators(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C)
 {
     CMGI_CHECK(ctx, A->apply != NULL && (C == NULL || C->apply != NULL), CMG_ERR_ARG,
                "cg: operator %s has no function", A->apply == NULL ? "A" : "C");
@@ -62,9 +67,16 @@ static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_opera
     CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
                "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols,
                (long long)A->rows);
-    CMGI_CHECK(ctx, b->n == A->rows && x->n == A->rows, CMG_ERR_SHAPE,
+    return CMG_OK;
+}
+
+static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, const cmg_vector *x)
+{
+    cmg_context *ctx = cg->ctx;
+    CMGI_CHECK(ctx, b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
+    CMGI_CHECK(ctx, b->n == cg->A.rows && x->n == cg->A.rows, CMG_ERR_SHAPE,
                "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
-               (long long)x->n, (long long)A->rows);
+               (long long)x->n, (long long)cg->A.rows);
     CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
                "cg: b has %d columns and x %d, not one", b->columns, x->columns);
     CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
@@ -76,21 +88,15 @@ static cmg_status check(cmg_context *ctx, const cmg_operator *A, const cmg_opera
     return CMG_OK;
 }
 
-cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
-                  const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
-                  cmg_report *report)
+/* The matrix behind an operator that does nothing but multiply with it in fp64; NULL = other. */
+static const cmg_matrix *matrix_of(const cmg_operator *A)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
-    CMGI_CHECK(ctx, A != NULL && b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
-    CMGI_TRY(check(ctx, A, C, b, x));
-    cmg_solver_options own;
-    CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
-    CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
-    CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
-               "cg: operators have one precision, defect correction needs two");
-    const cmg_solver_options *o = &own;
+    const cmg_matrix *M = A->apply == cmg_matrix_operator(NULL).apply ? A->user : NULL;
+    return M != NULL && M->options.precision == CMG_FP64 && M->perm == NULL ? M : NULL;
+}
+
+static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
+{
     const cmgi_iteration_options iteration = {
         .method = o->krylov == CMG_KRYLOV_AUTO || o->krylov == CMG_KRYLOV_NONE ? CMG_KRYLOV_CG
                                                                                : o->krylov,
@@ -99,31 +105,87 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
         .atol = o->atol,
         .dtol = o->dtol,
         .max_it = o->max_it,
+        .loop = o->loop,
         .monitor = o->monitor,
         .monitor_user = o->monitor_user};
-    const double begin = cmgi_seconds();
-    operator_pair pair = {.ctx = ctx, .A = A, .C = C};
-    const cmgi_linear_system system = {.ctx = ctx,
-                                       .n = A->rows,
-                                       .user = &pair,
+    const cmgi_linear_system system = {.ctx = cg->ctx,
+                                       .n = cg->A.rows,
+                                       .user = cg,
                                        .apply = apply,
                                        .residual = residual,
-                                       .precondition = C != NULL ? precondition : NULL};
-    cmgi_krylov *k = NULL;
-    CMGI_TRY(cmgi_krylov_create(&system, &iteration, &k));
-    const cmg_status status = cmgi_krylov_solve(k, b->data, x->data);
-    if (status == CMG_OK) {
-        const cmg_report made = {.outcome = k->outcome,
-                                 .iterations = k->iterations,
-                                 .starts = k->starts,
-                                 .residual = k->residual,
-                                 .rhs_norm = k->rhs_norm,
-                                 .relative_residual =
-                                     k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
-                                 .loop = k->used,
-                                 .solve_seconds = cmgi_seconds() - begin};
-        cmgi_sized_give(&made, report);
+                                       .precondition = cg->C.apply != NULL ? precondition : NULL,
+                                       .recordable = o->loop == CMG_LOOP_GRAPH};
+    return cmgi_krylov_create(&system, &iteration, &cg->krylov);
+}
+
+cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                         const cmg_solver_options *options, cmg_cg_solver **cg)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
     }
-    cmgi_krylov_destroy(&k);
+    CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
+    CMGI_TRY(check_operators(ctx, A, C));
+    cmg_solver_options own;
+    CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
+    CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
+               "cg: operators have one precision, defect correction needs two");
+    cmg_cg_solver *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->A = *A;
+    made->matrix = matrix_of(A);
+    if (C != NULL) {
+        made->C = *C;
+    }
+    const cmg_status status = create_krylov(made, &own);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, made);
+        return status;
+    }
+    *cg = made;
+    return CMG_OK;
+}
+
+void cmg_cg_destroy(cmg_cg_solver **cg)
+{
+    if (cg != NULL && *cg != NULL) {
+        cmg_context *ctx = (*cg)->ctx;
+        cmgi_krylov_destroy(&(*cg)->krylov);
+        cmgi_free(ctx, *cg);
+        *cg = NULL;
+    }
+}
+
+cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+{
+    if (cg == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_TRY(check_vectors(cg, b, x));
+    CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
+    cmgi_krylov *k = cg->krylov;
+    const double begin = cmgi_seconds();
+    CMGI_TRY(cmgi_krylov_solve(k, b->data, x->data));
+    const cmg_report made = {.outcome = k->outcome,
+                             .iterations = k->iterations,
+                             .starts = k->starts,
+                             .residual = k->residual,
+                             .rhs_norm = k->rhs_norm,
+                             .relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
+                             .loop = k->used,
+                             .solve_seconds = cmgi_seconds() - begin};
+    cmgi_sized_give(&made, report);
+    return CMG_OK;
+}
+
+cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                  const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
+                  cmg_report *report)
+{
+    cmg_cg_solver *cg = NULL;
+    CMGI_TRY(cmg_cg_create(ctx, A, C, options, &cg));
+    const cmg_status status = cmg_cg_solve(cg, b, x, report);
+    cmg_cg_destroy(&cg);
     return status;
 }

@@ -88,10 +88,70 @@ static void failures_of_callbacks_come_back(void)
     cmg_vector_destroy(&x);
 }
 
+/* A kept solver, one graph on CUDA, follows values that change in place: A to 2 A. */
+static void kept_solver_follows_new_values(void)
+{
+    enum { ROWS = 300 };
+    cmg_size indptr[ROWS + 1] = {0};
+    static cmg_index indices[3 * ROWS];
+    static double values[3 * ROWS];
+    double u[2][ROWS];
+    for (int i = 0; i < ROWS; ++i) {
+        indptr[i + 1] = indptr[i];
+        for (int j = i - 1; j <= i + 1; ++j) {
+            if (j >= 0 && j < ROWS) {
+                indices[indptr[i + 1]] = j;
+                values[indptr[i + 1]++] = i == j ? 2.5 : -1;
+            }
+        }
+    }
+    const cmg_csr csr = {ROWS, ROWS, indptr, indices, values};
+    cmg_matrix_options m;
+    cmg_solver_options o;
+    cmg_matrix *M = NULL;
+    cmg_cg_solver *cg = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report;
+    cmg_report_default(&report);
+    cmg_matrix_options_default(&m);
+    cmg_solver_options_default(&o);
+    m.keep_map = true;
+    o.loop = CMG_LOOP_GRAPH;
+    o.rtol = 1e-12;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &m, &M));
+    const cmg_operator A = cmg_matrix_operator(M);
+    CHECK_STATUS(cmg_cg_create(ctx, &A, NULL, &o, NULL), CMG_ERR_ARG);
+    CHECK_OK(cmg_cg_create(ctx, &A, NULL, &o, &cg));
+    CHECK_OK(cmg_vector_create(ctx, ROWS, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, ROWS, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_fill(b, 1));
+    for (int k = 0; k < 2; ++k) {
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_cg_solve(cg, b, x, &report));
+        CHECK(cmg_outcome_converged(report.outcome) && report.iterations > 5);
+        CHECK(report.loop == CMG_LOOP_HOST || cmg_context_backend(ctx) == CMG_BACKEND_CUDA);
+        CHECK_OK(cmg_vector_get(x, u[k]));
+        for (int e = 0; e < indptr[ROWS]; ++e) {
+            values[e] *= 2;
+        }
+        CHECK_OK(cmg_matrix_update(M, values));
+    }
+    for (int i = 0; i < ROWS; ++i) {
+        CHECK_NEAR(u[0][i], 2 * u[1][i], 1e-10);
+    }
+    CHECK_STATUS(cmg_cg_solve(cg, b, b, &report), CMG_ERR_ARG);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_cg_destroy(&cg);
+    cmg_matrix_destroy(&M);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(wrong_arguments_are_refused);
     RUN(failures_of_callbacks_come_back);
+    RUN(kept_solver_follows_new_values);
     return TEST_END();
 }
