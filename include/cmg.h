@@ -344,6 +344,16 @@ CMG_API cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size 
 CMG_API cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n,
                                     const double *values);
 /**
+ * The same of columns side by side, n x columns values by rows as cmg_vector_set takes them: Matrix
+ * Market arrays and NumPy .npy of up to CMG_COLUMNS columns, any other vector as one.
+ *
+ * @return as they, CMG_ERR_UNSUPPORTED (several columns to a kind that holds one)
+ */
+CMG_API cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
+                                    double **values);
+CMG_API cmg_status cmg_columns_write(cmg_context *ctx, const char *path, cmg_size n, int columns,
+                                     const double *values);
+/**
  * Whether the two writers could write there, before the work whose result it will be: the suffix is
  * known, the folder is there and may be written to, this build has the kind. @return as they
  */
@@ -643,6 +653,13 @@ struct cmg_solver_options {
     cmg_monitor_fn monitor;
     void *monitor_user;
 };
+
+/**
+ * Other limits and another monitor for the solves to come; what is set up stays. rtol and atol
+ * below 0 and max_it 0 stay as they are, a NULL monitor is none.
+ */
+CMG_API cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int max_it);
+CMG_API cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *user);
 
 /** How a solve ended. Owns nothing; texts and `history` are valid until the solver's next solve.
  *  From cmg_cg `best` and `bytes` are 0, `history` and the texts NULL. */

@@ -272,6 +272,10 @@ static int run_group(compare_job *job, int first, int last)
     if (status == EXIT_DONE) {
         status = input_rhs(ctx, h, path, job->options.rhs, &b, said);
     }
+    if (status == EXIT_DONE && cmg_vector_columns(b) > 1) {
+        status =
+            file_error(job->options.rhs, "has %d columns, one is compared", cmg_vector_columns(b));
+    }
     if (status == EXIT_DONE) {
         warm_up(h); /* a file that no solver takes is reported by its first row */
     }

@@ -2,6 +2,7 @@
  * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
  * status 3, and still writes everything that was asked for, x from the best iterate.
  */
+#include "columns.h"
 #include "fem.h"
 #include "input.h"
 #include "solver_args.h"
@@ -50,7 +51,8 @@ static int parse(solve_job *job, int argc, char **argv)
     cmg_report_default(&job->report);
     const arg_option rows[] = {
         {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
-         "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
+         "right-hand side: its name in FILE, or a file, of columns too; default: b of FILE, else "
+         "ones"},
         {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
          "initial guess: a solution in FILE, or a file; default: zero"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
@@ -128,9 +130,15 @@ static int prepare(solve_job *job)
     if (status == EXIT_DONE && job->x0 != NULL) {
         status = input_guess(job->ctx, job->h, job->path, job->x0, &job->guess);
     }
+    if (status == EXIT_DONE && job->guess != NULL &&
+        cmg_vector_columns(job->guess) != cmg_vector_columns(job->b)) {
+        status = file_error(job->x0, "has %d columns, the right-hand side %d",
+                            cmg_vector_columns(job->guess), cmg_vector_columns(job->b));
+    }
     if (status == EXIT_DONE) {
         status = library_result(
-            job, cmg_vector_create(job->ctx, cmg_hierarchy_rows(job->h, 0), CMG_FP64, &job->x));
+            job, cmg_vector_create_columns(job->ctx, cmg_hierarchy_rows(job->h, 0),
+                                           cmg_vector_columns(job->b), CMG_FP64, &job->x));
     }
     if (status == EXIT_DONE) {
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
@@ -191,7 +199,8 @@ static double norm(const double *v, cmg_size n)
 /* The solution in the file that x belongs to and its name, NULL when there is none. */
 static const double *find_reference(const solve_job *job, const char **name)
 {
-    const bool own_rhs = job->rhs == NULL && input_default_name(job->h, "rhs", "b") != NULL;
+    const bool own_rhs = job->rhs == NULL && cmg_vector_columns(job->x) == 1 &&
+                         input_default_name(job->h, "rhs", "b") != NULL;
     const double *reference = NULL;
     cmg_size length = 0;
     *name = input_default_name(job->h, "solutions", "x");
@@ -227,18 +236,20 @@ static int compare_x(solve_job *job)
 /* x to the file asked for; on a mesh the reference solution goes beside it. */
 static int write_x(solve_job *job)
 {
+    const int columns = cmg_vector_columns(job->x);
     const cmg_size n = cmg_vector_length(job->x);
     const char *names[2] = {"x", NULL};
     const double *vectors[2] = {NULL, find_reference(job, &names[1])};
-    double *x = tool_alloc((size_t)n, sizeof *x);
+    double *x = tool_alloc((size_t)(n * columns), sizeof *x);
     int status = library_result(job, cmg_vector_get(job->x, x));
     if (status == EXIT_DONE) {
         vectors[0] = x;
         writing_begin();
         const cmg_status written =
-            wants_vtu(job)
-                ? tool_write_vtu(job->h, job->output, vectors[1] != NULL ? 2 : 1, names, vectors)
-                : cmg_vector_write(job->ctx, job->output, n, x);
+            !wants_vtu(job) ? cmg_columns_write(job->ctx, job->output, n, columns, x)
+            : columns > 1
+                ? columns_write_fields(job->h, job->output, n, columns, x)
+                : tool_write_vtu(job->h, job->output, vectors[1] != NULL ? 2 : 1, names, vectors);
         writing_end();
         status = written == CMG_OK ? EXIT_DONE : library_error(job->ctx, written, job->output);
     }
@@ -289,6 +300,9 @@ static void print_report(solve_job *job, FILE *out)
     fprintf(out, "right-hand side: %s\n", job->rhs_text);
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
+    }
+    if (cmg_vector_columns(job->x) > 1) {
+        columns_print(job->s, cmg_vector_columns(job->x), out);
     }
     if (job->history) {
         print_history(job, out);
@@ -371,6 +385,7 @@ static int write_json(const solve_job *job)
     json_text(&j, "rhs", job->rhs_text);
     json_text(&j, "x0", job->x0);
     json_result(&j, job);
+    columns_json(&j, job->s, cmg_vector_columns(job->x));
     json_settings(&j, job);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);

@@ -52,11 +52,12 @@ int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *pat
     return EXIT_DONE;
 }
 
-/* A vector in the context's memory with n values from the host. */
-static cmg_status make_vector(cmg_context *ctx, cmg_size n, const double *values, cmg_vector **x)
+/* A vector in the context's memory with n x columns values from the host. */
+static cmg_status make_vector(cmg_context *ctx, cmg_size n, int columns, const double *values,
+                              cmg_vector **x)
 {
     cmg_vector *made = NULL;
-    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &made);
+    cmg_status status = cmg_vector_create_columns(ctx, n, columns, CMG_FP64, &made);
     if (status == CMG_OK) {
         status = cmg_vector_set(made, values);
     }
@@ -68,20 +69,21 @@ static cmg_status make_vector(cmg_context *ctx, cmg_size n, const double *values
     return CMG_OK;
 }
 
-/* A vector of level 0 from a file of its own. */
+/* A vector of level 0 from a file of its own, of as many columns as it has there. */
 static int vector_from_file(cmg_context *ctx, const cmg_hierarchy *h, const char *path,
                             cmg_vector **x)
 {
     const cmg_size rows = cmg_hierarchy_rows(h, 0);
     cmg_size n = 0;
+    int columns = 1;
     double *values = NULL;
-    cmg_status status = cmg_vector_read(ctx, path, &n, &values);
+    cmg_status status = cmg_columns_read(ctx, path, &n, &columns, &values);
     if (status == CMG_OK && n != rows) {
         cmg_free(values);
         return file_error(path, "has %lld entries, A has %lld rows", (long long)n, (long long)rows);
     }
     if (status == CMG_OK) {
-        status = make_vector(ctx, n, values, x);
+        status = make_vector(ctx, n, columns, values, x);
     }
     cmg_free(values);
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
@@ -99,7 +101,7 @@ static int vector_from_hierarchy(cmg_context *ctx, const cmg_hierarchy *h, const
                           (long long)n, (long long)cmg_hierarchy_rows(h, 0));
     }
     if (status == CMG_OK) {
-        status = make_vector(ctx, n, values, x);
+        status = make_vector(ctx, n, 1, values, x);
     }
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
 }

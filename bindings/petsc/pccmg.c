@@ -1,36 +1,7 @@
 /* PETSc's preconditioner type "cmg"; see pccmg.h. */
-#include "pccmg.h"
+#include "pccmg_impl.h"
 
-#include <cmg.h>
-#include <petsc/private/pcimpl.h>
-#include <petscdm.h>
-#include <petscksp.h>
-
-enum { PC_CMG_LEVELS = 32 };
-
-typedef struct PC_CMG {
-    char options[1024];
-    char context[256];    /* options of the context: "threads=1 backend=cuda" */
-    char levels_from[64]; /* "" or a type of PC that has interpolations */
-    PetscInt levels;      /* of a DM; 0 = as many as it has */
-    PetscInt count;       /* interpolations */
-    PetscInt given;       /* of them, by PCCMGSetInterpolations */
-    Mat P[PC_CMG_LEVELS];
-    cmg_context *ctx;
-    cmg_hierarchy *h;
-    cmg_solver *solver;
-    cmg_vector *r; /* on a device, where PETSc's vectors are copied to; NULL on the CPU */
-    cmg_vector *z;
-    PetscInt dim; /* of the coordinates given to PCSetCoordinates, 0 = none */
-    PetscInt nodes;
-    PetscReal *coordinates; /* nodes x dim */
-    PetscInt rows;
-    PetscInt nonzeros;
-    PetscInt refreshes; /* set-ups that took new values alone */
-} PC_CMG;
-
-/* A status of the library as PETSc's error, with the library's sentence. */
-static PetscErrorCode check(PC pc, cmg_status status)
+PetscErrorCode pccmg_check(PC pc, cmg_status status)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
     if (status == CMG_OK) {
@@ -55,194 +26,6 @@ static PetscErrorCode forget_levels(PC_CMG *data)
     PetscFunctionReturn(0);
 }
 
-/* ------------------------------------------------------------------ matrices */
-
-/* The matrix as SeqAIJ of this process: itself or a copy. */
-static PetscErrorCode local_aij(Mat A, Mat *local)
-{
-    PetscMPIInt size = 1;
-    PetscBool is_seq = PETSC_FALSE;
-    PetscBool is_mpi = PETSC_FALSE;
-    PetscFunctionBegin;
-    PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-    PetscCheck(size == 1, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
-               "-pc_type cmg works on one process of MPI, the matrix is on %d", size);
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJ, &is_seq));
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJ, &is_mpi));
-    if (is_seq) {
-        PetscCall(PetscObjectReference((PetscObject)A));
-        *local = A;
-    } else if (is_mpi) {
-        PetscCall(MatMPIAIJGetLocalMat(A, MAT_INITIAL_MATRIX, local));
-    } else {
-        PetscCall(MatConvert(A, MATSEQAIJ, MAT_INITIAL_MATRIX, local));
-    }
-    PetscFunctionReturn(0);
-}
-
-/* Copies a matrix into a role of the hierarchy. Reads alone: MatSeqAIJGetArray would pass for a
- * change of the matrix, and every application of the PC then be preceded by a set-up. */
-static PetscErrorCode set_matrix(PC pc, int level, cmg_role role, Mat A)
-{
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    Mat local = NULL;
-    PetscInt n = 0;
-    const PetscInt *ia = NULL;
-    const PetscInt *ja = NULL;
-    const PetscScalar *values = NULL;
-    PetscBool done = PETSC_FALSE;
-    PetscInt rows = 0;
-    PetscInt cols = 0;
-    cmg_size *indptr = NULL;
-    cmg_index *indices = NULL;
-    PetscFunctionBegin;
-    PetscCall(local_aij(A, &local));
-    PetscCall(MatGetSize(local, &rows, &cols));
-    PetscCall(MatGetRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "rows of the matrix are not accessible");
-    PetscCall(MatSeqAIJGetArrayRead(local, &values));
-    PetscCall(PetscMalloc2(n + 1, &indptr, ia[n], &indices));
-    for (PetscInt i = 0; i <= n; ++i) {
-        indptr[i] = ia[i];
-    }
-    for (PetscInt k = 0; k < ia[n]; ++k) {
-        indices[k] = (cmg_index)ja[k];
-    }
-    if (level == 0 && role == CMG_ROLE_A) {
-        data->rows = rows;
-        data->nonzeros = ia[n];
-    }
-    const cmg_csr csr = {rows, cols, indptr, indices, values};
-    PetscCall(check(pc, cmg_hierarchy_set_csr(data->h, level, role, NULL, 0, &csr)));
-    PetscCall(PetscFree2(indptr, indices));
-    PetscCall(MatSeqAIJRestoreArrayRead(local, &values));
-    PetscCall(MatRestoreRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-    PetscCall(MatDestroy(&local));
-    PetscFunctionReturn(0);
-}
-
-/* ------------------------------------------------------------------ where the levels come from */
-
-static PetscErrorCode levels_of_pc(PC pc)
-{
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    PC other = NULL;
-    PetscInt levels = 0;
-    PetscFunctionBegin;
-    PetscCall(PCCreate(PetscObjectComm((PetscObject)pc), &other));
-    PetscCall(PCSetOptionsPrefix(other, ((PetscObject)pc)->prefix));
-    PetscCall(PCAppendOptionsPrefix(other, "cmg_levels_"));
-    PetscCall(PCSetType(other, data->levels_from));
-    PetscCall(PCSetOperators(other, pc->mat, pc->pmat));
-    if (pc->dm != NULL) {
-        PetscCall(PCSetDM(other, pc->dm));
-    }
-    PetscCall(PCSetFromOptions(other));
-    PetscCall(PCSetUp(other));
-    PetscCall(PCMGGetLevels(other, &levels));
-    PetscCheck(levels >= 1 && levels <= PC_CMG_LEVELS, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "%s has %" PetscInt_FMT " levels, 1 to %d are possible", data->levels_from, levels,
-               PC_CMG_LEVELS);
-    for (PetscInt l = levels - 1; l > 0; --l) {
-        Mat P = NULL;
-        PetscCall(PCMGGetInterpolation(other, l, &P));
-        PetscCall(PetscObjectReference((PetscObject)P));
-        data->P[data->count++] = P;
-    }
-    PetscCall(PCDestroy(&other));
-    PetscFunctionReturn(0);
-}
-
-/* Steps down from a DM as often as it can be coarsened, or `levels` - 1 times. */
-static PetscErrorCode levels_of_dm(PC pc)
-{
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    DM fine = pc->dm;
-    PetscInt steps = data->levels - 1;
-    PetscFunctionBegin;
-    if (data->levels == 0) {
-        PetscCall(DMGetRefineLevel(fine, &steps));
-        PetscInt coarser = 0;
-        PetscCall(DMGetCoarsenLevel(fine, &coarser));
-        steps = steps > coarser ? steps : coarser;
-    }
-    PetscCall(PetscObjectReference((PetscObject)fine));
-    while (steps-- > 0 && data->count < PC_CMG_LEVELS - 1) {
-        DM coarse = NULL;
-        Mat P = NULL;
-        PetscCall(DMCoarsen(fine, PetscObjectComm((PetscObject)pc), &coarse));
-        if (coarse == NULL) {
-            break;
-        }
-        PetscCall(DMCreateInterpolation(coarse, fine, &P, NULL));
-        data->P[data->count++] = P;
-        PetscCall(DMDestroy(&fine));
-        fine = coarse;
-    }
-    PetscCall(DMDestroy(&fine));
-    PetscFunctionReturn(0);
-}
-
-/* Vectors of the near null space, a column each. */
-static PetscErrorCode set_near_null_space(PC pc, Mat A)
-{
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    MatNullSpace near = NULL;
-    PetscFunctionBegin;
-    PetscCall(MatGetNearNullSpace(A, &near));
-    if (near != NULL) {
-        PetscInt count = 0;
-        const Vec *vectors = NULL;
-        PetscBool constant = PETSC_FALSE;
-        PetscReal *all = NULL;
-        PetscCall(MatNullSpaceGetVecs(near, &constant, &count, &vectors));
-        const PetscInt k = count + (constant ? 1 : 0);
-        PetscCall(PetscMalloc1(data->rows * k, &all));
-        for (PetscInt c = 0; c < k; ++c) {
-            const PetscScalar *v = NULL;
-            if (c < count) {
-                PetscCall(VecGetArrayRead(vectors[c], &v));
-            }
-            for (PetscInt i = 0; i < data->rows; ++i) {
-                all[i * k + c] = c < count ? PetscRealPart(v[i]) : 1.0;
-            }
-            if (c < count) {
-                PetscCall(VecRestoreArrayRead(vectors[c], &v));
-            }
-        }
-        if (k > 0) {
-            PetscCall(check(
-                pc, cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all)));
-        }
-        PetscCall(PetscFree(all));
-    }
-    PetscFunctionReturn(0);
-}
-
-/* Block size, near null space and coordinates, for levels that the library makes itself. */
-static PetscErrorCode set_facts(PC pc, Mat A)
-{
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    PetscInt block = 1;
-    char text[16];
-    PetscFunctionBegin;
-    PetscCall(MatGetBlockSize(A, &block));
-    if (block > 1) {
-        PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
-        PetscCall(check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
-    }
-    if (data->dim > 0) {
-        PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
-                   "%" PetscInt_FMT " nodes with coordinates, the matrix has %" PetscInt_FMT
-                   " rows in blocks of %" PetscInt_FMT,
-                   data->nodes, data->rows, block);
-        PetscCall(check(pc, cmg_hierarchy_set_vector(data->h, 0, "coords", NULL,
-                                                     data->nodes * data->dim, data->coordinates)));
-    }
-    PetscCall(set_near_null_space(pc, A));
-    PetscFunctionReturn(0);
-}
-
 static PetscErrorCode make_context(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -262,23 +45,19 @@ static PetscErrorCode build(PC pc)
     PC_CMG *const data = (PC_CMG *)pc->data;
     PetscFunctionBegin;
     PetscCall(forget_levels(data));
-    if (data->given == 0 && data->levels_from[0] != '\0') {
-        PetscCall(levels_of_pc(pc));
-    } else if (data->given == 0 && pc->dm != NULL) {
-        PetscCall(levels_of_dm(pc));
-    }
+    PetscCall(pccmg_find_levels(pc));
     if (data->ctx == NULL) {
         PetscCall(make_context(pc));
     }
-    PetscCall(check(pc, cmg_hierarchy_create(data->ctx, (int)data->count + 1, &data->h)));
-    PetscCall(set_matrix(pc, 0, CMG_ROLE_A, pc->pmat));
+    PetscCall(pccmg_check(pc, cmg_hierarchy_create(data->ctx, (int)data->count + 1, &data->h)));
+    PetscCall(pccmg_set_matrix(pc, 0, CMG_ROLE_A, pc->pmat));
     for (PetscInt l = 0; l < data->count; ++l) {
-        PetscCall(set_matrix(pc, (int)l, CMG_ROLE_P, data->P[l]));
+        PetscCall(pccmg_set_matrix(pc, (int)l, CMG_ROLE_P, data->P[l]));
     }
     if (data->count > 0) {
-        PetscCall(check(pc, cmg_hierarchy_galerkin(data->h, 1)));
+        PetscCall(pccmg_check(pc, cmg_hierarchy_galerkin(data->h, 1)));
     }
-    PetscCall(set_facts(pc, pc->pmat));
+    PetscCall(pccmg_set_facts(pc, pc->pmat));
 
     cmg_solver_options options;
     cmg_solver_options_default(&options);
@@ -286,10 +65,10 @@ static PetscErrorCode build(PC pc)
     PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK,
                PetscObjectComm((PetscObject)pc), PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s",
                options.refused);
-    PetscCall(check(pc, cmg_solver_create(data->h, &options, &data->solver)));
+    PetscCall(pccmg_check(pc, cmg_solver_create(data->h, &options, &data->solver)));
     if (cmg_context_backend(data->ctx) != CMG_BACKEND_CPU) {
-        PetscCall(check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->r)));
-        PetscCall(check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->z)));
+        PetscCall(pccmg_check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->r)));
+        PetscCall(pccmg_check(pc, cmg_vector_create(data->ctx, data->rows, CMG_FP64, &data->z)));
     }
     PetscFunctionReturn(0);
 }
@@ -301,12 +80,12 @@ static PetscErrorCode refresh(PC pc)
     Mat local = NULL;
     const PetscScalar *values = NULL;
     PetscFunctionBegin;
-    PetscCall(local_aij(pc->pmat, &local));
+    PetscCall(pccmg_local_aij(pc->pmat, &local));
     PetscCall(MatSeqAIJGetArrayRead(local, &values));
-    PetscCall(check(pc, cmg_hierarchy_update(data->h, 0, CMG_ROLE_A, values)));
+    PetscCall(pccmg_check(pc, cmg_hierarchy_update(data->h, 0, CMG_ROLE_A, values)));
     PetscCall(MatSeqAIJRestoreArrayRead(local, &values));
     PetscCall(MatDestroy(&local));
-    PetscCall(check(pc, cmg_solver_refresh(data->solver)));
+    PetscCall(pccmg_check(pc, cmg_solver_refresh(data->solver)));
     ++data->refreshes;
     PetscFunctionReturn(0);
 }
@@ -361,7 +140,75 @@ static PetscErrorCode apply(PC pc, Vec r, Vec z)
     const cmg_status status = cycle(data, from, to);
     PetscCall(VecRestoreArrayWrite(z, &to));
     PetscCall(VecRestoreArrayRead(r, &from));
-    PetscCall(check(pc, status));
+    PetscCall(pccmg_check(pc, status));
+    PetscFunctionReturn(0);
+}
+
+/* Columns first .. first + k - 1 of a dense matrix to or from an array of n x k values by rows. */
+static PetscErrorCode move_columns(Mat M, PetscInt first, PetscInt k, PetscBool out,
+                                   PetscScalar *rows)
+{
+    PetscScalar *array = NULL;
+    PetscInt n = 0;
+    PetscInt lda = 0;
+    PetscFunctionBegin;
+    PetscCall(MatGetLocalSize(M, &n, NULL));
+    PetscCall(MatDenseGetLDA(M, &lda));
+    if (out) {
+        PetscCall(MatDenseGetArrayWrite(M, &array));
+    } else {
+        PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&array));
+    }
+    for (PetscInt c = 0; c < k; ++c) {
+        PetscScalar *column = array + (first + c) * lda;
+        for (PetscInt i = 0; i < n; ++i) {
+            if (out) {
+                column[i] = rows[i * k + c];
+            } else {
+                rows[i * k + c] = column[i];
+            }
+        }
+    }
+    if (out) {
+        PetscCall(MatDenseRestoreArrayWrite(M, &array));
+    } else {
+        PetscCall(MatDenseRestoreArrayRead(M, (const PetscScalar **)&array));
+    }
+    PetscFunctionReturn(0);
+}
+
+/* A cycle on several columns, in host memory or through the device. */
+static cmg_status cycle_columns(PC_CMG *data, int k, PetscScalar *r, PetscScalar *z)
+{
+    cmg_vector *vr = NULL;
+    cmg_vector *vz = NULL;
+    cmg_status status = cmg_vector_create_columns(data->ctx, data->rows, k, CMG_FP64, &vr);
+    status = status == CMG_OK ? cmg_vector_create_columns(data->ctx, data->rows, k, CMG_FP64, &vz)
+                              : status;
+    status = status == CMG_OK ? cmg_vector_set(vr, r) : status;
+    status = status == CMG_OK ? cmg_solver_precondition(data->solver, vr, vz) : status;
+    status = status == CMG_OK ? cmg_vector_get(vz, z) : status;
+    cmg_vector_destroy(&vr);
+    cmg_vector_destroy(&vz);
+    return status;
+}
+
+/* Y = C X, up to CMG_COLUMNS columns in one pass over the matrices. */
+static PetscErrorCode mat_apply(PC pc, Mat X, Mat Y)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    PetscInt columns = 0;
+    PetscScalar *rows = NULL;
+    PetscFunctionBegin;
+    PetscCall(MatGetSize(X, NULL, &columns));
+    PetscCall(PetscMalloc1(data->rows * PetscMin(columns, CMG_COLUMNS), &rows));
+    for (PetscInt first = 0; first < columns; first += CMG_COLUMNS) {
+        const PetscInt k = PetscMin(columns - first, CMG_COLUMNS);
+        PetscCall(move_columns(X, first, k, PETSC_FALSE, rows));
+        PetscCall(pccmg_check(pc, cycle_columns(data, (int)k, rows, rows)));
+        PetscCall(move_columns(Y, first, k, PETSC_TRUE, rows));
+    }
+    PetscCall(PetscFree(rows));
     PetscFunctionReturn(0);
 }
 
@@ -499,6 +346,7 @@ PetscErrorCode PCCreate_CMG(PC pc)
     pc->data = data;
     pc->ops->setup = setup;
     pc->ops->apply = apply;
+    pc->ops->matapply = mat_apply;
     pc->ops->reset = reset;
     pc->ops->destroy = destroy;
     pc->ops->setfromoptions = set_from_options;

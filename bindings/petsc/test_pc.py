@@ -12,6 +12,8 @@ petsc4py.init([sys.argv[0], "-dll_append", library])
 import numpy as np
 from petsc4py import PETSc
 
+PETSC_SELF = PETSc.COMM_SELF
+
 
 def set_options(**options):
     for key, value in options.items():
@@ -114,6 +116,22 @@ class TestPC(unittest.TestCase):
         self.assertGreater(ksp.getConvergedReason(), 0)
         self.assertLessEqual(ksp.getIterationNumber(), first + 2)
         self.assertIn("new values alone: 1", view(ksp))
+
+    def test_columns_in_one_pass(self):
+        A = poisson(24)
+        ksp, _ = solve(A, pc_cmg_options="smoother=jacobi")
+        pc, n = ksp.getPC(), A.getSize()[0]
+        X = PETSc.Mat().createDense([n, 70], comm=PETSC_SELF)
+        X.setUp()
+        X.getDenseArray()[:, :] = np.random.default_rng(3).standard_normal((n, 70))
+        X.assemble()
+        Y = X.duplicate()
+        pc.matApply(X, Y)
+        r, z = A.createVecRight(), A.createVecRight()
+        for column in (0, 63, 64, 69):
+            r.setArray(X.getDenseArray()[:, column].copy())
+            pc.apply(r, z)
+            self.assertLess(np.abs(z.getArray() - Y.getDenseArray()[:, column]).max(), 1e-12)
 
     def test_wrong_options_are_refused(self):
         with self.assertRaises(PETSc.Error):

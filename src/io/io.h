@@ -80,8 +80,11 @@ cmg_status cmgi_petsc_write_matrix(cmg_context *ctx, const char *path, const cmg
 cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
 cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size n,
                                    const double *values);
-cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, double **values);
-cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, const double *values);
+/* n x columns values by rows. */
+cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, cmg_size *columns,
+                         double **values);
+cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_size columns,
+                          const double *values);
 cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                          cmgi_csr *A);
 cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);

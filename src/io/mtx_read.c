@@ -182,7 +182,7 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
                            (long long)m.rows, (long long)expected);
         goto done;
     }
-    if (m.symmetry != CMGI_MTX_GENERAL || m.cols > 16) {
+    if (m.symmetry != CMGI_MTX_GENERAL || m.cols > CMG_COLUMNS) {
         status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: a %lld x %lld matrix where a vector is needed",
                            path, (long long)m.rows, (long long)m.cols);
         goto done;

@@ -1,6 +1,7 @@
 /*
- * NumPy arrays: `.npy` files of one column, and matrices in CSR as scipy.sparse.save_npz writes
- * them without compression: a ZIP archive with data.npy, indices.npy, indptr.npy and shape.npy.
+ * NumPy arrays: `.npy` files of columns side by side, and matrices in CSR as scipy.sparse.save_npz
+ * writes them without compression: a ZIP archive with data.npy, indices.npy, indptr.npy and
+ * shape.npy.
  *
  * Source  NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays", 2007;
  *         PKWARE, APPNOTE.TXT, .ZIP file format specification, version 6.3.
@@ -12,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A one-dimensional array inside a file. */
+/* An array of one or two dimensions inside a file. */
 typedef struct array {
     cmg_size offset; /* of the first value in the file */
-    cmg_size n;
-    char type;      /* 'f' or 'i' */
-    int bytes;      /* a value */
-    cmg_size width; /* columns of a table: 1 */
+    cmg_size n;      /* values */
+    char type;       /* 'f' or 'i' */
+    int bytes;       /* a value */
+    cmg_size width;  /* columns of a table, 1 of a vector */
+    bool by_columns; /* Fortran's order */
 } array;
 
 static uint64_t little(const unsigned char *p, int bytes)
@@ -41,7 +43,7 @@ static const char *entry(const char *text, const char *key)
     return found != NULL ? found + strlen(quoted) + strspn(found + strlen(quoted), " ") : NULL;
 }
 
-/* "(n,)" or "(n, 1)" */
+/* "(n,)" or "(n, width)" */
 static bool parse_shape(const char *text, array *a)
 {
     char *end = NULL;
@@ -54,7 +56,11 @@ static bool parse_shape(const char *text, array *a)
     }
     end += 1 + strspn(end + 1, " ");
     a->width = *end == ')' ? 1 : strtoll(end, &end, 10);
-    return *end == ')' && a->width == 1;
+    if (*end != ')' || a->width < 1 || a->n > INT64_MAX / a->width) {
+        return false;
+    }
+    a->n *= a->width;
+    return true;
 }
 
 static bool parse_header(const char *text, array *a)
@@ -67,6 +73,8 @@ static bool parse_header(const char *text, array *a)
     a->bytes = descr[3] - '0';
     const bool known = (a->type == 'f' && (a->bytes == 4 || a->bytes == 8)) ||
                        (a->type == 'i' && (a->bytes == 4 || a->bytes == 8));
+    const char *order = entry(text, "fortran_order");
+    a->by_columns = order != NULL && strncmp(order, "True", 4) == 0;
     return known && descr[4] == '\'' && parse_shape(entry(text, "shape"), a);
 }
 
@@ -87,7 +95,7 @@ static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size l
                (long long)length);
     CMGI_TRY(cmgi_file_read(file, offset + 8 + size, length, text));
     CMGI_CHECK(ctx, parse_header(text, a), CMG_ERR_FILE,
-               "%s: not one column of fp64, fp32, int64 or int32 values", file->path);
+               "%s: not columns of fp64, fp32, int64 or int32 values", file->path);
     a->offset = offset + 8 + size + length;
     CMGI_CHECK(ctx, a->n <= (limit - a->offset) / a->bytes, CMG_ERR_FILE,
                "%s: an array of %lld values ends early", file->path, (long long)a->n);
@@ -163,7 +171,22 @@ static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *w
 
 /* ------------------------------------------------------------------ vectors */
 
-cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
+/* From Fortran's order to rows side by side. */
+static cmg_status by_rows(cmg_context *ctx, const array *a, double **values)
+{
+    double *made = NULL;
+    const cmg_size rows = a->n / a->width;
+    CMGI_TRY(cmgi_alloc(ctx, a->n, sizeof *made, &made));
+    for (cmg_size i = 0; i < a->n; ++i) {
+        made[i] = (*values)[i % a->width * rows + i / a->width];
+    }
+    cmgi_free(ctx, *values);
+    *values = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, cmg_size *columns,
+                         double **values)
 {
     cmgi_file file = {0};
     array a = {0};
@@ -173,7 +196,11 @@ cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, double
     CMGI_TRY_GOTO(done, read_header(&file, 0, file.size, &a));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, a.n, sizeof *made, &made));
     CMGI_TRY_GOTO(done, read_reals(&file, &a, made));
-    *n = a.n;
+    if (a.by_columns && a.width > 1) {
+        CMGI_TRY_GOTO(done, by_rows(ctx, &a, &made));
+    }
+    *n = a.n / a.width;
+    *columns = a.width;
     *values = made;
     made = NULL;
 done:
@@ -200,21 +227,27 @@ static cmg_status write_values(cmgi_output *output, cmg_size n, const double *va
     return CMG_OK;
 }
 
-cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)
+cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_size columns,
+                          const double *values)
 {
     enum { HEADER = 128 }; /* a multiple of 64, so that the values are aligned */
     char header[HEADER + 1];
     char text[100];
+    char width[24] = "";
     cmgi_output output = {0};
+    if (columns != 1) {
+        (void)snprintf(width, sizeof width, " %lld", (long long)columns);
+    }
     (void)snprintf(text, sizeof text,
-                   "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld,), }", (long long)n);
+                   "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld,%s), }", (long long)n,
+                   width);
     (void)snprintf(header, sizeof header, "\x93NUMPY%c%c%c%c%-117s\n", 1, 1, HEADER - 10, 1, text);
     header[7] = 0;
     header[9] = 0;
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
     cmg_status status = cmgi_output_write(&output, header, HEADER);
     if (status == CMG_OK) {
-        status = write_values(&output, n, values);
+        status = write_values(&output, n * columns, values);
     }
     return cmgi_output_finish(&output, status);
 }
@@ -301,7 +334,10 @@ static cmg_status open_entry(const archive *z, const char *name, array *a)
         offset + LOCAL_HEADER + (cmg_size)little(local + 26, 2) + (cmg_size)little(local + 28, 2);
     CMGI_CHECK(ctx, begin <= z->file.size && size <= z->file.size - begin, CMG_ERR_FILE,
                "%s: %s ends after the end of the file", z->file.path, name);
-    return read_header(&z->file, begin, begin + size, a);
+    CMGI_TRY(read_header(&z->file, begin, begin + size, a));
+    CMGI_CHECK(ctx, a->width == 1, CMG_ERR_FILE, "%s: %s has %lld columns", z->file.path, name,
+               (long long)a->width);
+    return CMG_OK;
 }
 
 static cmg_status read_csr(const archive *z, const cmgi_expect *expect, cmgi_csr *A)

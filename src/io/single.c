@@ -86,44 +86,39 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
     }
 }
 
-static cmg_status read_column(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
-                              double **values)
+/* n x columns values by rows, in memory of cmgi_alloc; `expected` rows or -1. */
+static cmg_status read_columns(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
+                               cmg_size *columns, double **values)
 {
-    cmg_size cols = 0;
-    double *read = NULL;
-    CMGI_TRY(cmgi_mtx_read_dense(ctx, path, expected, n, &cols, &read));
-    if (cols != 1) {
-        cmgi_free(ctx, read);
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
-                         (long long)cols);
+    cmgi_content found = CMGI_CONTENT_OTHER;
+    CMGI_TRY(cmgi_look(ctx, path, &found));
+    *columns = 1;
+    switch (found) {
+    case CMGI_CONTENT_MTX:
+        return cmgi_mtx_read_dense(ctx, path, expected, n, columns, values);
+    case CMGI_CONTENT_PETSC:
+        return cmgi_petsc_read_vector(ctx, path, n, values);
+    case CMGI_CONTENT_NPY:
+        return cmgi_npy_read(ctx, path, n, columns, values);
+    case CMGI_CONTENT_OTHER:
+        return cmgi_text_read_vector(ctx, path, n, values);
+    default:
+        return cmgi_fail(ctx, CMG_ERR_FILE,
+                         "%s: not a vector: Matrix Market, PETSc binary or numbers line by line",
+                         path);
     }
-    *values = read;
-    return CMG_OK;
 }
 
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values)
 {
-    cmgi_content found = CMGI_CONTENT_OTHER;
     double *read = NULL;
-    CMGI_TRY(cmgi_look(ctx, path, &found));
-    switch (found) {
-    case CMGI_CONTENT_MTX:
-        CMGI_TRY(read_column(ctx, path, expected, n, &read));
-        break;
-    case CMGI_CONTENT_PETSC:
-        CMGI_TRY(cmgi_petsc_read_vector(ctx, path, n, &read));
-        break;
-    case CMGI_CONTENT_NPY:
-        CMGI_TRY(cmgi_npy_read(ctx, path, n, &read));
-        break;
-    case CMGI_CONTENT_OTHER:
-        CMGI_TRY(cmgi_text_read_vector(ctx, path, n, &read));
-        break;
-    default:
-        return cmgi_fail(ctx, CMG_ERR_FILE,
-                         "%s: not a vector: Matrix Market, PETSc binary or numbers line by line",
-                         path);
+    cmg_size columns = 0;
+    CMGI_TRY(read_columns(ctx, path, expected, n, &columns, &read));
+    if (columns != 1) {
+        cmgi_free(ctx, read);
+        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
+                         (long long)columns);
     }
     if (expected >= 0 && *n != expected) {
         cmgi_free(ctx, read);
@@ -131,6 +126,21 @@ cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size ex
                          (long long)*n, (long long)expected);
     }
     *values = read;
+    return CMG_OK;
+}
+
+/* Values of cmgi_alloc as an array that the caller frees with cmg_free. */
+static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count, double *values,
+                            double **given)
+{
+    double *copy = malloc((size_t)(count > 0 ? count : 1) * sizeof *copy);
+    if (copy != NULL && count > 0) {
+        memcpy(copy, values, (size_t)count * sizeof *copy);
+    }
+    cmgi_free(ctx, values);
+    CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: out of memory for %lld values", path,
+               (long long)count);
+    *given = copy;
     return CMG_OK;
 }
 
@@ -144,19 +154,41 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
     double *read = NULL;
     cmg_size length = 0;
     CMGI_TRY(cmgi_vector_file_read(ctx, path, -1, &length, &read));
-    double *copy = malloc((size_t)(length > 0 ? length : 1) * sizeof *copy);
-    if (copy != NULL && length > 0) {
-        memcpy(copy, read, (size_t)length * sizeof *copy);
-    }
-    cmgi_free(ctx, read);
-    CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: out of memory for %lld values", path,
-               (long long)length);
-    *values = copy;
+    CMGI_TRY(hand_over(ctx, path, length, read, values));
     *n = length;
     return CMG_OK;
 }
 
+cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
+                            double **values)
+{
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, path != NULL && n != NULL && columns != NULL && values != NULL, CMG_ERR_ARG,
+               "columns read: the path or an out-pointer is NULL");
+    double *read = NULL;
+    cmg_size rows = 0;
+    cmg_size width = 0;
+    CMGI_TRY(read_columns(ctx, path, -1, &rows, &width, &read));
+    if (width < 1 || width > CMG_COLUMNS) {
+        cmgi_free(ctx, read);
+        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns, 1 to %d are possible", path,
+                         (long long)width, (int)CMG_COLUMNS);
+    }
+    CMGI_TRY(hand_over(ctx, path, rows * width, read, values));
+    *n = rows;
+    *columns = (int)width;
+    return CMG_OK;
+}
+
 cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)
+{
+    return cmg_columns_write(ctx, path, n, 1, values);
+}
+
+cmg_status cmg_columns_write(cmg_context *ctx, const char *path, cmg_size n, int columns,
+                             const double *values)
 {
     if (ctx == NULL) {
         return CMG_ERR_ARG;
@@ -164,16 +196,19 @@ cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, cons
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
                CMG_ERR_ARG,
                "vector write: the path or the values are missing, or the length is negative");
+    CMGI_CHECK(ctx, columns >= 1 && columns <= CMG_COLUMNS, CMG_ERR_ARG,
+               "vector write: %d columns, 1 to %d are possible", columns, (int)CMG_COLUMNS);
     const char *suffix = NULL;
     CMGI_TRY(cmgi_vector_kind(ctx, path, &suffix));
-    if (strcmp(suffix, ".petsc") == 0) {
-        return cmgi_petsc_write_vector(ctx, path, n, values);
-    }
-    if (strcmp(suffix, ".txt") == 0) {
-        return cmgi_text_write_vector(ctx, path, "vector of length", n, values);
-    }
     if (strcmp(suffix, ".npy") == 0) {
-        return cmgi_npy_write(ctx, path, n, values);
+        return cmgi_npy_write(ctx, path, n, columns, values);
     }
-    return cmgi_mtx_write_dense(ctx, path, n, 1, values);
+    if (strcmp(suffix, ".mtx") == 0) {
+        return cmgi_mtx_write_dense(ctx, path, n, columns, values);
+    }
+    CMGI_CHECK(ctx, columns == 1, CMG_ERR_UNSUPPORTED,
+               "%s: %d columns are written to a name ending in .npy or .mtx", path, columns);
+    return strcmp(suffix, ".petsc") == 0
+               ? cmgi_petsc_write_vector(ctx, path, n, values)
+               : cmgi_text_write_vector(ctx, path, "vector of length", n, values);
 }

@@ -161,6 +161,34 @@ static cmg_status step(cmgi_columns *c, double *x)
     return CMG_OK;
 }
 
+/* Shows the column that runs with the largest relative residual; when the monitor asks to stop, all
+ * of them do. */
+static void watch(cmgi_columns *c)
+{
+    int worst = -1;
+    double largest = -1;
+    for (int j = 0; j < c->system.k && c->monitor != NULL; ++j) {
+        const cmgi_stop *s = &c->stop[j];
+        const double relative = sqrt(on_host(c, RR, j)) / s->rhs_norm;
+        if (s->running && relative > largest) {
+            worst = j;
+            largest = relative;
+        }
+    }
+    if (worst < 0 || c->monitor(c->monitor_user, c->stop[worst].done, sqrt(on_host(c, RR, worst)),
+                                c->stop[worst].rhs_norm) == 0) {
+        return;
+    }
+    for (int j = 0; j < c->system.k; ++j) {
+        if (c->stop[j].running) {
+            c->stop[j].outcome = CMG_INTERRUPTED;
+            c->stop[j].running = 0;
+            collect(c, j);
+        }
+    }
+    c->interrupted = true;
+}
+
 /* From the residuals in r: no last direction. */
 static cmg_status start(cmgi_columns *c)
 {
@@ -229,11 +257,14 @@ cmg_status cmgi_columns_iterate(cmgi_columns *c, const cmgi_limits *limits, cons
         c->starts[j] = 0;
         begin(c, j, limits);
     }
+    c->interrupted = false;
+    watch(c);
     CMGI_TRY(send_running(c, &some));
     while (some) {
         CMGI_TRY(start(c));
         while (some) {
             CMGI_TRY(step(c, x));
+            watch(c);
             CMGI_TRY(send_running(c, &some));
         }
         CMGI_TRY(true_residual(c, b, x));

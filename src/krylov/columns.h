@@ -21,7 +21,11 @@ typedef struct cmgi_column_system {
 typedef struct cmgi_columns {
     cmgi_column_system system;
     int max_it;
-    double *r; /* n x k in the backend's memory */
+    cmg_monitor_fn
+        monitor; /* sees the column whose residual is largest beside its b; NULL = none */
+    void *monitor_user;
+    bool interrupted; /* by it */
+    double *r;        /* n x k in the backend's memory */
     double *p;
     double *q;
     void *rounded;   /* r in the precision of C: r itself where it has that */

@@ -75,7 +75,8 @@ static cmg_status allocate(cmgi_krylov *k)
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->stop, &k->stop));
     /* the host fetches all of it, with norms that are not there yet */
     CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, sizeof *k->stop / sizeof(double), 0.0, k->stop));
-    return cmgi_alloc_zero(ctx, (cmg_size)k->options.max_it + 1, sizeof(double), &k->history);
+    k->longest = k->options.max_it;
+    return cmgi_alloc_zero(ctx, (cmg_size)k->longest + 1, sizeof(double), &k->history);
 }
 
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
@@ -122,6 +123,25 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     cmgi_free(ctx, v->history);
     cmgi_free(ctx, v);
     *k = NULL;
+}
+
+cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits)
+{
+    cmg_context *ctx = k->system.ctx;
+    if (limits->max_it > k->longest) {
+        double *longer = NULL;
+        CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)limits->max_it + 1, sizeof *longer, &longer));
+        cmgi_free(ctx, k->history);
+        k->history = longer;
+        k->longest = limits->max_it;
+    }
+    cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
+    k->options.rtol = limits->rtol;
+    k->options.atol = limits->atol;
+    k->options.max_it = limits->max_it;
+    k->options.monitor = limits->monitor;
+    k->options.monitor_user = limits->monitor_user;
+    return CMG_OK;
 }
 
 double cmgi_krylov_tolerance(const cmgi_krylov *k)

@@ -110,7 +110,8 @@ typedef struct cmgi_krylov {
     cmgi_cg_vectors inner;             /* of defect correction */
     cmgi_arnoldi arnoldi;              /* of FGMRES */
     double *scalars;                   /* CMGI_KRYLOV_SCALARS in the backend's memory */
-    double *history;                   /* host: max_it + 1 residual norms */
+    double *history;                   /* host: longest + 1 residual norms */
+    int longest;                       /* max_it that there is room for */
     cmgi_stop *stop;                   /* stopping test in the backend's memory */
     cmgi_stop seen;                    /* the host's copy of it */
     cmgi_recording recorded[CMGI_RECORDINGS];
@@ -139,6 +140,8 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x);
 /* ||b||, and false where b has to be scaled. */
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range);
+/* Other limits, with room for the norms of max_it iterations; a monitor may have come or gone. */
+cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits);
 /* Drops the recorded graphs: arrays or parameters of the system have changed. */
 void cmgi_krylov_drop_graphs(cmgi_krylov *k);
 /* Residual norm under which the iteration has converged. */

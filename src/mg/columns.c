@@ -11,8 +11,7 @@
 
 static bool together(const cmgi_multigrid *mg)
 {
-    return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL &&
-           mg->krylov->options.monitor == NULL;
+    return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL;
 }
 
 void cmgi_column_solver_forget(cmgi_column_solver *s)
@@ -215,11 +214,14 @@ static cmg_status solve_together(cmgi_column_solver *s, const double *b, double 
                                 .patience = k->patience,
                                 .pace = k->pace,
                                 .range = k->range};
+    s->outer->monitor = k->options.monitor;
+    s->outer->monitor_user = k->options.monitor_user;
     CMGI_TRY(cmgi_columns_iterate(s->outer, &limits, b, x));
     for (int c = 0; c < s->k; ++c) {
         const cmgi_stop *stop = &s->outer->stop[c];
         /* a guess that was exact comes back as it is, without its boundary solved */
-        solved[c] = cmg_outcome_converged((cmg_outcome)stop->outcome) && stop->done > 0;
+        solved[c] = s->outer->interrupted ||
+                    (cmg_outcome_converged((cmg_outcome)stop->outcome) && stop->done > 0);
         most = stop->done > most ? stop->done : most;
         if (solved[c]) {
             report_of(s, c);

@@ -152,6 +152,61 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     return CMG_OK;
 }
 
+/* The options, checked as at creation, to the iteration that there is. */
+static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
+{
+    cmg_solver_options own;
+    CMGI_TRY(cmgi_solver_options_take(s->ctx, o, &own));
+    const cmgi_iteration_options limits = {.rtol = own.rtol,
+                                           .atol = own.atol,
+                                           .max_it = own.max_it,
+                                           .monitor = own.monitor,
+                                           .monitor_user = own.monitor_user};
+    if (s->mg.krylov != NULL) {
+        CMGI_TRY(cmgi_krylov_limit(s->mg.krylov, &limits));
+    }
+    if (own.max_it != s->mg.options.max_it) { /* their histories are as long */
+        cmgi_column_solver_destroy(&s->columns);
+        s->several = false;
+    }
+    s->mg.options.rtol = own.rtol;
+    s->mg.options.atol = own.atol;
+    s->mg.options.max_it = own.max_it;
+    s->mg.options.monitor = own.monitor;
+    s->mg.options.monitor_user = own.monitor_user;
+    return CMG_OK;
+}
+
+cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int max_it)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_solver_options o = s->mg.options;
+    o.rtol = rtol < 0 ? o.rtol : rtol;
+    o.atol = atol < 0 ? o.atol : atol;
+    o.max_it = max_it == 0 ? o.max_it : max_it;
+    if (o.rtol == s->mg.options.rtol && o.atol == s->mg.options.atol &&
+        o.max_it == s->mg.options.max_it) {
+        return CMG_OK;
+    }
+    return take_limits(s, &o);
+}
+
+cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *user)
+{
+    if (s == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_solver_options o = s->mg.options;
+    if (monitor == NULL && o.monitor == NULL) {
+        return CMG_OK;
+    }
+    o.monitor = monitor;
+    o.monitor_user = user;
+    return take_limits(s, &o);
+}
+
 cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)
 {
     if (s == NULL) {

@@ -44,7 +44,7 @@ static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void
             }
         }
         const cmgi_block of = {A->rows, w->columns, c};
-        CMGI_TRY(cmgi_matrix_spmv(A, &single, one[APART_X]));
+        CMGI_TRY(cmgi_spmv_of(A->ctx, A->format)(A, &single, one[APART_X]));
         CMGI_TRY(on->column_move(A->ctx, p, of, true, one[APART_Y], w->y));
     }
     return CMG_OK;

@@ -18,11 +18,6 @@ static cmg_size slices_of(const cmg_matrix *A)
     return (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
 }
 
-static cmgi_spmv_fn spmv_of(const cmg_context *ctx, const cmgi_format *format)
-{
-    return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
-}
-
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             const cmgi_matrix_source *from, const cmg_matrix_options *options,
                             cmg_matrix **A)
@@ -32,7 +27,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
                "format %s renumbers and needs a square matrix, this one is %lld x %lld", name,
                (long long)csr->rows, (long long)csr->cols);
-    CMGI_CHECK(ctx, spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(ctx, cmgi_spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
                "format %s has no kernel on backend %s", name, ctx->backend->name);
     cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
@@ -178,7 +173,7 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
         return CMG_OK;
     }
     return w->columns > 1 && !A->format->columns ? cmgi_columns_apart(A, w, x)
-                                                 : spmv_of(A->ctx, A->format)(A, w, x);
+                                                 : cmgi_spmv_of(A->ctx, A->format)(A, w, x);
 }
 
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)

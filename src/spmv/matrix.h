@@ -47,6 +47,12 @@ typedef struct cmgi_format {
     void (*destroy)(cmg_matrix *A);
 } cmgi_format;
 
+/* The product of a format on the context's backend. */
+static inline cmgi_spmv_fn cmgi_spmv_of(const cmg_context *ctx, const cmgi_format *format)
+{
+    return cmgi_on_cuda(ctx) ? format->spmv_cuda : format->spmv_cpu;
+}
+
 struct cmg_matrix {
     cmg_context *ctx;
     const cmgi_format *format;

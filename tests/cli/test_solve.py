@@ -115,6 +115,30 @@ class Solve(cli.Case):
         self.assertEqual(again["iterations"], 0)
         self.assertEqual(again["reason"], "converged_rtol")
 
+    def test_columns_are_solved_at_once(self):
+        n = 31 * 31
+        columns = [cli.random_vector(n, seed) for seed in (2, 3, 4)]
+        alone = []
+        for c, column in enumerate(columns):
+            cli.write_vector(self.path(f"b{c}.mtx"), column)
+            alone.append(self.json("solve", self.h, "--rhs", self.path(f"b{c}.mtx"))["iterations"])
+        with open(self.path("B.mtx"), "w") as f:
+            f.write(f"%%MatrixMarket matrix array real general\n{n} 3\n")
+            f.writelines(f"{v!r}\n" for column in columns for v in column)
+        for name in ("X.npy", "X.mtx"):
+            result = self.json("solve", self.h, "--rhs", self.path("B.mtx"), "--output", self.path(name))
+            self.assertEqual([c["iterations"] for c in result["columns"]], alone)
+            self.assertEqual({c["reason"] for c in result["columns"]}, {"converged_rtol"})
+        lines = [line for line in open(self.path("X.mtx")).read().splitlines() if line[0] != "%"]
+        self.assertEqual(lines[0].split(), [str(n), "3"])
+        values = [float(line) for line in lines[1:]]
+        for c, column in enumerate(columns):
+            self.assertLess(cli.relative_residual(self.A, values[c * n:(c + 1) * n], column), 1.1e-8)
+        again = self.json("solve", self.h, "--rhs", self.path("B.mtx"), "--x0", self.path("X.npy"))
+        self.assertEqual([c["iterations"] for c in again["columns"]], [0, 0, 0])
+        self.refused(2, "solve", self.h, "--rhs", self.path("B.mtx"), "--x0", self.path("b0.mtx"))
+        self.refused(2, "compare", self.h, "--quick", "--rhs", self.path("B.mtx"))
+
     def test_zero_right_hand_side_is_solved_by_zero(self):
         cli.write_vector(self.path("zero.mtx"), [0.0] * (31 * 31))
         x_path = self.path("x.mtx")

@@ -257,6 +257,41 @@ static void vectors_come_back(void)
     }
 }
 
+/* Columns side by side; NumPy's other order. */
+static void columns_come_back(void)
+{
+    static const char *const names[] = {"c.npy", "c.mtx"};
+    const double values[6] = {1, 2, 3, 4, 5, 6};
+    static const char fortran[] =
+        "\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }";
+    unsigned char file[128 + 48];
+    cmg_size n = 0;
+    int columns = 0;
+    double *back = NULL;
+    for (int k = 0; k < 2; ++k) {
+        CHECK_OK(cmg_columns_write(ctx, temporary(names[k]), 3, 2, values));
+        CHECK_OK(cmg_columns_read(ctx, temporary(names[k]), &n, &columns, &back));
+        CHECK(n == 3 && columns == 2 && memcmp(back, values, sizeof values) == 0);
+        cmg_free(back);
+        CHECK_STATUS(cmg_vector_read(ctx, temporary(names[k]), &n, &back), CMG_ERR_FILE);
+        remove_all(temporary(names[k]));
+    }
+    memset(file, ' ', 128);
+    memcpy(file, fortran, sizeof fortran - 1);
+    file[127] = '\n';
+    for (int k = 0; k < 6; ++k) { /* columns 1 3 5 and 2 4 6 */
+        const double v = values[k % 3 * 2 + k / 3];
+        memcpy(file + 128 + 8 * k, &v, sizeof v);
+    }
+    CHECK_OK(cmg_file_write(ctx, temporary(names[0]), file, sizeof file));
+    CHECK_OK(cmg_columns_read(ctx, temporary(names[0]), &n, &columns, &back));
+    CHECK(n == 3 && columns == 2 && memcmp(back, values, sizeof values) == 0);
+    cmg_free(back);
+    remove_all(temporary(names[0]));
+    CHECK_STATUS(cmg_columns_write(ctx, temporary("c.txt"), 3, 2, values), CMG_ERR_UNSUPPORTED);
+    CHECK_STATUS(cmg_columns_write(ctx, temporary("c.npy"), 3, 65, values), CMG_ERR_ARG);
+}
+
 static void arguments_are_checked(void)
 {
     cmg_hierarchy *h = NULL;
@@ -322,6 +357,7 @@ int main(int argc, char **argv)
     RUN(equal_restriction_is_no_obstacle);
     RUN(nothing_is_left_of_a_failed_write);
     RUN(vectors_come_back);
+    RUN(columns_come_back);
     RUN(arguments_are_checked);
     RUN(progress_can_stop_the_work);
     return TEST_END();

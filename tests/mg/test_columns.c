@@ -213,6 +213,54 @@ static void cycles_take_columns(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static int stop_at_two(void *user, int iteration, double residual, double rhs_norm)
+{
+    *(int *)user += residual >= 0 && rhs_norm > 0;
+    return iteration >= 2;
+}
+
+/* Limits and monitors change without a set-up, for one column and for several. */
+static void limits_change(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    for (int k = 1; k <= 3; k += 2) {
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        double *rhs = block(&A, 0, k, false);
+        cmg_vector *b = vector_of_columns(A.rows, k, rhs);
+        cmg_vector *x = vector_of_columns(A.rows, k, rhs);
+        int seen = 0;
+        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+        const int usual = report.iterations;
+        CHECK_OK(cmg_solver_set_limits(s, -1, -1, 3));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+        CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 3);
+        CHECK_OK(cmg_solver_set_limits(s, 1e-12, 0, 5000));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+        CHECK(cmg_outcome_converged(report.outcome) && report.relative_residual <= 1e-12);
+        CHECK_OK(cmg_solver_set_limits(s, 1e-8, -1, 100));
+        CHECK_OK(cmg_solver_set_monitor(s, stop_at_two, &seen));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+        CHECK(report.outcome == CMG_INTERRUPTED && report.iterations == 2 && seen == 3);
+        CHECK_OK(cmg_solver_set_monitor(s, NULL, NULL));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+        CHECK(report.iterations == usual);
+        CHECK_STATUS(cmg_solver_set_limits(s, 2, -1, 0), CMG_ERR_ARG);
+        CHECK_STATUS(cmg_solver_set_limits(NULL, 2, -1, 0), CMG_ERR_ARG);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        free(rhs);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
 static void allocation_failures_leave_nothing(void)
 {
     enum { K = 3 };
@@ -248,6 +296,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(columns_end_as_they_do_alone);
     RUN(cycles_take_columns);
+    RUN(limits_change);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }

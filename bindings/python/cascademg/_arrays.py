@@ -10,10 +10,11 @@ _PRECISION = {"float64": 0, "float32": 1}
 
 
 class View:
-    """One-dimensional contiguous memory of another library; `keep` holds the owner."""
+    """Contiguous memory of another library, n entries or n rows of `columns`; `keep` holds the owner."""
 
-    def __init__(self, keep, pointer, n, dtype, device):
+    def __init__(self, keep, pointer, n, dtype, device, columns=1):
         self.keep, self.pointer, self.n, self.dtype, self.device = keep, pointer, n, dtype, device
+        self.columns = columns
 
 
 def is_device_array(a):
@@ -83,7 +84,7 @@ def _host_view(a, what, writable):
     return View(array, array.ctypes.data, array.size, array.dtype, False)
 
 
-def view(a, what, n, backend, writable=False, stream=None):
+def view(a, what, n, backend, writable=False, stream=None, columns=1):
     """The memory of an array without a copy; ArgumentError names what does not fit."""
     device = is_device_array(a)
     if device and backend != "cuda":
@@ -93,23 +94,25 @@ def view(a, what, n, backend, writable=False, stream=None):
     seen = _device_view(a, what, writable) if device else _host_view(a, what, writable)
     if str(seen.dtype) not in _PRECISION:
         raise ArgumentError(f"{what}: dtype {seen.dtype}, float64 or float32 is needed")
-    if seen.n != n:
-        raise ArgumentError(f"{what} has {seen.n} entries, {n} are needed")
+    if seen.n != n * columns or (columns > 1 and tuple(a.shape) != (n, columns)):
+        shape = f"{seen.n} entries" if columns == 1 else f"shape {tuple(a.shape)}"
+        raise ArgumentError(f"{what} has {shape}, {n if columns == 1 else (n, columns)} are needed")
+    seen.n, seen.columns = n, columns
     return seen
 
 
 def wrap(context, seen):
     """A cmg_vector over the memory of a view; `keep` stays with it."""
     out = ffi.new("cmg_vector **")
-    context.check(lib().cmg_vector_wrap(context.ptr, seen.n, _PRECISION[str(seen.dtype)],
-                                        ffi.cast("void *", seen.pointer), out))
+    context.check(lib().cmg_vector_wrap_columns(context.ptr, seen.n, seen.columns, _PRECISION[str(seen.dtype)],
+                                                ffi.cast("void *", seen.pointer), out))
     return own("cmg_vector", out[0])
 
 
-def create(context, n):
-    """A cmg_vector of n fp64 zeros in the context's memory."""
+def create(context, n, columns=1):
+    """A cmg_vector of n fp64 zeros a column in the context's memory."""
     out = ffi.new("cmg_vector **")
-    context.check(lib().cmg_vector_create(context.ptr, n, 0, out))
+    context.check(lib().cmg_vector_create_columns(context.ptr, n, columns, 0, out))
     return own("cmg_vector", out[0])
 
 
@@ -118,13 +121,13 @@ def doubles(array):
     return ffi.cast("double *", array.ctypes.data)
 
 
-def empty_like(a, n):
-    """A float64 array of n entries of the kind and place of `a`."""
+def empty_like(a, shape):
+    """A float64 array of a shape, of the kind and in the place of `a`."""
     kind = type(a).__module__.split(".")[0]
     if kind == "torch":
         import torch
-        return torch.empty(n, dtype=torch.float64, device=a.device)
+        return torch.empty(shape, dtype=torch.float64, device=a.device)
     if kind == "cupy":
         import cupy
-        return cupy.empty(n)
-    return np.empty(n)
+        return cupy.empty(shape)
+    return np.empty(shape)

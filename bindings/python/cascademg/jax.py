@@ -10,19 +10,29 @@ import jax.numpy as jnp
 import numpy as np
 
 
+def _take(solver, values):
+    """New values of A into the solver, unless they are the ones it has."""
+    if getattr(solver, "_jax_values", None) is None or not np.array_equal(solver._jax_values, values):
+        solver.update(values)
+        solver._jax_values = values.copy()
+        if solver._adjoint is not solver:
+            solver._adjoint = None
+
+
 def _host_solve(solver, adjoint, b, values):
+    """b of shape (..., n); values (..., nnz) or None, mapped by vmap where their leading axis is longer than 1."""
     b = np.asarray(b, dtype=np.float64)
     if values is not None:
         values = np.asarray(values, dtype=np.float64)
-        if getattr(solver, "_jax_values", None) is None or not np.array_equal(solver._jax_values, values):
-            solver.update(values)
-            solver._jax_values = values.copy()
-            if solver._adjoint is not solver:
-                solver._adjoint = None
+        if values.ndim > 1 and values.shape[0] > 1:
+            rows = np.broadcast_to(b, (values.shape[0], *b.shape[1:]))
+            return np.stack([_host_solve(solver, adjoint, row, v) for row, v in zip(rows, values)])
+        _take(solver, values.reshape(-1))
     used = solver.adjoint() if adjoint else solver
     flat = b.reshape(-1, b.shape[-1])
-    x = np.stack([used.solve(np.ascontiguousarray(row)) for row in flat])
-    return x.reshape(b.shape)
+    if len(flat) == 1:
+        return used.solve(np.ascontiguousarray(flat[0])).reshape(b.shape)
+    return np.ascontiguousarray(used.solve(np.ascontiguousarray(flat.T)).T).reshape(b.shape)
 
 
 def _call(solver, adjoint, b, values):
@@ -31,7 +41,7 @@ def _call(solver, adjoint, b, values):
     def host(b, *values):
         return _host_solve(solver, adjoint, b, values[0] if values else None).astype(shape.dtype)
     arguments = (b,) if values is None else (b, values)
-    return jax.pure_callback(host, shape, *arguments, vmap_method="sequential")
+    return jax.pure_callback(host, shape, *arguments, vmap_method="expand_dims")
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -1,5 +1,7 @@
 """Solvers: a hierarchy compiled into a cascade, solved again and again."""
+import contextlib
 import dataclasses
+import math
 import warnings
 from typing import List, Optional
 
@@ -95,6 +97,33 @@ def option_text(options):
     return " ".join(words)
 
 
+def _host_block(a):
+    """Columns side by side; an array of one column is a vector."""
+    a = np.asarray(a)
+    return a if a.ndim == 1 else np.ascontiguousarray(a[:, 0] if a.shape[1] == 1 else a)
+
+
+class _progress_bar:
+    """tqdm's bar over the digits that a solve has gained; nothing where tqdm is not there."""
+
+    def __init__(self, rtol):
+        try:
+            from tqdm.auto import tqdm
+            self.bar = tqdm(total=round(-math.log10(rtol), 1) if rtol > 0 else None, unit="digit", desc="solve")
+        except ImportError:
+            self.bar = None
+
+    def show(self, iteration, residual, rhs_norm):
+        if self.bar is not None and residual > 0 and rhs_norm > 0:
+            gained = max(0.0, -math.log10(residual / rhs_norm))
+            self.bar.n = round(gained if self.bar.total is None else min(gained, self.bar.total), 1)
+            self.bar.set_postfix(iteration=iteration, refresh=True)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
 class Solver:
     """A hierarchy compiled into a cascade of sparse products.
 
@@ -143,19 +172,25 @@ class Solver:
 
     # ------------------------------------------------------------------ solving
 
-    def solve(self, b, x0=None, out=None, return_info=False):
-        """Solves A x = b.
+    def solve(self, b, x0=None, rtol=None, maxiter=None, callback=None, return_info=False, out=None, atol=None):
+        """Solves A x = b, or A X = B for all columns of an array at once.
 
         Parameters
         ----------
-        b : array of n values
-            NumPy, or on the cuda backend a CuPy, PyTorch or JAX array in device memory, used in place.
+        b : array of n values, or of shape (n, k)
+            NumPy, or on the cuda backend a CuPy, PyTorch or JAX array in device memory, used in place. Columns
+            share every pass over the matrices, each with its own iterations; up to 64 go together.
         x0 : array, optional
             Initial guess, by default zero.
+        rtol, atol, maxiter : float, float, int, optional
+            Limits of this solve; by default those of the solver.
+        callback : callable, optional
+            Called with (iteration, residual norm, norm of b) from iteration 0 on, of several columns for the one with
+            the largest relative residual; a true return ends the solve. "progress" shows a bar of tqdm.
+        return_info : bool, optional
+            Also return a :class:`SolveInfo`, of several columns a list of them.
         out : array, optional
             Where the solution is written, float64 in the memory of the backend; by default a new array.
-        return_info : bool, optional
-            Also return a :class:`SolveInfo`.
 
         Returns
         -------
@@ -163,15 +198,16 @@ class Solver:
         info : SolveInfo
             Only with `return_info`. Without it, a solve that does not converge raises a ConvergenceWarning.
         """
-        if getattr(b, "ndim", 1) == 2 and b.shape[1] != 1:
-            return self._solve_columns(b, x0, return_info)
-        cuda = self.context.backend == "cuda"
-        with self.context.lock:
-            if cuda and not _arrays.is_device_array(b):
-                x = self._staged(b, x0, out)
+        columns = b.shape[1] if getattr(b, "ndim", 1) == 2 else 1
+        if columns > 64:
+            return self._solve_parts(b, x0, out, return_info, rtol=rtol, maxiter=maxiter, callback=callback, atol=atol)
+        with self.context.lock, self._limits(rtol, atol, maxiter), self._monitored(callback):
+            if self.context.backend == "cuda" and not _arrays.is_device_array(b):
+                x = self._staged(b, x0, out, columns)
             else:
-                x = self._in_place(b, x0, out)
-            info = _info(self._report) if return_info or not lib().cmg_outcome_converged(self._report.outcome) else None
+                x = self._in_place(b, x0, out, columns)
+            told = return_info or not lib().cmg_outcome_converged(self._report.outcome)
+            info = (self._columns(columns) if return_info and columns > 1 else _info(self._report)) if told else None
         if return_info:
             return x, info
         if info is not None:
@@ -181,75 +217,136 @@ class Solver:
                           ConvergenceWarning, stacklevel=2)
         return x
 
-    def _view(self, array, what, writable=False):
-        return _arrays.view(array, what, self.n, self.context.backend, writable, self.context.stream)
+    def _set_limits(self, rtol, atol, maxiter):
+        self.context.check(lib().cmg_solver_set_limits(self.ptr, rtol, atol, maxiter))
+
+    @contextlib.contextmanager
+    def _limits(self, rtol, atol, maxiter):
+        """Limits of one solve; those of the solver come back."""
+        if rtol is None and atol is None and maxiter is None:
+            yield
+            return
+        for name, value, least in (("rtol", rtol, 0), ("atol", atol, 0), ("maxiter", maxiter, 1)):
+            if value is not None and not value >= least:
+                raise ArgumentError(f"{name}: {value}, at least {least} is needed")
+        own = self._options
+        self._set_limits(-1 if rtol is None else rtol, -1 if atol is None else atol, maxiter or 0)
+        try:
+            yield
+        finally:
+            self._set_limits(own.rtol, own.atol, own.max_it)
+
+    @contextlib.contextmanager
+    def _monitored(self, callback):
+        if callback is None:
+            yield
+            return
+        bar = _progress_bar(self._options.rtol) if callback == "progress" else None
+        function = bar.show if bar is not None else callback
+
+        def monitor(_user, iteration, residual, rhs_norm):
+            try:
+                return 1 if function(iteration, residual, rhs_norm) else 0
+            except BaseException as error:  # handed on by check(), where the call returns
+                self.context._progress_error = error
+                return 1
+        held = ffi.callback("int(void *, int, double, double)", monitor, error=1)
+        self.context.check(lib().cmg_solver_set_monitor(self.ptr, held, ffi.NULL))
+        try:
+            yield
+        finally:
+            lib().cmg_solver_set_monitor(self.ptr, ffi.NULL, ffi.NULL)
+            if bar is not None:
+                bar.close()
+
+    def _view(self, array, what, writable=False, columns=1):
+        return _arrays.view(array, what, self.n, self.context.backend, writable, self.context.stream, columns)
 
     def _call(self, b, x):
         self.context.check(lib().cmg_solver_solve(self.ptr, b, x, self._report))
 
-    def _in_place(self, b, x0, out):
-        seen = self._view(b, "b")
+    def _columns(self, columns):
+        """What is told of every column of the last solve."""
+        found = []
+        for column in range(columns):
+            report = ffi.new("cmg_report *")
+            report.size = ffi.sizeof("cmg_report")
+            self.context.check(lib().cmg_solver_column(self.ptr, column, report))
+            found.append(_info(report))
+        return found
+
+    def _in_place(self, b, x0, out, columns):
+        if getattr(b, "ndim", 1) == 2 and not _arrays.is_device_array(b):
+            b = _host_block(b)
+        seen = self._view(b, "b", columns=columns)
         if str(seen.dtype) != "float64":
             if seen.device:
                 raise ArgumentError(f"b: dtype {seen.dtype}, float64 is needed on the device")
-            seen = self._view(seen.keep.astype(np.float64), "b")
-        x = out if out is not None else _arrays.empty_like(b, self.n)
+            seen = self._view(seen.keep.astype(np.float64), "b", columns=columns)
+        x = out if out is not None else _arrays.empty_like(b, self.n if columns == 1 else (self.n, columns))
         if not _arrays.is_device_array(x) and self.context.backend == "cuda":
             raise ArgumentError(f"an array of {type(b).__module__.split('.')[0]} needs `out`, a float64 array on the device")
-        target = self._view(x, "x", writable=True)
+        target = self._view(x, "x", writable=True, columns=columns)
         if str(target.dtype) != "float64":
             raise ArgumentError(f"x: dtype {target.dtype}, float64 is needed")
         vector_b, vector_x = _arrays.wrap(self.context, seen), _arrays.wrap(self.context, target)
         if x0 is None:
             self.context.check(lib().cmg_vector_fill(vector_x, 0.0))
         else:
-            guess = self._view(x0, "x0")
+            x0 = _host_block(x0) if getattr(x0, "ndim", 1) == 2 and not _arrays.is_device_array(x0) else x0
+            guess = self._view(x0, "x0", columns=columns)
             self.context.check(lib().cmg_vector_copy(_arrays.wrap(self.context, guess), vector_x))
         self._call(vector_b, vector_x)
         return x
 
-    def _staged(self, b, x0, out):
-        seen = _arrays.view(b, "b", self.n, "cpu")
-        array = np.ascontiguousarray(seen.keep, dtype=np.float64)
-        vector_b, vector_x = _arrays.create(self.context, self.n), _arrays.create(self.context, self.n)
+    def _staged(self, b, x0, out, columns):
+        """From host memory to the device and back."""
+        shape = self.n if columns == 1 else (self.n, columns)
+        array = np.ascontiguousarray(_arrays.view(_host_block(b), "b", self.n, "cpu", columns=columns).keep, dtype=np.float64)
+        vector_b = _arrays.create(self.context, self.n, columns)
+        vector_x = _arrays.create(self.context, self.n, columns)
         self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(array)))
         if x0 is not None:
-            guess = np.ascontiguousarray(x0, dtype=np.float64)
+            guess = np.ascontiguousarray(_arrays.view(_host_block(x0), "x0", self.n, "cpu", columns=columns).keep,
+                                         dtype=np.float64)
             self.context.check(lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
         self._call(vector_b, vector_x)
-        x = np.empty(self.n) if out is None else out
-        target = _arrays.view(x, "x", self.n, "cpu", writable=True)
+        x = np.empty(shape) if out is None else out
+        target = _arrays.view(x, "x", self.n, "cpu", writable=True, columns=columns)
         self.context.check(lib().cmg_vector_get(vector_x, ffi.cast("double *", target.pointer)))
         return x
 
-    def _solve_columns(self, b, x0, return_info):
+    def _solve_parts(self, b, x0, out, return_info, **limits):
+        """More columns than go together."""
         if _arrays.is_device_array(b):
-            raise ArgumentError("several right-hand sides are taken from host memory")
+            raise ArgumentError(f"b has {b.shape[1]} columns, up to 64 are solved at once on the device")
         b = np.asarray(b)
-        x = np.empty((self.n, b.shape[1]))
-        infos = []
-        for k in range(b.shape[1]):
-            guess = None if x0 is None else np.ascontiguousarray(np.asarray(x0)[:, k])
-            x[:, k], info = self.solve(np.ascontiguousarray(b[:, k]), x0=guess, return_info=True)
-            infos.append(info)
+        x, infos = np.empty(b.shape) if out is None else out, []
+        for first in range(0, b.shape[1], 64):
+            part = slice(first, first + 64)
+            guess = None if x0 is None else np.asarray(x0)[:, part]
+            x[:, part], info = self.solve(b[:, part], x0=guess, return_info=True, **limits)
+            infos += info if isinstance(info, list) else [info]
         return (x, infos) if return_info else x
 
     def precondition(self, r):
-        """z = C r: one cycle from a zero guess."""
+        """z = C r: one cycle from a zero guess, for a vector or up to 64 columns of shape (n, k)."""
+        columns = r.shape[1] if getattr(r, "ndim", 1) == 2 else 1
+        shape = (self.n,) if columns == 1 else (self.n, columns)
         with self.context.lock:
+            if not _arrays.is_device_array(r):
+                r = np.ascontiguousarray(np.asarray(r).reshape(shape), dtype=np.float64)
             if self.context.backend == "cuda" and not _arrays.is_device_array(r):
-                array = np.ascontiguousarray(np.asarray(r).reshape(-1), dtype=np.float64)
-                vector_r, vector_z = _arrays.create(self.context, self.n), _arrays.create(self.context, self.n)
-                self.context.check(lib().cmg_vector_set(vector_r, _arrays.doubles(array)))
+                vector_r = _arrays.create(self.context, self.n, columns)
+                vector_z = _arrays.create(self.context, self.n, columns)
+                self.context.check(lib().cmg_vector_set(vector_r, _arrays.doubles(r)))
                 self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
-                z = np.empty(self.n)
+                z = np.empty(shape)
                 self.context.check(lib().cmg_vector_get(vector_z, _arrays.doubles(z)))
                 return z
-            if not _arrays.is_device_array(r):
-                r = np.ascontiguousarray(np.asarray(r).reshape(-1), dtype=np.float64)
-            z = _arrays.empty_like(r, self.n)
-            vector_r = _arrays.wrap(self.context, self._view(r, "r"))
-            vector_z = _arrays.wrap(self.context, self._view(z, "z", writable=True))
+            z = _arrays.empty_like(r, shape)
+            vector_r = _arrays.wrap(self.context, self._view(r, "r", columns=columns))
+            vector_z = _arrays.wrap(self.context, self._view(z, "z", writable=True, columns=columns))
             self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
             return z
 
@@ -259,14 +356,23 @@ class Solver:
 
     def as_linear_operator(self):
         """The whole solve, b -> x, as a scipy.sparse.linalg.LinearOperator."""
-        return self._operator(lambda b: self.solve(np.ascontiguousarray(np.asarray(b).reshape(-1), dtype=np.float64)))
+        return self._operator(self.solve)
 
     def _operator(self, apply):
         from scipy.sparse.linalg import LinearOperator
 
+        def one(b):
+            return apply(np.ascontiguousarray(np.asarray(b).reshape(-1), dtype=np.float64))
+
         def columns(block):
-            return np.column_stack([apply(np.ascontiguousarray(block[:, k])) for k in range(block.shape[1])])
-        return LinearOperator(self.shape, matvec=apply, rmatvec=apply, matmat=columns, dtype=self.dtype)
+            return np.hstack([apply(block[:, k:k + 64]).reshape(self.n, -1) for k in range(0, block.shape[1], 64)])
+        return LinearOperator(self.shape, matvec=one, rmatvec=one, matmat=columns, rmatmat=columns, dtype=self.dtype)
+
+    def __getstate__(self):
+        return {"hierarchy": self.hierarchy, "keywords": self._keywords}
+
+    def __setstate__(self, state):
+        self.__init__(state["hierarchy"], **state["keywords"])
 
     # ------------------------------------------------------------------ new values, and what is inside
 

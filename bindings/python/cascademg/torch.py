@@ -30,13 +30,20 @@ def _solve(solver, b):
     return x.to(device=b.device, dtype=b.dtype)
 
 
+def _solve_batch(solver, b):
+    """Rows of b, up to 64 of them at once."""
+    if b.shape[0] == 1:
+        return _solve(solver, b[0])[None]
+    parts = [_solve(solver, part.T) if part.shape[0] > 1 else _solve(solver, part[0])[:, None] for part in b.split(64)]
+    return torch.cat(parts, dim=1).T.contiguous()
+
+
 class _Solve(torch.autograd.Function):
     @staticmethod
     def forward(ctx, solver, b, values):
         if values is not None:
             _take(solver, values)
-        columns = [b] if b.dim() == 1 else list(b)
-        x = torch.stack([_solve(solver, column) for column in columns])
+        x = _solve_batch(solver, b if b.dim() == 2 else b[None])
         ctx.solver, ctx.batched = solver, b.dim() == 2
         ctx.save_for_backward(x, values if values is not None else torch.empty(0))
         ctx.has_values = values is not None
@@ -48,8 +55,7 @@ class _Solve(torch.autograd.Function):
         if ctx.has_values:
             _take(ctx.solver, values)
         adjoint = ctx.solver.adjoint()
-        columns = list(gradient) if ctx.batched else [gradient]
-        multiplier = torch.stack([_solve(adjoint, column) for column in columns])
+        multiplier = _solve_batch(adjoint, gradient if ctx.batched else gradient[None])
         by_values = None
         if ctx.has_values:
             rows, cols = _pattern(ctx.solver, x.device)

@@ -100,6 +100,66 @@ def test_columns(problem, rng):
         assert residual(A[0], X[:, k], B[:, k]) <= 1e-9
 
 
+def test_columns_share_the_products_and_nothing_else(problem, rng):
+    A, P, _ = problem
+    solver = cascademg.Hierarchy(A, P).solver(rtol=1e-9, smoother="jacobi")
+    B = rng.standard_normal((A[0].shape[0], 8))
+    B[:, 3] = 0
+    alone = [solver.solve(np.ascontiguousarray(B[:, k]), return_info=True) for k in range(8)]
+    out = np.full(B.shape, np.nan)
+    X, infos = solver.solve(B, out=out, return_info=True)
+    assert X is out and [i.iterations for i in infos] == [i.iterations for _, i in alone]
+    for k in range(8):
+        assert np.linalg.norm(X[:, k] - alone[k][0]) <= 1e-8 * np.linalg.norm(alone[k][0])
+        assert len(infos[k].residuals) == infos[k].iterations + 1
+    assert np.array_equal(solver.solve(np.asfortranarray(B)), X)
+    again, infos = solver.solve(B, x0=X, return_info=True)
+    assert [i.iterations for i in infos] == [0] * 8 and np.array_equal(again, X)
+    assert solver.solve(B[:, :1]).shape in ((len(B),), (len(B), 1))
+    wide = rng.standard_normal((len(B), 70))
+    assert residual(A[0], solver.solve(wide)[:, 69], wide[:, 69]) <= 1e-9
+    assert np.allclose(solver.precondition(B)[:, 5], solver.precondition(np.ascontiguousarray(B[:, 5])))
+    with pytest.raises(ValueError, match="needed"):
+        solver.solve(B[:-1])
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_limits_and_callback_of_one_solve(problem, rng, columns):
+    A, P, b = problem
+    b = b if columns == 1 else rng.standard_normal((len(b), columns))
+    solver = cascademg.Hierarchy(A, P).solver(rtol=1e-10, smoother="jacobi")
+    first = lambda info: info[0] if isinstance(info, list) else info
+    usual = first(solver.solve(b, return_info=True)[1]).iterations
+    loose = first(solver.solve(b, rtol=1e-3, return_info=True)[1])
+    assert loose.converged and loose.iterations < usual and loose.relative_residual <= 1e-3
+    short = first(solver.solve(b, maxiter=2, return_info=True)[1])
+    assert short.iterations == 2 and short.outcome == "iteration_limit"
+    longer = first(solver.solve(b, maxiter=1000, return_info=True)[1])
+    assert longer.iterations == usual and first(solver.solve(b, return_info=True)[1]).iterations == usual
+    seen = []
+    solver.solve(b, callback=lambda *what: seen.append(what))
+    assert [s[0] for s in seen][:usual] == list(range(usual)) and seen[-1][1] < seen[0][1]
+    stopped = solver.solve(b, callback=lambda it, r, bb: it == 2, return_info=True)[1]
+    assert first(stopped).outcome == "interrupted" and first(stopped).iterations == 2
+
+    def broken(*_):
+        raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        solver.solve(b, callback=broken)
+    assert first(solver.solve(b, callback="progress", return_info=True)[1]).converged
+    with pytest.raises(ValueError, match="maxiter"):
+        solver.solve(b, maxiter=0)
+    with pytest.raises(ValueError, match="rtol"):
+        solver.solve(b, rtol=-1)
+
+
+def test_solvers_are_pickled(problem):
+    A, P, b = problem
+    solver = cascademg.Hierarchy(A, P).solver("pre=2 post=2", smoother="jacobi", rtol=1e-9)
+    again = pickle.loads(pickle.dumps(solver))
+    assert again.solve(b, return_info=True)[1].iterations == solver.solve(b, return_info=True)[1].iterations
+
+
 def test_new_values(problem):
     A, P, b = problem
     h = cascademg.Hierarchy([a.copy() for a in A], P)
