@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""What does a call from Python cost over the same call in C, and do arrays of a GPU stay in place?
+
+    benchmarks/python.py                 on the CPU: NumPy, from C and from Python, one JSON line
+    benchmarks/python.py --backend cuda  PyTorch and CuPy arrays in device memory besides, and gradients of PyTorch and
+                                         JAX against finite differences
+
+The solve is of 63 unknowns, so that little else than the call is timed; the difference is of the library's own
+seconds (cmg_report.solve_seconds) and those around the call, medians over many. Needs numpy and scipy.
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+import cascademg
+
+
+def laplace(n):
+    return (sp.diags([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], [-1, 0, 1]) * (n + 1)).tocsr()
+
+
+def interpolation(n):
+    j = np.arange(n // 2)
+    rows = (2 * j[:, None] + [0, 1, 2]).ravel()
+    return sp.csr_matrix((np.tile([0.5, 1, 0.5], n // 2), (rows, j.repeat(3))), (n, n // 2))
+
+
+def hierarchy(n, backend):
+    A, P = [laplace(n)], []
+    while n > 15:
+        P.append(interpolation(n))
+        n //= 2
+        A.append(laplace(n))
+    return cascademg.Hierarchy(A, P, backend=backend), A[0]
+
+
+def overhead(solver, b, out, repeats=2000):
+    """Median seconds around the call less those that the library took, and those that it took."""
+    outside, inside = [], []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        solver.solve(b, out=out)
+        outside.append(time.perf_counter() - begin)
+        inside.append(solver._report.solve_seconds)
+    return float(np.median(np.array(outside) - np.array(inside))), float(np.median(inside))
+
+
+def tell(what, **facts):
+    print(json.dumps({"benchmark": "python", "what": what, "version": cascademg.version(), **facts}), flush=True)
+
+
+def devices(arguments):
+    """Arrays of PyTorch and CuPy in place, on their streams, and views that must be refused."""
+    import cupy
+    import torch
+    h, A = hierarchy(4095, "cuda")
+    solver = h.solver(rtol=1e-10)
+    rng = np.random.default_rng(1)
+    b = rng.standard_normal(A.shape[0])
+    exact = solver.solve(b)
+    for name, array, host in (("torch", torch.tensor(b, device="cuda"), lambda a: a.cpu().numpy()),
+                              ("cupy", cupy.asarray(b), cupy.asnumpy)):
+        x = solver.solve(array)
+        error = float(np.abs(host(x) - exact).max() / np.abs(exact).max())
+        block = rng.standard_normal((A.shape[0], 8))
+        on_device = torch.tensor(block, device="cuda") if name == "torch" else cupy.asarray(block)
+        X, infos = solver.solve(on_device, return_info=True)
+        residual = np.linalg.norm(block - A @ host(X), axis=0) / np.linalg.norm(block, axis=0)
+        same = type(x) is type(array) and type(X) is type(on_device)
+        tell("in place", library=name, same_type=same, error=error, columns_residual=float(residual.max()),
+             columns_iterations=[i.iterations for i in infos])
+        refused = 0
+        for wrong in (array[::2], array.astype("float32") if name == "cupy" else array.float()):
+            try:
+                solver.solve(wrong)
+            except ValueError:
+                refused += 1
+        tell("wrong arrays are refused", library=name, refused=refused, of=2)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        mine = cascademg.Context("cuda", stream=stream.cuda_stream)
+        on_stream = cascademg.Hierarchy(A, context=mine).solver(rtol=1e-10)
+        x = on_stream.solve(torch.tensor(b, device="cuda"))
+    stream.synchronize()
+    tell("caller's stream", residual=float(np.linalg.norm(b - A @ x.cpu().numpy()) / np.linalg.norm(b)))
+    small, _ = hierarchy(63, "cuda")
+    solver = small.solver()
+    for name, ones, empty in (("torch", torch.ones(63, dtype=torch.float64, device="cuda"),
+                               torch.empty(63, dtype=torch.float64, device="cuda")),
+                              ("cupy", cupy.ones(63), cupy.empty(63)), ("numpy", np.ones(63), np.empty(63))):
+        seconds, inside = overhead(solver, ones, empty, 500)
+        tell("overhead", backend="cuda", library=name, overhead_us=1e6 * seconds, solve_us=1e6 * inside)
+
+
+def gradients(backend):
+    """Relative errors of gradients for b and for values of A against central differences."""
+    h, A = hierarchy(255, backend)
+    solver = h.solver(rtol=1e-13, max_it=200, keep_map=True)
+    rng = np.random.default_rng(2)
+    n = A.shape[0]
+    b, w = rng.standard_normal(n), rng.standard_normal(n)
+    entries = rng.choice(A.nnz, 12, replace=False)
+
+    def loss(values, rhs):
+        import scipy.sparse.linalg as spla
+        return w @ spla.spsolve(sp.csc_matrix(sp.csr_matrix((values, A.indices, A.indptr))), rhs)
+
+    def differences(function, point, places):
+        found = []
+        for k in places:
+            step = 1e-5 * max(1.0, abs(point[k]))
+            up, down = point.copy(), point.copy()
+            up[k] += step
+            down[k] -= step
+            found.append((function(up) - function(down)) / (2 * step))
+        return np.array(found)
+    by_values = differences(lambda v: loss(v, b), A.data, entries)
+    by_b = differences(lambda r: loss(A.data, r), b, range(12))
+
+    def check(library, gradient_b, gradient_values):
+        error_b = np.abs(gradient_b[:12] - by_b).max() / np.abs(by_b).max()
+        error_values = np.abs(gradient_values[entries] - by_values).max() / np.abs(by_values).max()
+        tell("gradients", backend=backend, library=library, error_b=float(error_b), error_values=float(error_values))
+    try:
+        import torch
+        from cascademg.torch import solve
+        place = "cuda" if backend == "cuda" else "cpu"
+        tb = torch.tensor(b, device=place, requires_grad=True)
+        tv = torch.tensor(A.data, device=place, requires_grad=True)
+        (torch.tensor(w, device=place) * solve(solver, tb, tv)).sum().backward()
+        check("torch", tb.grad.cpu().numpy(), tv.grad.cpu().numpy())
+        batch = torch.tensor(rng.standard_normal((5, n)), device=place, requires_grad=True)
+        (solve(solver, batch) * torch.tensor(w, device=place)).sum().backward()
+        tell("batch of gradients", backend=backend, library="torch",
+             spread=float((batch.grad - batch.grad[0]).abs().max() / batch.grad.abs().max()))
+    except ImportError as error:
+        tell("gradients", library="torch", skipped=str(error))
+    try:
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        from cascademg.jax import solve as jax_solve
+        found = jax.grad(lambda r, v: w @ jax_solve(solver, r, v), argnums=(0, 1))(b, np.array(A.data))
+        check("jax", np.asarray(found[0]), np.asarray(found[1]))
+        mapped = jax.jit(jax.vmap(lambda r: jax_solve(solver, r)))(rng.standard_normal((3, n)))
+        tell("vmap", backend=backend, library="jax", shape=list(mapped.shape), device=str(mapped.devices()))
+    except ImportError as error:
+        tell("gradients", library="jax", skipped=str(error))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
+    arguments = parser.parse_args()
+    begin = time.perf_counter()
+    cascademg.version()
+    tell("load", seconds=time.perf_counter() - begin)
+    h, _ = hierarchy(63, "cpu")
+    seconds, inside = overhead(h.solver(), np.ones(63), np.empty(63))
+    tell("overhead", backend="cpu", library="numpy", overhead_us=1e6 * seconds, solve_us=1e6 * inside)
+    if arguments.backend == "cuda":
+        devices(arguments)
+    gradients(arguments.backend)
+
+
+if __name__ == "__main__":
+    main()
