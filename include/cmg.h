@@ -652,6 +652,9 @@ struct cmg_solver_options {
     /** Default NULL; with a monitor a GPU waits for every iteration, as under CMG_LOOP_HOST. */
     cmg_monitor_fn monitor;
     void *monitor_user;
+    /** Keep b and x orthogonal to the null space of A, as far as it is known: vectors given as
+     *  exact, constants, translations and rotations. Default true. */
+    bool nullspace;
 };
 
 /**
@@ -699,6 +702,10 @@ struct cmg_report {
     const char *precision;
     /** Advice where it has not converged, or slowly: one line; "" = none. */
     const char *hint;
+    /** Vectors of the null space of A that b and x were made orthogonal to. */
+    int nullspace;
+    /** Norm of what that took from b; the residual is that of the rest. */
+    double removed;
 };
 
 /* ------------------------------------------------------------------ filling in options */

@@ -133,6 +133,17 @@ CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_ope
  */
 CMG_API cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level);
 
+/**
+ * The vectors of kind "nullspace" of a level, n x vectors by rows, and that A takes them to 0: a
+ * solve then keeps b and x orthogonal to them. Without this call, those of them, of the constants
+ * and of the rigid body modes that A and A^T take to 0 are found. Copied. cmg_solver_create gives
+ * CMG_ERR_ARG where A does not take them to 0.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
+                                               const double *values);
+
 /** How algebraic levels are made. */
 typedef struct cmg_coarsen_options {
     size_t size;

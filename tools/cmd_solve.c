@@ -362,6 +362,8 @@ static void json_result(json *j, const solve_job *job)
     json_integer(j, "synchronisations", r->synchronisations);
     json_integer(j, "fallbacks", job->fallbacks);
     json_text(j, "fallback", job->fallback);
+    json_integer(j, "nullspace", r->nullspace);
+    json_real(j, "removed", r->removed);
     json_text(j, "precision_used", r->precision);
     json_text(j, "krylov_used", cmg_enum_name("krylov", (int)r->krylov));
     json_integer(j, "unknowns", cmg_vector_length(job->x));

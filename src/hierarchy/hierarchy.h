@@ -22,7 +22,8 @@ typedef struct cmgi_stored_level {
     cmgi_csr A;
     cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
-    bool formed; /* A is R A P of this library, and follows new values above it */
+    bool exact_nullspace; /* A takes the vectors of kind nullspace to 0 */
+    bool formed;          /* A is R A P of this library, and follows new values above it */
     cmgi_csr P;
     cmgi_csr R;
     cmgi_csr inverse;

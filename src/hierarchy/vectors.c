@@ -61,6 +61,9 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
     CMGI_CHECK(ctx, coords || A->indptr == NULL || n == A->rows, CMG_ERR_SHAPE,
                "level %d: vector %s %s has %lld entries, A has %lld rows", level, kind, name,
                (long long)n, (long long)A->rows);
+    if (strcmp(kind, "nullspace") == 0) {
+        h->level[level].exact_nullspace = false;
+    }
     cmgi_stored_vector *old = find_vector(h, level, kind, name);
     if (old != NULL) {
         cmgi_free(ctx, old->values);
@@ -101,6 +104,21 @@ cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kin
         cmgi_free(h->ctx, copy);
     }
     return status;
+}
+
+cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
+                                       const double *values)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
+    CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
+    CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL,
+                                      cmg_hierarchy_rows(h, level) * vectors, values));
+    h->level[level].exact_nullspace = true;
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const char *kind,

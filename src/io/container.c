@@ -161,6 +161,18 @@ done:
     return status;
 }
 
+/* Attribute exact = 1 of near-null-space vectors: A takes them to 0. */
+static cmg_status read_exact(cmgi_h5 *h5, const char *name, int level, cmg_hierarchy *h)
+{
+    cmgi_dataset d = {0};
+    int64_t exact = 0;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
+    h->level[level].exact_nullspace =
+        cmgi_h5_attribute_ints(h5, d.id, "exact", 1, &exact) && exact != 0;
+    cmgi_dataset_close(&d);
+    return CMG_OK;
+}
+
 /* All datasets of a group as vectors of one kind. */
 static cmg_status read_vectors(cmgi_h5 *h5, const char *group, int level, const char *kind,
                                cmg_hierarchy *h)
@@ -306,6 +318,7 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
     if (cmgi_h5_exists(h5, name)) {
         CMGI_TRY(read_vector(h5, name, level, "nullspace", NULL, h));
+        CMGI_TRY(read_exact(h5, name, level, h));
     }
     if (level > 0) {
         (void)snprintf(name, sizeof name, "/levels/%d/rhs", level);

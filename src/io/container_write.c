@@ -239,6 +239,18 @@ static cmg_status put_coords(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
 }
 
+/* That A takes the vectors of a dataset to 0. */
+static cmg_status put_exact(cmgi_h5 *h5, const char *name)
+{
+    const int64_t exact = 1;
+    const hid_t dataset = H5Dopen2(h5->file, name, H5P_DEFAULT);
+    const bool good = dataset >= 0 && put_attribute(dataset, "exact", H5T_NATIVE_INT64, 0, &exact);
+    if (dataset >= 0) {
+        (void)H5Dclose(dataset);
+    }
+    return good ? CMG_OK : fail_write(h5, name);
+}
+
 /* Near-null-space vectors by rows. */
 static cmg_status put_nullspace(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
 {
@@ -251,7 +263,8 @@ static cmg_status put_nullspace(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     const cmg_size rows = cmg_hierarchy_rows(h, level);
     const hsize_t dims[2] = {(hsize_t)rows, rows > 0 ? (hsize_t)(n / rows) : 0};
     (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
-    return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
+    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values));
+    return h->level[level].exact_nullspace ? put_exact(h5, name) : CMG_OK;
 }
 
 /* Vectors of one kind and level as datasets of a group. */

@@ -11,7 +11,8 @@
 
 static bool together(const cmgi_multigrid *mg)
 {
-    return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL;
+    return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL &&
+           mg->levels.nullspace.count == 0;
 }
 
 void cmgi_column_solver_forget(cmgi_column_solver *s)

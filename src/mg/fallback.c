@@ -14,6 +14,7 @@
 
 #include "mg/rounding.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,29 +218,64 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
     return CMG_OK;
 }
 
+/*
+ * b without its part in the null space of A, and x without its own: *rest, which is b where A has
+ * none. What is no more of b than rounding leaves becomes 0.
+ */
+static cmg_status leave_null_space(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
+                                   const double **rest, cmg_report *report)
+{
+    cmg_context *ctx = mg->ctx;
+    const cmgi_projection *P = &mg->levels.nullspace;
+    const cmg_size n = mg->krylov->system.n;
+    double left = 0;
+    *rest = b;
+    report->nullspace = P->count;
+    report->removed = 0;
+    if (P->count == 0) {
+        return CMG_OK;
+    }
+    if (f->rest == NULL) {
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *f->rest, &f->rest));
+    }
+    CMGI_TRY(ctx->backend->convert(ctx, n, CMG_FP64, b, CMG_FP64, f->rest));
+    CMGI_TRY(cmgi_project_measured(ctx, P, f->rest, &report->removed));
+    CMGI_TRY(cmgi_project(ctx, P, x));
+    CMGI_TRY(cmgi_krylov_norm(mg->krylov, f->rest, &left));
+    if (left > 0 && left <= 16 * DBL_EPSILON * report->removed) {
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, n, 0.0, f->rest));
+    }
+    *rest = f->rest;
+    return CMG_OK;
+}
+
 cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                cmg_report *report)
 {
+    const double *rest = b;
     cmgi_free(mg->ctx, f->history);
     f->history = NULL;
     f->past = 0;
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
+    CMGI_TRY(leave_null_space(f, mg, b, x, &rest, report));
     cmgi_fallback_limits(f, mg);
-    CMGI_TRY(attempt(f, mg, b, x, report));
+    CMGI_TRY(attempt(f, mg, rest, x, report));
     while (mg->options.fallback && let_down(mg)) {
         const cmgi_ending end = ending(f, mg->krylov);
         if (cmgi_ladder_next(&f->ladder, mg, &end) == CMGI_RUNG_NONE) {
             break;
         }
-        CMGI_TRY(fall_back(f, mg, &end, b, x, report));
+        CMGI_TRY(fall_back(f, mg, &end, rest, x, report));
     }
-    return finish(f, mg, b, x, report);
+    CMGI_TRY(finish(f, mg, rest, x, report));
+    return cmgi_project(mg->ctx, &mg->levels.nullspace, x);
 }
 
 void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)
 {
     cmgi_free_device(ctx, f->guess);
+    cmgi_free_device(ctx, f->rest);
     cmgi_free(ctx, f->history);
 }

@@ -5,6 +5,7 @@
 enum { CMGI_FALLBACK_TEXT = 480 };
 
 typedef struct cmgi_fallback {
+    double *rest;    /* b without its part in the null space of A; NULL until there is one */
     double *guess;   /* x before the iteration, in the backend's memory */
     double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
     int past;        /* iterations in `history` */

@@ -6,6 +6,8 @@
 
 enum { MANY = 40 }; /* iterations that are worth a word although they converged */
 
+static const double REMOVED = 1e-8; /* of b in the null space of A: more than rounding */
+
 static bool assumes_symmetry(cmg_krylov method)
 {
     return method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG || method == CMG_KRYLOV_DEFECT;
@@ -90,6 +92,13 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, char text[CMGI_HIN
 {
     text[0] = '\0';
     if (cmg_outcome_converged(r->outcome)) {
+        if (r->removed > REMOVED * hypot(r->removed, r->rhs_norm)) {
+            (void)snprintf(text, CMGI_HINT,
+                           "%.3g of b was in the null space of A and left out: A x = b has no "
+                           "solution, and x is that of least squares",
+                           r->removed / hypot(r->removed, r->rhs_norm));
+            return CMG_OK;
+        }
         if (r->iterations > MANY && !(mg->levels.count == 1 && mg->levels.coarse == NULL)) {
             const double factor = pow(r->residual / r->history[0], 1.0 / r->iterations);
             (void)snprintf(text, CMGI_HINT,

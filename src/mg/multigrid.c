@@ -29,7 +29,11 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
 static cmg_status precondition(void *user, const void *r, void *z)
 {
     const cmgi_multigrid *mg = user;
-    return cmgi_cycle_run(mg->cycle, r, z);
+    CMGI_TRY(cmgi_cycle_run(mg->cycle, r, z));
+    /* in fp32 rounding is larger than what the cycle adds, and x is projected at the end */
+    return cmgi_cycle_precision(mg->cycle) == CMG_FP64
+               ? cmgi_project(mg->ctx, &mg->levels.nullspace, z)
+               : CMG_OK;
 }
 
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
@@ -77,6 +81,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
 {
     return (cmgi_setup){.ctx = mg->ctx,
                         .h = cmgi_multigrid_hierarchy(mg),
+                        .given = mg->h,
                         .completion = &mg->completion,
                         .options = &mg->options,
                         .schedule = &mg->schedule,

@@ -51,6 +51,8 @@ static const cmg_option rows[] = {
     CYCLE(WORD, galerkin, .words = "galerkin",
           .text = "which level matrices are R A P instead of those of the file"),
     CYCLE(FLAG, coarsen, .standard = true, .text = "algebraic levels below a large coarsest one"),
+    CYCLE(FLAG, nullspace, .standard = true,
+          .text = "keep b and x orthogonal to the null space of A"),
     CYCLE(WORD, coarse, .words = "coarse", .text = "coarse solve"),
     CYCLE(SIZE, coarse_limit, .standard = 1000, .high = INT32_MAX,
           .text = "auto: most rows of a coarse matrix that is inverted"),

@@ -315,6 +315,20 @@ static void note_completion(const cmgi_setup *s)
     }
 }
 
+static cmg_status build_null_space(const cmgi_setup *s)
+{
+    cmgi_projection *P = &s->levels->nullspace;
+    if (!s->options->nullspace) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
+    if (P->count > 0) {
+        note(s->levels, "null space of %d vector%s: b and x are kept orthogonal to it", P->count,
+             P->count == 1 ? "" : "s");
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     const int total = cmgi_setup_count(s->h, s->options);
@@ -325,6 +339,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
     note_dirichlet(s, total);
     CMGI_TRY(build_boundary(s));
+    CMGI_TRY(build_null_space(s));
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
     CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
@@ -375,6 +390,7 @@ int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
 
 void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels)
 {
+    cmgi_projection_clear(ctx, &levels->nullspace);
     cmg_matrix_destroy(&levels->boundary);
     cmg_matrix_destroy(&levels->coarse);
     if (levels->A != levels->level[0].A) {

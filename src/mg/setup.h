@@ -5,16 +5,18 @@
 #pragma once
 #include "mg/coarse.h"
 #include "mg/cycle.h"
+#include "mg/project.h"
 #include "transfer/complete.h"
 
 enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
-    int count;            /* in use; the last one is solved by `coarse` or smoothed */
-    cmg_matrix *A;        /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
-    cmg_matrix *coarse;   /* dense operator of the last level, NULL = smoothing */
-    bool collapsed;       /* `coarse` is the cycle of several levels */
+    int count;                 /* in use; the last one is solved by `coarse` or smoothed */
+    cmg_matrix *A;             /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
+    cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
+    bool collapsed;            /* `coarse` is the cycle of several levels */
+    cmgi_projection nullspace; /* of A, in the numbering of level 0 */
     cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
                              NULL = none */
     char note[CMGI_MAX_NOTES][CMGI_NOTE]; /* what was decided, for people */
@@ -25,6 +27,7 @@ typedef struct cmgi_levels {
 typedef struct cmgi_setup {
     cmg_context *ctx;
     cmg_hierarchy *h;
+    const cmg_hierarchy *given;        /* the caller's, whose vectors those of h may lack */
     const cmgi_completion *completion; /* what h has that the caller's has not */
     const cmg_solver_options *options;
     const cmgi_schedule *schedule;

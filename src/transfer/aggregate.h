@@ -55,6 +55,8 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
 cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
                                  double omega, const cmgi_csr *P0, cmgi_csr *P);
 
+/* Unknowns of a node: of the level, else the attribute block_size, else 1. */
+int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level);
 /* Near-null-space vectors of a level, rows x *vectors by rows, an array of cmgi_alloc. */
 cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
                                 double **B);

@@ -57,6 +57,7 @@ static cmg_status copy_vectors(const cmg_hierarchy *given, int level, cmg_hierar
         const double *values = NULL;
         if (cmg_hierarchy_get_vector(given, level, kinds[k], NULL, &n, &values) == CMG_OK) {
             CMGI_TRY(cmg_hierarchy_set_vector(h, level, kinds[k], NULL, n, values));
+            h->level[level].exact_nullspace = given->level[level].exact_nullspace;
         }
     }
     return CMG_OK;

@@ -43,19 +43,22 @@ static bool coordinates(const cmg_hierarchy *h, int level, cmg_size nodes, int d
            cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, x) == CMG_OK && n == nodes * dim;
 }
 
+int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level)
+{
+    const char *text = cmg_hierarchy_attribute(h, "block_size");
+    const int given = h->level[level].block;
+    const int size = given > 0 ? given : text != NULL ? atoi(text) : 1;
+    return size >= 1 && cmg_hierarchy_rows(h, level) % size == 0 ? size : 1;
+}
+
 cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
                                 double **B)
 {
     cmg_context *ctx = h->ctx;
-    const char *text = cmg_hierarchy_attribute(h, "block_size");
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const double *given = NULL;
     cmg_size length = 0;
-    int size = text != NULL ? atoi(text) : 1;
-    if (h->level[level].block > 0) {
-        size = h->level[level].block;
-    }
-    size = size >= 1 && n % size == 0 ? size : 1;
+    const int size = cmgi_unknowns_of_node(h, level);
     *block = size;
     *vectors = size;
     const bool stored =

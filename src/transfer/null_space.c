@@ -1,0 +1,185 @@
+#include "transfer/null_space.h"
+
+#include "core/memory.h"
+#include "transfer/aggregate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double ROUNDING = 1e-10;  /* of a row's sum, next to the sum of its sizes */
+static const double GIVEN = 1e-6;      /* the same of a vector that is said to be exact */
+static const double DEPENDENT = 1e-10; /* what is left of a vector that the others give already */
+
+void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
+{
+    cmgi_free(ctx, space->q);
+    *space = (cmgi_null_space){0};
+}
+
+/* The first row where A v is not 0 to `tolerance`, n where there is none. */
+static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance)
+{
+    enum { ROWS = 1 << 14 }; /* looked at together */
+    cmg_size found = A->rows;
+    for (cmg_size begin = 0; begin < A->rows && found == A->rows; begin += ROWS) {
+        const cmg_size end = begin + ROWS < A->rows ? begin + ROWS : A->rows;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : found) if (A->rows > ROWS)
+        for (cmg_size i = begin; i < end; ++i) {
+            double sum = 0;
+            double size = 0;
+            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+                const double term = A->values[k] * v[A->indices[k]];
+                sum += term;
+                size += fabs(term);
+            }
+            found = fabs(sum) <= tolerance * size ? found : (i < found ? i : found);
+        }
+    }
+    (void)ctx;
+    return found;
+}
+
+/* A^T v = 0, too: else b is to be orthogonal to something else. */
+static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance,
+                          bool *left)
+{
+    double *sum = NULL;
+    cmg_status status = CMG_OK;
+    *left = true;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * A->cols, sizeof *sum, &sum));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const double term = A->values[k] * v[i];
+            sum[A->indices[k]] += term;
+            sum[A->cols + A->indices[k]] += fabs(term);
+        }
+    }
+    for (cmg_size j = 0; j < A->cols && *left; ++j) {
+        *left = fabs(sum[j]) <= tolerance * sum[A->cols + j];
+    }
+    cmgi_free(ctx, sum);
+    return status;
+}
+
+/* v becomes orthogonal to those that are there, of norm 1, and one of them. */
+static void take(cmgi_null_space *space, cmg_size n, double *v)
+{
+    double before = 0;
+    double after = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        before += v[i] * v[i];
+    }
+    for (int pass = 0; pass < 2 * space->count; ++pass) {
+        const double *q = space->q + (pass % space->count) * n;
+        double s = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            s += q[i] * v[i];
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            v[i] -= s * q[i];
+        }
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        after += v[i] * v[i];
+    }
+    if (after > DEPENDENT * DEPENDENT * before) {
+        double *q = space->q + space->count * n;
+        for (cmg_size i = 0; i < n; ++i) {
+            q[i] = v[i] / sqrt(after);
+        }
+        ++space->count;
+    }
+}
+
+/* Candidate c of B, n x vectors by rows, tried and taken. */
+static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double *B, int vectors,
+                                int c, double *v, cmgi_null_space *space)
+{
+    cmg_context *ctx = h->ctx;
+    const bool exact = h->level[level].exact_nullspace;
+    const double tolerance = exact ? GIVEN : ROUNDING;
+    bool left = true;
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        v[i] = B[i * vectors + c];
+    }
+    const cmg_size row = first_row(ctx, &A, v, tolerance);
+    CMGI_CHECK(ctx, row == A.rows || !exact, CMG_ERR_ARG,
+               "level %d: nullspace vector %d is marked as exact, but A times it is not 0 in row "
+               "%lld",
+               level, c, (long long)row);
+    if (row < A.rows) {
+        return CMG_OK;
+    }
+    CMGI_TRY(is_left(ctx, &A, v, tolerance, &left));
+    if (left) {
+        take(space, A.rows, v);
+    }
+    return CMG_OK;
+}
+
+/*
+ * Whether A takes a translation of the first rows' nodes to 0, which all that is found here begins
+ * with: most matrices are done with that, and without memory.
+ */
+static bool may_have_one(const cmg_hierarchy *h, int level)
+{
+    enum { ROWS = 1 << 12, MOST = 8 };
+    const int block = cmgi_unknowns_of_node(h, level);
+    const cmgi_csr *A = &h->level[level].A;
+    bool alive[MOST] = {false};
+    int left = block;
+    if (block > MOST) {
+        return true;
+    }
+    memset(alive, 1, (size_t)block);
+    for (cmg_size i = 0; i < A->rows && i < ROWS && left > 0; ++i) {
+        double sum[MOST] = {0};
+        double size[MOST] = {0};
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum[A->indices[k] % block] += A->values[k];
+            size[A->indices[k] % block] += fabs(A->values[k]);
+        }
+        for (int c = 0; c < block; ++c) {
+            left -= alive[c] && fabs(sum[c]) > ROUNDING * size[c];
+            alive[c] = alive[c] && fabs(sum[c]) <= ROUNDING * size[c];
+        }
+    }
+    return left > 0;
+}
+
+cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_space *space)
+{
+    cmg_context *ctx = h->ctx;
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    double *B = NULL;
+    double *v = NULL;
+    int block = 1;
+    int vectors = 0;
+    cmg_status status = CMG_OK;
+    *space = (cmgi_null_space){0};
+    cmg_size length = 0;
+    const double *given = NULL;
+    const bool stored =
+        cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &length, &given) == CMG_OK;
+    if (n == 0 || (!stored && !may_have_one(h, level))) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_near_null_space(h, level, &block, &vectors, &B));
+    vectors = vectors < CMGI_NULL_VECTORS ? vectors : CMGI_NULL_VECTORS;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * vectors, sizeof *space->q, &space->q));
+    for (int c = 0; c < vectors; ++c) {
+        CMGI_TRY_GOTO(done, try_candidate(h, level, B, vectors, c, v, space));
+    }
+done:
+    cmgi_free(ctx, B);
+    cmgi_free(ctx, v);
+    if (status != CMG_OK || space->count == 0) {
+        cmgi_null_space_free(ctx, space);
+    }
+    return status;
+}

@@ -1,0 +1,24 @@
+/*
+ * The null space of a level matrix, as far as it is known: vectors that the hierarchy marks as
+ * exact; else those of its near-null-space vectors, of the translations and rotations of a body,
+ * and of constants that A and A^T take to 0 row by row.
+ */
+#pragma once
+#include "hierarchy/hierarchy.h"
+
+enum { CMGI_NULL_VECTORS = 16 };
+
+/* Orthonormal vectors, one after the other; q is of cmgi_alloc, NULL where there are none. */
+typedef struct cmgi_null_space {
+    int count;
+    double *q;
+} cmgi_null_space;
+
+/*
+ * Costs a pass over A a candidate where there is a null space, and else ends at the first rows that
+ * are none.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (a vector that is marked as exact is none), CMG_ERR_MEMORY
+ */
+cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_space *space);
+void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space);

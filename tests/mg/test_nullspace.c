@@ -1,0 +1,205 @@
+/*
+ * Singular systems: what A takes to 0 is found, taken out of b and x and told; x is the shortest
+ * least-squares solution, which tests/cli/test_nullspace.py compares with LAPACK's.
+ */
+#include "cmg_fem.h"
+
+#include "transfer/null_space.h"
+
+/* the residual here is that of a part of b, which the oracle does not know */
+#include "solves.h"
+#undef cmg_solver_solve
+
+typedef struct body {
+    cmg_problem problem;
+    cmg_element element;
+    int dim;
+    int vectors;
+} body;
+
+static const body bodies[] = {{CMG_PROBLEM_POISSON, CMG_ELEMENT_Q1, 2, 1},
+                              {CMG_PROBLEM_POISSON, CMG_ELEMENT_P2, 2, 1},
+                              {CMG_PROBLEM_POISSON, CMG_ELEMENT_Q1, 3, 1},
+                              {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_Q1, 2, 3},
+                              {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_P1, 3, 6}};
+enum { BODIES = sizeof bodies / sizeof *bodies };
+
+static cmg_hierarchy *free_body(const body *what, cmg_boundary form)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.problem = what->problem;
+    g.element = what->element;
+    g.dim = what->dim;
+    g.cells = what->dim == 2 ? 16 : 4;
+    g.boundary = form;
+    g.coords = true;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+static double dot(const double *x, const double *y, cmg_size n)
+{
+    double sum = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* b - A x without its part in Q, next to b without it. */
+static double rest_of_residual(const cmg_hierarchy *h, const cmgi_null_space *Q, double *b,
+                               const double *x)
+{
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    for (int k = 0; k < Q->count; ++k) {
+        const double *q = Q->q + k * A.rows;
+        const double s = dot(q, b, A.rows);
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            b[i] -= s * q[i];
+        }
+    }
+    double rr = 0;
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double r = b[i];
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            r -= A.values[k] * x[A.indices[k]];
+        }
+        rr += r * r;
+    }
+    return sqrt(rr / dot(b, b, A.rows));
+}
+
+static void solves_free(const body *what, const char *options)
+{
+    cmg_hierarchy *h = free_body(what, CMG_BOUNDARY_NEUMANN);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    double *values = malloc(2 * (size_t)n * sizeof *values);
+    cmgi_null_space Q = {0};
+    cmg_report report = {.size = sizeof report};
+    cmg_solver *s = NULL;
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, options));
+    CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+    CHECK(Q.count == what->vectors);
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 40);
+    CHECK(report.nullspace == what->vectors && report.removed > 0);
+    CHECK(strstr(report.hint, "null space") != NULL);
+    CHECK_OK(cmg_vector_get(b, values));
+    CHECK_OK(cmg_vector_get(x, values + n));
+    double removed = 0;
+    for (int k = 0; k < Q.count; ++k) {
+        removed = hypot(removed, dot(Q.q + k * n, values, n));
+        CHECK(fabs(dot(Q.q + k * n, values + n, n)) <=
+              1e-13 * (double)n * sqrt(dot(values + n, values + n, n)));
+    }
+    CHECK_NEAR(report.removed, removed, 1e-12 * removed);
+    CHECK(rest_of_residual(h, &Q, values, values + n) <= 1.001e-8);
+    cmgi_null_space_free(ctx, &Q);
+    free(values);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void free_bodies_are_solved(void)
+{
+#ifdef CMGI_HAVE_LAPACK
+    for (int k = 0; k < BODIES; ++k) {
+        solves_free(&bodies[k], "");
+        solves_free(&bodies[k], "precision=mixed");
+        solves_free(&bodies[k], "krylov=fgmres format=k2rs");
+    }
+#else
+    SKIP("a pseudo-inverse needs LAPACK");
+#endif
+}
+
+/* What is held, or has mass, has no null space; neither has a constant that was looked at early. */
+static void others_have_none(void)
+{
+    for (int k = 0; k < BODIES; ++k) {
+        cmg_hierarchy *h = free_body(&bodies[k], CMG_BOUNDARY_ELIMINATE);
+        cmgi_null_space Q = {0};
+        CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+        CHECK(Q.count == 0 && Q.q == NULL);
+        cmg_hierarchy_destroy(&h);
+        h = free_body(&bodies[k], CMG_BOUNDARY_NEUMANN);
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        memcpy(values, A.values, (size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size e = A.indptr[A.rows - 1]; e < A.indptr[A.rows]; ++e) {
+            values[e] *= A.indices[e] == A.rows - 1 ? 1 + 1e-6 : 1; /* a spring at the last row */
+        }
+        CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+        CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+        CHECK(Q.count < bodies[k].vectors);
+        cmgi_null_space_free(ctx, &Q);
+        free(values);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* b in the null space alone has the solution 0; vectors that are given are asked about. */
+static void given_vectors(void)
+{
+    cmg_hierarchy *h = free_body(&bodies[0], CMG_BOUNDARY_NEUMANN);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    double *values = malloc((size_t)n * sizeof *values);
+    cmg_report report = {.size = sizeof report};
+    cmg_solver *s = NULL;
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = 3;
+    }
+    CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
+#ifdef CMGI_HAVE_LAPACK
+    CHECK_OK(cmg_vector_fill(b, 1));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.nullspace == 1);
+    CHECK_NEAR(report.removed, sqrt((double)n), 1e-10);
+    CHECK_OK(cmg_vector_get(x, values));
+    CHECK(dot(values, values, n) <= 1e-20);
+    cmg_solver_destroy(&s);
+    CHECK_OK(cmg_solver_options_set(&o, "nullspace=false"));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_vector_fill(b, 0));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.nullspace == 0 && report.removed == 0);
+    cmg_solver_destroy(&s);
+    CHECK_OK(cmg_solver_options_set(&o, "nullspace=true"));
+#endif
+    values[5] = 4;
+    CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "marked as exact") != NULL);
+    CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 0, 0, values), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 99, 1, values), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_set_nullspace(NULL, 0, 1, values), CMG_ERR_ARG);
+    free(values);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(free_bodies_are_solved);
+    RUN(others_have_none);
+    RUN(given_vectors);
+    return TEST_END();
+}
