@@ -3,7 +3,7 @@
 A density a cell scales Young's modulus by rho^3; every step has new values of A on the same pattern. Finest matrix and
 prolongations make the hierarchy, coarse matrices follow as R A P, and `update` takes the new values in.
 
-    python topology.py [--cells 24 12 12] [--steps 20] [--volume 0.3] [--vtu out.vtu]
+    python topology.py [--cells 24 12 12] [--steps 20] [--volume 0.3] [--backend cuda]
 """
 import argparse
 import time
@@ -113,12 +113,12 @@ def cone_filter(cells, radius=1.5):
     return sp.diags(1 / np.asarray(H.sum(axis=1)).ravel()) @ H
 
 
-def optimise(cells=(24, 12, 12), steps=20, volume=0.3, smallest=1e-3, report=print, **options):
+def optimise(cells=(24, 12, 12), steps=20, volume=0.3, smallest=1e-3, report=print, backend="cpu", **options):
     problem = Cantilever(list(cells))
     H = cone_filter(cells)
     rho = np.full(len(problem.dofs), volume)
     problem.pattern.data = problem.S @ rho**3
-    hierarchy = cascademg.Hierarchy(problem.pattern, problem.transfers, block_size=3)
+    hierarchy = cascademg.Hierarchy(problem.pattern, problem.transfers, block_size=3, backend=backend)
     solver = hierarchy.solver(**{"rtol": 1e-6, "max_it": 200, "keep_map": True, **options})
     u, history = np.zeros(len(problem.b)), []
     for step in range(steps):
@@ -147,5 +147,6 @@ if __name__ == "__main__":
     parser.add_argument("--cells", type=int, nargs=3, default=[24, 12, 12])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--volume", type=float, default=0.3)
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     arguments = parser.parse_args()
-    optimise(arguments.cells, arguments.steps, arguments.volume)
+    optimise(arguments.cells, arguments.steps, arguments.volume, backend=arguments.backend)

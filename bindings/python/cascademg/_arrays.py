@@ -6,11 +6,13 @@ from ._ffi import ffi
 from ._library import lib
 from .context import own
 
-_PRECISION = {"float64": 0, "float32": 1}
+_PRECISION = {"float64": 0, "float32": 1, np.dtype("float64"): 0, np.dtype("float32"): 1}
 
 
 class View:
     """Contiguous memory of another library, n entries or n rows of `columns`; `keep` holds the owner."""
+
+    __slots__ = ("keep", "pointer", "n", "dtype", "device", "columns")
 
     def __init__(self, keep, pointer, n, dtype, device, columns=1):
         self.keep, self.pointer, self.n, self.dtype, self.device = keep, pointer, n, dtype, device
@@ -19,6 +21,8 @@ class View:
 
 def is_device_array(a):
     """True for an array in CUDA memory (CuPy, PyTorch, JAX, Numba)."""
+    if type(a) is np.ndarray:
+        return False
     if type(a).__module__.split(".")[0] == "torch":
         return a.is_cuda
     return _cuda_interface(a) is not None
@@ -50,7 +54,24 @@ def _settle(a, stream):
         a.block_until_ready()
 
 
+def _attributes(a):
+    """Pointer, values, dtype and whether contiguous, where the library has attributes for them: quicker than its
+    interface of CUDA arrays."""
+    kind = type(a).__module__.split(".")[0]
+    if kind == "torch":
+        return a.data_ptr(), a.numel(), str(a.dtype)[6:], a.is_contiguous()
+    if kind == "cupy":
+        return a.data.ptr, a.size, str(a.dtype), a.flags.c_contiguous
+    return None
+
+
 def _device_view(a, what, writable):
+    quick = _attributes(a)
+    if quick is not None:
+        pointer, n, dtype, contiguous = quick
+        if not contiguous:
+            raise ArgumentError(f"{what}: the array is not contiguous")
+        return View(a, pointer, n, dtype, True)
     a = a.detach() if hasattr(a, "detach") else a  # PyTorch: the memory, not the graph
     face = _cuda_interface(a)
     if face is None:
@@ -76,23 +97,23 @@ def _host_view(a, what, writable):
         a = a.detach().numpy()
     elif not isinstance(a, np.ndarray) and hasattr(a, "__dlpack__"):
         a = np.from_dlpack(a)
-    array = np.asarray(a)
+    array = a if type(a) is np.ndarray else np.asarray(a)
     if not array.flags.c_contiguous:
         raise ArgumentError(f"{what}: the array is not contiguous")
     if writable and not array.flags.writeable:
         raise ArgumentError(f"{what}: the array is read-only")
-    return View(array, array.ctypes.data, array.size, array.dtype, False)
+    return View(array, array.__array_interface__["data"][0], array.size, array.dtype, False)
 
 
-def view(a, what, n, backend, writable=False, stream=None, columns=1):
+def view(a, what, n, backend, writable=False, stream=None, columns=1, settled=False):
     """The memory of an array without a copy; ArgumentError names what does not fit."""
     device = is_device_array(a)
     if device and backend != "cuda":
         raise ArgumentError(f"{what}: the array is in device memory, the solver is on the CPU")
-    if device:
+    if device and not settled:
         _settle(a, stream)
     seen = _device_view(a, what, writable) if device else _host_view(a, what, writable)
-    if str(seen.dtype) not in _PRECISION:
+    if seen.dtype not in _PRECISION and str(seen.dtype) not in _PRECISION:
         raise ArgumentError(f"{what}: dtype {seen.dtype}, float64 or float32 is needed")
     if seen.n != n * columns or (columns > 1 and tuple(a.shape) != (n, columns)):
         shape = f"{seen.n} entries" if columns == 1 else f"shape {tuple(a.shape)}"
@@ -104,7 +125,7 @@ def view(a, what, n, backend, writable=False, stream=None, columns=1):
 def wrap(context, seen):
     """A cmg_vector over the memory of a view; `keep` stays with it."""
     out = ffi.new("cmg_vector **")
-    context.check(lib().cmg_vector_wrap_columns(context.ptr, seen.n, seen.columns, _PRECISION[str(seen.dtype)],
+    context.check(lib().cmg_vector_wrap_columns(context.ptr, seen.n, seen.columns, _PRECISION[seen.dtype if seen.dtype in _PRECISION else str(seen.dtype)],
                                                 ffi.cast("void *", seen.pointer), out))
     return own("cmg_vector", out[0])
 

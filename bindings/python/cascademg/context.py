@@ -1,4 +1,5 @@
 """Contexts: where the work is done, and who hears of it."""
+import functools
 import threading
 import warnings
 
@@ -112,6 +113,7 @@ class Context:
         return f"<cascademg.Context {self.backend}, {self.threads} threads>"
 
 
+@functools.lru_cache(None)
 def _destroyer(kind):
     destroy = getattr(lib(), kind + "_destroy")
     holder = kind + " **"

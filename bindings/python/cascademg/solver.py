@@ -103,6 +103,9 @@ def _host_block(a):
     return a if a.ndim == 1 else np.ascontiguousarray(a[:, 0] if a.shape[1] == 1 else a)
 
 
+_NOTHING = contextlib.nullcontext()
+
+
 class _progress_bar:
     """tqdm's bar over the digits that a solve has gained; nothing where tqdm is not there."""
 
@@ -201,7 +204,10 @@ class Solver:
         columns = b.shape[1] if getattr(b, "ndim", 1) == 2 else 1
         if columns > 64:
             return self._solve_parts(b, x0, out, return_info, rtol=rtol, maxiter=maxiter, callback=callback, atol=atol)
-        with self.context.lock, self._limits(rtol, atol, maxiter), self._monitored(callback):
+        own_limits = rtol is None and atol is None and maxiter is None
+        limits = _NOTHING if own_limits else self._limits(rtol, atol, maxiter)
+        monitor = _NOTHING if callback is None else self._monitored(callback)
+        with self.context.lock, limits, monitor:
             if self.context.backend == "cuda" and not _arrays.is_device_array(b):
                 x = self._staged(b, x0, out, columns)
             else:
@@ -223,9 +229,6 @@ class Solver:
     @contextlib.contextmanager
     def _limits(self, rtol, atol, maxiter):
         """Limits of one solve; those of the solver come back."""
-        if rtol is None and atol is None and maxiter is None:
-            yield
-            return
         for name, value, least in (("rtol", rtol, 0), ("atol", atol, 0), ("maxiter", maxiter, 1)):
             if value is not None and not value >= least:
                 raise ArgumentError(f"{name}: {value}, at least {least} is needed")
@@ -238,9 +241,6 @@ class Solver:
 
     @contextlib.contextmanager
     def _monitored(self, callback):
-        if callback is None:
-            yield
-            return
         bar = _progress_bar(self._options.rtol) if callback == "progress" else None
         function = bar.show if bar is not None else callback
 
@@ -259,8 +259,8 @@ class Solver:
             if bar is not None:
                 bar.close()
 
-    def _view(self, array, what, writable=False, columns=1):
-        return _arrays.view(array, what, self.n, self.context.backend, writable, self.context.stream, columns)
+    def _view(self, array, what, writable=False, columns=1, settled=False):
+        return _arrays.view(array, what, self.n, self.context.backend, writable, self.context.stream, columns, settled)
 
     def _call(self, b, x):
         self.context.check(lib().cmg_solver_solve(self.ptr, b, x, self._report))
@@ -279,15 +279,15 @@ class Solver:
         if getattr(b, "ndim", 1) == 2 and not _arrays.is_device_array(b):
             b = _host_block(b)
         seen = self._view(b, "b", columns=columns)
-        if str(seen.dtype) != "float64":
+        if seen.dtype != "float64":
             if seen.device:
                 raise ArgumentError(f"b: dtype {seen.dtype}, float64 is needed on the device")
             seen = self._view(seen.keep.astype(np.float64), "b", columns=columns)
         x = out if out is not None else _arrays.empty_like(b, self.n if columns == 1 else (self.n, columns))
         if not _arrays.is_device_array(x) and self.context.backend == "cuda":
             raise ArgumentError(f"an array of {type(b).__module__.split('.')[0]} needs `out`, a float64 array on the device")
-        target = self._view(x, "x", writable=True, columns=columns)
-        if str(target.dtype) != "float64":
+        target = self._view(x, "x", writable=True, columns=columns, settled=type(x) is type(b))
+        if target.dtype != "float64":
             raise ArgumentError(f"x: dtype {target.dtype}, float64 is needed")
         vector_b, vector_x = _arrays.wrap(self.context, seen), _arrays.wrap(self.context, target)
         if x0 is None:
