@@ -85,6 +85,8 @@ typedef struct cmgi_backend {
      */
     cmg_size collapse_rows;
     cmg_size fold_rows;
+    cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
+    const char *memory;    /* "host", "device": for messages */
     /* life and memory; NULL = plain host memory */
     cmg_status (*open)(cmg_context *ctx);
     void (*close)(cmg_context *ctx);
@@ -184,8 +186,14 @@ static inline size_t cmgi_precision_bytes(cmg_precision p)
     return p == CMG_FP32 ? sizeof(float) : sizeof(double);
 }
 
-/* True on the CUDA backend; for the two places where a method table is indexed. */
+/* True on the CUDA backend; for spmv/, which chooses formats by it. */
 static inline bool cmgi_on_cuda(const cmg_context *ctx)
+{
+    return ctx->options.backend == CMG_BACKEND_CUDA;
+}
+
+/* The column of the context's backend in a table of functions {on the CPU, CMGI_CUDA_FN(...)}. */
+static inline int cmgi_column(const cmg_context *ctx)
 {
     return ctx->options.backend == CMG_BACKEND_CUDA;
 }

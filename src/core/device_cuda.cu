@@ -338,6 +338,8 @@ static constexpr cmgi_backend make_table()
     cmgi_backend table = {};
     table.name = "cuda";
     table.collapse_rows = 1024;
+    table.coarsen_rows = 1000;
+    table.memory = "device";
     table.fold_rows = 1 << 17; /* formed in milliseconds */
     table.open = open;
     table.close = close;

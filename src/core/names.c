@@ -17,32 +17,23 @@ static const cmgi_name precisions[] = {
     {CMG_FP64, "fp64", "double precision throughout"},
     {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
 };
-static const cmgi_name formats[] = {
-    {CMG_FORMAT_AUTO, "auto", "chosen by a model of time"},
-    {CMG_FORMAT_CSR, "csr", "compressed sparse rows"},
-    {CMG_FORMAT_ELLPACK, "ellpack", "rows padded to the longest"},
-    {CMG_FORMAT_ELLR, "ellr", "ELLPACK-R: with row lengths"},
-    {CMG_FORMAT_ELLT, "ellt", "ELLPACK-T: t entries of a row side by side"},
-    {CMG_FORMAT_SELL, "sell", "slices padded to their own longest row"},
-    {CMG_FORMAT_K1, "k1", "ELL-WARP: slices of rows sorted by length"},
-    {CMG_FORMAT_K1R, "k1r", "K1 with rows and columns renumbered"},
-    {CMG_FORMAT_K1RS, "k1rs", "K1r with sorted columns"},
-    {CMG_FORMAT_K2, "k2", "ELL-WARP v2: long rows shared by several lanes"},
-    {CMG_FORMAT_K2R, "k2r", "K2 with rows and columns renumbered"},
-    {CMG_FORMAT_K2RS, "k2rs", "K2r with sorted columns"},
-    {CMG_FORMAT_HYB, "hyb", "ellpack and the rest as csr"},
-    {CMG_FORMAT_PCSR, "pcsr", "csr in partitions of 256 entries, padded rows"},
-    {CMG_FORMAT_BELL, "bell", "ellpack of blocks"},
-    {CMG_FORMAT_SBELL, "sbell", "k1 of blocks"},
-    {CMG_FORMAT_DIAGONAL, "diagonal", "one value a row"},
-    {CMG_FORMAT_DENSE, "dense", "all values, row by row"},
-    {CMG_FORMAT_COMPRESSED, "compressed", "row templates, offset patterns, short column codes"},
-    {CMG_FORMAT_CUSPARSE_CSR, "cusparse-csr", "cuSPARSE's CSR, to compare with"},
-    {CMG_FORMAT_CUSPARSE_SELL, "cusparse-sell", "cuSPARSE's sliced ELL, to compare with"},
-    {CMG_FORMAT_CUSPARSE_COO, "cusparse-coo", "cuSPARSE's coordinates, to compare with"},
-    {CMG_FORMAT_CUSPARSE_BSR, "cusparse-bsr", "cuSPARSE's blocks, to compare with"},
-    {CMG_FORMAT_TUNE, "tune", "the fastest, measured once a pattern"},
+#ifndef CMGI_FORMAT_LIST
+#define CMGI_FORMAT_LIST "core/formats.inc"
+#endif
+#define CMGI_FORMAT_CHOICE(row, name, text) POSITION_##row,
+#define CMGI_FORMAT(row, file, name, text) POSITION_##row,
+enum {
+#include CMGI_FORMAT_LIST
+    FORMATS
 };
+#undef CMGI_FORMAT_CHOICE
+#undef CMGI_FORMAT
+#define CMGI_FORMAT_CHOICE(row, name, text) {POSITION_##row, name, text},
+#define CMGI_FORMAT(row, file, name, text) {POSITION_##row, name, text},
+static const cmgi_name formats[] = {
+#include CMGI_FORMAT_LIST
+};
+_Static_assert((int)CMG_FORMAT_TUNE == (int)POSITION_tune, "the order is that of cmg_format");
 static const cmgi_name values[] = {
     {CMG_VALUES_FULL, "full", "in the precision of the matrix"},
     {CMG_VALUES_FP16, "fp16", "IEEE half, the diagonal in fp32"},

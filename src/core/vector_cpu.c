@@ -224,6 +224,8 @@ static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const d
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 128,
+    .coarsen_rows = 400,
+    .memory = "host",
     .memory_free = cmgi_host_memory_free,
     .fill = fill,
     .random = draw,

@@ -8,7 +8,9 @@ extern const cmgi_resident_kernels cmgi_resident_cuda;
 
 const cmgi_resident_kernels *cmgi_resident_kernels_of(const cmg_context *ctx)
 {
-    return cmgi_on_cuda(ctx) ? CMGI_CUDA_FN(&cmgi_resident_cuda) : NULL;
+    static const cmgi_resident_kernels *const kernels[2] = {NULL,
+                                                            CMGI_CUDA_FN(&cmgi_resident_cuda)};
+    return kernels[cmgi_column(ctx)];
 }
 
 cmg_status cmgi_resident_is(cmg_context *ctx, const cmg_csr *A, bool *there)

@@ -66,7 +66,7 @@ static cmg_status matrices_cpu(cmg_context *ctx, const cmgi_cell_batch *c)
 cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
 {
     static const matrices_fn matrices[2] = {matrices_cpu, CMGI_CUDA_FN(cmgi_cell_matrices_cuda)};
-    return matrices[cmgi_on_cuda(ctx)](ctx, cells);
+    return matrices[cmgi_column(ctx)](ctx, cells);
 }
 
 cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)

@@ -126,5 +126,5 @@ static cmg_status apply_cpu(const cmgi_sum *S, const double *e, cmg_precision pr
 cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
 {
     static const apply_fn apply[2] = {apply_cpu, CMGI_CUDA_FN(cmgi_sum_apply_cuda)};
-    return apply[cmgi_on_cuda(S->ctx)](S, e, precision, y);
+    return apply[cmgi_column(S->ctx)](S, e, precision, y);
 }

@@ -54,23 +54,13 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr
     return CMG_OK;
 }
 
-/* The entry on the diagonal, 0 when there is none. */
-static double diagonal_of(const cmgi_csr *A, cmg_size i)
-{
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            return A->values[k];
-        }
-    }
-    return 0;
-}
-
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
 {
+    const cmg_csr view = cmgi_csr_view(A);
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        if (diagonal_of(A, i) == 0) {
+        if (cmgi_csr_diagonal_at(&view, i) == 0) {
             bad = i < bad ? i : bad;
         }
     }

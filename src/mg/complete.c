@@ -10,8 +10,6 @@
  */
 enum {
     APPEND_ABOVE = 1000,
-    LEFT_CPU = 400,
-    LEFT_CUDA = 1000,
     SINGLE_ABOVE = 200, /* of a matrix alone */
     LEFT_SINGLE = 100
 };
@@ -27,7 +25,7 @@ static cmgi_completion_options completion_options(const cmgi_multigrid *mg)
                                        .coarsen = o->coarsen && o->coarse == CMG_COARSE_AUTO,
                                        .above = levels > 1 ? limit : SINGLE_ABOVE};
     cmg_coarsen_options_default(&options.levels);
-    options.levels.rows = cmgi_on_cuda(mg->ctx) ? LEFT_CUDA : LEFT_CPU;
+    options.levels.rows = mg->ctx->backend->coarsen_rows;
     if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
         options.levels.rows = LEFT_SINGLE;
     }

@@ -207,11 +207,11 @@ cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *a
         return CMG_OK;
     }
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
-    if (!cmgi_on_cuda(ctx) && surely_fits(h, asked, free_bytes)) {
+    if (surely_fits(h, asked, free_bytes)) {
         return CMG_OK;
     }
     const size_t needed = (size_t)sum_up(h, asked, schedule);
-    const char *where = cmgi_on_cuda(ctx) ? "device" : "host";
+    const char *where = ctx->backend->memory;
     cmgi_log(ctx, CMG_LOG_INFO, "solver: about %.3f GB of %s memory are needed, %.3f GB are free",
              1e-9 * (double)needed, where, 1e-9 * (double)free_bytes);
     CMGI_CHECK(ctx, needed <= free_bytes, CMG_ERR_MEMORY,

@@ -69,7 +69,6 @@ typedef struct rows {
 static bool solve_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, work *w,
                       double *d)
 {
-    double diagonal = 0;
     cmgi_small_gather(A, J, length, &w->map, w->H);
     memset(w->y, 0, (size_t)length * sizeof *w->y);
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -77,12 +76,11 @@ static bool solve_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size
         if (p >= 0) {
             w->y[p] -= A->values[k];
         }
-        diagonal += A->indices[k] == i ? A->values[k] : 0;
     }
     if (!cmgi_small_cholesky(length, w->H, w->y)) {
         return false;
     }
-    *d = diagonal;
+    *d = cmgi_csr_diagonal_at(A, i);
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const cmg_index p = cmgi_index_map_find(&w->map, A->indices[k]);
         *d += p >= 0 ? A->values[k] * w->y[p] : 0;

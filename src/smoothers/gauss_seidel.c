@@ -72,10 +72,7 @@ static cmg_size factor_row(const cmg_csr *A, const int *colour, int c, int side,
         }
         return 1;
     }
-    double diagonal = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        diagonal += A->indices[k] == i ? A->values[k] : 0;
-    }
+    const double diagonal = cmgi_csr_diagonal_at(A, i);
     cmg_size length = 0;
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const cmg_index j = A->indices[k];

@@ -4,19 +4,8 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
+#include "csr/csr.h"
 #include "smoothers/smoother.h"
-
-/* The diagonal entry of row i, duplicates summed; 0 when there is none. */
-static double diagonal_entry(const cmg_csr *A, cmg_size i)
-{
-    double d = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            d += A->values[k];
-        }
-    }
-    return d;
-}
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
@@ -26,7 +15,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const double d = diagonal_entry(A, i);
+        const double d = cmgi_csr_diagonal_at(A, i);
         CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal",
                    source->level, (long long)i);
         D->values[i] = 1 / d;

@@ -79,13 +79,11 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
                (long long)A->rows, (long long)A->cols);
 #pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(min : bad)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double diagonal = 0;
         double sum = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            diagonal += A->indices[k] == i ? A->values[k] : 0;
             sum += fabs(A->values[k]);
         }
-        if (diagonal == 0 || !isfinite(sum)) {
+        if (cmgi_csr_diagonal_at(A, i) == 0 || !isfinite(sum)) {
             bad = i < bad ? i : bad;
         }
     }

@@ -72,11 +72,11 @@ static const cmgi_key keys[] = {
 /* M on the pattern S, on the device where that has it. */
 static cmg_status make_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, bool, cmgi_csr *, bool *) =
-        CMGI_CUDA_FN(cmgi_spai_static_cuda);
+    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, bool, cmgi_csr *,
+                                      bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_static_cuda)};
     bool made = false;
-    if (cmgi_on_cuda(ctx) && on_device != NULL) {
-        CMGI_TRY(on_device(ctx, A, counted, S, &made));
+    if (own[cmgi_column(ctx)] != NULL) {
+        CMGI_TRY(own[cmgi_column(ctx)](ctx, A, counted, S, &made));
     }
     return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, S);
 }
@@ -137,17 +137,18 @@ static double resolve(double word, bool symmetric)
 /* From A to M on the device, where it has all of it. */
 static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
 {
-    static cmg_status (*const left)(cmg_context *, const cmg_csr *, const cmgi_spai_choice *,
-                                    cmgi_csr *, bool *) = CMGI_CUDA_FN(cmgi_spai_left_cuda);
+    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, const cmgi_spai_choice *,
+                                      cmgi_csr *,
+                                      bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_left_cuda)};
     const double *value = source->arguments->value;
     const cmgi_spai_choice choice = {.tau = value[TAU],
                                      .power = (int)value[POWER],
                                      .counted = value[WEIGHT] == 1,
                                      .symmetric = (int)value[SYMMETRIC],
                                      .scale = (int)value[SCALE]};
-    *made = cmgi_on_cuda(source->ctx) && left != NULL && value[SIDE] == LEFT && choice.power <= 1 &&
-            value[ADAPTIVE] == 0;
-    return *made ? left(source->ctx, &source->A, &choice, M, made) : CMG_OK;
+    const int column = cmgi_column(source->ctx);
+    *made = own[column] != NULL && value[SIDE] == LEFT && choice.power <= 1 && value[ADAPTIVE] == 0;
+    return *made ? own[column](source->ctx, &source->A, &choice, M, made) : CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

@@ -2,15 +2,16 @@
 #include "spmv/formats.h"
 
 #ifndef CMGI_FORMAT_LIST
-#define CMGI_FORMAT_LIST "spmv/list.inc"
+#define CMGI_FORMAT_LIST "core/formats.inc"
 #endif
 
-#define CMGI_FORMAT(row, file) extern const cmgi_format cmgi_format_##row;
+#define CMGI_FORMAT_CHOICE(row, name, text)
+#define CMGI_FORMAT(row, file, name, text) extern const cmgi_format cmgi_format_##row;
 #include CMGI_FORMAT_LIST
 #undef CMGI_FORMAT
 
 static const cmgi_format *const formats[] = {
-#define CMGI_FORMAT(row, file) &cmgi_format_##row,
+#define CMGI_FORMAT(row, file, name, text) &cmgi_format_##row,
 #include CMGI_FORMAT_LIST
 #undef CMGI_FORMAT
 };

@@ -402,6 +402,10 @@ static void rows_know_their_bytes(void)
         CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
         for (int f = 0; cmgi_format_at(f) != NULL; ++f) {
             const cmgi_format *format = cmgi_format_at(f);
+            int named = -1;
+            CHECK(cmg_enum_parse("format", cmg_enum_name("format", (int)format->id), &named) ==
+                      CMG_OK &&
+                  named == (int)format->id);
             for (int turn = 0; turn < 12; ++turn) {
                 static const int warps[] = {4, 32, 64, 512};
                 cmg_matrix_options o = {.size = sizeof o,

@@ -10,7 +10,7 @@
  */
 #include "spmv/build.h"
 
-/* One past the last format of cmg.h; a format of the library has its name there. */
+/* Its place in the list; a constant in cmg.h may name it, too. */
 enum { COORDINATE = CMG_FORMAT_TUNE + 1 };
 
 typedef struct coordinate {
