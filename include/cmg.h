@@ -473,6 +473,12 @@ typedef enum cmg_format {
     CMG_FORMAT_PCSR,
     CMG_FORMAT_BELL,
     CMG_FORMAT_SBELL,
+    /** Matrix-free, by elements (cmg_elements) or the cliques of a matrix: node by node, row by
+     *  row, element by element, with half of symmetric element matrices. */
+    CMG_FORMAT_NBN,
+    CMG_FORMAT_DBD,
+    CMG_FORMAT_EBE,
+    CMG_FORMAT_EBESYM,
     CMG_FORMAT_DIAGONAL,
     CMG_FORMAT_DENSE,
     CMG_FORMAT_COMPRESSED,

@@ -29,6 +29,50 @@ typedef struct cmg_matrix cmg_matrix;
  */
 CMG_API cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                          const cmg_matrix_options *options, cmg_matrix **A);
+/**
+ * A square matrix by elements, A = sum over e of Z_e^T K_e Z_e; nothing is owned through this
+ * struct. A row that no element has has its diagonal alone.
+ */
+typedef struct cmg_elements {
+    /** Unknowns, and elements. */
+    cmg_size rows, count;
+    /** Unknowns an element, 1 .. 81. */
+    int local;
+    /** 0 = a matrix for every element. */
+    cmg_size templates;
+    /** count x local, none twice in an element; -1 = fixed. */
+    const cmg_index *dofs;
+    /** (templates or count) x local x local, row by row. */
+    const double *matrices;
+    /** count: its template, where there are several. */
+    const cmg_index *number;
+    /** count: K_e = factor[e] times its matrix; NULL = 1. */
+    const double *factor;
+    /** rows, of rows without elements; NULL = 1. */
+    const double *diagonal;
+} cmg_elements;
+
+/**
+ * The same from elements, as format NBN, DBD, EBE or EBESYM, for AUTO as EBE. Matrices that are
+ * multiples of each other are kept once, unless `no_templates` or `keep_map`. cmg_matrix_update
+ * takes the factors where there are templates, else the matrices.
+ *
+ * @return CMG_ERR_SHAPE, CMG_ERR_UNSUPPORTED (EBESYM of what is not symmetric)
+ */
+CMG_API cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elements,
+                                              const cmg_matrix_options *options, cmg_matrix **A);
+/**
+ * Gives a level elements, which are copied. Its A is assembled from them where it has none, else
+ * they have to add up to it; formats NBN to EBESYM multiply by them. Given once more with other
+ * values, they are what a refresh takes.
+ *
+ * @return CMG_ERR_ARG (they do not add up), CMG_ERR_SHAPE
+ */
+CMG_API cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level,
+                                              const cmg_elements *elements);
+/** A view of them. @return CMG_ERR_STATE: the level has none */
+CMG_API cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level,
+                                              cmg_elements *elements);
 CMG_API void cmg_matrix_destroy(cmg_matrix **A);
 /**
  * New values on the same pattern: `values` in the order of the CSR the matrix was created from,

@@ -202,6 +202,8 @@ typedef struct cmg_generate_options {
     bool coords;
     /** Store the finest mesh, for cmg_hierarchy_write_vtu, default true. */
     bool output_mesh;
+    /** Store elements of the finest level (cmg_elements), default false. */
+    bool elements;
 } cmg_generate_options;
 
 /** What a generated hierarchy will hold, known before it is made; sizes in bytes. */

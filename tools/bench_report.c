@@ -14,7 +14,8 @@ static const bench_result *baseline(const bench_result *results, int count,
         const bench_result *r = &results[i];
         const bool is_vendor = strncmp(r->what.format, "cusparse", 8) == 0;
         const bool same = r->what.options.precision == mine->what.options.precision;
-        if (!same || r->failure[0] != '\0' || (!is_vendor && strcmp(r->what.format, "csr") != 0)) {
+        if (!same || r->failure[0] != '\0' || r->what.swept != NULL ||
+            (!is_vendor && strcmp(r->what.format, "csr") != 0)) {
             continue;
         }
         if (best == NULL || (is_vendor && !vendor) ||
@@ -51,7 +52,11 @@ static void print_row(const bench_report *b, table *t, const bench_result *r,
                       const bench_result *base)
 {
     char text[AMOUNT_LENGTH];
-    table_cell(t, "%s", r->what.format);
+    if (r->what.swept != NULL) {
+        table_cell(t, "%s, %s %d", r->what.format, r->what.swept, r->what.swept_to);
+    } else {
+        table_cell(t, "%s", r->what.format);
+    }
     table_cell(t, "%s", r->what.values);
     table_cell(t, "%s", format_seconds(r->median, text));
     table_cell(t, "%+.1f %%", 50 * (r->upper - r->lower) / r->median);
@@ -264,6 +269,9 @@ static void json_result(json *j, const bench_report *b, const bench_result *r,
     json_integer(j, "warp", r->info.warp);
     json_integer(j, "threshold", r->info.threshold);
     json_integer(j, "block", r->info.block);
+    json_integer(j, "pad", r->what.options.pad);
+    json_integer(j, "prefetch", r->what.options.prefetch);
+    json_text(j, "swept", r->what.swept);
     json_integer(j, "stored", r->info.stored);
     json_real(j, "padding", measured ? padding(r) : NAN);
     json_integer(j, "bytes", (cmg_size)r->info.bytes);

@@ -9,6 +9,9 @@ typedef struct bench_case {
     cmg_matrix_options options;
     const char *format; /* name */
     const char *values; /* "fp64", "fp32", "fp16" or "fp8" */
+    const char *swept;  /* option that was swept, NULL = none */
+    int swept_to;       /* its value */
+    bool cold;          /* single products, caches emptied before each */
 } bench_case;
 
 /* Seconds, least of a few; NaN where there is no such way. */

@@ -7,10 +7,33 @@
 #include "status.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CASES = 256 };
+enum { MAX_CASES = 512 };
+
+/* Options whose values --sweep goes through, and the formats that take them. */
+static const struct {
+    const char *name;
+    size_t offset; /* in cmg_matrix_options */
+    const char *formats;
+    int values[10]; /* up to a 0 */
+} sweeps[] = {
+    {"block", offsetof(cmg_matrix_options, block), NULL, {32, 64, 128, 256, 512, 1024}},
+    {"threshold",
+     offsetof(cmg_matrix_options, threshold),
+     " k2 k2r k2rs ",
+     {2, 4, 8, 12, 16, 24, 32, 64, 128}},
+    {"t", offsetof(cmg_matrix_options, t), " ellt csr ", {1, 2, 4, 8, 16, 32}},
+    {"warp",
+     offsetof(cmg_matrix_options, warp),
+     " sell k1 k1r k1rs sbell ",
+     {4, 8, 16, 32, 64, 128, 256, 512}},
+    {"pad", offsetof(cmg_matrix_options, pad), " pcsr ", {1, 2, 4, 8}},
+    {"prefetch", offsetof(cmg_matrix_options, prefetch), " pcsr ", {1, 2, 4, 8}},
+};
+enum { SWEEPS = sizeof sweeps / sizeof sweeps[0] };
 
 typedef struct bench_job {
     const char *generate; /* list of built-in matrices, NULL = none */
@@ -20,6 +43,8 @@ typedef struct bench_job {
     int samples;
     double least; /* milliseconds a sample */
     bool conversion;
+    bool cold;
+    const char *sweep; /* list of names of `sweeps`, NULL = none */
     const char *json_path;
     device_args device;
     cmg_context *ctx;
@@ -28,6 +53,7 @@ typedef struct bench_job {
     int ncases;
     text_list format_names;
     text_list value_names;
+    text_list sweep_names;
     FILE *out;
     json j;
 } bench_job;
@@ -72,6 +98,10 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
         {"sample-ms", ARG_REAL, &job->least, "MS", 0, 10000, "least milliseconds a sample"},
         {"conversion", ARG_FLAG, &job->conversion, "", 0, 0,
          "also time conversions and new values on the same pattern"},
+        {"cold", ARG_FLAG, &job->cold, "", 0, 0,
+         "single products, with caches emptied before each"},
+        {"sweep", ARG_TEXT, &job->sweep, "LIST", 0, 0,
+         "each of block, threshold, t, warp, pad, prefetch through all its values"},
         {"json", ARG_TEXT, &job->json_path, "FILE", 0, 0,
          "write the figures as JSON, - = standard output"},
     };
@@ -115,17 +145,56 @@ static void add_case(bench_job *job, cmg_format format, const char *name, int ki
         return;
     }
     bench_case *c = &job->cases[job->ncases++];
-    *c = (bench_case){.options = job->options, .format = name, .values = kinds[kind].name};
+    *c = (bench_case){
+        .options = job->options, .format = name, .values = kinds[kind].name, .cold = job->cold};
     c->options.format = format;
     c->options.precision = kinds[kind].precision;
     c->options.values = kinds[kind].values;
 }
 
-/* Formats that multiply on this backend; a dense or a diagonal one is asked for by name only. */
+static bool takes(int sweep, const char *format)
+{
+    char word[64];
+    (void)snprintf(word, sizeof word, " %s ", format);
+    return sweeps[sweep].formats == NULL || strstr(sweeps[sweep].formats, word) != NULL;
+}
+
+/* The cases there are, once more for every value of an option that they take. */
+static int add_sweeps(bench_job *job)
+{
+    const int cases = job->ncases;
+    for (int k = 0; k < job->sweep_names.count; ++k) {
+        int s = 0;
+        while (s < SWEEPS && strcmp(sweeps[s].name, job->sweep_names.text[k]) != 0) {
+            ++s;
+        }
+        if (s == SWEEPS) {
+            return usage_error(
+                "bench: --sweep: '%s' is none of block, threshold, t, warp, pad, prefetch",
+                job->sweep_names.text[k]);
+        }
+        for (int c = 0; c < cases; ++c) {
+            const int *value = sweeps[s].values;
+            while (takes(s, job->cases[c].format) && *value != 0 && job->ncases < MAX_CASES) {
+                bench_case *made = &job->cases[job->ncases++];
+                *made = job->cases[c];
+                made->swept = sweeps[s].name;
+                made->swept_to = *value;
+                memcpy((char *)&made->options + sweeps[s].offset, value, sizeof *value);
+                ++value;
+            }
+        }
+    }
+    return ARGS_GO;
+}
+
+/* Formats that multiply on this backend; a dense or a diagonal one is asked for by name only, and
+ * so are those of elements, which a file seldom has. */
 static bool is_usual(const bench_job *job, int format)
 {
     const bool vendor = strncmp(cmg_enum_name("format", format), "cusparse", 8) == 0;
-    return format != CMG_FORMAT_DENSE && format != CMG_FORMAT_DIAGONAL &&
+    const bool elements = format >= CMG_FORMAT_NBN && format <= CMG_FORMAT_EBESYM;
+    return format != CMG_FORMAT_DENSE && format != CMG_FORMAT_DIAGONAL && !elements &&
            (!vendor || job->device.options.backend == CMG_BACKEND_CUDA);
 }
 
@@ -166,6 +235,10 @@ static int make_cases(bench_job *job)
         status = k < KINDS ? add_formats(job, k)
                            : usage_error("bench: --values: '%s' is none of fp64, fp32, fp16, fp8",
                                          job->value_names.text[v]);
+    }
+    if (status == ARGS_GO && job->sweep != NULL) {
+        status = split_list(&job->sweep_names, "sweep", job->sweep);
+        status = status == ARGS_GO ? add_sweeps(job) : status;
     }
     return status;
 }
@@ -242,6 +315,7 @@ static int begin(bench_job *job)
     json_text(&job->j, "backend", backend);
     json_integer(&job->j, "threads", cmg_context_threads(job->ctx));
     json_integer(&job->j, "samples", job->samples);
+    json_bool(&job->j, "cold", job->cold);
     json_real(&job->j, "copy_gb_per_second", job->bandwidth);
     json_array(&job->j, "matrices");
     return EXIT_DONE;
@@ -278,6 +352,7 @@ int cmd_bench(int argc, char **argv)
     list_free(&built_in);
     list_free(&job.format_names);
     list_free(&job.value_names);
+    list_free(&job.sweep_names);
     cmg_context_destroy(&job.ctx);
     return status;
 }

@@ -1,5 +1,6 @@
 /* Hierarchies on squares and cubes: tensor-product grids from the coarsest one up. */
 #include "core/memory.h"
+#include "fem/elements.h"
 #include "fem/generate.h"
 #include "fem/grid.h"
 #include "hierarchy/numbering.h"
@@ -99,6 +100,9 @@ static cmg_status assemble_level(cmg_context *ctx, const cmgi_plan *plan,
     }
     CMGI_TRY_GOTO(done, cmgi_grid_assemble(ctx, grid, &form, &A, b));
     CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    if (level == 0 && plan->options.elements) {
+        CMGI_TRY_GOTO(done, cmgi_fem_elements(ctx, grid, NULL, &form, &h->level[0].elements));
+    }
     if (level == 0) {
         CMGI_TRY_GOTO(done, store_vectors(ctx, problem, grid, &b, h));
     }

@@ -1,6 +1,7 @@
 /* Hierarchies on meshes: built-in shapes or files, refined step by step. */
 #include "core/memory.h"
 #include "core/number.h"
+#include "fem/elements.h"
 #include "fem/generate.h"
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
@@ -215,6 +216,9 @@ static cmg_status assemble_level(const cmgi_plan *plan, const mesh_chain *chain,
                             ? cmgi_space_assemble_spmv(space, &form, &A, b)
                             : cmgi_space_assemble(space, &form, &A, b));
     CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    if (level == 0 && plan->options.elements) {
+        CMGI_TRY_GOTO(done, cmgi_fem_elements(ctx, NULL, space, &form, &h->level[0].elements));
+    }
     if (level == 0) {
         cmgi_space_add_flux(space, chain->flux, plan->options.flux, plan->options.quadrature, b);
         double *taken = b;

@@ -38,6 +38,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->R);
     cmgi_csr_free(ctx, &level->inverse);
     cmgi_csr_free(ctx, &level->AP);
+    cmgi_stored_elements_clear(ctx, level);
     for (int i = 0; i < level->smoothers; ++i) {
         clear_smoother(ctx, level->smoother[i]);
     }
@@ -221,6 +222,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     }
     if (role == CMG_ROLE_A) {
         stored->formed = false;
+        cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
     } else if (role == CMG_ROLE_P && h->level[level + 1].A.indptr == NULL) {
         h->level[level + 1].A.rows = to->cols;
         h->level[level + 1].A.cols = to->cols;
@@ -313,6 +315,8 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
                "hierarchy update: only A, P and R take new values");
     cmgi_csr *stored = (cmgi_csr *)(uintptr_t)cmgi_hierarchy_find(h, level, role, NULL, 0);
     CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level, role_name(role));
+    CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
+               "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
     h->checked = false;
     h->stale = true;
     if (stored->borrowed) {

@@ -3,7 +3,7 @@
  * holds matrices by level and role, named vectors, and text attributes.
  */
 #pragma once
-#include "csr/csr.h"
+#include "csr/elements.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
 
@@ -22,8 +22,11 @@ typedef struct cmgi_stored_level {
     cmgi_csr A;
     cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
-    bool exact_nullspace; /* A takes the vectors of kind nullspace to 0 */
-    bool formed;          /* A is R A P of this library, and follows new values above it */
+    bool exact_nullspace;   /* A takes the vectors of kind nullspace to 0 */
+    bool formed;            /* A is R A P of this library, and follows new values above it */
+    cmgi_elements elements; /* dofs NULL = none */
+    bool elements_borrowed;
+    bool assembled; /* A is the sum of the elements */
     cmgi_csr P;
     cmgi_csr R;
     cmgi_csr inverse;
@@ -95,6 +98,10 @@ cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t 
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);
 /* Keeps the vectors of levels first .. last, renumbered. */
 void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last);
+/* Forgets the elements of a level; renumbers its unknowns by an order of them. */
+void cmgi_stored_elements_clear(cmg_context *ctx, cmgi_stored_level *level);
+cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *level,
+                                        const cmg_index *order);
 /* Forgets a named smoother of a level, if it is there. */
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* cmg_hierarchy_check, once. */

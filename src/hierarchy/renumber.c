@@ -67,6 +67,7 @@ static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
 {
     cmgi_stored_level *level = &h->level[l];
     cmgi_csr_free(h->ctx, &level->AP);
+    CMGI_TRY(cmgi_stored_elements_reorder(h->ctx, level, fine));
     CMGI_TRY(reorder_matrix(h->ctx, &level->A, fine, fine));
     CMGI_TRY(reorder_matrix(h->ctx, &level->P, fine, coarse));
     CMGI_TRY(reorder_matrix(h->ctx, &level->R, coarse, fine));

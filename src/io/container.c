@@ -310,6 +310,7 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     } else {
         CMGI_TRY(read_inverse(h5, level, h));
     }
+    CMGI_TRY(cmgi_container_read_elements(h5, level, h));
     CMGI_TRY(read_smoothers(h5, level, h));
     (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
     if (cmgi_h5_exists(h5, name)) {

@@ -290,6 +290,34 @@ static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, co
     return CMG_OK;
 }
 
+static cmg_status put_elements(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+{
+    const cmgi_elements *E = &h->level[level].elements;
+    char group[64];
+    char name[CMGI_H5_NAME];
+    if (E->dofs == NULL) {
+        return CMG_OK;
+    }
+    const cmg_size matrices = E->templates > 0 ? E->templates : E->count;
+    const hsize_t dofs[2] = {(hsize_t)E->count, (hsize_t)E->local};
+    const hsize_t values[2] = {(hsize_t)matrices, (hsize_t)(E->local * E->local)};
+    (void)snprintf(group, sizeof group, "/levels/%d/elements", level);
+    CMGI_TRY(put_group(h5, group, NULL));
+    (void)snprintf(name, sizeof name, "%s/dofs", group);
+    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_INT32, 2, dofs, E->dofs));
+    (void)snprintf(name, sizeof name, "%s/%s", group, E->templates > 0 ? "template" : "matrices");
+    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, values, E->matrices));
+    if (E->number != NULL) {
+        CMGI_TRY(put_member(h5, group, "number", H5T_NATIVE_INT32, E->count, E->number));
+    }
+    if (E->factor != NULL) {
+        CMGI_TRY(put_member(h5, group, "factor", H5T_NATIVE_DOUBLE, E->count, E->factor));
+    }
+    return E->diagonal != NULL
+               ? put_member(h5, group, "diagonal", H5T_NATIVE_DOUBLE, E->rows, E->diagonal)
+               : CMG_OK;
+}
+
 /* ------------------------------------------------------------------ the file */
 
 /* Integers where the value is one and the key is known to be one; text otherwise. */
@@ -357,6 +385,7 @@ static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_A, "A"));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_P, "P"));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));
+        CMGI_TRY(put_elements(h5, h, l));
         CMGI_TRY(put_smoothers(h5, h, l));
         CMGI_TRY(put_coords(h5, h, l));
         CMGI_TRY(put_nullspace(h5, h, l));

@@ -106,6 +106,8 @@ cmg_status cmgi_h5_inspect(const cmgi_h5 *h5, const char *name, bool dataset);
 /* Opens a dataset; its size has been checked against the storage that the file holds for it. */
 cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d);
 void cmgi_dataset_close(cmgi_dataset *d);
+/* The elements of a level, if the file has them. */
+cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h);
 /* The mesh of level 0, if the file has one. */
 cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h);
 

@@ -33,6 +33,31 @@ static request request_of(const cmgi_level_options *options, int l, cmg_role rol
     return ask;
 }
 
+static bool is_by_elements(cmg_format format)
+{
+    const cmgi_format *row = cmgi_format_find(format); /* NULL = chosen */
+    return row != NULL && row->elements;
+}
+
+/* The elements of A, where the format wants them and the level has them; dofs NULL otherwise. */
+static cmg_elements elements_of(const cmg_hierarchy *h, int l, const cmg_matrix_options *options)
+{
+    return is_by_elements(options->format) ? cmgi_elements_view(&h->level[l].elements)
+                                           : (cmg_elements){0};
+}
+
+static cmg_status place_elements(cmg_context *ctx, const cmg_elements *E,
+                                 const cmg_matrix_options *options, cmg_matrix **M)
+{
+    if (*M == NULL) {
+        return cmg_matrix_create_elements(ctx, E, options, M);
+    }
+    if (E->templates > 0 && E->factor == NULL) {
+        return CMG_OK; /* with templates the factors are what can change */
+    }
+    return cmg_matrix_update(*M, E->templates > 0 ? E->factor : E->matrices);
+}
+
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
@@ -94,7 +119,14 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
-    const request ask = request_of(options, l, CMG_ROLE_A);
+    request ask = request_of(options, l, CMG_ROLE_A);
+    const cmg_elements E = elements_of(h, l, &ask.options);
+    if (E.dofs != NULL) {
+        return place_elements(ctx, &E, &ask.options, &level->A);
+    }
+    if (l > 0 && is_by_elements(ask.options.format)) {
+        ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
+    }
     return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &ask, level);
 }
 

@@ -11,7 +11,7 @@
  * Source  Smith, Bjorstad and Gropp, Domain Decomposition, 1996, section 1.3, with the smallest
  * overlapping subdomains there are.
  */
-#include "smoothers/cliques.h"
+#include "csr/cliques.h"
 #include "smoothers/pattern.h"
 #include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"

@@ -197,3 +197,24 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
 {
     return ctx != NULL ? cmgi_matrix_create(ctx, csr, CMGI_USE_ANY, options, A) : CMG_ERR_ARG;
 }
+
+cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elements,
+                                      const cmg_matrix_options *options, cmg_matrix **A)
+{
+    cmg_matrix_options own;
+    if (ctx == NULL) {
+        return CMG_ERR_ARG;
+    }
+    CMGI_CHECK(ctx, elements != NULL && A != NULL, CMG_ERR_ARG,
+               "matrix: the elements or the out-pointer is NULL");
+    CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
+    CMGI_TRY(cmgi_elements_check(ctx, "matrix", elements));
+    own.format = own.format == CMG_FORMAT_AUTO ? CMG_FORMAT_EBE : own.format;
+    own.block = own.block != 0 ? own.block : 128;
+    const cmgi_format *format = cmgi_format_find(own.format);
+    CMGI_CHECK(ctx, format != NULL && format->elements, CMG_ERR_ARG,
+               "matrix: format %s is not one of elements: nbn, dbd, ebe or ebesym",
+               cmg_enum_name("format", (int)own.format));
+    const cmgi_matrix_source from = {.elements = elements};
+    return cmgi_matrix_make(ctx, format, &from, &own, A);
+}

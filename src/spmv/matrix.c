@@ -23,10 +23,13 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             cmg_matrix **A)
 {
     const cmg_csr *csr = from->csr != NULL ? from->csr : from->device;
+    const cmg_elements *elements = from->elements;
+    const cmg_size rows = elements != NULL ? elements->rows : csr->rows;
+    const cmg_size cols = elements != NULL ? elements->rows : csr->cols;
     const char *name = cmg_enum_name("format", (int)format->id);
-    CMGI_CHECK(ctx, !format->renumbers || csr->rows == csr->cols, CMG_ERR_SHAPE,
-               "format %s renumbers and needs a square matrix, this one is %lld x %lld", name,
-               (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(ctx, (!format->renumbers && !format->elements) || rows == cols, CMG_ERR_SHAPE,
+               "format %s needs a square matrix, this one is %lld x %lld", name, (long long)rows,
+               (long long)cols);
     CMGI_CHECK(ctx, cmgi_spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
                "format %s has no kernel on backend %s", name, ctx->backend->name);
     cmg_matrix *made = NULL;
@@ -34,9 +37,11 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     made->ctx = ctx;
     made->format = format;
     made->options = *options;
-    made->rows = csr->rows;
-    made->cols = csr->cols;
-    made->nnz = from->device != NULL ? from->there->rows.nnz : csr->indptr[csr->rows];
+    made->rows = rows;
+    made->cols = cols;
+    if (elements == NULL) { /* formats of elements count them themselves */
+        made->nnz = from->device != NULL ? from->there->rows.nnz : csr->indptr[rows];
+    }
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, from));
     if (from->device == NULL) {

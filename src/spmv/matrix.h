@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/vector.h"
+#include "csr/elements.h"
 #include "csr/resident.h"
 #include "spmv/writeback.h"
 
@@ -13,8 +14,9 @@
 typedef struct cmgi_matrix_source {
     const cmg_csr *csr; /* on the host, checked; its row pointers alone, or NULL, where `device` is
                            there */
-    const cmg_csr *device;      /* the same CSR on the device, or NULL */
-    const cmgi_resident *there; /* what is known of that one */
+    const cmg_csr *device;        /* the same CSR on the device, or NULL */
+    const cmgi_resident *there;   /* what is known of that one */
+    const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
@@ -24,6 +26,7 @@ typedef struct cmgi_format {
     cmg_format id;
     bool renumbers; /* products work in the sorted numbering */
     bool reduces;   /* keeps values in 16 or 8 bits where that is asked for */
+    bool elements;  /* made of elements: square matrices alone */
     bool dots;      /* products fill writeback.dots */
     bool columns;   /* products serve all columns in one pass; else they are made one by one */
     bool at_least;  /* bytes() is a lower bound: the columns tell more */

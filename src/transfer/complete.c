@@ -30,6 +30,9 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
     cmgi_stored_level *to = &h->level[l];
     if (!to->formed) {
         borrow(h->ctx, &from->A, &to->A);
+        cmgi_stored_elements_clear(h->ctx, to);
+        to->elements = from->elements;
+        to->elements_borrowed = true;
     }
     if (l + 1 < taken) {
         borrow(h->ctx, &from->P, &to->P);

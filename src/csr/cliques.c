@@ -4,7 +4,7 @@
  * graph of a mesh every element has an edge (a diagonal, or one to an inner node) that no other
  * element has; the clique around that edge is the element.
  */
-#include "smoothers/cliques.h"
+#include "csr/cliques.h"
 
 #include "core/memory.h"
 #include "core/order.h"

@@ -1,0 +1,167 @@
+/* Elements from a matrix: the cliques of its graph; see elements.h. */
+#include "core/memory.h"
+#include "core/search.h"
+#include "csr/cliques.h"
+#include "csr/elements.h"
+
+#include <string.h>
+
+/* The pattern of A + A^T + I, rows sorted, and a sorted copy of A with entry numbers as values. */
+static cmg_status symmetric_pattern(cmg_context *ctx, const cmgi_csr *A, const cmgi_csr *T,
+                                    cmgi_csr *S)
+{
+    cmg_size nnz = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            cmg_size p = A->indptr[i];
+            cmg_size q = T->indptr[i];
+            bool diagonal = false;
+            nnz = pass == 0 ? nnz : S->indptr[i];
+            while (p < A->indptr[i + 1] || q < T->indptr[i + 1] || !diagonal) {
+                const cmg_index a = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
+                const cmg_index t = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
+                const cmg_index least = a < t ? a : t;
+                const cmg_index j = !diagonal && i < least ? (cmg_index)i : least;
+                p += a == j;
+                q += t == j;
+                diagonal = diagonal || j == i;
+                if (pass == 1) {
+                    S->indices[nnz] = j;
+                }
+                ++nnz;
+            }
+            if (pass == 1) {
+                S->indptr[i + 1] = nnz;
+            }
+        }
+        if (pass == 0) {
+            CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->rows, nnz, S));
+        }
+    }
+    return CMG_OK;
+}
+
+/* A sorted, its values the numbers of the entries; exact below 2^53. */
+static cmg_status numbered(cmg_context *ctx, const cmg_csr *A, cmgi_csr *N)
+{
+    CMGI_TRY(cmgi_csr_copy(ctx, A, N));
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        N->values[k] = (double)k;
+    }
+    return cmgi_csr_sort(ctx, N);
+}
+
+/* Entry (i, j) of the caller's CSR, -1 = none. */
+static cmg_size entry_of(const cmgi_csr *N, cmg_index i, cmg_index j)
+{
+    const cmg_size at = cmgi_find_index(N->indices, N->indptr[i], N->indptr[i + 1], j);
+    return at >= 0 ? (cmg_size)N->values[at] : -1;
+}
+
+/* Cliques of one member are left to the diagonal. */
+static cmg_size elements_among(const cmgi_cliques *c)
+{
+    cmg_size count = 0;
+    for (cmg_size q = 0; q < c->count; ++q) {
+        count += c->first[q + 1] - c->first[q] > 1;
+    }
+    return count;
+}
+
+static cmg_status alloc_all(cmg_context *ctx, const cmg_csr *A, const cmgi_cliques *c,
+                            cmgi_elements *E, cmgi_element_origin *origin)
+{
+    E->rows = A->rows;
+    E->count = elements_among(c);
+    E->local = c->largest > 1 ? (int)c->largest : 1;
+    const cmg_size values = E->count * E->local * E->local;
+    CMGI_TRY(cmgi_alloc(ctx, E->count * E->local, sizeof *E->dofs, &E->dofs));
+    CMGI_TRY(cmgi_alloc(ctx, values, sizeof *E->matrices, &E->matrices));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *E->diagonal, &E->diagonal));
+    CMGI_TRY(cmgi_alloc(ctx, values, sizeof *origin->source, &origin->source));
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *origin->diagonal, &origin->diagonal));
+    return cmgi_alloc_zero(ctx, A->indptr[A->rows], sizeof *origin->share, &origin->share);
+}
+
+/* Unknowns of the elements, and which entry of A each place has. */
+static void place_entries(const cmgi_csr *N, const cmgi_cliques *c, cmgi_elements *E,
+                          cmgi_element_origin *origin)
+{
+    const int nl = E->local;
+    cmg_size e = 0;
+    for (cmg_size q = 0; q < c->count; ++q) {
+        const cmg_index *members = c->members + c->first[q];
+        const cmg_size length = c->first[q + 1] - c->first[q];
+        if (length == 1) {
+            continue;
+        }
+        for (int a = 0; a < nl; ++a) {
+            E->dofs[e * nl + a] = a < length ? members[a] : -1;
+            for (int b = 0; b < nl; ++b) {
+                const cmg_size k =
+                    a < length && b < length ? entry_of(N, members[a], members[b]) : -1;
+                origin->source[(e * nl + a) * nl + b] = k;
+                if (k >= 0) {
+                    origin->share[k] += 1;
+                }
+            }
+        }
+        ++e;
+    }
+}
+
+void cmgi_elements_refill(const cmgi_element_origin *origin, const double *values, cmgi_elements *E)
+{
+    for (cmg_size k = 0; k < E->count * E->local * E->local; ++k) {
+        const cmg_size from = origin->source[k];
+        E->matrices[k] = from >= 0 ? values[from] * origin->share[from] : 0;
+    }
+}
+
+cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_elements *E,
+                                  cmgi_element_origin *origin)
+{
+    cmgi_csr N = {0};
+    cmgi_csr T = {0};
+    cmgi_csr S = {0};
+    cmgi_cliques cliques = {0};
+    cmgi_elements made = {0};
+    cmgi_element_origin own = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, numbered(ctx, A, &N));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY_GOTO(done, symmetric_pattern(ctx, &N, &T, &S));
+    CMGI_TRY_GOTO(done, cmgi_cliques_find(ctx, &S, CMGI_ELEMENT_MOST, &cliques));
+    CMGI_TRY_GOTO(done, alloc_all(ctx, A, &cliques, &made, &own));
+    place_entries(&N, &cliques, &made, &own);
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        own.share[k] = own.share[k] > 0 ? 1 / own.share[k] : 0;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        own.diagonal[i] = entry_of(&N, (cmg_index)i, (cmg_index)i);
+    }
+    cmgi_elements_refill(&own, A->values, &made);
+    cmgi_csr_diagonal(ctx, A, made.diagonal);
+    *E = made;
+    made = (cmgi_elements){0};
+    if (origin != NULL) {
+        *origin = own;
+        own = (cmgi_element_origin){0};
+    }
+done:
+    cmgi_csr_free(ctx, &N);
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &S);
+    cmgi_cliques_free(ctx, &cliques);
+    cmgi_elements_free(ctx, &made);
+    cmgi_element_origin_free(ctx, &own);
+    return status;
+}
+
+void cmgi_element_origin_free(cmg_context *ctx, cmgi_element_origin *origin)
+{
+    cmgi_free(ctx, origin->source);
+    cmgi_free(ctx, origin->share);
+    cmgi_free(ctx, origin->diagonal);
+    *origin = (cmgi_element_origin){0};
+}

@@ -1,0 +1,13 @@
+/*
+ * Element data of a level: the matrices of its cells, as templates with a factor a cell where few
+ * differ by more than that. Rows of fixed nodes have no elements, which makes them rows of the
+ * identity.
+ */
+#pragma once
+#include "csr/elements.h"
+#include "fem/grid.h"
+#include "fem/space.h"
+
+/* Of a grid or, where that is NULL, of a space. CMG_ERR_UNSUPPORTED with kept columns. */
+cmg_status cmgi_fem_elements(cmg_context *ctx, const cmgi_grid *grid, const cmgi_space *space,
+                             const cmgi_cell_form *form, cmgi_elements *E);

@@ -1,0 +1,121 @@
+/* Elements of a level: kept beside its A, which is assembled from them where none is given. */
+#include "core/memory.h"
+#include "hierarchy/hierarchy.h"
+
+#include <math.h>
+
+void cmgi_stored_elements_clear(cmg_context *ctx, cmgi_stored_level *level)
+{
+    if (!level->elements_borrowed) {
+        cmgi_elements_free(ctx, &level->elements);
+    }
+    level->elements = (cmgi_elements){0};
+    level->elements_borrowed = false;
+    level->assembled = false;
+}
+
+/* K_e x_e summed up against A x for one x without a pattern: that they are the same matrix. */
+static cmg_status check_sum(cmg_hierarchy *h, int level, const cmg_elements *E)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_csr sum = {0};
+    const cmgi_csr *A = &h->level[level].A;
+    CMGI_CHECK(ctx, A->rows == E->rows, CMG_ERR_SHAPE,
+               "level %d: elements of %lld unknowns, A has %lld rows", level, (long long)E->rows,
+               (long long)A->rows);
+    CMGI_TRY(cmgi_elements_assemble(ctx, E, &sum));
+    cmg_size worst = -1;
+    double apart = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double difference = 0;
+        double scale = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            difference += A->values[k] * sin(0.37 * A->indices[k]);
+            scale += fabs(A->values[k]);
+        }
+        for (cmg_size k = sum.indptr[i]; k < sum.indptr[i + 1]; ++k) {
+            difference -= sum.values[k] * sin(0.37 * sum.indices[k]);
+        }
+        if (!(fabs(difference) <= 1e-9 * scale)) {
+            worst = i;
+            apart = difference;
+        }
+    }
+    cmgi_csr_free(ctx, &sum);
+    CMGI_CHECK(ctx, worst < 0, CMG_ERR_ARG,
+               "level %d: the elements do not add up to A: row %lld differs by %.3g in a product",
+               level, (long long)worst, apart);
+    return CMG_OK;
+}
+
+cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_elements *elements)
+{
+    cmgi_elements copy = {0};
+    cmgi_csr A = {0};
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, elements != NULL, CMG_ERR_ARG, "hierarchy: elements is NULL");
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
+    CMGI_TRY(cmgi_elements_check(ctx, "elements", elements));
+    cmgi_stored_level *stored = &h->level[level];
+    const bool assembles = stored->A.indptr == NULL || stored->assembled;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_elements_copy(ctx, elements, &copy));
+    if (assembles) {
+        CMGI_TRY_GOTO(done, cmgi_elements_assemble(ctx, elements, &A));
+        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    } else {
+        CMGI_TRY_GOTO(done, check_sum(h, level, elements));
+    }
+    cmgi_stored_elements_clear(ctx, stored);
+    stored->elements = copy;
+    stored->assembled = assembles;
+    copy = (cmgi_elements){0};
+done:
+    cmgi_csr_free(ctx, &A);
+    cmgi_elements_free(ctx, &copy);
+    return status;
+}
+
+cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level, cmg_elements *elements)
+{
+    if (h == NULL || elements == NULL) {
+        return CMG_ERR_ARG;
+    }
+    const bool there = level >= 0 && level < h->levels && h->level[level].elements.dofs != NULL;
+    CMGI_CHECK(h->ctx, there, CMG_ERR_STATE, "level %d has no elements", level);
+    *elements = cmgi_elements_view(&h->level[level].elements);
+    return CMG_OK;
+}
+
+cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *level,
+                                        const cmg_index *order)
+{
+    cmgi_elements *E = &level->elements;
+    cmg_index *place = NULL;
+    double *diagonal = NULL;
+    if (E->dofs == NULL || order == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *place, &place));
+    for (cmg_size k = 0; k < E->rows; ++k) {
+        place[order[k]] = (cmg_index)k;
+    }
+    for (cmg_size k = 0; k < E->count * E->local; ++k) {
+        E->dofs[k] = E->dofs[k] < 0 ? -1 : place[E->dofs[k]];
+    }
+    cmgi_free(ctx, place);
+    if (E->diagonal == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *diagonal, &diagonal));
+    for (cmg_size k = 0; k < E->rows; ++k) {
+        diagonal[k] = E->diagonal[order[k]];
+    }
+    cmgi_free(ctx, E->diagonal);
+    E->diagonal = diagonal;
+    return CMG_OK;
+}

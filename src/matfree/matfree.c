@@ -1,0 +1,387 @@
+/* Storage of the formats of elements, from element data or from a CSR; see matfree.h. */
+#include "matfree/matfree.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* More templates than this, and every element keeps its matrix. */
+enum { MOST_TEMPLATES = 64 };
+
+/* ------------------------------------------------------------------ nodes */
+
+/* Whether the unknowns of an element are nodes of b: n b, n b + 1 .. or nothing of them. */
+static bool in_nodes(const cmg_index *dofs, int local, int b)
+{
+    for (int a = 0; a < local; a += b) {
+        const bool none = dofs[a] < 0;
+        for (int c = 0; c < b; ++c) {
+            if (none ? dofs[a + c] >= 0 : dofs[a] % b != 0 || dofs[a + c] != dofs[a] + c) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The largest size of node that the unknowns of all elements have. */
+static int block_of(const cmg_elements *E)
+{
+    for (int b = 3; b > 1; --b) {
+        bool fits = E->local % b == 0 && E->rows % b == 0;
+        for (cmg_size e = 0; fits && e < E->count; ++e) {
+            fits = in_nodes(E->dofs + e * E->local, E->local, b);
+        }
+        if (fits) {
+            return b;
+        }
+    }
+    return 1;
+}
+
+/* Lanes a group: vectors of a group's elements fit in 48 kB of shared memory. */
+static int lanes_of(int local)
+{
+    return local * 128 <= CMGI_MATFREE_PLACES ? 128 : local * 64 <= CMGI_MATFREE_PLACES ? 64 : 32;
+}
+
+/* Nodes in the order of the elements: count x nodes. */
+static cmg_status take_nodes(cmg_context *ctx, const cmg_elements *E, const cmgi_matfree *S,
+                             cmg_index **node)
+{
+    CMGI_TRY(cmgi_alloc(ctx, S->count * S->nodes, sizeof **node, node));
+    for (cmg_size k = 0; k < S->count * S->nodes; ++k) {
+        const cmg_index first = E->dofs[k * S->block];
+        (*node)[k] = first < 0 ? -1 : first / S->block;
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static void put(const cmg_matrix *A, void *array, cmg_size at, double value)
+{
+    if (A->options.precision == CMG_FP64) {
+        ((double *)array)[at] = value;
+    } else {
+        ((float *)array)[at] = (float)value;
+    }
+}
+
+/* To rounding: quadrature adds up the two triangles in different orders. */
+static bool is_symmetric(const double *K, int n)
+{
+    double largest = 0;
+    double apart = 0;
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j <= i; ++j) {
+            largest = fmax(largest, fabs(K[i * n + j]));
+            apart = fmax(apart, fabs(K[i * n + j] - K[j * n + i]));
+        }
+    }
+    return apart <= 1e-13 * largest;
+}
+
+/* Matrices of the elements, or the templates, into `values`. */
+static cmg_status put_matrices(cmg_matrix *A, const cmg_elements *E, void *values)
+{
+    const cmgi_matfree *S = A->data;
+    const int n = S->local;
+    const cmg_size size = cmgi_matfree_size(S);
+    double K[CMGI_ELEMENT_MOST * CMGI_ELEMENT_MOST];
+    if (S->repeats) {
+        for (cmg_size k = 0; k < E->templates * n * n; ++k) {
+            put(A, values, k, E->matrices[k]);
+        }
+        return CMG_OK;
+    }
+    for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
+        const cmg_size first = at / S->lanes * size * S->lanes + at % S->lanes;
+        cmg_size k = 0;
+        if (S->order[at] < 0) {
+            continue; /* zeros already */
+        }
+        cmgi_elements_matrix(E, S->order[at], K);
+        CMGI_CHECK(A->ctx, !S->half || is_symmetric(K, n), CMG_ERR_UNSUPPORTED,
+                   "ebesym keeps half of every element matrix: that of element %lld is not "
+                   "symmetric",
+                   (long long)S->order[at]);
+        for (int i = 0; i < n; ++i) {
+            for (int j = S->half ? i : 0; j < n; ++j, ++k) {
+                const double other = S->half ? K[j * n + i] : K[i * n + j];
+                put(A, values, first + k * S->lanes, 0.5 * (K[i * n + j] + other));
+            }
+        }
+    }
+    return CMG_OK;
+}
+
+static void put_factors(const cmg_matrix *A, const double *factor, void *to)
+{
+    const cmgi_matfree *S = A->data;
+    for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
+        put(A, to, at, S->order[at] >= 0 ? factor[S->order[at]] : 0);
+    }
+}
+
+/* Everything that hangs on the order of the elements. */
+static cmg_status fill(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    const cmg_size places = S->groups * S->lanes;
+    CMGI_TRY(cmgi_alloc(ctx, places * S->nodes, sizeof *S->node, &S->node));
+    for (cmg_size at = 0; at < places; ++at) {
+        const cmg_size first = at / S->lanes * S->nodes * S->lanes + at % S->lanes;
+        for (int a = 0; a < S->nodes; ++a) {
+            S->node[first + (cmg_size)a * S->lanes] =
+                S->order[at] >= 0 ? node[(cmg_size)S->order[at] * S->nodes + a] : -1;
+        }
+    }
+    if (S->repeats && E->number != NULL && E->templates > 1) {
+        CMGI_TRY(cmgi_alloc(ctx, places, sizeof *S->number, &S->number));
+        for (cmg_size at = 0; at < places; ++at) {
+            S->number[at] = S->order[at] >= 0 ? E->number[S->order[at]] : 0;
+        }
+    }
+    if (S->repeats && E->factor != NULL) {
+        CMGI_TRY(cmgi_alloc(ctx, places, value, &S->factor));
+        put_factors(A, E->factor, S->factor);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, value, &S->lone));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        put(A, S->lone, i, E->diagonal != NULL ? E->diagonal[i] : 1);
+    }
+    const cmg_size n = S->local;
+    A->stored = S->repeats ? E->templates * n * n : places * cmgi_matfree_size(S);
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &A->values));
+    return put_matrices(A, E, A->values);
+}
+
+/* ------------------------------------------------------------------ build */
+
+static size_t bytes_of(const cmg_matrix *A)
+{
+    const cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    const size_t places = (size_t)(S->groups * S->lanes);
+    const size_t index = sizeof(cmg_index);
+    size_t sum = places * (size_t)S->nodes * index + (size_t)A->stored * value +
+                 (S->number != NULL ? places * index : 0) +
+                 (S->factor != NULL ? places * value : 0) +
+                 (size_t)(S->all + 1 + S->first[S->all]) * index;
+    if (!S->gathers) { /* parts are written and read again */
+        sum += (size_t)S->pick_first[S->parts] * sizeof *S->pick +
+               (size_t)(S->parts + S->groups + 2) * index +
+               2 * (size_t)S->parts * (size_t)S->block * value;
+    }
+    return sum;
+}
+
+static cmg_status move(cmg_matrix *A)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    const cmg_size places = S->groups * S->lanes;
+    const cmg_size listed = S->first[S->all];
+    const cmg_size picks = S->gathers ? 0 : S->pick_first[S->parts];
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->node, places * S->nodes, sizeof *S->node));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->number, places, sizeof *S->number));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, places, value));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->first, S->all + 1, sizeof *S->first));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->list, listed, sizeof *S->list));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->part_first, S->groups + 1, sizeof *S->part_first));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->pick_first, S->parts + 1, sizeof *S->pick_first));
+    return cmgi_move_to_device(ctx, &S->pick, picks, sizeof *S->pick);
+}
+
+/* Lists of NBN and DBD: where each node is in the elements. */
+static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
+{
+    const cmg_size places = (cmg_size)S->nodes * S->lanes;
+    cmg_index *flat = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, S->groups * places, sizeof *flat, &flat));
+    for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
+        for (int a = 0; a < S->nodes; ++a) {
+            flat[at * S->nodes + a] =
+                S->node[at / S->lanes * places + (cmg_size)a * S->lanes + at % S->lanes];
+        }
+    }
+    const cmg_status status =
+        cmgi_incidence_make(ctx, S->all, S->groups * places, flat, &S->first, &S->list);
+    cmgi_free(ctx, flat);
+    return status;
+}
+
+static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const cmg_format format = A->format->id;
+    cmg_index *node = NULL;
+    cmg_status status = CMG_OK;
+    S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
+    S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
+    S->repeats = E->templates > 0;
+    S->block = block_of(E);
+    S->local = E->local;
+    S->nodes = E->local / S->block;
+    S->lanes = lanes_of(E->local);
+    S->count = E->count;
+    S->groups = (E->count + S->lanes - 1) / S->lanes;
+    S->all = E->rows / S->block;
+    CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
+               "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
+               S->nodes);
+    CMGI_TRY_GOTO(done, take_nodes(ctx, E, S, &node));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->groups * S->lanes, sizeof *S->order, &S->order));
+    if (S->gathers) {
+        for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
+            S->order[at] = at < S->count ? (cmg_index)at : -1;
+        }
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_matfree_group(ctx, S, node, S->order));
+    }
+    CMGI_TRY_GOTO(done, fill(A, E, node));
+    if (S->gathers) {
+        CMGI_TRY_GOTO(done, list_elements(ctx, S));
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_matfree_parts(ctx, S));
+        CMGI_TRY_GOTO(done,
+                      cmgi_alloc_device(ctx, S->parts * S->block,
+                                        cmgi_precision_bytes(A->options.precision), &S->part));
+    }
+    A->bytes = bytes_of(A);
+    CMGI_TRY_GOTO(done, move(A));
+    if (!A->options.keep_map) {
+        cmgi_free(ctx, S->order);
+        S->order = NULL;
+    }
+done:
+    cmgi_free(ctx, node);
+    return status;
+}
+
+/* Matrices that repeat up to a factor are kept once, unless values are to be updated. */
+static cmg_status build_repeating(cmg_matrix *A, const cmg_elements *E)
+{
+    cmgi_elements T = {0};
+    const bool looks = E->templates == 0 && !A->options.no_templates && !A->options.keep_map;
+    if (looks) {
+        const cmg_size most = E->count / 8 < MOST_TEMPLATES ? E->count / 8 : MOST_TEMPLATES;
+        CMGI_TRY(cmgi_elements_repeat(A->ctx, E, most, &T));
+    }
+    const cmg_elements found = cmgi_elements_view(&T);
+    const cmg_status status = build_from(A, T.count > 0 ? &found : E);
+    cmgi_elements_free(A->ctx, &T);
+    return status;
+}
+
+cmg_status cmgi_matfree_build(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
+    A->data = S;
+    if (from->elements != NULL) {
+        A->nnz = from->elements->templates > 0
+                     ? from->elements->count
+                     : from->elements->count * from->elements->local * from->elements->local;
+        return build_repeating(A, from->elements);
+    }
+    const bool keeps = A->options.keep_map;
+    CMGI_TRY(cmgi_elements_from_csr(ctx, from->csr, &S->shape, keeps ? &S->origin : NULL));
+    const cmg_elements E = cmgi_elements_view(&S->shape);
+    const cmg_status status = build_repeating(A, &E);
+    if (!keeps) {
+        cmgi_elements_free(ctx, &S->shape);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ new values */
+
+/* A host array in place of one in the backend's memory; it is taken. */
+static cmg_status replace(cmg_context *ctx, cmg_size count, size_t size, void **made, void *held)
+{
+    const cmg_status status = cmgi_move_to_device(ctx, made, count, size);
+    if (status == CMG_OK) {
+        void *old = NULL;
+        memcpy(&old, held, sizeof old);
+        cmgi_free_device(ctx, old);
+        memcpy(held, made, sizeof *made);
+        *made = NULL;
+    }
+    return status;
+}
+
+/* Rows without elements have a new diagonal, too. */
+static cmg_status update_lone(cmg_matrix *A, const double *values)
+{
+    cmgi_matfree *S = A->data;
+    void *lone = NULL;
+    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size k = S->origin.diagonal[i];
+        put(A, lone, i, k >= 0 ? values[k] : 0);
+    }
+    const cmg_status status =
+        replace(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone, &S->lone);
+    cmgi_free(A->ctx, lone);
+    return status;
+}
+
+cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    const cmg_size places = S->groups * S->lanes;
+    void *made = NULL;
+    cmg_status status = CMG_OK;
+    if (S->repeats) {
+        CMGI_TRY(cmgi_alloc(ctx, places, value, &made));
+        put_factors(A, values, made);
+        CMGI_TRY_GOTO(done, replace(ctx, places, value, &made, &S->factor));
+        goto done;
+    }
+    cmg_elements E = {.rows = A->rows, .count = S->count, .local = S->local, .matrices = values};
+    if (S->origin.source != NULL) {
+        cmgi_elements_refill(&S->origin, values, &S->shape);
+        E.matrices = S->shape.matrices;
+        CMGI_TRY(update_lone(A, values));
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &made));
+    CMGI_TRY_GOTO(done, put_matrices(A, &E, made));
+    CMGI_TRY_GOTO(done, replace(ctx, A->stored, value, &made, &A->values));
+done:
+    cmgi_free(ctx, made);
+    return status;
+}
+
+void cmgi_matfree_destroy(cmg_matrix *A)
+{
+    cmgi_matfree *S = A->data;
+    cmg_context *ctx = A->ctx;
+    if (S == NULL) {
+        return;
+    }
+    cmgi_free_device(ctx, S->node);
+    cmgi_free_device(ctx, S->number);
+    cmgi_free_device(ctx, S->factor);
+    cmgi_free_device(ctx, S->lone);
+    cmgi_free_device(ctx, S->first);
+    cmgi_free_device(ctx, S->list);
+    cmgi_free_device(ctx, S->part_first);
+    cmgi_free_device(ctx, S->pick_first);
+    cmgi_free_device(ctx, S->pick);
+    cmgi_free_device(ctx, S->part);
+    cmgi_free(ctx, S->order);
+    cmgi_element_origin_free(ctx, &S->origin);
+    cmgi_elements_free(ctx, &S->shape);
+    cmgi_free(ctx, S);
+}

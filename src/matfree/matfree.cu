@@ -1,0 +1,340 @@
+/*
+ * Products by elements on CUDA; matfree.h has the layout.
+ *
+ *   group    EBE: a block takes a group, a thread an element. Its unknowns stay in registers where
+ *            their number is one of the list, else in shared memory; y_e goes to shared memory,
+ * from where threads add it up to parts. end      adds the parts of a row and ends it node     NBN,
+ * DBD: a thread a node or a row
+ */
+#include "spmv/spmv.cuh"
+
+extern "C" {
+#include "matfree/matfree.h"
+}
+
+enum { OWN, HALF, REPEATED };
+
+template <typename T>
+struct matfree_args {
+    cmgi_matfree S;
+    const T *values;
+    const T *x;
+    cmg_size rows;
+};
+
+/* W neighbouring numbers in one load. */
+template <typename T, int W>
+struct alignas(sizeof(T) * W) pack {
+    T v[W];
+};
+
+template <typename T, int N>
+struct pack_width {
+    static constexpr int most = 16 / (int)sizeof(T);
+    static constexpr int value = N % most == 0 ? most : N % 2 == 0 ? 2 : 1;
+};
+
+/* Row of a template times x. */
+template <typename T, int N>
+__device__ __forceinline__ T row_times(const T *__restrict__ row, const T *x)
+{
+    constexpr int W = pack_width<T, N>::value;
+    const pack<T, W> *p = (const pack<T, W> *)row;
+    T s = 0;
+#pragma unroll
+    for (int j = 0; j < N / W; ++j) {
+        const pack<T, W> k = p[j];
+#pragma unroll
+        for (int u = 0; u < W; ++u) {
+            s += k.v[u] * x[j * W + u];
+        }
+    }
+    return s;
+}
+
+/* ys[i lanes + lane] = row i of K_e x_e, x in registers. */
+template <typename T, int N, int MODE>
+__device__ __forceinline__ void multiply(const matfree_args<T> &a, const T *x, T *ys)
+{
+    const int lanes = (int)blockDim.x;
+    const int lane = (int)threadIdx.x;
+    const cmg_size at = (cmg_size)blockIdx.x * lanes + lane;
+    if (MODE == REPEATED) {
+        const T factor = a.S.factor != NULL ? ((const T *)a.S.factor)[at] : T(1);
+        const T *K = a.values + (a.S.number != NULL ? a.S.number[at] : 0) * (N * N);
+#pragma unroll 4
+        for (int i = 0; i < N; ++i) {
+            ys[i * lanes + lane] = factor * row_times<T, N>(K + i * N, x);
+        }
+    } else if (MODE == OWN) {
+        const T *K = a.values + (cmg_size)blockIdx.x * lanes * (N * N) + lane;
+#pragma unroll 2
+        for (int i = 0; i < N; ++i) {
+            T s = 0;
+#pragma unroll
+            for (int j = 0; j < N; ++j) {
+                s += cmgi_load_once(K + (i * N + j) * lanes) * x[j];
+            }
+            ys[i * lanes + lane] = s;
+        }
+    } else {
+        const T *K = a.values + (cmg_size)blockIdx.x * lanes * (N * (N + 1) / 2) + lane;
+        T y[N] = {};
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+#pragma unroll
+            for (int j = i; j < N; ++j) {
+                const T k = cmgi_load_once(K);
+                K += lanes;
+                y[i] += k * x[j];
+                if (j > i) {
+                    y[j] += k * x[i];
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            ys[i * lanes + lane] = y[i];
+        }
+    }
+}
+
+/* The same for any number of unknowns, x in shared memory. */
+template <typename T>
+__device__ void multiply_any(const matfree_args<T> &a, const T *xs, T *ys)
+{
+    const int lanes = (int)blockDim.x;
+    const int lane = (int)threadIdx.x;
+    const int n = a.S.local;
+    const cmg_size at = (cmg_size)blockIdx.x * lanes + lane;
+    const cmg_size size = cmgi_matfree_size(&a.S);
+    const T factor = a.S.factor != NULL ? ((const T *)a.S.factor)[at] : T(1);
+    const cmg_size t = a.S.number != NULL ? a.S.number[at] : 0;
+    const T *K =
+        a.S.repeats ? a.values + t * n * n : a.values + (cmg_size)blockIdx.x * lanes * size + lane;
+    const int step = a.S.repeats ? 1 : lanes;
+    for (int i = 0; i < n; ++i) {
+        ys[i * lanes + lane] = 0;
+    }
+    for (int i = 0; i < n; ++i) {
+        T s = ys[i * lanes + lane];
+        for (int j = a.S.half ? i : 0; j < n; ++j, K += step) {
+            s += *K * xs[j * lanes + lane];
+            if (a.S.half && j > i) {
+                ys[j * lanes + lane] += *K * xs[i * lanes + lane];
+            }
+        }
+        ys[i * lanes + lane] = s;
+    }
+    for (int i = 0; a.S.factor != NULL && i < n; ++i) {
+        ys[i * lanes + lane] *= factor;
+    }
+}
+
+/* Parts of the group from y_e in shared memory. */
+template <typename T>
+__device__ void add_parts(const matfree_args<T> &a, const T *ys)
+{
+    const int lanes = (int)blockDim.x;
+    const int block = a.S.block;
+    const cmg_index first = a.S.part_first[blockIdx.x];
+    const int sums = (a.S.part_first[blockIdx.x + 1] - first) * block;
+    T *part = (T *)a.S.part + (cmg_size)first * block;
+    for (int q = (int)threadIdx.x; q < sums; q += lanes) {
+        const cmg_index p = first + q / block;
+        const int c = q % block;
+        const cmg_index end = a.S.pick_first[p + 1];
+        T s = 0;
+        for (cmg_index k = a.S.pick_first[p]; k < end; ++k) {
+            const int at = a.S.pick[k];
+            s += ys[((at / lanes) * block + c) * lanes + at % lanes];
+        }
+        part[q] = s;
+    }
+}
+
+template <typename T, int N, int B, int MODE>
+__global__ void __launch_bounds__(128) group_kernel(const matfree_args<T> a)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    T *ys = (T *)memory;
+    const int lanes = (int)blockDim.x;
+    const cmg_index *node = a.S.node + (cmg_size)blockIdx.x * (N / B) * lanes + threadIdx.x;
+    cmg_index n[N / B];
+    T x[N];
+#pragma unroll
+    for (int k = 0; k < N / B; ++k) {
+        n[k] = cmgi_load_once(node + k * lanes);
+    }
+#pragma unroll
+    for (int k = 0; k < N / B; ++k) {
+#pragma unroll
+        for (int c = 0; c < B; ++c) {
+            x[k * B + c] = n[k] >= 0 ? __ldg(a.x + (cmg_size)n[k] * B + c) : T(0);
+        }
+    }
+    multiply<T, N, MODE>(a, x, ys);
+    __syncthreads();
+    add_parts(a, ys);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(128) group_any_kernel(const matfree_args<T> a)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    const int lanes = (int)blockDim.x;
+    const int block = a.S.block;
+    T *xs = (T *)memory;
+    T *ys = xs + a.S.local * lanes;
+    const cmg_index *node = a.S.node + (cmg_size)blockIdx.x * a.S.nodes * lanes + threadIdx.x;
+    for (int k = 0; k < a.S.nodes; ++k) {
+        const cmg_size n = node[k * lanes];
+        for (int c = 0; c < block; ++c) {
+            xs[(k * block + c) * lanes + threadIdx.x] = n >= 0 ? __ldg(a.x + n * block + c) : T(0);
+        }
+    }
+    multiply_any(a, xs, ys);
+    __syncthreads();
+    add_parts(a, ys);
+}
+
+template <typename T, cmgi_wb_kind KIND>
+__global__ void __launch_bounds__(256)
+    end_kernel(const matfree_args<T> a, const typename cmgi_wb_of<T>::type f)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * 256 + threadIdx.x;
+    const cmgi_target<T> to = cmgi_aim<KIND, T>(f, NULL, i, i < a.rows);
+    if (i >= a.rows) {
+        return;
+    }
+    const int block = a.S.block;
+    const cmg_size n = i / block;
+    const cmg_index begin = a.S.first[n];
+    const cmg_index end = a.S.first[n + 1];
+    const T *part = (const T *)a.S.part + i % block;
+    T s = begin == end ? ((const T *)a.S.lone)[i] * a.x[i] : T(0);
+    for (cmg_index k = begin; k < end; ++k) {
+        s += part[(cmg_size)a.S.list[k] * block];
+    }
+    cmgi_hit<KIND>(f, to, s);
+}
+
+/* Components low .. low + C - 1 of a node: all of them, or one. */
+template <typename T, cmgi_wb_kind KIND, int B, int C>
+__global__ void __launch_bounds__(128)
+    node_kernel(const matfree_args<T> a, const typename cmgi_wb_of<T>::type f)
+{
+    const cmg_size q = (cmg_size)blockIdx.x * 128 + threadIdx.x;
+    const cmg_size n = q / (B / C);
+    const int low = (int)(q % (B / C));
+    if (n >= a.S.all) {
+        return;
+    }
+    const int lanes = a.S.lanes;
+    const int local = a.S.local;
+    const int step = a.S.repeats ? 1 : lanes;
+    T sum[C] = {};
+    for (cmg_index k = a.S.first[n]; k < a.S.first[n + 1]; ++k) {
+        const cmg_index place = a.S.list[k];
+        const cmg_size at = place / a.S.nodes;
+        const cmg_size g = at / lanes;
+        const int row = (place % a.S.nodes) * B + low;
+        const cmg_index *node = a.S.node + g * a.S.nodes * lanes + at % lanes;
+        const cmg_size t = a.S.number != NULL ? a.S.number[at] : 0;
+        const T factor = a.S.factor != NULL ? ((const T *)a.S.factor)[at] : T(1);
+        const T *K = a.S.repeats ? a.values + t * local * local
+                                 : a.values + g * local * local * lanes + at % lanes;
+        K += (cmg_size)row * local * step;
+        T own[C] = {};
+        for (int b = 0; b < a.S.nodes; ++b) {
+            const cmg_size m = node[b * lanes];
+#pragma unroll
+            for (int d = 0; d < B; ++d) {
+                const T xd = m >= 0 ? __ldg(a.x + m * B + d) : T(0);
+#pragma unroll
+                for (int c = 0; c < C; ++c) {
+                    own[c] += K[(cmg_size)(c * local + b * B + d) * step] * xd;
+                }
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < C; ++c) {
+            sum[c] += factor * own[c];
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+        const cmg_size i = n * B + low + c;
+        const bool lone = a.S.first[n] == a.S.first[n + 1];
+        cmgi_put<KIND>(f, i, lone ? ((const T *)a.S.lone)[i] * a.x[i] : sum[c]);
+    }
+}
+
+/* X(local, block): element matrices whose vectors stay in registers. */
+#define CMGI_ELEMENT_LIST(X) X(3, 1) X(4, 1) X(8, 1) X(6, 2) X(8, 2) X(12, 3) X(24, 3)
+
+template <typename T>
+static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
+{
+    const unsigned grid = (unsigned)a.S.groups;
+    const unsigned lanes = (unsigned)a.S.lanes;
+    const size_t bytes = (size_t)a.S.local * lanes * sizeof(T);
+#define CMGI_ELEMENT_CASE(N, B)                                                                    \
+    if (a.S.local == N && a.S.block == B) {                                                        \
+        if (a.S.repeats) {                                                                         \
+            group_kernel<T, N, B, REPEATED><<<grid, lanes, bytes, stream>>>(a);                    \
+        } else if (a.S.half) {                                                                     \
+            group_kernel<T, N, B, HALF><<<grid, lanes, bytes, stream>>>(a);                        \
+        } else {                                                                                   \
+            group_kernel<T, N, B, OWN><<<grid, lanes, bytes, stream>>>(a);                         \
+        }                                                                                          \
+        return;                                                                                    \
+    }
+    CMGI_ELEMENT_LIST(CMGI_ELEMENT_CASE)
+#undef CMGI_ELEMENT_CASE
+    group_any_kernel<T><<<grid, lanes, 2 * bytes, stream>>>(a);
+}
+
+template <typename T, cmgi_wb_kind KIND>
+struct launch_matfree {
+    template <int B>
+    static void nodes(const matfree_args<T> &a, const typename cmgi_wb_of<T>::type &f, bool whole,
+                      cudaStream_t stream)
+    {
+        if (whole) {
+            node_kernel<T, KIND, B, B><<<cmgi_grid(a.S.all, 128), 128, 0, stream>>>(a, f);
+        } else {
+            node_kernel<T, KIND, B, 1><<<cmgi_grid(a.rows, 128), 128, 0, stream>>>(a, f);
+        }
+    }
+
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const matfree_args<T> a = {*(const cmgi_matfree *)A->data, (const T *)A->values, x,
+                                   A->rows};
+        const cudaStream_t stream = cmgi_stream(A->ctx);
+        const bool whole = A->format->id == CMG_FORMAT_NBN;
+        if (a.S.gathers) {
+            if (a.S.block == 3) {
+                nodes<3>(a, f, whole, stream);
+            } else if (a.S.block == 2) {
+                nodes<2>(a, f, whole, stream);
+            } else {
+                nodes<1>(a, f, whole, stream);
+            }
+            return CMGI_LAUNCHED(A->ctx);
+        }
+        if (a.S.groups > 0) {
+            run_groups(a, stream);
+            CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+        }
+        end_kernel<T, KIND><<<cmgi_grid(a.rows, 256), 256, 0, stream>>>(a, f);
+        return CMGI_LAUNCHED(A->ctx);
+    }
+};
+
+extern "C" cmg_status cmgi_matfree_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                             const void *x)
+{
+    return cmgi_select<launch_matfree>(A, w, x);
+}

@@ -1,0 +1,429 @@
+/*
+ * Products by elements against the same matrix added up here by plain loops: every format, both
+ * precisions, sizes around a group, fixed unknowns, nodes of 1, 2 and 3 unknowns, templates with
+ * factors, own matrices, new values; and solves by elements against solves by the assembled matrix.
+ */
+#include "core/vector.h"
+#include "csr/elements.h"
+#include "spmv/matrix.h"
+#include "../spmv/suite.h"
+
+/* Elements on a line or random nodes, with what they should come to. */
+typedef struct sample {
+    cmg_elements E;
+    cmg_index *dofs;
+    double *matrices;
+    cmg_index *number;
+    double *factor;
+    double *diagonal;
+} sample;
+
+/*
+ * `count` elements of `nodes` nodes with `b` unknowns each among `all` nodes: neighbours on a line,
+ * every fifth node fixed whole; random symmetric matrices, or `templates` of them with factors.
+ */
+static sample make(cmg_size count, int nodes, int b, cmg_size templates)
+{
+    uint64_t seed = 5;
+    const cmg_size all = count * (nodes > 2 ? 2 : 1) + nodes + 3; /* some nodes without elements */
+    const int local = nodes * b;
+    const cmg_size kept = templates > 0 ? templates : count;
+    sample s = {0};
+    s.dofs = malloc(((size_t)(count * local) + 1) * sizeof *s.dofs);
+    s.matrices = malloc(((size_t)(kept * local * local) + 1) * sizeof *s.matrices);
+    s.number = malloc(((size_t)count + 1) * sizeof *s.number);
+    s.factor = malloc(((size_t)count + 1) * sizeof *s.factor);
+    s.diagonal = malloc((size_t)(all * b) * sizeof *s.diagonal);
+    for (cmg_size e = 0; e < count; ++e) {
+        s.number[e] = (cmg_index)(templates > 0 ? e * 7 % templates : 0);
+        s.factor[e] = 0.5 + cmgi_random(&seed);
+        for (int a = 0; a < nodes; ++a) {
+            const cmg_size n = (e * (nodes > 2 ? 2 : 1) + (cmg_size)a * a) % (all - 2);
+            for (int c = 0; c < b; ++c) {
+                s.dofs[(e * nodes + a) * b + c] = n % 5 == 4 ? -1 : (cmg_index)(n * b + c);
+            }
+            for (int before = 0; before < a; ++before) { /* none twice */
+                if (s.dofs[(e * nodes + before) * b] == s.dofs[(e * nodes + a) * b]) {
+                    for (int c = 0; c < b; ++c) {
+                        s.dofs[(e * nodes + a) * b + c] = -1;
+                    }
+                }
+            }
+        }
+    }
+    for (cmg_size k = 0; k < kept; ++k) {
+        double *K = s.matrices + k * local * local;
+        for (int i = 0; i < local; ++i) {
+            for (int j = 0; j <= i; ++j) {
+                K[i * local + j] = K[j * local + i] = cmgi_random(&seed) - 0.5;
+            }
+        }
+    }
+    for (cmg_size i = 0; i < all * b; ++i) {
+        s.diagonal[i] = 1 + cmgi_random(&seed);
+    }
+    s.E = (cmg_elements){all * b,    count,    local,    templates, s.dofs,
+                         s.matrices, s.number, s.factor, s.diagonal};
+    return s;
+}
+
+static void clear(sample *s)
+{
+    free(s->dofs);
+    free(s->matrices);
+    free(s->number);
+    free(s->factor);
+    free(s->diagonal);
+}
+
+/* y = A x and the sums of |a_ij x_j|, element by element. */
+static void multiply(const cmg_elements *E, const double *x, double *y, double *magnitude)
+{
+    bool *met = calloc((size_t)E->rows + 1, sizeof *met);
+    for (cmg_size i = 0; i < E->rows; ++i) {
+        y[i] = magnitude[i] = 0;
+    }
+    for (cmg_size e = 0; e < E->count; ++e) {
+        const cmg_size t = E->templates > 0 ? E->number[e] : e;
+        for (int a = 0; a < E->local; ++a) {
+            const cmg_index i = E->dofs[e * E->local + a];
+            for (int b = 0; i >= 0 && b < E->local; ++b) {
+                const cmg_index j = E->dofs[e * E->local + b];
+                const double k = E->factor[e] * E->matrices[(t * E->local + a) * E->local + b];
+                y[i] += j >= 0 ? k * x[j] : 0;
+                magnitude[i] += j >= 0 ? fabs(k * x[j]) : 0;
+                met[i] = true;
+            }
+        }
+    }
+    for (cmg_size i = 0; i < E->rows; ++i) {
+        if (!met[i]) {
+            y[i] = E->diagonal[i] * x[i];
+            magnitude[i] = fabs(y[i]);
+        }
+    }
+    free(met);
+}
+
+static const cmg_format formats[] = {CMG_FORMAT_NBN, CMG_FORMAT_DBD, CMG_FORMAT_EBE,
+                                     CMG_FORMAT_EBESYM};
+
+/* r = b - A x, twice, against the loops; the second time to the bit. */
+static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what)
+{
+    const cmg_size n = E->rows;
+    const double eps = M->options.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
+    double *host = suite_vector(n, 3);
+    double *load = suite_vector(n, 4);
+    double *sum = malloc((size_t)n * sizeof *sum);
+    double *magnitude = malloc((size_t)n * sizeof *sum);
+    double *out[2] = {malloc((size_t)n * sizeof *sum), malloc((size_t)n * sizeof *sum)};
+    cmg_vector *x = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *r = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &x));
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &r));
+    CHECK_OK(cmg_vector_set(x, host));
+    CHECK_OK(cmg_vector_set(b, load));
+    for (int k = 0; k < 2; ++k) {
+        CHECK_OK(cmg_vector_fill(r, 7));
+        CHECK_OK(cmg_matrix_residual(M, x, b, r));
+        CHECK_OK(cmg_vector_get(r, out[k]));
+    }
+    CHECK(memcmp(out[0], out[1], (size_t)n * sizeof *sum) == 0);
+    multiply(E, host, sum, magnitude);
+    double worst = 0; /* every product rounds three times, every sum once */
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = fmax(worst, fabs(out[0][i] - (load[i] - sum[i])) /
+                                (eps * (4 * magnitude[i] + 2) * E->local));
+    }
+    CHECK(worst <= 1);
+    if (!(worst <= 1)) {
+        printf("   %s, %s, %lld elements of %d: %.3g times the bound\n", what,
+               cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
+               worst);
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&r);
+    free(host);
+    free(load);
+    free(sum);
+    free(magnitude);
+    free(out[0]);
+    free(out[1]);
+}
+
+static void products_are_those_of_the_sum(void)
+{
+    static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2},  {4, 2},  {4, 3},
+                                   {8, 3}, {5, 1}, {1, 1}, {27, 1}, {27, 3}, {9, 2}};
+    static const cmg_size counts[] = {0, 1, 31, 32, 33, 128, 129, 1000};
+    for (size_t k = 0; k < sizeof shape / sizeof shape[0] * 8; ++k) {
+        for (cmg_size templates = 0; templates < 6; templates += 1 + 4 * (templates > 0)) {
+            sample s = make(counts[k % 8], shape[k / 8][0], shape[k / 8][1], templates);
+            for (int f = 0; f < 8; ++f) {
+                cmg_matrix_options o = {.size = sizeof o,
+                                        .format = formats[f % 4],
+                                        .precision = (cmg_precision)(f / 4)};
+                cmg_matrix *M = NULL;
+                CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
+                check_product(&s.E, M, templates > 0 ? "templates" : "own matrices");
+                cmg_matrix_destroy(&M);
+            }
+            clear(&s);
+        }
+    }
+}
+
+/* The assembled matrix is the sum, its rows sorted. */
+static void assembly_adds_up(void)
+{
+    sample s = make(200, 8, 3, 3);
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_elements_assemble(ctx, &s.E, &A));
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_CSR};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmgi_csr_check(ctx, "sum", &view));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+    check_product(&s.E, M, "assembled");
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+    clear(&s);
+}
+
+/* Factors of templates, matrices without them. */
+static void values_are_updated(void)
+{
+    for (int f = 0; f < 8; ++f) {
+        sample s = make(150, 4, 2, f < 4 ? 2 : 0);
+        cmg_matrix_options o = {.size = sizeof o, .format = formats[f % 4], .keep_map = true};
+        cmg_matrix *M = NULL;
+        if (f >= 4) {
+            for (cmg_size e = 0; e < s.E.count; ++e) {
+                s.factor[e] = 1;
+            }
+        }
+        CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
+        for (cmg_size e = 0; e < s.E.count && f < 4; ++e) {
+            s.factor[e] = 1 + 0.01 * (double)e;
+        }
+        for (cmg_size k = 0; k < s.E.count * 64 && f >= 4; ++k) {
+            s.matrices[k] *= 2 + (double)(k / 64);
+        }
+        CHECK_OK(cmg_matrix_update(M, f < 4 ? s.factor : s.matrices));
+        check_product(&s.E, M, "updated");
+        cmg_matrix_destroy(&M);
+        clear(&s);
+    }
+}
+
+/* Matrices that are multiples of three are kept as three. */
+static void multiples_are_found(void)
+{
+    sample s = make(600, 8, 1, 3);
+    double *own = malloc(600 * 64 * sizeof *own);
+    for (cmg_size e = 0; e < 600; ++e) {
+        cmgi_elements_matrix(&s.E, e, own + e * 64);
+        s.factor[e] = 1;
+    }
+    cmg_elements E = s.E;
+    E.templates = 0;
+    E.matrices = own;
+    cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_elements(ctx, &E, &o, &M));
+    CHECK(M->stored == 3 * 64);
+    check_product(&E, M, "found");
+    cmg_matrix_destroy(&M);
+    o.no_templates = true;
+    CHECK_OK(cmg_matrix_create_elements(ctx, &E, &o, &M));
+    CHECK(M->stored == 640 * 64);
+    cmg_matrix_destroy(&M);
+    free(own);
+    clear(&s);
+}
+
+static void wrong_elements_are_refused(void)
+{
+    sample s = make(10, 4, 1, 2);
+    cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
+    cmg_matrix *M = NULL;
+    cmg_elements E = s.E;
+    E.local = 82;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &E, &o, &M), CMG_ERR_SHAPE);
+    E = s.E;
+    E.number = NULL;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &E, &o, &M), CMG_ERR_ARG);
+    E = s.E;
+    E.rows = 5;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &E, &o, &M), CMG_ERR_SHAPE);
+    o.format = CMG_FORMAT_SELL;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_ARG);
+    o.format = CMG_FORMAT_EBE;
+    s.number[3] = 2;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_SHAPE);
+    s.number[3] = 0;
+    s.dofs[0] = s.dofs[1] = 2;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_SHAPE);
+    CHECK(M == NULL);
+    clear(&s);
+    s = make(10, 4, 1, 0);
+    s.matrices[1] += 1;
+    o.format = CMG_FORMAT_EBESYM;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_UNSUPPORTED);
+    s.matrices[1] = NAN;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_SHAPE);
+    clear(&s);
+}
+
+/* Every allocation fails once: a status, and nothing is left behind. */
+static void allocation_failures_leave_nothing(void)
+{
+    sample s = make(140, 4, 2, 0);
+    for (int f = 0; f < 4; ++f) {
+        cmg_matrix_options o = {.size = sizeof o, .format = formats[f]};
+        bool done = false;
+        for (long n = 0; n < 100 && !done; ++n) {
+            size_t before[2];
+            size_t after[2];
+            cmg_matrix *M = NULL;
+            cmg_context_memory(ctx, before, NULL);
+            cmgi_context_fail_after(ctx, n);
+            done = cmg_matrix_create_elements(ctx, &s.E, &o, &M) == CMG_OK;
+            cmgi_context_fail_after(ctx, -1);
+            cmg_matrix_destroy(&M);
+            cmg_context_memory(ctx, after, NULL);
+            CHECK(before[0] == after[0] && before[1] == after[1]);
+        }
+        CHECK(done);
+    }
+    clear(&s);
+}
+
+/* A line of springs with stiffness `factor`, both ends fixed. */
+static cmg_elements springs(cmg_size n, cmg_index *dofs, const double *factor)
+{
+    static const double K[] = {1, -1, -1, 1};
+    for (cmg_size e = 0; e <= n; ++e) {
+        dofs[2 * e] = (cmg_index)(e - 1);
+        dofs[2 * e + 1] = e < n ? (cmg_index)e : -1;
+    }
+    return (cmg_elements){.rows = n,
+                          .count = n + 1,
+                          .local = 2,
+                          .templates = 1,
+                          .dofs = dofs,
+                          .matrices = K,
+                          .factor = factor};
+}
+
+static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precision, const double *b,
+                      cmg_solver **keep)
+{
+    cmg_solver_options o;
+    cmg_report report = {.size = sizeof report};
+    double *x = calloc(999, sizeof *x);
+    cmg_solver_options_default(&o);
+    o.matrix.format = format;
+    o.matrix.keep_map = true;
+    o.precision = precision;
+    cmg_solver *solver = NULL;
+    cmg_vector *vb = NULL;
+    cmg_vector *vx = NULL;
+    CHECK_OK(cmg_solver_create(h, &o, &solver));
+    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vb));
+    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vx));
+    CHECK_OK(cmg_vector_set(vb, b));
+    CHECK_OK(cmg_vector_set(vx, x));
+    CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL);
+    cmg_vector_destroy(&vb);
+    cmg_vector_destroy(&vx);
+    free(x);
+    if (keep != NULL) {
+        *keep = solver;
+    } else {
+        cmg_solver_destroy(&solver);
+    }
+    return report.iterations;
+}
+
+/* The hierarchy assembles A, a solve by elements takes as many iterations, and new factors reach
+ * it; elements that do not add up to an A that is given are refused. */
+static void solves_by_elements(void)
+{
+    enum { N = 999 };
+    cmg_index dofs[2 * (N + 1)];
+    double factor[N + 1];
+    uint64_t seed = 3;
+    for (int e = 0; e <= N; ++e) {
+        factor[e] = 1 + cmgi_random(&seed);
+    }
+    cmg_elements E = springs(N, dofs, factor);
+    double *b = suite_vector(N, 8);
+    cmg_hierarchy *h = NULL;
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
+    cmg_solver *solver = NULL;
+    const int plain = iterations(h, CMG_FORMAT_SELL, CMG_FP64, b, NULL);
+    CHECK(abs(iterations(h, CMG_FORMAT_EBE, CMG_FP64, b, NULL) - plain) <= 1);
+    CHECK(abs(iterations(h, CMG_FORMAT_DBD, CMG_FP32, b, NULL) - plain) <= 1);
+    (void)iterations(h, CMG_FORMAT_EBESYM, CMG_FP64, b, &solver);
+    for (int e = 0; e <= N; ++e) {
+        factor[e] *= 1 + 0.5 * cmgi_random(&seed);
+    }
+    CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
+    CHECK_OK(cmg_solver_refresh(solver));
+    cmg_vector *vb = NULL;
+    cmg_vector *vx = NULL;
+    cmg_report report = {.size = sizeof report};
+    double *x = calloc(N, sizeof *x);
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vb));
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
+    CHECK_OK(cmg_vector_set(vb, b));
+    CHECK_OK(cmg_vector_fill(vx, 0));
+    CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
+    CHECK_OK(cmg_vector_get(vx, x));
+    double worst = 0;
+    for (int i = 0; i < N; ++i) { /* the rows of the springs themselves */
+        const double left = i > 0 ? x[i - 1] : 0;
+        const double right = i + 1 < N ? x[i + 1] : 0;
+        worst =
+            fmax(worst, fabs(b[i] - factor[i] * (x[i] - left) - factor[i + 1] * (x[i] - right)));
+    }
+    CHECK(worst < 1e-6);
+    cmg_vector_destroy(&vb);
+    cmg_vector_destroy(&vx);
+    cmg_solver_destroy(&solver);
+    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
+    cmg_hierarchy *given = NULL;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &given));
+    CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
+    factor[17] += 1e-3;
+    CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
+    cmg_hierarchy_destroy(&given);
+    cmg_hierarchy_destroy(&h);
+    free(b);
+    free(x);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(products_are_those_of_the_sum);
+    RUN(assembly_adds_up);
+    RUN(values_are_updated);
+    RUN(multiples_are_found);
+    RUN(wrong_elements_are_refused);
+    RUN(allocation_failures_leave_nothing);
+    RUN(solves_by_elements);
+    return TEST_END();
+}
