@@ -68,7 +68,7 @@ typedef struct cmgi_matfree {
 } cmgi_matfree;
 
 /* Entries kept of an element matrix. */
-static inline cmg_size cmgi_matfree_size(const cmgi_matfree *S)
+CMGI_INLINE cmg_size cmgi_matfree_size(const cmgi_matfree *S)
 {
     const cmg_size n = S->local;
     return S->half ? n * (n + 1) / 2 : n * n;

@@ -1,0 +1,111 @@
+"""`cmg generate --elements`: the group that is stored adds up to A, and element matrices are scikit-fem's; solves and
+products by elements agree with the assembled matrix.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli import run  # noqa: E402
+
+try:
+    import h5py
+    import numpy as np
+    import scipy.sparse as sp
+except ImportError:
+    h5py = None
+try:
+    import skfem
+    from skfem.helpers import dot, grad
+except ImportError:
+    skfem = None
+
+
+def read(path):
+    with h5py.File(path) as f:
+        g = f["levels/0/A"]
+        A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), g.attrs["shape"])
+        e = {key: value[:] for key, value in f["levels/0/elements"].items()}
+        return A, e
+
+
+def matrices(e):
+    count, local = e["dofs"].shape
+    if "template" not in e:
+        return e["matrices"].reshape(count, local, local)
+    number = e.get("number", np.zeros(count, int))
+    return e["template"].reshape(-1, local, local)[number] * e["factor"][:, None, None]
+
+
+def assembled(e, n):
+    """Sum of the elements; rows without any are those of the identity."""
+    K, dofs = matrices(e), e["dofs"]
+    local = dofs.shape[1]
+    i = np.repeat(dofs, local, axis=1).ravel()
+    j = np.tile(dofs, (1, local)).ravel()
+    keep = (i >= 0) & (j >= 0)
+    lone = np.setdiff1d(np.arange(n), dofs)
+    return (sp.coo_matrix((K.ravel()[keep], (i[keep], j[keep])), (n, n)) +
+            sp.coo_matrix((np.ones(len(lone)), (lone, lone)), (n, n))).tocsr()
+
+
+@unittest.skipUnless(h5py, "no h5py")
+class Elements(unittest.TestCase):
+    def run_cmg(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_elements_add_up_to_the_matrix(self):
+        for options in ("--dim 2 --cells 9 --element q1 --distort 0.3", "--dim 3 --cells 5 --element q2",
+                        "--dim 3 --cells 16 --element q1 --problem elasticity --coefficient random",
+                        "--dim 2 --cells 6 --element p2 --problem elasticity", "--dim 3 --cells 4 --element p1",
+                        "--dim 2 --cells 8 --element q1 --dirichlet identity --numbering random",
+                        "--dim 2 --cells 8 --element q1 --numbering cells --general"):
+            with self.subTest(options), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "x.cmg")
+                self.run_cmg("generate", path, "--elements", *options.split())
+                A, e = read(path)
+                apart = abs(assembled(e, A.shape[0]) - A)
+                self.assertLess(apart.max(), 1e-13 * abs(A).max())
+                if "random" in options and "elasticity" in options:
+                    self.assertIn("template", e)
+                    self.assertEqual(len(e["template"]), 1)
+
+    @unittest.skipUnless(skfem, "no scikit-fem")
+    def test_element_matrices_are_those_of_scikit_fem(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.cmg")
+            self.run_cmg("generate", path, "--elements", "--dim", "2", "--cells", "4", "--element", "q1")
+            _, e = read(path)
+        basis = skfem.Basis(skfem.MeshQuad.init_tensor(np.linspace(0, 1, 5), np.linspace(0, 1, 5)), skfem.ElementQuad1())
+        ours = np.sort(np.linalg.eigvalsh(matrices(e)), axis=1)
+        local = skfem.BilinearForm(lambda u, v, w: dot(grad(u), grad(v))).elemental(basis)
+        theirs = np.sort(np.linalg.eigvalsh(np.moveaxis(local.data.reshape(4, 4, -1), -1, 0)), axis=1)
+        np.testing.assert_allclose(ours, theirs, atol=1e-13)
+
+    def test_solves_and_products_by_elements(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.cmg")
+            self.run_cmg("generate", path, "--elements", "--dim", "3", "--cells", "8", "--element", "q1", "--problem",
+                         "elasticity", "--coefficient", "random")
+            counts = []
+            for name in ("sell", "nbn", "dbd", "ebe", "ebesym"):
+                out = os.path.join(folder, "s.json")
+                self.run_cmg("solve", path, "--format", name, "--json", out)
+                with open(out, encoding="utf-8") as file:
+                    counts.append(json.load(file)["iterations"])
+            self.assertEqual(counts, [counts[0]] * 5)
+            out = os.path.join(folder, "b.json")
+            self.run_cmg("bench", "spmv", path, "--formats", "csr,ebe,nbn,pcsr", "--values", "fp64", "--samples", "3",
+                         "--sample-ms", "0", "--sweep", "pad", "--json", out)
+            with open(out, encoding="utf-8") as file:
+                rows = json.load(file)["matrices"][0]["formats"]
+            self.assertTrue(all(r["failure"] is None for r in rows))
+            self.assertEqual([r["pad"] for r in rows if r["swept"] == "pad"], [1, 2, 4, 8])
+
+
+if __name__ == "__main__":
+    unittest.main()
