@@ -2,7 +2,7 @@
  * Smoothers of blocks and colours: block Jacobi inverts the blocks, patches add up the inverses of
  * elements, Gauss-Seidel is substitution by colours.
  */
-#include "smoothers/cliques.h"
+#include "csr/cliques.h"
 #include "smoothers/factors.h"
 #include "test.h"
 
