@@ -281,6 +281,14 @@ extern "C" cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A)
     if (A->stored == 0) {
         return CMG_OK;
     }
+    if (b == 1) { /* which cuSPARSE has as CSR alone */
+        CMGI_TRY(narrow(A, S->indptr, A->rows + 1));
+        CMGI_CUSPARSE(A->ctx, cusparseCreateCsr(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
+                                                S->columns, A->values, CUSPARSE_INDEX_32I,
+                                                CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                                data_type(A)));
+        return prepare(A, CUSPARSE_SPMV_CSR_ALG1);
+    }
 #if CUSPARSE_VERSION >= 12603
     CMGI_TRY(narrow(A, S->indptr, A->rows / b + 1));
     CMGI_CUSPARSE(A->ctx,
