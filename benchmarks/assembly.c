@@ -1,0 +1,198 @@
+/*
+ * Seconds of an assembly as a product: cell matrices, values in CSR order, values in the storage of
+ * a matrix; and, to compare, of the way through CSR order and cmg_matrix_update.
+ *
+ *   bench_assembly [cpu|cuda] [hex|tet] [heat|elasticity] N
+ *
+ * on N^3 cubes, bent a little; a tetrahedral mesh has six a cube. One JSON line. Checked against A
+ * times a vector of ones: rows of the stiffness sum to 0, of the mass to its total.
+ */
+#include <cmg_fem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPEATS = 20 };
+
+static double now(void)
+{
+    struct timespec t;
+    (void)timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void cut(const cmg_index *c, cmg_index *tets)
+{
+    static const int order[6][3] = {{1, 2, 4}, {2, 4, 1}, {4, 1, 2},
+                                    {2, 1, 4}, {1, 4, 2}, {4, 2, 1}};
+    for (int t = 0; t < 6; ++t) {
+        const int first = order[t][0];
+        const int second = first + order[t][1];
+        tets[4 * t] = c[0];
+        tets[4 * t + 1] = c[t < 3 ? first : second];
+        tets[4 * t + 2] = c[t < 3 ? second : first];
+        tets[4 * t + 3] = c[7];
+    }
+}
+
+static cmg_fem_mesh make(int n, bool tets)
+{
+    const cmg_size row = n + 1;
+    const cmg_size cubes = (cmg_size)n * n * n;
+    double *x = malloc((size_t)(row * row * row * 3) * sizeof *x);
+    cmg_index *cells = malloc((size_t)(cubes * 24) * sizeof *cells);
+    if (x == NULL || cells == NULL) {
+        exit(1);
+    }
+    for (cmg_size i = 0; i < row * row * row; ++i) {
+        const double at[3] = {(double)(i % row) / n, (double)(i / row % row) / n,
+                              (double)(i / (row * row)) / n};
+        for (int d = 0; d < 3; ++d) {
+            x[i * 3 + d] = at[d] + 0.02 * sin(3 * at[(d + 1) % 3]);
+        }
+    }
+    for (cmg_size c = 0; c < cubes; ++c) {
+        const cmg_size low = c % n + c / n % n * row + c / ((cmg_size)n * n) * row * row;
+        cmg_index corner[8];
+        for (int k = 0; k < 8; ++k) {
+            corner[k] = (cmg_index)(low + (k & 1) + (k >> 1 & 1) * row + (k >> 2) * row * row);
+        }
+        if (tets) {
+            cut(corner, cells + c * 24);
+        }
+        for (int k = 0; k < 8 && !tets; ++k) {
+            cells[c * 8 + k] = corner[k ^ (k >> 1 & 1)];
+        }
+    }
+    return (cmg_fem_mesh){tets ? CMG_ELEMENT_P1 : CMG_ELEMENT_Q1,
+                          3,
+                          row * row * row,
+                          x,
+                          tets ? cubes * 6 : cubes,
+                          cells};
+}
+
+typedef struct bench {
+    cmg_context *ctx;
+    cmg_fem_sum *sum;
+    cmg_fem_form form;
+    cmg_vector *k;
+    cmg_vector *e;
+    cmg_vector *values;
+    cmg_matrix *A;
+} bench;
+
+/* One part of the work. */
+static cmg_status part(const bench *b, int which)
+{
+    switch (which) {
+    case 0:
+        return cmg_fem_sum_cells(b->sum, &b->form, b->k, b->e);
+    case 1:
+        return cmg_fem_sum_matrix(b->sum, b->e, b->values);
+    case 2:
+        return cmg_matrix_update(b->A, cmg_vector_data(b->values));
+    default:
+        return cmg_fem_sum_store(b->sum, b->e);
+    }
+}
+
+/* Mean seconds of a part, after one run to warm up. */
+static cmg_status clock_part(const bench *b, int which, double *seconds)
+{
+    cmg_status status = part(b, which);
+    status = status ? status : cmg_context_synchronize(b->ctx);
+    const double begin = now();
+    for (int r = 0; r < REPEATS && status == CMG_OK; ++r) {
+        status = part(b, which);
+    }
+    status = status ? status : cmg_context_synchronize(b->ctx);
+    *seconds = (now() - begin) / REPEATS;
+    return status;
+}
+
+static cmg_status create(bench *b, const cmg_fem_mesh *mesh, int nc)
+{
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.keep_map = true;
+    cmg_status status = cmg_fem_sum_create(b->ctx, mesh, nc, true, NULL, &b->sum);
+    const cmg_csr A = cmg_fem_sum_csr(b->sum);
+    const cmg_size nnz = status == CMG_OK ? A.indptr[A.rows] : 0;
+    status = status ? status : cmg_vector_create(b->ctx, mesh->cells, CMG_FP64, &b->k);
+    status = status ? status : cmg_vector_fill(b->k, 1);
+    status = status ? status
+                    : cmg_vector_create(b->ctx, mesh->cells * cmg_fem_sum_entries(b->sum), CMG_FP64,
+                                        &b->e);
+    status = status ? status : cmg_vector_create(b->ctx, nnz, CMG_FP64, &b->values);
+    status = status ? status : cmg_matrix_create_csr(b->ctx, &A, &options, &b->A);
+    return status ? status : cmg_fem_sum_bind(b->sum, b->A);
+}
+
+/* A 1 added up: the volume for the heat equation, 0 for elasticity. */
+static cmg_status total_of(const bench *b, cmg_size n, double *total)
+{
+    cmg_vector *one = NULL;
+    cmg_vector *y = NULL;
+    cmg_status status = cmg_vector_create(b->ctx, n, CMG_FP64, &one);
+    status = status ? status : cmg_vector_create(b->ctx, n, CMG_FP64, &y);
+    status = status ? status : cmg_vector_fill(one, 1);
+    status = status ? status : cmg_matrix_apply(b->A, one, y);
+    status = status ? status : cmg_vector_dot(one, y, total);
+    cmg_vector_destroy(&y);
+    cmg_vector_destroy(&one);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    int backend = 0;
+    if (argc != 5 || cmg_enum_parse("backend", argv[1], &backend) != CMG_OK) {
+        (void)fprintf(stderr, "usage: %s cpu|cuda hex|tet heat|elasticity N\n", argv[0]);
+        return 1;
+    }
+    const bool tets = strcmp(argv[2], "tet") == 0;
+    const int nc = strcmp(argv[3], "elasticity") == 0 ? 3 : 1;
+    const cmg_fem_mesh mesh = make(atoi(argv[4]), tets);
+    bench b = {.form = {nc == 3 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_HEAT, 0.1, 1, 0.3}};
+    double seconds[4] = {0};
+    double total = 0;
+    options.backend = (cmg_backend)backend;
+    cmg_status status = cmg_context_create(&options, &b.ctx);
+    const double begin = now();
+    status = status ? status : create(&b, &mesh, nc);
+    const double setup = now() - begin;
+    for (int k = 0; k < 4; ++k) {
+        status = status ? status : clock_part(&b, k, &seconds[k]);
+    }
+    status = status ? status : total_of(&b, mesh.nodes * nc, &total);
+    cmg_matrix_info info = {.size = sizeof info};
+    status = status ? status : cmg_matrix_get_info(b.A, &info);
+    if (status != CMG_OK) {
+        (void)fprintf(stderr, "%s\n", b.ctx != NULL ? cmg_context_message(b.ctx) : "no context");
+        return 2;
+    }
+    (void)printf(
+        "{\"benchmark\": \"assembly\", \"backend\": \"%s\", \"cell\": \"%s\", \"problem\": "
+        "\"%s\", \"n\": %s, \"cells\": %lld, \"rows\": %lld, \"entries\": %lld, "
+        "\"format\": \"%s\", \"setup_seconds\": %.4g, \"cells_seconds\": %.4g, "
+        "\"csr_seconds\": %.4g, \"update_seconds\": %.4g, \"store_seconds\": %.4g, "
+        "\"total\": %.15g}\n",
+        argv[1], argv[2], argv[3], argv[4], (long long)mesh.cells, (long long)info.rows,
+        (long long)info.nnz, cmg_enum_name("format", (int)info.format), setup, seconds[0],
+        seconds[1], seconds[2], seconds[3], total);
+    cmg_matrix_destroy(&b.A);
+    cmg_vector_destroy(&b.k);
+    cmg_vector_destroy(&b.e);
+    cmg_vector_destroy(&b.values);
+    cmg_fem_sum_destroy(&b.sum);
+    cmg_context_destroy(&b.ctx);
+    free((void *)(uintptr_t)mesh.x);
+    free((void *)(uintptr_t)mesh.cell_nodes);
+    return 0;
+}
