@@ -23,6 +23,8 @@ CONFIGS = {
     "jacobi-compressed": ["--solver", "jacobi", "--format", "compressed"],
     "jacobi-csr": ["--solver", "jacobi", "--format", "csr"],
     "jacobi-cusparse": ["--solver", "jacobi", "--format", "cusparse-csr"],
+    "chebyshev": ["--solver", "chebyshev"],
+    "chebyshev-3": ["--solver", "chebyshev", "--linear-rtol", "1e-3"],
     "multigrid": ["--solver", "multigrid"],
     "multigrid-keep": ["--solver", "multigrid", "--keep"],
 }

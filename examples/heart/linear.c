@@ -1,15 +1,24 @@
 /*
  * K dphi = b. "jacobi": CG with the diagonal of K, whose values the sum matrix writes into K's own
- * storage. Else a multigrid solver, which takes new values in CSR order; its levels are nested
- * where the mesh was refined, algebraic below.
+ * storage; "chebyshev": with steps of Jacobi instead, damped by the roots of Chebyshev's polynomial
+ * over the upper part of the spectrum, which saves inner products. Else a multigrid solver, which
+ * takes new values in CSR order; its levels are nested where the mesh was refined, algebraic below.
  */
 #include "heart.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEGREE = 5, PART = 40 };
+
 struct linear {
-    bool jacobi;
+    bool jacobi; /* or chebyshev: K in a format of its own */
+    bool chebyshev;
+    double damping[DEGREE];
+    cmg_vector *ones;
+    cmg_vector *inverse; /* of the diagonal */
+    cmg_vector *first;   /* diagonal over the first damping */
+    cmg_vector *z;
     cmg_matrix *K;
     cmg_operator C;
     cmg_cg_solver *cg; /* on K and C */
@@ -21,14 +30,53 @@ struct linear {
     bool fresh; /* the solver has not seen this time step's values */
 };
 
+static cmg_status divide_by(const heart *h, const cmg_vector *x, cmg_vector *d, cmg_vector *y)
+{
+    double *from = cmg_vector_data((cmg_vector *)(uintptr_t)x);
+    return h->k->divide(h->stream, h->mesh.nodes, from, cmg_vector_data(d), cmg_vector_data(y)) == 0
+               ? CMG_OK
+               : CMG_ERR_DEVICE;
+}
+
 static cmg_status divide(void *user, const cmg_vector *x, cmg_vector *y)
 {
     const heart *h = user;
-    const cmg_size n = h->mesh.nodes;
-    double *from = cmg_vector_data((cmg_vector *)(uintptr_t)x);
-    return h->k->divide(h->stream, n, from, cmg_vector_data(h->diagonal), cmg_vector_data(y)) == 0
-               ? CMG_OK
-               : CMG_ERR_DEVICE;
+    return divide_by(h, x, h->diagonal, y);
+}
+
+/* y <- y + omega_j D^-1 (x - K y) from 0, DEGREE (odd) times: the first is a division. */
+static cmg_status polynomial(void *user, const cmg_vector *x, cmg_vector *y)
+{
+    const heart *h = user;
+    const linear *l = h->solver;
+    cmg_vector *z[2] = {y, l->z};
+    cmg_status status = divide_by(h, x, l->first, z[0]);
+    for (int j = 1; j < DEGREE && status == CMG_OK; ++j) {
+        status = cmg_matrix_jacobi(l->K, l->damping[j], l->inverse, x, z[(j - 1) % 2], z[j % 2]);
+    }
+    return status;
+}
+
+/*
+ * Eigenvalues of D^-1 K are at most the number of corners, as those of every cell are: K is a sum
+ * of semidefinite matrices with that many rows. Roots are taken from both ends in turn.
+ */
+static cmg_status make_polynomial(heart *h, linear *l)
+{
+    cmg_vector **all[] = {&l->ones, &l->inverse, &l->first, &l->z};
+    const double high = h->corners;
+    const double low = high / PART;
+    cmg_status status = CMG_OK;
+    for (int j = 0; j < DEGREE; ++j) {
+        const int k = j % 2 == 0 ? j / 2 : DEGREE - 1 - j / 2;
+        const double root = cos(3.14159265358979324 * (k + 0.5) / DEGREE);
+        l->damping[j] = 2 / (high + low + (high - low) * root);
+    }
+    for (int k = 0; k < 4 && status == CMG_OK; ++k) {
+        status = cmg_vector_create(h->ctx, h->mesh.nodes, CMG_FP64, all[k]);
+    }
+    l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, polynomial, h};
+    return status ? status : cmg_vector_fill(l->ones, 1);
 }
 
 /* K in a format, bound to the sum matrix. */
@@ -102,7 +150,8 @@ cmg_status linear_create(heart *h)
         return CMG_ERR_MEMORY;
     }
     h->solver = l;
-    l->jacobi = strcmp(h->o->solver, "jacobi") == 0;
+    l->chebyshev = strcmp(h->o->solver, "chebyshev") == 0;
+    l->jacobi = l->chebyshev || strcmp(h->o->solver, "jacobi") == 0;
     cmg_solver_options_default(&l->options);
     l->options.krylov = CMG_KRYLOV_CG;
     l->options.rtol = h->o->linear_rtol;
@@ -126,6 +175,12 @@ cmg_status linear_create(heart *h)
         l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, divide, h};
         l->options.loop = CMG_LOOP_GRAPH; /* divide, too, does nothing but launch a kernel */
     }
+    if (l->chebyshev) {
+        status = make_polynomial(h, l);
+    }
+    if (status != CMG_OK) {
+        return status;
+    }
     const cmg_operator A = cmg_matrix_operator(l->K);
     return cmg_cg_create(h->ctx, &A, &l->C, &l->options, &l->cg);
 }
@@ -139,6 +194,10 @@ void linear_destroy(heart *h)
         cmg_hierarchy_destroy(&l->levels);
         cmg_matrix_destroy(&l->K);
         cmg_vector_destroy(&l->values);
+        cmg_vector_destroy(&l->ones);
+        cmg_vector_destroy(&l->inverse);
+        cmg_vector_destroy(&l->first);
+        cmg_vector_destroy(&l->z);
         free(l->host);
         free(l);
         h->solver = NULL;
@@ -161,6 +220,10 @@ cmg_status linear_prepare(heart *h)
     }
     if (status == CMG_OK && l->jacobi) {
         status = cmg_fem_sum_vector(h->sum, h->diagonals, h->diagonal);
+    }
+    if (status == CMG_OK && l->chebyshev) {
+        status = divide_by(h, l->ones, h->diagonal, l->inverse);
+        status = status ? status : cmg_vector_axpby(1 / l->damping[0], h->diagonal, 0, l->first);
     }
     const double *values = NULL;
     const bool renew = !l->jacobi && (l->fresh || !h->o->keep);

@@ -177,7 +177,7 @@ class Heart(unittest.TestCase):
         words = ["--square", "10,10,0.8", "--refine", "2", "--stimulus", "s1s2:12", "--time", 30,
                  "--dt", 0.5, *TIGHT]
         expected = None
-        for solver in ("jacobi", "multigrid", "cycle=none smoother=jacobi"):
+        for solver in ("jacobi", "chebyshev", "multigrid", "cycle=none smoother=jacobi"):
             for keep in ([], ["--keep"])[: 2 if solver == "multigrid" else 1]:
                 s = run(self.folder, *words, "--solver", solver, *keep)
                 got = state(self.folder, s)[0]
@@ -252,7 +252,7 @@ class Device(unittest.TestCase):
     def test_equal_to_the_cpu(self):
         words = ["--slab", "14,8,6,0.8", "--fibres", "x", "--dani", "1", "--time", 50, "--fixed", "--dt", 0.5,
                  *TIGHT]
-        for solver in ("jacobi", "multigrid"):
+        for solver in ("jacobi", "chebyshev", "multigrid"):
             phi = {}
             for backend in ("cpu", "cuda"):
                 with tempfile.TemporaryDirectory() as folder:
