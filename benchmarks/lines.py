@@ -29,6 +29,7 @@ FILES = {
     "numberings": ["h200-numberings-2026-11-21.jsonl"],
     "cpu-numberings": ["cpu-numberings-2026-11-21.jsonl"],
     "counts": ["smoothers-small.jsonl"],
+    "heart": ["h200-heart-2026-11-22.jsonl"],
     "factors": ["h200-factors-2026-11-21.jsonl"],
     "precision": ["precision-iterations.jsonl"],
     "small-counts": ["iterations.jsonl"],
