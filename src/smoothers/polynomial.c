@@ -14,12 +14,13 @@
 
 #include <math.h>
 
-enum { DEGREE, BOUND, FORM, BASE, RATIO };
+enum { DEGREE, BOUND, FORM, BASE, RATIO, LOWER };
 enum { LANCZOS, GERSHGORIN };
 enum { SCHEDULE, RECURRENCE };
 
 static const char *const bounds[] = {"lanczos", "gershgorin", NULL};
 static const char *const forms[] = {"schedule", "recurrence", NULL};
+static const char *const lower_ends[] = {"ratio", "lanczos", NULL};
 
 #define CMGI_POLYNOMIAL_KEYS                                                                       \
     [DEGREE] = {.key = "degree",                                                                   \
@@ -42,6 +43,9 @@ static const cmgi_key chebyshev_keys[] = {
     [RATIO] = {.key = "ratio",
                .text = "acts on [lambda/ratio, lambda]; 0 = degree squared, at least 2",
                .high = 1e6},
+    [LOWER] = {.key = "lower",
+               .text = "end of the interval: by the ratio, or the least Ritz value of the bound",
+               .words = lower_ends},
     {.key = NULL},
 };
 
@@ -81,10 +85,16 @@ static void neumann_roots(int n, double *theta)
     }
 }
 
-/* The interval of `chebyshev` is [lambda / ratio, lambda]. */
-static double ratio_of(const cmgi_arguments *arguments)
+/*
+ * The interval of `chebyshev` is [lambda / ratio, lambda]: its upper part, or, as in Zhang and
+ * Zhang 2013, all of it as far as Lanczos has seen it.
+ */
+static double ratio_of(const cmgi_arguments *arguments, const cmgi_spectrum *spectrum)
 {
     const double degree = arguments->value[DEGREE];
+    if (arguments->value[LOWER] == 1 && spectrum->count > 0 && spectrum->ritz[0] > 0) {
+        return fmax(spectrum->largest / spectrum->ritz[0], 1.01);
+    }
     const double given = arguments->value[RATIO];
     return given > 0 ? fmax(given, 1.01) : fmax(2, degree * degree);
 }
@@ -95,7 +105,7 @@ static void find_roots(family f, const cmgi_arguments *arguments, const cmgi_spe
     const int n = (int)arguments->value[DEGREE];
     switch (f) {
     case CHEBYSHEV:
-        cmgi_roots_chebyshev(n, ratio_of(arguments), theta);
+        cmgi_roots_chebyshev(n, ratio_of(arguments, spectrum), theta);
         break;
     case CHEBYSHEV4:
         cmgi_roots_chebyshev4(n, theta);
@@ -121,7 +131,7 @@ static void find_recurrence(family f, const cmgi_arguments *arguments,
     const int n = (int)arguments->value[DEGREE];
     switch (f) {
     case CHEBYSHEV:
-        cmgi_orthogonal_chebyshev(n, ratio_of(arguments), o);
+        cmgi_orthogonal_chebyshev(n, ratio_of(arguments, spectrum), o);
         break;
     case CHEBYSHEV4:
         cmgi_orthogonal_chebyshev4(n, o);
@@ -196,7 +206,8 @@ static cmg_status make_neumann(const cmgi_smoother_source *source, cmgi_smoother
 }
 
 static const char *const chebyshev_examples[] = {
-    "base=sainv", "degree=1", "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0", NULL};
+    "base=sainv",    "degree=1", "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0",
+    "lower=lanczos", NULL};
 const cmgi_smoother_method cmgi_smoother_chebyshev = {
     .name = "chebyshev",
     .text = "Chebyshev polynomial on the upper part of the spectrum",
