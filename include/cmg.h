@@ -579,7 +579,7 @@ typedef enum cmg_coarse {
 } cmg_coarse;
 
 /** How a GPU repeats the iteration: in one CUDA graph for the whole solve, or by the host, which
- *  waits for the norm of every iteration. AUTO is the graph where it can be had. */
+ *  waits for the norm of every iteration. AUTO is the graph where that is available. */
 typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST } cmg_loop;
 
 /**

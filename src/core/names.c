@@ -77,7 +77,7 @@ static const cmgi_name coarses[] = {
     {CMG_COARSE_SMOOTHER, "smoother", "smoothing steps"},
 };
 static const cmgi_name loops[] = {
-    {CMG_LOOP_AUTO, "auto", "the first of the others that can be had"},
+    {CMG_LOOP_AUTO, "auto", "the first of the others that is available"},
     {CMG_LOOP_GRAPH, "graph", "the whole solve as one CUDA graph that repeats its iteration"},
     {CMG_LOOP_HOST, "host", "the host waits for every iteration"},
 };

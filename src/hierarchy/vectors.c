@@ -115,8 +115,8 @@ cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
     CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
     CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
-    CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL,
-                                      cmg_hierarchy_rows(h, level) * vectors, values));
+    CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL, h->level[level].A.rows * vectors,
+                                      values));
     h->level[level].exact_nullspace = true;
     return CMG_OK;
 }

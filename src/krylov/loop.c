@@ -127,7 +127,7 @@ static cmg_status record(cmgi_krylov *k, int part, const double *b, double *x)
     return status != CMG_OK ? status : ended;
 }
 
-/* The way that can be had: a loop needs a recent driver, a recording a stream that allows it. */
+/* The way that is available: a loop needs a recent driver, a recording a stream that allows it. */
 static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
 {
     const bool can =

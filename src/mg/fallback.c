@@ -1,5 +1,5 @@
 /*
- * What comes after an iteration that was let down by its cycle: the solver is built again on the
+ * What comes after an iteration whose cycle failed: the solver is built again on the
  * next rung of the ladder (ladder.h), goes on from the best iterate, and stays there.
  *
  * How an iteration shows it:

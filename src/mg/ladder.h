@@ -7,7 +7,7 @@
  *   degree     a polynomial of degree 16, where the iteration is slow but goes on
  *   smoother   FSAI where A is symmetric, SPAI or AINV where not, in place of a diagonal or a
  *              polynomial one; from smoother auto with two steps at least
- *   direct     a dense inverse of A, where that can be had
+ *   direct     a dense inverse of A, where that fits
  *   bits       fp8, then fp16, fp32, fp64; first where the cycle has fewer than fp32 or ends in
  *              what is no number, and where the residual has fallen far
  *

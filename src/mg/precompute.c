@@ -20,7 +20,7 @@ static cmg_status check_arguments(const cmg_hierarchy *h, int level, const char 
     CMGI_CHECK(ctx,
                save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
                    strpbrk(save_as, "/:") == NULL,
-               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d letters without / and :",
+               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d characters without / and :",
                save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
     return CMG_OK;
 }

@@ -33,7 +33,7 @@ static span trim(span s)
     return s;
 }
 
-/* Cuts s before the first `mark`, or takes all of it; what is behind the mark stays in *rest. */
+/* Cuts s before the first `mark`, or takes all of it; what follows the mark stays in *rest. */
 static span cut(span s, char mark, span *rest)
 {
     const char *found = s.length > 0 ? memchr(s.begin, mark, (size_t)s.length) : NULL;
@@ -151,7 +151,7 @@ cmg_status cmgi_schedule_parse(cmg_context *ctx, const char *text, cmgi_schedule
     }
     enum { LONGEST = 1000 };
     CMGI_CHECK(ctx, strlen(text) <= LONGEST, CMG_ERR_ARG,
-               "the precision schedule has %zu letters, at most %d are read", strlen(text),
+               "the precision schedule has %zu characters, at most %d are read", strlen(text),
                (int)LONGEST);
     const reader r = {.ctx = ctx, .text = text, .schedule = schedule};
     span rest = {text, (int)strlen(text)};

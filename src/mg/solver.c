@@ -140,7 +140,7 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     }
     const cmgi_krylov *k = s->mg.krylov;
     if (s->perm != NULL || s->several ||
-        k->rhs_norm == 0) { /* else the last norm came behind everything */
+        k->rhs_norm == 0) { /* else the last norm came after everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
     s->report.solve_seconds = cmgi_seconds() - begin;

@@ -3,7 +3,7 @@
  * building it. The same search and the same plan of a slice as in the build, so that the figures
  * are exact where all slices are looked at; from a sample they are counted in proportion.
  *
- * A sample is a small CSR of whole slices, their rows one behind the other, with the reference
+ * A sample is a small CSR of whole slices, their rows one after the other, with the reference
  * column of every row beside it: the offsets of its rows, and so all that is found, are those of
  * the whole.
  */

@@ -2,7 +2,7 @@
 #pragma once
 #include "spmv/matrix.h"
 
-/* Row k of the list, NULL behind the last. */
+/* Row k of the list, NULL past the last. */
 const cmgi_format *cmgi_format_at(int k);
 /* Row of a format, NULL when the id is unknown. */
 const cmgi_format *cmgi_format_find(cmg_format id);

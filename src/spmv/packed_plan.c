@@ -153,7 +153,7 @@ static int longest_row(const cmgi_compressor *B, cmg_size slice, cmg_size *which
     return (int)longest;
 }
 
-/* A base may point behind the last column for a row that lacks the entry: such slices take 4 bytes.
+/* A base may point past the last column for a row that lacks the entry: such slices take 4 bytes.
  */
 static bool padding_fits(const cmgi_compressor *B, cmg_size slice, const cmg_index *base,
                          cmgi_slice_plan *plan)

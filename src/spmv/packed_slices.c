@@ -48,7 +48,7 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
     }
 }
 
-/* Codes behind the end of a row, from entry e on: column 0 if the base lies before it. */
+/* Codes past the end of a row, from entry e on: column 0 if the base lies before it. */
 static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
                     int lane, int e)
 {

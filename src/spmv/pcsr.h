@@ -4,11 +4,11 @@
  * says which rows a partition has; within it a row is told by where it begins, in two bytes.
  *
  * Row i begins at ptr_i = sum of the padded lengths before it, and belongs to partition
- * q = ptr_i / 256 (empty rows behind the last entry: to the last), which has
+ * q = ptr_i / 256 (empty rows after the last entry: to the last), which has
  *
  *     split[q].row, .rows   its rows, the first of which begin there
  *     start[i]              ptr_i - 256 q
- *     split[q].behind       partitions behind q that its last row goes on in
+ *     split[q].behind       partitions after q that its last row goes on in
  *
  * What comes before start[split[q].row] belongs to a row from before. Sums of a row over several
  * partitions are left in `parts`, the row's own at 2 q, what partition k > q adds at 2 k + 1, and a

@@ -89,7 +89,7 @@ static bool is_finite(const cmgi_csr *M)
     return sum == 0;
 }
 
-/* Puts the level behind the last one; *added stays false where its values are of no use. */
+/* Puts the level after the last one; *added stays false where its values are of no use. */
 static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
 {
     cmg_context *ctx = h->ctx;

@@ -16,7 +16,7 @@ enum { MOST_ROWS = 96, MOST_LEVELS = 4 };
 
 static cmg_context *ctx;
 
-/* Bytes of the input, zeros behind its end. */
+/* Bytes of the input, zeros past its end. */
 typedef struct source {
     const uint8_t *data;
     size_t left;

@@ -179,7 +179,7 @@ static void codes_are_as_short_as_the_spread_allows(void)
     }
 }
 
-/* Regular rows in front, random ones behind: both kinds of slices in one matrix. */
+/* Regular rows first, random ones after them: both kinds of slices in one matrix. */
 static void templates_and_codes_live_side_by_side(void)
 {
     cmgi_csr A = grid(150, 0);
@@ -339,7 +339,7 @@ static cmg_size code_of(const cmgi_compressed *C, cmg_size p, cmg_size local)
     }
 }
 
-/* Every lane, those behind the last row too, reads x inside its range: a GPU runs all of them. */
+/* Every lane, those past the last row too, reads x inside its range: a GPU runs all of them. */
 static void every_lane_reads_inside(void)
 {
     if (ctx->options.backend != CMG_BACKEND_CPU) {

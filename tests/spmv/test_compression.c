@@ -207,7 +207,7 @@ static void obstacles_are_named(void)
     cmgi_csr_free(ctx, &A);
 }
 
-/* One offset that only the first rows have would read behind x in the last ones; and a base. */
+/* One offset that only the first rows have would read past x in the last ones; and a base. */
 static void obstacles_at_the_edge_are_named(void)
 {
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);

@@ -120,7 +120,7 @@ static void scattered_templates_have_no_runs(void)
     cmgi_csr_free(ctx, &A);
 }
 
-/* A vector over the memory of another one, `shift` entries behind its start. */
+/* A vector over the memory of another one, `shift` entries after its start. */
 static cmg_vector *part(cmg_vector *whole, cmg_size shift, cmg_size n)
 {
     cmg_vector *v = NULL;
@@ -130,7 +130,7 @@ static cmg_vector *part(cmg_vector *whole, cmg_size shift, cmg_size n)
     return v;
 }
 
-/* All write-backs against plain loops; the vectors begin `shift` entries behind aligned memory. */
+/* All write-backs against plain loops; the vectors begin `shift` entries after aligned memory. */
 static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size shift)
 {
     enum { X, Y, B, D, VECTORS };
