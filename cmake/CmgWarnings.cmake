@@ -1,7 +1,11 @@
 # One place for language level, warnings and sanitizers of every target, and for what libraries show.
 function(cmg_configure_target target)
   target_compile_features(${target} PRIVATE c_std_11)
-  set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
+  set(visibility hidden)
+  if(CMG_INTERNAL_TYPE STREQUAL "SHARED")
+    set(visibility default)
+  endif()
+  set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF C_VISIBILITY_PRESET ${visibility}
                                              POSITION_INDEPENDENT_CODE ON)
   if(UNIX)
     target_link_libraries(${target} PRIVATE m) # a shared libcmg does not bring it to programs

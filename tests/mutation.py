@@ -4,7 +4,8 @@
     python3 tests/mutation.py --again mutants.jsonl     # the survivors of an earlier run once more
 
 The tests of the folder of the flipped line run first, then all others, the quick ones before the slow; the first that
-fails ends a mutant. One that does not compile, or compiles to the same archive, does not count. Every verdict goes to
+fails ends a mutant. One that does not compile, or compiles to the same library, does not count. The tests link the
+library as a shared one, so that a mutant costs one compilation and few links. Every verdict goes to
 the log as it is known, and a run goes on behind what its log has. Sources are put back, also after an interrupt. Work
 in a clone: other programs see the mutants while they are built.
 """
@@ -27,6 +28,7 @@ SWAPS = {
 }  # fmt: skip
 # an operator between blanks, as clang-format sets them; or an increment
 OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|[<>+*/-])(?= )|(\+\+|--)")
+QUICK = 1.0  # seconds
 MEMORY = 8 << 30  # a mutant that asks for more address space is ended, and so noticed
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -70,7 +72,8 @@ class Build:
         self.folder = folder
         if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
             subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF",
-                            "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DCMG_BENCHMARKS=OFF",
+                            "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DBUILD_SHARED_LIBS=ON",
+                            "-DCMG_INTERNAL_TYPE=SHARED", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
                             f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
         report = os.path.join(os.path.abspath(folder), "mutation.xml")
         if self.make() != 0:
@@ -84,33 +87,30 @@ class Build:
                 f.write(self.clean)
         cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
         self.seconds = {c.get("name"): float(c.get("time")) for c in cases if c.get("status") == "run"}
-        listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, check=True)
-        self.command = {t["name"]: t.get("command", [""]) for t in json.loads(listed.stdout)["tests"]}
 
-    def make(self, targets=()):
-        return run(["cmake", "--build", self.folder, "-j", str(os.cpu_count()), "--target", *(targets or ["all"])], 1800)
+    def make(self):
+        return run(["cmake", "--build", self.folder, "-j", str(os.cpu_count())], 1800)
 
     def archives(self):
         found = hashlib.sha256()
         for folder, _, names in os.walk(self.folder):
-            for name in sorted({"libcmg.a", "libcmgfem.a"}.intersection(names)):
+            for name in sorted({"libcmg_internal.so", "libcmgfem_internal.so"}.intersection(names)):
                 with open(os.path.join(folder, name), "rb") as f:
                     found.update(f.read())
         return found.hexdigest()
 
     def noticed_by(self, folder):
-        """A test that fails, or None. Programs of the folder are built and run before anything else."""
+        """The group of tests of which one fails, or None: those of the folder, the quick ones, the others."""
         order = sorted(self.seconds, key=self.seconds.get)
-        near = [n for n in order if n.startswith(folder + ".") and os.path.sep in self.command[n][0]
-                and os.path.basename(self.command[n][0]).startswith("test_")]
-        for names, targets in ((near, sorted({os.path.basename(self.command[n][0]) for n in near})), (order, [])):
-            if names and self.make(targets) != 0:
-                return "build"
-            for name in names:
-                status = run(["ctest", "--test-dir", self.folder, "-R", f"^{re.escape(name)}$"],
-                             60 + 8 * self.seconds[name], True)
-                if status != 0:
-                    return name
+        near = [n for n in order if n.startswith(folder + ".") and self.seconds[n] < 10 * QUICK]
+        quick = [n for n in order if self.seconds[n] < QUICK and n not in near]
+        groups = {"near": near, "quick": quick, "slow": [n for n in order if n not in near and n not in quick]}
+        for group, names in groups.items():
+            regex = "^(" + "|".join(map(re.escape, names)) + ")$"
+            seconds = 60 + 10 * sum(self.seconds[n] for n in names)
+            if names and run(["ctest", "--test-dir", self.folder, "-R", regex, "--stop-on-failure", "-j", str(os.cpu_count()),
+                              "--timeout", "200"], seconds, True) != 0:
+                return group
         return None
 
 
@@ -120,8 +120,7 @@ def judge(build, path, at, op):
     try:
         with open(path, "w", encoding="utf-8") as f:
             f.write(text[:at] + SWAPS[op] + text[at + len(op):])
-        libraries = ["cmg", "cmgfem"]
-        if build.make(libraries) != 0 or build.archives() == build.clean:
+        if build.make() != 0 or build.archives() == build.clean:
             return "same"
         return build.noticed_by(path.split(os.sep)[1]) or "survived"
     finally:

@@ -274,6 +274,45 @@ static void estimates_are_exact_on_grids(void)
     }
 }
 
+/*
+ * On meshes without Dirichlet rows the unknowns follow from vertices, edges, faces and cells, and
+ * are exact; entries a row are those of large meshes, and boundaries have fewer. Elimination takes
+ * rows away, and the estimate at most a surface too many or too few.
+ */
+static void estimates_are_close_on_meshes(void)
+{
+    static const cmg_element elements[] = {CMG_ELEMENT_P1, CMG_ELEMENT_P2, CMG_ELEMENT_Q1,
+                                           CMG_ELEMENT_Q2};
+    for (int c = 0; c < 32; ++c) {
+        cmg_generate_options o = small(2 + c / 4 % 2, elements[c % 4]);
+        o.general = true;
+        o.levels = 3;
+        o.cells = o.dim == 2 ? 32 : 16;
+        o.boundary = c / 8 % 2 ? CMG_BOUNDARY_ELIMINATE : CMG_BOUNDARY_IDENTITY_KEEP;
+        o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        cmg_generate_size size;
+        cmg_hierarchy *h = NULL;
+        if (o.dim == 3 && c % 2 == 1) {
+            o.cells = 8; /* the order is two */
+        }
+        CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+        const double rows = (double)size.rows / (double)A.rows;
+        const double nnz = (double)size.nnz / (double)A.indptr[A.rows];
+        size_t held[2];
+        cmg_context_memory(ctx, held, NULL);
+        const double bytes = (double)size.bytes / (double)held[0];
+        const double most = o.dim == 2 ? 1.2 : 1.7; /* 17^3 nodes are a third surface */
+        CHECK(c / 8 % 2 == 0 ? rows == 1 : fabs(rows - 1) < 1e-3);
+        CHECK(nnz > 1 && nnz < most);
+        CHECK(bytes > 0.9 && bytes < most);
+        CHECK(!size.exact && size.levels == cmg_hierarchy_levels(h));
+        CHECK(size.dim == o.dim && size.block_size == (c / 16 ? o.dim : 1));
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 /* Coarse levels without unknowns go: one cell a side has none. */
 static void empty_levels_are_dropped(void)
 {
@@ -460,6 +499,7 @@ int main(int argc, char **argv)
     RUN(sums_are_right);
     RUN(conditions_have_their_form);
     RUN(estimates_are_exact_on_grids);
+    RUN(estimates_are_close_on_meshes);
     RUN(empty_levels_are_dropped);
     RUN(repeats_bit_for_bit);
     RUN(options_are_a_table);

@@ -1,0 +1,178 @@
+/*
+ * The bytes that a solve is said to move, against arrays counted by hand: matrices from
+ * cmg_matrix_info, the cycle from its list of steps, and the vectors of every iteration as it is
+ * written in the literature. And the dense inverse at the coarse end, against A X = I.
+ */
+#include "mg/coarse.h"
+#include "solves.h"
+
+/* y = A x of level 0 in fp64, b - A x reads b as well. */
+static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
+{
+    cmg_csr A;
+    cmg_matrix *M = NULL;
+    cmg_matrix_info info;
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = format;
+    options.precision = precision;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &A, &options, &M));
+    CHECK_OK(cmg_matrix_get_info(M, &info));
+    cmg_matrix_destroy(&M);
+    return (double)info.traffic;
+}
+
+static double cycle_bytes(cmg_solver *s)
+{
+    double bytes = 0;
+    cmg_step_info info;
+    for (int i = 0; i < cmg_solver_steps(s); ++i) {
+        CHECK_OK(cmg_solver_step(s, i, &info));
+        bytes += (double)info.bytes;
+    }
+    return bytes;
+}
+
+/*
+ * Reads and writes of vectors in `its` iterations, each row once: `d` doubles, `l` values in the
+ * precision of the cycle. CG: (r,z): r, z; p = z + beta p: z, p, p; (p,Ap): p, q; x, r updates: x,
+ * p, x, r, q, r. FGMRES, step j of a restart: w against j + 1 kept vectors, twice read and once
+ * updated for each (v, w; v, w, w), z kept and added to x.
+ */
+static double vector_bytes(const cmg_report *r, const cmg_solver_options *o, double n)
+{
+    const double low = o->precision == CMG_FP64 ? 8 : 4;
+    const double across = o->precision == CMG_FP64 ? 0 : 2 * (8 + low); /* into the cycle, out */
+    const int its = r->iterations;
+    double bytes = 0;
+    switch (o->krylov) {
+    case CMG_KRYLOV_CG:
+        /* with a cycle in fp32, (r,z) reads that, z is read in it, and r is written in it */
+        return its * n * (o->precision == CMG_FP64 ? 13 * 8 : 10 * 8 + 3 * low + 4);
+    case CMG_KRYLOV_FCG:
+        return its * n * (15 * 8 + across);
+    case CMG_KRYLOV_FGMRES:
+        for (int k = 0; k < its; ++k) {
+            bytes += (3 * 8 + across) + 8 * 5 * (k % o->restart + 1) + 3 * 8;
+        }
+        return n * bytes;
+    case CMG_KRYLOV_BICGSTAB:
+        return its * n * (27 * 8 + 2 * across);
+    case CMG_KRYLOV_DEFECT:
+        return its * n * 13 * low + r->starts * n * (8 * 8 + 5 * low);
+    default:
+        return its * n * (3 * 8 + 8 + across);
+    }
+}
+
+static void bytes_are_those_of_the_arrays(void)
+{
+    static const cmg_krylov methods[] = {CMG_KRYLOV_CG,       CMG_KRYLOV_FCG,    CMG_KRYLOV_FGMRES,
+                                         CMG_KRYLOV_BICGSTAB, CMG_KRYLOV_DEFECT, CMG_KRYLOV_NONE};
+    cmg_hierarchy *h = poisson(24, 3, 0);
+    const double n = (double)cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of((cmg_size)n, 5);
+    cmg_vector *x = vector_of((cmg_size)n, 6);
+    for (int k = 0; k < 12; ++k) {
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        cmg_report r;
+        cmg_report_default(&r);
+        o.krylov = methods[k / 2];
+        o.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
+        o.matrix.format = CMG_FORMAT_CSR;
+        o.restart = 3;
+        o.fallback = false;
+        o.dirichlet = CMG_DIRICHLET_KEEP; /* nothing is done before the iteration */
+        o.omega = 0.4;                    /* enough iterations for several restarts */
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &r));
+        CHECK(r.iterations > 5);
+        const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64);
+        const double within = product_bytes(h, CMG_FORMAT_CSR, o.precision);
+        const double residual = product + 8 * n;
+        const int cycles = o.krylov == CMG_KRYLOV_BICGSTAB ? 2 : 1;
+        const double products =
+            o.krylov == CMG_KRYLOV_DEFECT
+                ? r.iterations * within + r.starts * residual
+                : r.iterations * cycles * (o.krylov == CMG_KRYLOV_NONE ? residual : product);
+        const double iterations =
+            products + r.iterations * cycles * cycle_bytes(s) + vector_bytes(&r, &o, n);
+        /* the first and the last residual; the norms of both and of b; the guess kept: x, copy */
+        const double all = iterations + 2 * residual + 3 * 8 * n + 2 * 8 * n;
+        CHECK_NEAR(r.iteration_bytes, iterations / r.iterations, 1e-12 * all);
+        CHECK_NEAR(r.bytes, all, 1e-12 * all);
+        cmg_solver_destroy(&s);
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A X = I, entry by entry, for matrices that need pivots, that are definite, or of one row. */
+static void the_dense_inverse_inverts(void)
+{
+    static const cmg_size sizes[] = {1, 2, 3, 7, 33};
+    for (int c = 0; c < 10; ++c) {
+        const cmg_size n = sizes[c / 2];
+        const bool symmetric = c % 2 == 0;
+        uint64_t seed = (uint64_t)c + 1;
+        triplet_list t = triplets(n, n);
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size j = 0; j < n; ++j) {
+                if (symmetric) {
+                    triplet_add(&t, i, j, i == j ? 2.5 : 1.0 / (double)(1 + labs((long)(i - j))));
+                } else if (i != j || n == 1 || i % 2 == 1) { /* zeros on the diagonal */
+                    triplet_add(&t, i, j, 2 * cmgi_random(&seed) - 1);
+                }
+            }
+        }
+        cmgi_csr A = triplet_csr(&t);
+        const cmg_csr view = cmgi_csr_view(&A);
+        double *X = malloc((size_t)(n * n) * sizeof *X);
+        cmgi_inverse_kind kind = CMGI_INVERSE_PSEUDO;
+        CHECK_OK(cmgi_dense_inverse(ctx, &view, X, &kind));
+        CHECK(kind == CMGI_INVERSE_LU || (symmetric && kind == CMGI_INVERSE_CHOLESKY) || n == 1);
+        double error = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size j = 0; j < n; ++j) {
+                double sum = i == j ? -1 : 0;
+                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                    sum += A.values[k] * X[(cmg_size)A.indices[k] * n + j];
+                }
+                error = fmax(error, fabs(sum));
+            }
+        }
+        CHECK_NEAR(error, 0, 1e-10); /* n eps times a condition of at most 1e4 */
+        free(X);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Unsymmetric and singular: the second row is the first. */
+static void singular_matrices_have_no_inverse(void)
+{
+    double X[9];
+    cmgi_inverse_kind kind = CMGI_INVERSE_LU;
+    triplet_list t = triplets(3, 3);
+    for (cmg_size j = 0; j < 3; ++j) {
+        triplet_add(&t, 0, j, (double)(1 + j));
+        triplet_add(&t, 1, j, (double)(1 + j));
+        triplet_add(&t, 2, j, (double)(5 - j * j));
+    }
+    cmgi_csr A = triplet_csr(&t);
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_STATUS(cmgi_dense_inverse(ctx, &view, X, &kind), CMG_ERR_SINGULAR);
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(bytes_are_those_of_the_arrays);
+    RUN(the_dense_inverse_inverts);
+    RUN(singular_matrices_have_no_inverse);
+    return TEST_END();
+}
