@@ -73,7 +73,7 @@ class Build:
         if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
             subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF",
                             "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DBUILD_SHARED_LIBS=ON",
-                            "-DCMG_INTERNAL_TYPE=SHARED", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
+                            "-DCMG_INTERNAL_TYPE=SHARED", "-DCMG_INSTALL=OFF", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
                             f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
         report = os.path.join(os.path.abspath(folder), "mutation.xml")
         if self.make() != 0:

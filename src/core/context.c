@@ -82,7 +82,14 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     c->threads = o->threads > 0 ? o->threads : default_threads();
     cmgi_sharing_start(&c->sharing, c->threads, o->threads > 0);
     c->fail_after = -1;
-    const cmg_status status = backend->open != NULL ? backend->open(c) : CMG_OK;
+    const int possible = cmgi_threads_possible(c->threads);
+    cmg_status status = CMG_OK;
+    if (possible < c->threads) {
+        status = cmgi_fail(c, CMG_ERR_MEMORY, "%d threads are asked for, %d can be started",
+                           c->threads, possible);
+    } else if (backend->open != NULL) {
+        status = backend->open(c);
+    }
     if (status != CMG_OK) {
         (void)tell_why(o, status, c->message[0] != '\0' ? c->message : cmg_status_text(status));
         free(c);

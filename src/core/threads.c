@@ -10,8 +10,11 @@
 #include "core/context.h"
 #include "core/timer.h"
 
+#include <stdlib.h>
 #if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #endif
 
 static const double WINDOW = 0.005; /* seconds, about a time slice */
@@ -86,3 +89,42 @@ void cmgi_threads_adapt(cmg_context *ctx)
     (void)ctx;
 #endif
 }
+
+#if (defined(__unix__) || defined(__APPLE__)) && defined(_OPENMP)
+/* Waits until all are there. */
+static void *wait_for_all(void *gate)
+{
+    (void)pthread_mutex_lock(gate);
+    (void)pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+int cmgi_threads_possible(int wanted)
+{
+    if (wanted <= sysconf(_SC_NPROCESSORS_ONLN)) {
+        return wanted;
+    }
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *threads = malloc((size_t)wanted * sizeof *threads);
+    int started = 0;
+    if (threads == NULL) {
+        return 0;
+    }
+    (void)pthread_mutex_lock(&gate);
+    while (started + 1 < wanted &&
+           pthread_create(&threads[started], NULL, wait_for_all, &gate) == 0) {
+        ++started;
+    }
+    (void)pthread_mutex_unlock(&gate);
+    for (int k = 0; k < started; ++k) {
+        (void)pthread_join(threads[k], NULL);
+    }
+    free(threads);
+    return started + 1;
+}
+#else
+int cmgi_threads_possible(int wanted)
+{
+    return wanted;
+}
+#endif

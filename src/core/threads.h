@@ -33,3 +33,8 @@ int cmgi_sharing_step(cmgi_sharing *s, int threads, double seconds, long preempt
  * pieces of work that hold no array with an element for every thread.
  */
 void cmgi_threads_adapt(struct cmg_context *ctx);
+/*
+ * How many of the threads can be started, the caller among them. OpenMP's runtimes end the program
+ * where one cannot, so more than there are processors are tried beforehand.
+ */
+int cmgi_threads_possible(int wanted);

@@ -319,6 +319,19 @@ class Files(cli.Case):
             self.skipTest("the tool does not run in 1 GiB of address space (a sanitizer?)")
         self.refused(4, "solve", self.path("A.mtx"), "--coarse", "inverse", env=small, preexec_fn=limited)
 
+    def test_no_threads(self):
+        """Threads that cannot be started are a status; OpenMP's runtimes would end the program."""
+        limit = 3 << 30
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        done = cli.run("solve", self.h, "--threads", "1", preexec_fn=limited)
+        if done.returncode != 0 or "OpenMP" not in self.good("--version"):
+            self.skipTest("no OpenMP, or the tool does not run in 3 GiB of address space (a sanitizer?)")
+        text = self.refused(4, "solve", self.h, "--threads", "2048", preexec_fn=limited)
+        self.assertRegex(text, r"2048 threads are asked for, \d+ can be started")
+
 
 if __name__ == "__main__":
     cli.main()
