@@ -17,6 +17,7 @@ option(CMG_PETSC "Build libpetsccmg, PETSc's -pc_type cmg, where PETSc is found"
 option(CMG_PYTHON "Build the library of the Python package" OFF)
 set(CMG_INTERNAL_TYPE STATIC CACHE STRING "With BUILD_SHARED_LIBS: what the tests link, SHARED where they are not to be linked again and again")
 option(CMG_FUZZ "With the tests: fuzz targets (clang only)" OFF)
+option(CMG_HARDEN "Build with checks of the C library's buffers, stack protection and tables of functions that are read-only" OFF)
 option(CMG_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
 foreach(part OPENMP CUDA HDF5 LAPACK METIS)
   set(CMG_WITH_${part} AUTO CACHE STRING "Use ${part}: ON (required), OFF or AUTO (if found)")

@@ -28,6 +28,13 @@ function(cmg_configure_target target)
     string(REPLACE "," "$<COMMA>" cuda_flags "${cuda_flags}")
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
   endif()
+  if(CMG_HARDEN AND NOT CMG_SANITIZE)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C>:-fstack-protector-strong>"
+      "$<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+    if(UNIX AND NOT APPLE)
+      target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
+    endif()
+  endif()
   if(CMG_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined
                                              -fno-sanitize-recover=all -fno-omit-frame-pointer>)

@@ -248,6 +248,27 @@ static void conditions_have_their_form(void)
     }
 }
 
+static size_t csr_bytes(const cmg_csr *A)
+{
+    return (size_t)A->indptr[A->rows] * (sizeof(cmg_index) + sizeof(double)) +
+           (size_t)(A->rows + 1) * sizeof(cmg_size);
+}
+
+/* Matrices, coordinates of all levels, vectors of the finest. */
+static size_t array_bytes(const cmg_hierarchy *h, const cmg_generate_size *size, int vectors)
+{
+    size_t bytes = (size_t)vectors * (size_t)size->rows * sizeof(double);
+    for (int l = 0; l < size->levels; ++l) {
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        bytes += csr_bytes(&A) + (size_t)(A.rows / size->block_size * size->dim) * sizeof(double);
+        if (l + 1 < size->levels) {
+            const cmg_csr P = csr_of(h, l, CMG_ROLE_P);
+            bytes += csr_bytes(&P);
+        }
+    }
+    return bytes;
+}
+
 static void estimates_are_exact_on_grids(void)
 {
     for (int c = 0; c < 32; ++c) {
@@ -270,6 +291,11 @@ static void estimates_are_exact_on_grids(void)
         /* names, attributes and the hierarchy itself come on top */
         CHECK(after[0] - before[0] >= size.bytes);
         CHECK(after[0] - before[0] < size.bytes + 100000);
+        const size_t with_mesh = size.bytes;
+        o.output_mesh = false;
+        CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
+        CHECK(size.bytes == array_bytes(h, &size, o.load == CMG_LOAD_SOURCE ? 1 : 2));
+        CHECK(with_mesh > size.bytes);
         cmg_hierarchy_destroy(&h);
     }
 }

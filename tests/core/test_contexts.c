@@ -1,0 +1,117 @@
+/*
+ * A context a thread: threads of the program that generate, read, solve and write at the same time,
+ * each in a context of its own, get the bits that one thread alone gets. The thread sanitizer
+ * watches this in a build without OpenMP, whose runtime it does not know.
+ */
+#include "cmg_fem.h"
+#include "test.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, ROUNDS = 3 };
+
+typedef struct job {
+    int number;
+    cmg_status status;
+    int iterations;
+    double sum; /* over x, weighted by place */
+} job;
+
+static cmg_status solve(cmg_context *own, cmg_hierarchy *h, const cmg_solver_options *o, job *j)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    double *values = malloc((size_t)n * sizeof *values);
+    const double *rhs = NULL;
+    cmg_size length = 0;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_solver *s = NULL;
+    cmg_status status = CMG_OK;
+    cmg_report report;
+    cmg_report_default(&report);
+    CMGI_TRY_GOTO(done, cmg_hierarchy_get_vector(h, 0, "rhs", "b", &length, &rhs));
+    CMGI_TRY_GOTO(done, cmg_vector_create(own, n, CMG_FP64, &b));
+    CMGI_TRY_GOTO(done, cmg_vector_create(own, n, CMG_FP64, &x));
+    CMGI_TRY_GOTO(done, cmg_vector_set(b, rhs));
+    CMGI_TRY_GOTO(done, cmg_vector_fill(x, 0));
+    CMGI_TRY_GOTO(done, cmg_solver_create(h, o, &s));
+    CMGI_TRY_GOTO(done, cmg_solver_solve(s, b, x, &report));
+    CMGI_TRY_GOTO(done, cmg_vector_get(x, values));
+    j->iterations += report.iterations;
+    for (cmg_size i = 0; i < n; ++i) {
+        j->sum += values[i] * (double)(i + 1);
+    }
+done:
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    free(values);
+    return status;
+}
+
+static void *work(void *user)
+{
+    static const char *const options[THREADS] = {"smoother=jacobi", "smoother=spai precision=mixed",
+                                                 "format=compressed", "krylov=fgmres cycle=W"};
+    job *j = user;
+    cmg_context *own = NULL;
+    cmg_context_options co;
+    cmg_generate_options g;
+    cmg_context_options_default(&co);
+    co.threads = 1;
+    j->status = cmg_context_create(&co, &own);
+    cmg_generate_options_default(&g);
+    g.cells = 16;
+    for (int round = 0; round < ROUNDS && j->status == CMG_OK; ++round) {
+        char path[64];
+        cmg_hierarchy *made = NULL;
+        cmg_hierarchy *h = NULL;
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+#ifdef CMGI_HAVE_HDF5
+        (void)snprintf(path, sizeof path, "contexts-%d.cmg", j->number);
+#else
+        (void)snprintf(path, sizeof path, "contexts-%d.petsc", j->number);
+#endif
+        j->status = cmg_solver_options_set(&o, options[j->number]);
+        j->status = j->status == CMG_OK ? cmg_hierarchy_generate(own, &g, &made) : j->status;
+        j->status =
+            j->status == CMG_OK ? cmg_hierarchy_write(made, path, CMG_FILE_AUTO) : j->status;
+        j->status =
+            j->status == CMG_OK ? cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &h) : j->status;
+        j->status = j->status == CMG_OK ? solve(own, h, &o, j) : j->status;
+        cmg_hierarchy_destroy(&made);
+        cmg_hierarchy_destroy(&h);
+        (void)remove(path);
+    }
+    cmg_context_destroy(&own);
+    return NULL;
+}
+
+static void threads_with_contexts_do_not_meet(void)
+{
+    job alone[THREADS] = {{0}};
+    job together[THREADS] = {{0}};
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; ++t) {
+        alone[t].number = t;
+        together[t].number = t;
+        (void)work(&alone[t]);
+    }
+    for (int t = 0; t < THREADS; ++t) {
+        CHECK(pthread_create(&threads[t], NULL, work, &together[t]) == 0);
+    }
+    for (int t = 0; t < THREADS; ++t) {
+        CHECK(pthread_join(threads[t], NULL) == 0);
+        CHECK(alone[t].status == CMG_OK && together[t].status == CMG_OK);
+        CHECK(alone[t].iterations > 0 && alone[t].iterations == together[t].iterations);
+        CHECK(memcmp(&alone[t].sum, &together[t].sum, sizeof alone[t].sum) == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(threads_with_contexts_do_not_meet);
+    return TEST_END();
+}
