@@ -316,7 +316,7 @@ static void estimates_are_close_on_meshes(void)
         o.cells = o.dim == 2 ? 32 : 16;
         o.boundary = c / 8 % 2 ? CMG_BOUNDARY_ELIMINATE : CMG_BOUNDARY_IDENTITY_KEEP;
         o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        cmg_generate_size size;
+        cmg_generate_size size = {.size = sizeof size};
         cmg_hierarchy *h = NULL;
         if (o.dim == 3 && c % 2 == 1) {
             o.cells = 8; /* the order is two */
