@@ -242,7 +242,7 @@ done:
 
 cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
-    cmgi_mesh_report local;
+    cmgi_mesh_report local = {0};
     cmgi_mesh_report *r = report != NULL ? report : &local;
     *r = (cmgi_mesh_report){.worst_cell = -1, .fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));

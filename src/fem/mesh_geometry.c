@@ -65,8 +65,9 @@ static double gauss_det(int dim, const double x[CMGI_MAX_CORNERS][3], int g)
         for (int b = 0; b < dim; ++b) {
             const int differ = (c ^ g) & ~(1 << b);
             const int count = (differ & 1) + (differ >> 1 & 1) + (differ >> 2 & 1);
-            const double slope =
-                (c >> b & 1) != 0 ? weight[dim - 2][count] : -weight[dim - 2][count];
+            /* cppcheck-suppress arrayIndexOutOfBounds ; there are two other directions at most */
+            const double size = weight[dim - 2][count];
+            const double slope = (c >> b & 1) != 0 ? size : -size;
             for (int d = 0; d < dim; ++d) {
                 rows[b][d] += slope * x[c][d];
             }

@@ -17,7 +17,7 @@ static cmg_status take(cmgi_pool *pool, int class, void **block)
         const size_t chunk = bytes > CHUNK ? bytes : CHUNK;
         char *made = NULL;
         CMGI_TRY(cmgi_alloc(pool->ctx, (cmg_size)(chunk + FIRST), 1, &made));
-        memcpy(made, &pool->chunks, sizeof(void *));
+        memcpy(made, &pool->chunks, sizeof pool->chunks);
         pool->chunks = made;
         pool->at = made + FIRST;
         pool->left = chunk;

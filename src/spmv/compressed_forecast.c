@@ -318,7 +318,7 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
     cmg_matrix_options sell = {
         .format = CMG_FORMAT_SELL, .precision = l->options->precision, .warp = 32};
     cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
-    cmgi_row_statistics s;
+    cmgi_row_statistics s = {0};
     const cmgi_row_statistics *known = l->there != NULL ? &l->there->rows : &s;
     if (l->there == NULL) {
         CMGI_TRY(take_statistics(ctx, l, &s));

@@ -11,7 +11,7 @@ static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision p
 {
     cmg_csr A;
     cmg_matrix *M = NULL;
-    cmg_matrix_info info;
+    cmg_matrix_info info = {.size = sizeof info};
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.format = format;
@@ -26,7 +26,7 @@ static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision p
 static double cycle_bytes(cmg_solver *s)
 {
     double bytes = 0;
-    cmg_step_info info;
+    cmg_step_info info = {.size = sizeof info};
     for (int i = 0; i < cmg_solver_steps(s); ++i) {
         CHECK_OK(cmg_solver_step(s, i, &info));
         bytes += (double)info.bytes;
