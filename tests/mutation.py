@@ -68,12 +68,13 @@ def run(command, seconds, memory=False):
 class Build:
     """A build folder, the tests in it and how long each of them takes."""
 
-    def __init__(self, folder, skip):
+    def __init__(self, folder, skip, only_near):
         self.folder = folder
+        self.only_near = only_near
         if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
             subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF",
                             "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DBUILD_SHARED_LIBS=ON",
-                            "-DCMG_INTERNAL_TYPE=SHARED", "-DCMG_INSTALL=OFF", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
+                            "-DCMG_INTERNAL_TYPE=SHARED", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
                             f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
         report = os.path.join(os.path.abspath(folder), "mutation.xml")
         if self.make() != 0:
@@ -106,6 +107,8 @@ class Build:
         quick = [n for n in order if self.seconds[n] < QUICK and n not in near]
         groups = {"near": near, "quick": quick, "slow": [n for n in order if n not in near and n not in quick]}
         for group, names in groups.items():
+            if self.only_near and group != "near":
+                break
             regex = "^(" + "|".join(map(re.escape, names)) + ")$"
             seconds = 60 + 10 * sum(self.seconds[n] for n in names)
             if names and run(["ctest", "--test-dir", self.folder, "-R", regex, "--stop-on-failure", "-j", str(os.cpu_count()),
@@ -152,6 +155,7 @@ def main():
     parser.add_argument("--under", default="src", help="folder of the sources")
     parser.add_argument("--build", default="build-mutation", help="folder of the build, made if it is not there")
     parser.add_argument("--skip", default="^(package|docs|fault)[.]", help="regular expression of tests that are not run")
+    parser.add_argument("--near", action="store_true", help="tests of the folder alone: quick, and a lower bound of what is noticed")
     parser.add_argument("--log", default="mutants.jsonl", help="a line a mutant")
     parser.add_argument("--again", help="an earlier log: its survivors instead of random mutants")
     a = parser.parse_args()
@@ -160,7 +164,7 @@ def main():
     if os.path.exists(a.log):
         with open(a.log, encoding="utf-8") as f:
             known = {m["what"]: m for m in map(json.loads, f)}
-    build = Build(a.build, a.skip)
+    build = Build(a.build, a.skip, a.near)
     for path, at, op in wanted(a, known):
         text, every = places(path)
         number = text.count("\n", 0, at) + 1
