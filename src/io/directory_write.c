@@ -141,6 +141,12 @@ static cmg_status write_vector(const target *t, const cmgi_stored_vector *v)
     const bool coords = strcmp(v->kind, "coords") == 0;
     char stem[CMGI_NAME_LENGTH + 48];
     char path[CMGI_PATH_LENGTH];
+    if (strcmp(v->kind, "nullspace") == 0) {
+        if (t->h->level[v->level].block == 0) { /* else aggregation made it, and makes it again */
+            warn_left_out(t, v->level, "the", "nullspace");
+        }
+        return CMG_OK;
+    }
     CMGI_TRY(coords ? CMG_OK : check_name(t->h, v->name));
     name_vector(t, v, stem, sizeof stem);
     if (stem[0] == '\0') {

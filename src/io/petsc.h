@@ -5,7 +5,8 @@
  *   Vec    int32 1211214, n; float64 values
  *
  * nnz = -1 marks a dense matrix, nnz = 2^31 - 1 says that the row lengths add up to more. A PETSc
- * built with 64-bit indices writes every integer in 8 bytes; such files are refused.
+ * built with 64-bit indices writes every integer in 8 bytes. Symmetric storage (SBAIJ) writes the
+ * upper triangle and does not say so: a square matrix of that shape gets its lower half.
  * Source: PETSc manual pages MatLoad and VecLoad.
  */
 #pragma once
@@ -24,6 +25,7 @@ typedef struct cmgi_petsc_object {
 /* An open file and what it holds. */
 typedef struct cmgi_petsc {
     cmgi_file file;
+    int bytes; /* of an integer, 4 or 8 */
     int objects;
     cmgi_petsc_object object[CMGI_PETSC_OBJECTS];
 } cmgi_petsc;

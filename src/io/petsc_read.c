@@ -41,62 +41,97 @@ static cmg_status read_turned(const cmgi_file *file, cmg_size offset, cmg_size c
     return CMG_OK;
 }
 
+/* Integers of the file's width. */
+static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size count, int64_t *to)
+{
+    enum { PART = 4096 };
+    int32_t part[PART];
+    if (p->bytes == 8) {
+        return read_turned(&p->file, offset, count, sizeof *to, to);
+    }
+    for (cmg_size first = 0; first < count; first += PART) {
+        const cmg_size n = count - first < PART ? count - first : PART;
+        CMGI_TRY(read_turned(&p->file, offset + 4 * first, n, sizeof *part, part));
+        for (cmg_size k = 0; k < n; ++k) {
+            to[first + k] = part[k];
+        }
+    }
+    return CMG_OK;
+}
+
 /* ------------------------------------------------------------------ objects */
 
 /* Sum of the row lengths, for matrices whose header cannot hold it. */
-static cmg_status sum_lengths(const cmgi_file *file, const cmgi_petsc_object *o, cmg_size *sum)
+static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
 {
-    uint32_t *length = NULL;
-    CMGI_TRY(cmgi_alloc(file->ctx, o->rows, sizeof *length, &length));
-    const cmg_status status = read_turned(file, o->offset, o->rows, sizeof *length, length);
+    cmg_context *ctx = p->file.ctx;
+    int64_t *length = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
+    const cmg_status status = read_integers(p, o->offset, o->rows, length);
     *sum = 0;
     for (cmg_size i = 0; status == CMG_OK && i < o->rows; ++i) {
-        *sum += length[i];
+        *sum += (uint32_t)length[i];
     }
-    cmgi_free(file->ctx, length);
+    cmgi_free(ctx, length);
     return status;
 }
 
-static cmg_status scan_matrix(const cmgi_file *file, cmg_size at, cmgi_petsc_object *o,
+static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_object *o,
                               cmg_size *next)
 {
+    const cmgi_file *file = &p->file;
     cmg_context *ctx = file->ctx;
-    int32_t header[3] = {0, 0, 0};
-    CMGI_TRY(read_turned(file, at + 4, 3, sizeof header[0], header));
+    int64_t header[3] = {0, 0, 0};
+    CMGI_TRY(read_integers(p, at + p->bytes, 3, header));
     CMGI_CHECK(ctx, header[2] != -1, CMG_ERR_FILE,
                "%s: the matrix at byte %lld is stored dense; write it as AIJ", file->path,
                (long long)at);
     CMGI_CHECK(ctx, header[0] >= 0 && header[1] >= 0 && header[2] >= 0, CMG_ERR_FILE,
-               "%s: the matrix at byte %lld has %d rows, %d columns and %d entries", file->path,
-               (long long)at, header[0], header[1], header[2]);
-    *o = (cmgi_petsc_object){true, at + 16, header[0], header[1], header[2]};
-    CMGI_CHECK(
-        ctx, o->rows <= (file->size - o->offset) / 4, CMG_ERR_FILE,
-        "%s: the matrix at byte %lld has %d rows, which do not fit into the %lld bytes of the file",
-        file->path, (long long)at, header[0], (long long)file->size);
-    if (o->nnz == INT32_MAX) {
-        CMGI_TRY(sum_lengths(file, o, &o->nnz));
+               "%s: the matrix at byte %lld has %lld rows, %lld columns and %lld entries",
+               file->path, (long long)at, (long long)header[0], (long long)header[1],
+               (long long)header[2]);
+    *o = (cmgi_petsc_object){true, at + 4 * p->bytes, header[0], header[1], header[2]};
+    CMGI_CHECK(ctx, o->rows <= (file->size - o->offset) / p->bytes, CMG_ERR_FILE,
+               "%s: the matrix at byte %lld has %lld rows, which do not fit into the %lld bytes of "
+               "the file",
+               file->path, (long long)at, (long long)header[0], (long long)file->size);
+    if (p->bytes == 4 && o->nnz == INT32_MAX) {
+        CMGI_TRY(sum_lengths(p, o, &o->nnz));
     }
-    const cmg_size rest = file->size - o->offset - 4 * o->rows;
-    CMGI_CHECK(ctx, o->nnz <= rest / 12, CMG_ERR_FILE,
+    const cmg_size rest = file->size - o->offset - p->bytes * o->rows;
+    CMGI_CHECK(ctx, o->nnz <= rest / (p->bytes + 8), CMG_ERR_FILE,
                "%s: the matrix at byte %lld has %lld entries, which do not fit into the %lld bytes "
                "of the file",
                file->path, (long long)at, (long long)o->nnz, (long long)file->size);
-    *next = o->offset + 4 * o->rows + 12 * o->nnz;
+    *next = o->offset + p->bytes * o->rows + (p->bytes + 8) * o->nnz;
     return CMG_OK;
 }
 
-static cmg_status scan_vector(const cmgi_file *file, cmg_size at, cmgi_petsc_object *o,
+static cmg_status scan_vector(const cmgi_petsc *p, cmg_size at, cmgi_petsc_object *o,
                               cmg_size *next)
 {
-    int32_t n = 0;
-    CMGI_TRY(read_turned(file, at + 4, 1, sizeof n, &n));
-    CMGI_CHECK(file->ctx, n >= 0 && n <= (file->size - at - 8) / 8, CMG_ERR_FILE,
-               "%s: the vector at byte %lld has %d entries, which do not fit into the %lld bytes "
+    const cmgi_file *file = &p->file;
+    const cmg_size data = at + 2 * p->bytes;
+    int64_t n = 0;
+    CMGI_TRY(read_integers(p, at + p->bytes, 1, &n));
+    CMGI_CHECK(file->ctx, n >= 0 && n <= (file->size - data) / 8, CMG_ERR_FILE,
+               "%s: the vector at byte %lld has %lld entries, which do not fit into the %lld bytes "
                "of the file",
-               file->path, (long long)at, n, (long long)file->size);
-    *o = (cmgi_petsc_object){false, at + 8, n, 1, n};
-    *next = at + 8 + 8 * (cmg_size)n;
+               file->path, (long long)at, (long long)n, (long long)file->size);
+    *o = (cmgi_petsc_object){false, data, n, 1, n};
+    *next = data + 8 * n;
+    return CMG_OK;
+}
+
+/* The width of the first object's integers; all objects of a file have the same. */
+static cmg_status find_width(cmgi_petsc *p)
+{
+    const cmgi_file *file = &p->file;
+    int32_t number[2] = {0, 0};
+    CMGI_TRY(read_turned(file, 0, file->size >= 8 ? 2 : 1, sizeof number[0], number));
+    const bool wide =
+        number[0] == 0 && (number[1] == CMGI_PETSC_MAT || number[1] == CMGI_PETSC_VEC);
+    p->bytes = wide ? 8 : 4;
     return CMG_OK;
 }
 
@@ -104,24 +139,21 @@ static cmg_status scan_objects(cmgi_petsc *p)
 {
     const cmgi_file *file = &p->file;
     cmg_context *ctx = file->ctx;
+    CMGI_CHECK(ctx, file->size > 0, CMG_ERR_FILE, "%s: the file is empty", file->path);
+    CMGI_TRY(find_width(p));
     for (cmg_size at = 0, next = 0; at < file->size; at = next) {
-        int32_t number[2] = {0, 0};
-        CMGI_TRY(read_turned(file, at, file->size - at >= 8 ? 2 : 1, sizeof number[0], number));
-        CMGI_CHECK(
-            ctx, number[0] != 0 || (number[1] != CMGI_PETSC_MAT && number[1] != CMGI_PETSC_VEC),
-            CMG_ERR_FILE,
-            "%s: written with 64-bit indices; write it with a PETSc of 32-bit indices", file->path);
-        CMGI_CHECK(ctx, number[0] == CMGI_PETSC_MAT || number[0] == CMGI_PETSC_VEC, CMG_ERR_FILE,
-                   "%s: byte %lld: %d is not the class number of a Mat or Vec (complex numbers are "
-                   "not read)",
-                   file->path, (long long)at, number[0]);
+        int64_t class = 0;
+        CMGI_TRY(read_integers(p, at, 1, &class));
+        CMGI_CHECK(ctx, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC, CMG_ERR_FILE,
+                   "%s: byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
+                   "are not read)",
+                   file->path, (long long)at, (long long)class);
         CMGI_CHECK(ctx, p->objects < CMGI_PETSC_OBJECTS, CMG_ERR_FILE, "%s: more than %d objects",
                    file->path, (int)CMGI_PETSC_OBJECTS);
         cmgi_petsc_object *o = &p->object[p->objects++];
-        CMGI_TRY(number[0] == CMGI_PETSC_MAT ? scan_matrix(file, at, o, &next)
-                                             : scan_vector(file, at, o, &next));
+        CMGI_TRY(class == CMGI_PETSC_MAT ? scan_matrix(p, at, o, &next)
+                                         : scan_vector(p, at, o, &next));
     }
-    CMGI_CHECK(ctx, p->objects > 0, CMG_ERR_FILE, "%s: the file is empty", file->path);
     return CMG_OK;
 }
 
@@ -147,16 +179,16 @@ void cmgi_petsc_close(cmgi_petsc *p)
 static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    int32_t *length = NULL;
+    int64_t *length = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    CMGI_TRY_GOTO(done, read_turned(&p->file, o->offset, o->rows, sizeof *length, length));
+    CMGI_TRY_GOTO(done, read_integers(p, o->offset, o->rows, length));
     A->indptr[0] = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {
         if (length[i] < 0 || length[i] > o->cols) {
-            status = cmgi_fail(ctx, CMG_ERR_FILE,
-                               "%s: row %lld has %d entries, but there are %lld columns",
-                               p->file.path, (long long)i, length[i], (long long)o->cols);
+            status = cmgi_fail(
+                ctx, CMG_ERR_FILE, "%s: row %lld has %lld entries, but there are %lld columns",
+                p->file.path, (long long)i, (long long)length[i], (long long)o->cols);
             goto done;
         }
         A->indptr[i + 1] = A->indptr[i] + length[i];
@@ -171,20 +203,82 @@ done:
     return status;
 }
 
-/* Symmetric storage is not marked in the file: it shows as an upper triangle. */
-static void warn_if_triangle(const cmgi_petsc *p, const cmgi_csr *A)
+/* Columns, those of 8 bytes piece by piece; what is no column becomes -1, which is refused. */
+static cmg_status read_columns(const cmgi_petsc *p, cmg_size offset, cmg_size count,
+                               cmg_index *column)
 {
-    bool upper = A->rows == A->cols && A->indptr[A->rows] > A->rows;
-    for (cmg_size i = 0; upper && i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; upper && k < A->indptr[i + 1]; ++k) {
-            upper = A->indices[k] >= i;
+    cmg_context *ctx = p->file.ctx;
+    int64_t *wide = NULL;
+    cmg_status status = CMG_OK;
+    if (p->bytes == 4) {
+        return read_turned(&p->file, offset, count, sizeof *column, column);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, BLOCK, sizeof *wide, &wide));
+    for (cmg_size first = 0; first < count && status == CMG_OK; first += BLOCK) {
+        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
+        status = read_integers(p, offset + 8 * first, n, wide);
+        for (cmg_size k = 0; k < n && status == CMG_OK; ++k) {
+            column[first + k] =
+                wide[k] >= 0 && wide[k] <= INT32_MAX ? (cmg_index)wide[k] : (cmg_index)-1;
         }
     }
-    if (upper) {
-        cmgi_log(p->file.ctx, CMG_LOG_WARN,
-                 "%s: a matrix has no entry below its diagonal: half of a symmetric one (SBAIJ)?",
-                 p->file.path);
+    cmgi_free(ctx, wide);
+    return status;
+}
+
+/* Symmetric storage is not marked in the file: it shows as an upper triangle with a diagonal. */
+static bool is_triangle(const cmgi_csr *A)
+{
+    /* with fewer couplings the unknowns would not hang together */
+    bool upper = A->rows == A->cols && A->rows > 1 && A->indptr[A->rows] >= 2 * A->rows - 1;
+    for (cmg_size i = 0; upper && i < A->rows; ++i) {
+        bool diagonal = false;
+        for (cmg_size k = A->indptr[i]; upper && k < A->indptr[i + 1]; ++k) {
+            upper = A->indices[k] >= i;
+            diagonal = diagonal || A->indices[k] == i;
+        }
+        upper = upper && diagonal;
     }
+    return upper;
+}
+
+/* A = U + U^T without the diagonal twice. */
+static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
+{
+    cmg_context *ctx = p->file.ctx;
+    const cmg_csr upper = cmgi_csr_view(A);
+    cmgi_csr T = {0};
+    cmgi_csr both = {0};
+    cmg_size at = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &upper, &T));
+    CMGI_TRY_GOTO(done,
+                  cmgi_csr_alloc(ctx, A->rows, A->cols, 2 * A->indptr[A->rows] - A->rows, &both));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        both.indptr[i] = at;
+        for (cmg_size k = T.indptr[i]; k < T.indptr[i + 1]; ++k) {
+            if (T.indices[k] < i) {
+                both.indices[at] = T.indices[k];
+                both.values[at++] = T.values[k];
+            }
+        }
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            both.indices[at] = A->indices[k];
+            both.values[at++] = A->values[k];
+        }
+    }
+    both.indptr[A->rows] = at;
+    cmgi_log(ctx, CMG_LOG_WARN,
+             "%s: a matrix has no entry below its diagonal: taken as half of a symmetric one "
+             "(SBAIJ)",
+             p->file.path);
+    cmgi_csr_free(ctx, A);
+    *A = both;
+    both = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &both);
+    return status;
 }
 
 cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
@@ -196,14 +290,16 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     CMGI_CHECK(ctx, o->matrix, CMG_ERR_FILE, "%s: a vector where a matrix is needed", p->file.path);
     CMGI_TRY(cmgi_expect_check(ctx, p->file.path, expect, o->rows, o->cols, o->nnz));
     CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, &made));
-    const cmg_size columns = o->offset + 4 * o->rows;
+    const cmg_size columns = o->offset + p->bytes * o->rows;
     CMGI_TRY_GOTO(done, read_lengths(p, o, &made));
-    CMGI_TRY_GOTO(done, read_turned(&p->file, columns, o->nnz, sizeof *made.indices, made.indices));
-    CMGI_TRY_GOTO(done, read_turned(&p->file, columns + 4 * o->nnz, o->nnz, sizeof *made.values,
-                                    made.values));
+    CMGI_TRY_GOTO(done, read_columns(p, columns, o->nnz, made.indices));
+    CMGI_TRY_GOTO(done, read_turned(&p->file, columns + p->bytes * o->nnz, o->nnz,
+                                    sizeof *made.values, made.values));
     const cmg_csr view = cmgi_csr_view(&made);
     CMGI_TRY_GOTO(done, cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &view)));
-    warn_if_triangle(p, &made);
+    if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
+        CMGI_TRY_GOTO(done, add_lower_half(p, &made));
+    }
     *A = made;
     made = (cmgi_csr){0};
 done:

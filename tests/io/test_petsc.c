@@ -24,6 +24,16 @@ static void put_real(bytes *b, double v)
     put_int(b, (int32_t)(uint32_t)bits);
 }
 
+static bool wide = false; /* as a PETSc with 64-bit indices writes */
+
+static void put_integer(bytes *b, int32_t v)
+{
+    if (wide) {
+        put_int(b, v < 0 ? -1 : 0);
+    }
+    put_int(b, v);
+}
+
 /* The nonzeros of a dense matrix as a PETSc Mat. */
 static void put_mat(bytes *b, int rows, int cols, const double *dense)
 {
@@ -31,20 +41,20 @@ static void put_mat(bytes *b, int rows, int cols, const double *dense)
     for (int k = 0; k < rows * cols; ++k) {
         nnz += dense[k] != 0;
     }
-    put_int(b, 1211216);
-    put_int(b, rows);
-    put_int(b, cols);
-    put_int(b, nnz);
+    put_integer(b, 1211216);
+    put_integer(b, rows);
+    put_integer(b, cols);
+    put_integer(b, nnz);
     for (int i = 0; i < rows; ++i) {
         int length = 0;
         for (int j = 0; j < cols; ++j) {
             length += dense[i * cols + j] != 0;
         }
-        put_int(b, length);
+        put_integer(b, length);
     }
     for (int k = 0; k < rows * cols; ++k) {
         if (dense[k] != 0) {
-            put_int(b, k % cols);
+            put_integer(b, k % cols);
         }
     }
     for (int k = 0; k < rows * cols; ++k) {
@@ -56,8 +66,8 @@ static void put_mat(bytes *b, int rows, int cols, const double *dense)
 
 static void put_vec(bytes *b, int n, const double *values)
 {
-    put_int(b, 1211214);
-    put_int(b, n);
+    put_integer(b, 1211214);
+    put_integer(b, n);
     for (int i = 0; i < n; ++i) {
         put_real(b, values[i]);
     }
@@ -154,6 +164,30 @@ static void refuses(const bytes *b, const char *message)
     }
 }
 
+static void integers_of_eight_bytes(void)
+{
+    wide = true;
+    dump_of_three_levels();
+    matrix_with_two_vectors();
+    wide = false;
+}
+
+/* SBAIJ writes the upper triangle; a triangle without a whole diagonal stays what it is. */
+static void symmetric_storage_is_expanded(void)
+{
+    static const double upper[9] = {2, -1, 0, 0, 2, -1, 0, 0, 2};
+    static const double rows[4] = {0, 1, 0, 2};
+    bytes b = {.n = 0};
+    cmg_hierarchy *h = NULL;
+    put_mat(&b, 3, 3, upper);
+    CHECK_OK(read_bytes(&b, &h));
+    CHECK(equals(h, 0, CMG_ROLE_A, 3, 3, A_fine));
+    cmg_hierarchy_destroy(&h);
+    b = (bytes){.n = 0};
+    put_mat(&b, 2, 2, rows);
+    refuses(&b, "row 0: the diagonal is zero or missing");
+}
+
 static bytes ints(int count, const int32_t *values)
 {
     bytes b = {.n = 0};
@@ -167,7 +201,13 @@ static bytes ints(int count, const int32_t *values)
 static void malformed_files_are_refused(void)
 {
     bytes b = INTS(0, 1211216, 0, 3, 0, 3);
-    refuses(&b, "64-bit indices");
+    refuses(&b, "24 bytes are needed");
+    b = INTS(0, 1211216, 0, 3, 0, 3, 0, 2000000000);
+    refuses(&b, "3 rows, which do not fit");
+    b = INTS(0, 1211216, 0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0);
+    refuses(&b, "row 0: column -1 is out of range"); /* 2^32 */
+    b = INTS(0, 1211216, 0, 3, 0, 3, -1, -1);
+    refuses(&b, "stored dense");
     b = INTS(1211216, 3, 3, -1);
     refuses(&b, "stored dense");
     b = INTS(1211216, -3, 3, 1);
@@ -236,6 +276,8 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(dump_of_three_levels);
     RUN(matrix_with_two_vectors);
+    RUN(integers_of_eight_bytes);
+    RUN(symmetric_storage_is_expanded);
     RUN(malformed_files_are_refused);
     RUN(bad_entries_are_refused);
     return TEST_END();
