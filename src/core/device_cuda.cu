@@ -117,7 +117,7 @@ static cmg_status synchronize(cmg_context *ctx)
 
 /* ------------------------------------------------------------------ copies */
 
-/* The pinned halves; false when they cannot be had, which only costs speed. */
+/* The pinned halves; false when they are not available, which only costs speed. */
 static bool has_staging(cmgi_device *d)
 {
     if (d->staging != NULL) {

@@ -22,7 +22,7 @@ static cudaError_t look_again(cmgi_device *d)
     return cmgi_cuda_pending();
 }
 
-/* What the stream records goes into a graph that is there, behind `last` (NULL: at its start). */
+/* What the stream records goes into a graph that is there, after `last` (NULL: at its start). */
 static cudaError_t record_into(cmgi_device *d, cudaGraph_t graph, const cudaGraphNode_t *last)
 {
     return cudaStreamBeginCaptureToGraph(d->stream, graph, last, NULL, last != NULL ? 1 : 0,
@@ -97,7 +97,7 @@ static cudaError_t begin_body(cmgi_device *d)
     return error == cudaSuccess ? record_into(d, params.conditional.phGraph_out[0], NULL) : error;
 }
 
-/* Ends the body; what follows is recorded behind the while node. */
+/* Ends the body; what follows is recorded after the while node. */
 static cudaError_t end_body(cmgi_device *d)
 {
     cudaGraph_t body = NULL;
@@ -223,7 +223,7 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks)
 {
     const cmgi_device_guard guard(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
-    cmgi_cuda_marks_free(ctx); /* even where the device cannot be had */
+    cmgi_cuda_marks_free(ctx); /* even where the device is not available */
     if (marks == 0) {
         return CMG_OK;
     }

@@ -207,7 +207,7 @@ static __device__ __forceinline__ void merge_largest(double &first, double &seco
     second = second < less ? less : second;
 }
 
-/* A column that is there twice in a row whose columns do not ascend. */
+/* A duplicate column of a row whose columns do not ascend. */
 static __device__ bool has_duplicate(const cmg_index *columns, cmg_size length, int lane)
 {
     for (cmg_size e = lane; e < length; e += LANES) {

@@ -11,7 +11,7 @@
 
 enum { THREADS = 256, MEASURERS = 4, WARPS = 2 };
 
-/* Blocks that share a multiprocessor's memory, by class; the class behind them works in global
+/* Blocks that share a multiprocessor's memory, by class; the class after them works in global
  * memory. */
 enum { CLASSES = 17, GLOBAL = CLASSES, LARGEST, UNMEASURED, COUNTERS };
 static const int blocks_of_class[CLASSES] = {32, 24, 20, 16, 14, 12, 11, 10, 9,
@@ -103,7 +103,7 @@ __device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
     return place;
 }
 
-/* Rows of each class are counted (list = NULL), or listed behind the counter's start; where `same`
+/* Rows of each class are counted (list = NULL), or listed after the counter's start; where `same`
  * is given, only those that stand for themselves. The order in a list depends on the run, what a
  * row gets does not. */
 __global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, const int *same, const int *need,

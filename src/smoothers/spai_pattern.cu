@@ -1,7 +1,7 @@
 /*
  * SPAI from A to M on the device: what pattern.c and csr.c do on the host around the least
  * squares, with the same comparisons in the same arithmetic. Filters count the
- * entries that stay, the counts are added up, and the rows are written behind each other.
+ * entries that stay, the counts are added up, and the rows are written one after the other.
  */
 #include "smoothers/spai.cuh"
 

@@ -206,7 +206,7 @@ __device__ __forceinline__ reflector make_reflector(double all2, double norm2, d
     return h;
 }
 
-/* Reflects the columns behind k by the one that takes column k from `row` on to r e_1; returns r.
+/* Reflects the columns after k by the one that takes column k from `row` on to r e_1; returns r.
  * The equations from row & -8 are N - 3 .. N chunks of eight, which the lanes hold. */
 template <int N, int WARPS>
 __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int row, int chunks,

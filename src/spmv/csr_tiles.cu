@@ -99,7 +99,7 @@ __device__ __forceinline__ int rows_ended(const int *ends, int rows, int entries
     return low;
 }
 
-/* The products in sums[0 .. entries-1] become row sums behind them. */
+/* The products in sums[0 .. entries-1] become row sums after them. */
 template <typename T>
 __device__ void add_up(int rows, int entries, const int *ends, T *sums)
 {

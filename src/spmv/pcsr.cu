@@ -20,7 +20,7 @@ struct pcsr_args {
     const T *x;
 };
 
-/* One entry of a partition; column -1 behind the last. */
+/* One entry of a partition; column -1 past the last. */
 template <typename T>
 struct entry {
     T value;

@@ -44,7 +44,7 @@ __device__ __forceinline__ void cmgi_put(const cmgi_wb_f32 &f, cmg_size i, float
 
 /*
  * Where a row sum goes, and what the write-back reads there: loaded before the row is summed, so
- * that it does not wait once more behind the sum. Small levels cost such waits and little else.
+ * that it does not wait once more after the sum. Small levels cost such waits and little else.
  */
 template <typename T>
 struct cmgi_target {
@@ -118,7 +118,7 @@ __device__ __forceinline__ T cmgi_group_sum(T s, int t, int most)
 
 /*
  * s + sum of v[k step] x[c[k step]] for k = 0 .. steps-1, in this order, with U entries in flight.
- * What is behind the end is skipped by predicates, so that short rows have their loads in flight,
+ * What is past the end is skipped by predicates, so that short rows have their loads in flight,
  * too.
  */
 template <int U, typename T>

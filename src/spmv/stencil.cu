@@ -48,7 +48,7 @@ struct stencil_args {
 template <typename T>
 using run_values = pack<T, CMGI_RUN_STORED>;
 
-/* The columns of a run for PACK rows: two packs and, where it is needed, the value behind. */
+/* The columns of a run for PACK rows: two packs and, where it is needed, the value after them. */
 template <typename T>
 struct window {
     pack<T, PACK<T>> a;
@@ -194,7 +194,7 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     store<PACK<T>>(f.y + row, y);
 }
 
-/* Where the values of PACK rows begin in the table; behind the last row those of the last. */
+/* Where the values of PACK rows begin in the table; past the last row those of the last. */
 template <typename T>
 __device__ __forceinline__ mode find_values(const stencil_args<T> &a, cmg_size row,
                                             int (&at)[PACK<T>])

@@ -81,7 +81,7 @@ __device__ __forceinline__ const T *start_of(const template_list<T> &list, const
     return list.length > 0 ? x : x - entry_at<SHARED>(list.at).offset;
 }
 
-/* Entries k .. k + AHEAD - 1 of a list; behind its end zeros on its last offset. */
+/* Entries k .. k + AHEAD - 1 of a list; past its end zeros on its last offset. */
 template <typename T, bool SHARED, int AHEAD>
 __device__ __forceinline__ void entries_of(const template_list<T> &list, int k,
                                            template_entry<T> (&t)[AHEAD])
