@@ -21,6 +21,7 @@ FILES = {
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],
+    "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
     "peers-distorted": ["cpu-distorted-2026-11-21.jsonl"],
     "cpu-products": ["cpu-spmv-2026-11-21.jsonl"],

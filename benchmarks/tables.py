@@ -310,6 +310,14 @@ def peers_distorted():
     return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers-distorted"))
 
 
+@table
+def pyamg():
+    """PyAMG's gallery: its levels, solved by it and here."""
+    rows = [[line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["what"], line["pyamg_iterations"], line["iterations"],
+             number(1e3 * line["pyamg_seconds"]), number(1e3 * line["seconds"]), number(line["faster"])] for line in read("pyamg")]
+    return markdown(["problem", "unknowns", "smoother", "it PyAMG", "it", "PyAMG ms", "ms", "times"], rows)
+
+
 PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity"}
 
 

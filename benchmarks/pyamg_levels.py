@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""PyAMG's levels solved by PyAMG and, through cascademg.from_pyamg, here: iterations and times on its gallery.
+
+    benchmarks/pyamg_levels.py > lines.jsonl      about two minutes
+    benchmarks/pyamg_levels.py --small            seconds, to see that it runs
+
+CG around V(1,1) to a relative residual of 1e-8, both from one set-up. `same`: damped Jacobi with one damping on both
+sides, so that the iterations are those of one method; `usual`: symmetric Gauss-Seidel there, the default smoother here.
+Seconds are the least of some solves, PyAMG with the threads that SciPy takes. Needs numpy, scipy and pyamg.
+"""
+
+import argparse
+import json
+import subprocess
+import time
+
+import numpy as np
+import pyamg
+
+import cascademg
+
+
+def problems(small):
+    n2, n3, ne = (60, 16, 20) if small else (300, 40, 100)
+    yield "poisson 2D", pyamg.gallery.poisson((n2, n2), format="csr"), None
+    yield "poisson 3D", pyamg.gallery.poisson((n3, n3, n3), format="csr"), None
+    stencil = pyamg.gallery.diffusion_stencil_2d(epsilon=0.01, theta=np.pi / 6, type="FE")
+    yield "anisotropic 2D", pyamg.gallery.stencil_grid(stencil, (n2, n2), format="csr"), None
+    A, B = pyamg.gallery.linear_elasticity((ne, ne), format="bsr")
+    yield "elasticity 2D", A, B
+    data = pyamg.gallery.load_example("bar")
+    yield "bar 3D", data["A"].tobsr(blocksize=(3, 3)), data["B"]
+
+
+def least(function, repeats):
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = function()
+        times.append(time.perf_counter() - begin)
+    return result, min(times)
+
+
+def in_pyamg(ml, b, repeats):
+    history = []
+
+    def once():
+        history.clear()
+        return ml.solve(b, tol=1e-8, accel="cg", maxiter=300, residuals=history)
+    x, seconds = least(once, repeats)
+    return len(history) - 1, seconds, x
+
+
+def here(ml, b, repeats, **options):
+    solver = cascademg.from_pyamg(ml).solver(rtol=1e-8, max_it=300, **options)
+    (x, info), seconds = least(lambda: solver.solve(b, return_info=True), repeats)
+    return info, seconds, x
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    for name, A, B in problems(arguments.small):
+        b = np.random.default_rng(1).standard_normal(A.shape[0])
+        for what in ("same", "usual"):
+            # 4/3 over an estimate of the largest eigenvalue of D^-1 A on both sides
+            smoother = ("jacobi", {"omega": 4 / 3}) if what == "same" else ("gauss_seidel", {"sweep": "symmetric"})
+            ml = pyamg.smoothed_aggregation_solver(A, B=B, presmoother=smoother, postsmoother=smoother)
+            own = {"smoother": "jacobi:omega=auto", "krylov": "cg", "fallback": False} if what == "same" else {}
+            there, there_seconds, _ = in_pyamg(ml, b, arguments.repeats)
+            info, seconds, x = here(ml, b, arguments.repeats, **own)
+            residual = np.linalg.norm(b - A @ x) / np.linalg.norm(b)
+            print(json.dumps({"benchmark": "pyamg", "problem": name, "what": what, "unknowns": A.shape[0],
+                              "levels": len(ml.levels), "pyamg": pyamg.__version__, "pyamg_iterations": there,
+                              "pyamg_seconds": there_seconds, "iterations": info.iterations, "seconds": seconds,
+                              "converged": info.converged, "residual": residual, "faster": there_seconds / seconds,
+                              "commit": commit}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
