@@ -263,6 +263,16 @@ def zhang():
          "`cmg bench spmv` of `--dim 2 --cells 400` and `--dim 3 --cells 54`, `--dirichlet neumann`",
          ["matrix", "entries (5 769 604 and 38 976 723 there)", "ELLPACK", "BELL", "SELL", "SBELL"], rows,
          "1.00 in 2D, 1.04 for ELLPACK and BELL in 3D, 1.00 for SELL and SBELL there: agrees to the second digit.")
+    for name, m in recorded("zhang").items():
+        sizes = (32, 64, 128, 256, 512)
+        kinds = [f for f in ("csr", "ellpack", "sell", "bell", "sbell", "cusparse-csr", "cusparse-sell", "cusparse-bsr") if took(m, f)]
+        show(f"Figures 6 to 9 on their mesh {name.removeprefix('zhang-')}: us", "`benchmarks/papers.sh BUILD cuda zhang`",
+             ["values", *kinds, *(f"SBELL, {n}" for n in sizes)],
+             [[values, *(f"{1e6 * took(m, f, values=values):.1f}" for f in kinds),
+               *(cell(1e6 * (took(m, "sbell", "warp", n, values) or 0) or None, 1) for n in sizes)] for values in ("fp64", "fp32")],
+             f"SBELL over SELL {over(took(m, 'sell'), took(m, 'sbell')):.2f} and over cuSPARSE CSR "
+             f"{over(took(m, 'cusparse-csr'), took(m, 'sbell')):.2f} (1.24 to 1.72 and 1.94 to 5.52 there); fp64 at "
+             f"{100 * over(took(m, 'sbell', values='fp32'), took(m, 'sbell')):.0f} % of fp32's speed (51 to 75 % there).")
     rows = []
     for name, m in {**lines.matrices(lines.read("blocks")), **recorded("templates")}.items():
         of = {f: product(m, f)["median_seconds"] for f in ("sell", "sbell", "cusparse-csr", "cusparse-sell", "cusparse-bsr")
@@ -277,8 +287,7 @@ def zhang():
     show("Figure 8: speed over cuSPARSE's CSR", "the same lines", ["matrix", "CSR", "ELLPACK", "SELL"],
          [[name, *(cell(ratio(m, "cusparse-csr", f)) for f in ("csr", "ellpack", "sell"))] for name, m in elastic.items()],
          "SELL outpaces CSR: agrees, by far less than the factors of 1.1 to 4.5 there.")
-    missing("Tables 4 and 5 and Figure 10 (times at their sizes)", "Figures 6 and 7 (slice sizes; `--sweep warp` makes them)",
-            "Chebyshev on the whole spectrum", "their triangles and tetrahedra")
+    missing("Tables 4 and 5 and Figure 10 (times at their sizes)", "Chebyshev on the whole spectrum", "their triangles and tetrahedra")
 
 
 # ------------------------------------------------------------------ Dehnavi

@@ -77,7 +77,9 @@ static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matr
     cmgi_resident R = {0};
     cmg_status status = CMG_OK;
     *made = false;
-    if (csr->indptr[csr->rows] < UPLOAD_FROM || cmgi_resident_kernels_of(ctx) == NULL) {
+    /* a diagonal matrix is one pass here; there its diagonal would have to be looked for first */
+    if (csr->indptr[csr->rows] < UPLOAD_FROM || cmgi_resident_kernels_of(ctx) == NULL ||
+        options->format == CMG_FORMAT_DIAGONAL) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
