@@ -336,6 +336,36 @@ def petsc():
 
 
 @table
+def robust():
+    """Plain `cmg solve` on every problem of robust.py: solved, in at most 60 iterations, wrong, median and most."""
+    groups = {}
+    for line in read("robust"):
+        groups.setdefault(line["group"], []).append(line)
+        groups.setdefault("all", []).append(line)
+    groups["all"] = groups.pop("all", [])
+    rows = []
+    for group, found in groups.items():
+        counts = sorted(line.get("iterations", 0) for line in found if line["solved"]) or [0]
+        rows.append([group, len(found), sum(line["solved"] for line in found),
+                     sum(line["solved"] and not line["slow"] for line in found),
+                     sum(line["wrong"] for line in found), counts[len(counts) // 2], counts[-1]])
+    return markdown(["problems", "number", "solved", "in 60 iterations", "wrong", "median it", "most it"], rows)
+
+
+@table
+def robust_peers():
+    """Every ninth problem of robust.py as far as it came, one thread, a busy machine: least of two runs, set-up included."""
+    found = [line for line in read("robust-peers") if line.get("peers")]
+    rows = []
+    for peer in sorted({name for line in found for name in line["peers"]}):
+        ratio = sorted(line["seconds"] / line["peers"][peer]["seconds"] for line in found
+                       if line["solved"] and line["peers"][peer]["solved"])
+        rows.append([peer, len(found), sum(line["peers"][peer]["solved"] for line in found),
+                     sum(line["solved"] for line in found), number(ratio[len(ratio) // 2], 2) if ratio else ""])
+    return markdown(["peer in CG", "problems", "solved by it", "by cmg", "time of cmg over its, median"], rows)
+
+
+@table
 def cpu_products():
     """y = A x of 3D Q1, 128^3 cells, two cores."""
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
