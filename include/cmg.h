@@ -246,6 +246,11 @@ CMG_API void cmg_hierarchy_destroy(cmg_hierarchy **h);
 /**
  * Gives a level one of its matrices; the CSR is checked and copied. A is needed on level 0 alone: a
  * solver forms what is missing below as R A P.
+ * On the CUDA backend the three arrays may be on the context's device: A, P and R then stay there,
+ * and a solver is set up from them without a copy on the host, to the same bits. What only the host
+ * does - smoothers but Jacobi and auto, R A P, algebraic levels, Dirichlet identity rows, formats
+ * that renumber, files - fetches a copy and says so in the log. Work on the arrays has to be done,
+ * or in the context's stream; a context of the CPU must not be given them.
  *
  * @param[in] name    smoother's name, NULL for the other roles
  * @param[in] factor  position of a smoother's factor, 0 for a smoother of one matrix. Factors are
@@ -254,15 +259,20 @@ CMG_API void cmg_hierarchy_destroy(cmg_hierarchy **h);
  */
 CMG_API cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role,
                                          const char *name, int factor, const cmg_csr *csr);
-/** As above over the caller's arrays, which stay borrowed for the hierarchy's life. */
+/** As above over the caller's arrays, on the host or the device, borrowed for the hierarchy's life.
+ */
 CMG_API cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role,
                                           const char *name, int factor, const cmg_csr *csr);
-/** A view of a matrix of the hierarchy. @return CMG_ERR_STATE: there is none of that role */
+/**
+ * A view of a matrix of the hierarchy, on the host: of one on the device a copy, made once. @return
+ * CMG_ERR_STATE: there is none of that role
+ */
 CMG_API cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role,
                                          const char *name, int factor, cmg_csr *csr);
 /**
  * New values of A, P or R on the same pattern, in CSR order; copied, or, where the matrix was
- * wrapped, borrowed in place of the old ones. Solvers follow at cmg_solver_refresh.
+ * wrapped, borrowed in place of the old ones, and then in the same memory. Solvers follow at
+ * cmg_solver_refresh.
  */
 CMG_API cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role,
                                         const double *values);
@@ -394,6 +404,18 @@ typedef enum cmg_outcome {
      *  though not within the tolerances; counts as converged. */
     CMG_ROUNDING
 } cmg_outcome;
+
+/** Where the time of a set-up goes. */
+typedef enum cmg_setup_part {
+    CMG_SETUP_UPLOAD = 0, /**< matrices on the host to the device, as they are */
+    CMG_SETUP_CHECK,      /**< of the hierarchy, where it was not checked before */
+    CMG_SETUP_COMPLETE,   /**< coarse matrices tried or formed, algebraic levels */
+    CMG_SETUP_CONVERT,    /**< level matrices, P and R into their formats */
+    CMG_SETUP_SMOOTHER,   /**< smoothers and their bounds, products with them */
+    CMG_SETUP_COARSE,     /**< coarse inverse, collapsed levels */
+    CMG_SETUP_CYCLE       /**< step list, vectors of the iteration */
+} cmg_setup_part;
+enum { CMG_SETUP_PARTS = 7 };
 
 typedef struct cmg_solver cmg_solver;
 typedef struct cmg_solver_options cmg_solver_options;
@@ -712,6 +734,8 @@ struct cmg_report {
     int nullspace;
     /** Norm of what that took from b; the residual is that of the rest. */
     double removed;
+    /** Seconds of setup_seconds, by cmg_setup_part. */
+    double setup_part[CMG_SETUP_PARTS];
 };
 
 /* ------------------------------------------------------------------ filling in options */

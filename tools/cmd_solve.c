@@ -281,6 +281,21 @@ static void print_history(const solve_job *job, FILE *out)
     table_destroy(&t);
 }
 
+/* Parts of the set-up that take a twentieth of it, after the reading of the file. */
+static void print_setup(const cmg_report *r, FILE *out)
+{
+    char a[AMOUNT_LENGTH];
+    const char *before = "set-up: ";
+    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
+        if (20 * r->setup_part[p] >= r->setup_seconds && r->setup_part[p] > 0) {
+            fprintf(out, "%s%s %s", before, cmg_enum_name("setup-part", p),
+                    format_seconds(r->setup_part[p], a));
+            before = ", ";
+        }
+    }
+    fprintf(out, before[0] == ',' ? "\n" : "");
+}
+
 static void print_report(solve_job *job, FILE *out)
 {
     const cmg_report *r = &job->report;
@@ -326,6 +341,7 @@ static void print_report(solve_job *job, FILE *out)
             format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
             format_bytes((double)peak[0], c));
     fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
+    print_setup(r, out);
 }
 
 /* Where it ran and, beside all options in an object, those that name a row of a table. */
@@ -391,6 +407,11 @@ static int write_json(const solve_job *job)
     json_settings(&j, job);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);
+    json_object(&j, "setup");
+    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
+        json_real(&j, cmg_enum_name("setup-part", p), job->report.setup_part[p]);
+    }
+    json_end(&j);
     json_real(&j, "solve_seconds", job->solve_seconds);
     json_integer(&j, "repeat", job->repeat);
     json_reals(&j, "solve_seconds_samples", job->seconds, job->repeat);

@@ -94,6 +94,15 @@ static const cmgi_name outcomes[] = {
     {CMG_INTERRUPTED, "interrupted", "the monitor asked to stop"},
     {CMG_ROUNDING, "rounding", "the residual is as small as fp64 allows"},
 };
+static const cmgi_name setup_parts[] = {
+    {CMG_SETUP_UPLOAD, "upload", "matrices to the device as they are"},
+    {CMG_SETUP_CHECK, "check", "of the hierarchy"},
+    {CMG_SETUP_COMPLETE, "complete", "coarse matrices tried or formed"},
+    {CMG_SETUP_CONVERT, "convert", "matrices into their formats"},
+    {CMG_SETUP_SMOOTHER, "smoother", "smoothers and their bounds"},
+    {CMG_SETUP_COARSE, "coarse", "coarse inverse, collapsed levels"},
+    {CMG_SETUP_CYCLE, "cycle", "step list and vectors"},
+};
 static const cmgi_name numberings[] = {
     {CMG_NUMBERING_GENERATED, "generated", "as the mesh comes"},
     {CMG_NUMBERING_LEXICOGRAPHIC, "lexicographic", "by z, y, x"},
@@ -114,21 +123,14 @@ static const cmgi_name files[] = {
 };
 
 static const cmgi_name_table tables[] = {
-    CMGI_NAMES("backend", backends),
-    CMGI_NAMES("log", logs),
-    CMGI_NAMES("precision", precisions),
-    CMGI_NAMES("format", formats),
-    CMGI_NAMES("cycle", cycles),
-    CMGI_NAMES("krylov", krylovs),
-    CMGI_NAMES("dirichlet", dirichlets),
-    CMGI_NAMES("coarse", coarses),
-    CMGI_NAMES("galerkin", galerkins),
-    CMGI_NAMES("loop", loops),
-    CMGI_NAMES("outcome", outcomes),
-    CMGI_NAMES("values", values),
-    CMGI_NAMES("compression", compressions),
-    CMGI_NAMES("file", files),
-    CMGI_NAMES("numbering", numberings),
+    CMGI_NAMES("backend", backends),     CMGI_NAMES("log", logs),
+    CMGI_NAMES("precision", precisions), CMGI_NAMES("format", formats),
+    CMGI_NAMES("cycle", cycles),         CMGI_NAMES("krylov", krylovs),
+    CMGI_NAMES("dirichlet", dirichlets), CMGI_NAMES("coarse", coarses),
+    CMGI_NAMES("galerkin", galerkins),   CMGI_NAMES("loop", loops),
+    CMGI_NAMES("outcome", outcomes),     CMGI_NAMES("setup-part", setup_parts),
+    CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
+    CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "csr/resident.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,7 @@ cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D)
 
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
 {
+    cmgi_resident_drop(ctx, A);
     if (!A->borrowed) {
         cmgi_free(ctx, A->indptr);
         cmgi_free(ctx, A->indices);

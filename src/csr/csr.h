@@ -14,18 +14,26 @@
 typedef struct cmgi_csr {
     cmg_size rows;
     cmg_size cols;
-    cmg_size *indptr;   /* rows + 1 */
-    cmg_index *indices; /* indptr[rows] */
-    double *values;     /* indptr[rows] */
-    bool borrowed;      /* the arrays belong to the caller */
+    cmg_size *indptr;            /* rows + 1 */
+    cmg_index *indices;          /* indptr[rows] */
+    double *values;              /* indptr[rows] */
+    bool borrowed;               /* the arrays belong to the caller */
+    struct cmgi_resident *there; /* the matrix on the device, owned (resident.h), or NULL; then the
+                                    arrays above may be NULL until the host needs them */
 } cmgi_csr;
+
+/* There is a matrix, wherever it is. */
+static inline bool cmgi_csr_given(const cmgi_csr *A)
+{
+    return A->indptr != NULL || A->there != NULL;
+}
 
 /* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                           cmgi_csr *A);
 /* A diagonal n x n matrix: offsets and columns are set, the n values are not. */
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
-/* Frees what is not borrowed and clears the struct. */
+/* Frees what is not borrowed, on the device too, and clears the struct. */
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);
 /* A const view for the public interface; nothing is owned through it. */
@@ -41,7 +49,8 @@ static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
                       .indptr = (cmg_size *)(uintptr_t)A->indptr,
                       .indices = (cmg_index *)(uintptr_t)A->indices,
                       .values = (double *)(uintptr_t)A->values,
-                      .borrowed = true};
+                      .borrowed = true,
+                      .there = NULL};
 }
 /*
  * Structure check of hostile data: sizes, monotone indptr, indices in range, no duplicates.

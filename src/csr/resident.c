@@ -209,3 +209,68 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 {
     return cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
 }
+
+/* ------------------------------------------------------------------ beside the host's arrays */
+
+cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
+{
+    cmgi_resident *kept = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
+    cmgi_resident_drop(ctx, A);
+    *kept = *R;
+    *R = (cmgi_resident){0};
+    A->there = kept;
+    A->rows = kept->csr.rows;
+    A->cols = kept->csr.cols;
+    return CMG_OK;
+}
+
+void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A)
+{
+    if (A->there != NULL) {
+        cmgi_resident_free(ctx, A->there);
+        cmgi_free(ctx, A->there);
+        A->there = NULL;
+    }
+}
+
+cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
+{
+    cmgi_csr host = {0};
+    if (A->indptr != NULL || A->there == NULL) {
+        return CMG_OK;
+    }
+    cmgi_log(ctx, CMG_LOG_INFO, "a matrix of %lld x %lld is copied from the device to the host",
+             (long long)A->rows, (long long)A->cols);
+    CMGI_TRY(cmgi_resident_fetch(ctx, &A->there->csr, A->there->rows.nnz, &host));
+    host.there = A->there;
+    *A = host;
+    return CMG_OK;
+}
+
+cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A)
+{
+    const cmg_csr view = cmgi_csr_view(from);
+    cmgi_csr_free(ctx, A);
+    *A = cmgi_csr_borrow(&view);
+    if (from->there == NULL) {
+        return CMG_OK;
+    }
+    cmgi_resident R = cmgi_resident_borrow(from->there);
+    return cmgi_resident_attach(ctx, &R, A);
+}
+
+cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal, cmgi_resident *R)
+{
+    cmgi_resident made = {.csr = {.rows = n, .cols = n}, .diagonal = diagonal};
+    made.rows = (cmgi_row_statistics){.rows = n, .cols = n, .nnz = n, .longest = 1, .filled = n};
+    for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
+        const cmg_size size = (cmg_size)4 << k;
+        made.rows.sliced[k] = (n + size - 1) / size * size;
+    }
+    made.facts = (cmgi_resident_facts){-1, -1, -1, -1, -1, .identity = n, .ascending = true};
+    CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *made.rows.count, &made.rows.count));
+    made.rows.count[1] = n;
+    *R = made;
+    return CMG_OK;
+}

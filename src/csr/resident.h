@@ -26,6 +26,7 @@ typedef struct cmgi_resident {
     cmg_csr csr;              /* its arrays are on the device */
     bool borrowed;            /* they are the caller's */
     bool borrowed_facts;      /* rows.count and diagonal are another's */
+    bool staged;              /* a copy for a set-up, which the host has as well */
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;
     double *diagonal; /* of a square matrix, on the device */
@@ -48,9 +49,11 @@ typedef struct cmgi_resident_kernels {
     cmg_status (*identity)(cmg_context *ctx, const cmg_csr *A, bool *flag);
     /* out[i] = (double)in[i] and so on, for what is not kept as it comes */
     cmg_status (*widen_offsets)(cmg_context *ctx, cmg_size n, const int32_t *in, cmg_size *out);
-    /* d[i] = 1 / d[i] */
+    /* inverse[i] = 1 / d[i] */
     cmg_status (*invert)(cmg_context *ctx, cmg_size n, const double *d, double *inverse);
-    /* out[i] = i, out may be either */
+    /* d[i] = flag[i] ? 0 : 1 */
+    cmg_status (*mask)(cmg_context *ctx, cmg_size n, const bool *flag, double *d);
+    /* Both become 0, 1, ...; either may be NULL. */
     cmg_status (*count_up)(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices);
     /* Each of n counts becomes the sum of those before it; count[n] their sum, also in *total. */
     cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
@@ -87,6 +90,19 @@ static inline bool cmgi_resident_is_diagonal(const cmgi_resident *R)
 {
     return R->csr.rows == R->csr.cols && R->rows.longest <= 1 && R->facts.beside == 0;
 }
+/* ------------------------------------------------------------------ beside the host's arrays */
+
+/* A takes R over as its matrix on the device; R is cleared. */
+cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A);
+/* What A has on the device is freed. */
+void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A);
+/* A has arrays on the host from now on. */
+cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A);
+/* A becomes a view of another, with all that is on the device. */
+cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A);
+/* A diagonal matrix of n values on the device, which are taken over; it has no CSR arrays. */
+cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal, cmgi_resident *R);
+
 /* |row sum| as it is added up on every backend: eight parts, entry k in part k mod 8. */
 static inline double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
 {

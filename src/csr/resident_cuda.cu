@@ -3,7 +3,7 @@
 
 #include <float.h>
 
-enum { THREADS = 256, WARP = 32, LANES = 8, BINS = 1 << 16, HOT_BINS = 512 };
+enum { THREADS = 256, ROWS = 512, WARP = 32, LANES = 8, BINS = 1 << 16, HOT_BINS = 512 };
 
 /* What the kernels add up; rows as unsigned numbers, ~0 = none. */
 typedef struct facts {
@@ -30,10 +30,12 @@ static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_s
 
 /* ------------------------------------------------------------------ row pointers */
 
-/* Adds the longest of each aligned run of 4, 8 .. 64 rows, times its size. */
-static __device__ void add_sliced(int length, unsigned *sum)
+static_assert((4 << (CMGI_SLICE_SIZES - 1)) == 512, "a block sees the largest slice");
+
+/* Adds the longest of each aligned run of 4, 8 .. 512 rows, times its size; 512 threads. */
+static __device__ void add_sliced(int length, unsigned long long *sum)
 {
-    __shared__ int of_warp[THREADS / WARP];
+    __shared__ int of_warp[ROWS / WARP];
     int most = length;
     const int lane = (int)threadIdx.x % WARP;
     for (int d = 1; d < WARP; d *= 2) {
@@ -42,35 +44,39 @@ static __device__ void add_sliced(int length, unsigned *sum)
         const int size = 2 * d;
         if (size >= 4 && lane % size == 0 && most > 0) {
             const int k = size == 4 ? 0 : size == 8 ? 1 : size == 16 ? 2 : 3;
-            atomicAdd(&sum[k], (unsigned)(most * size));
+            atomicAdd(&sum[k], (unsigned long long)most * size);
         }
     }
     if (lane == 0) {
         of_warp[threadIdx.x / WARP] = most;
     }
     __syncthreads();
-    if (threadIdx.x < THREADS / WARP / 2) {
-        const int a = of_warp[2 * threadIdx.x];
-        const int b = of_warp[2 * threadIdx.x + 1];
-        atomicAdd(&sum[4], (unsigned)((a > b ? a : b) * 64));
+    if (threadIdx.x < ROWS / WARP) {
+        for (int k = 4, d = 2; d <= ROWS / WARP; ++k, d *= 2) {
+            int run = 0;
+            for (int w = 0; threadIdx.x % d == 0 && w < d; ++w) {
+                run = of_warp[threadIdx.x + w] > run ? of_warp[threadIdx.x + w] : run;
+            }
+            atomicAdd(&sum[k], (unsigned long long)run * WARP * d);
+        }
     }
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(ROWS)
     rows_kernel(cmg_size rows, cmg_size cols, const cmg_size *indptr, facts *all,
                 unsigned long long *bins)
 {
     __shared__ unsigned bin[HOT_BINS];
-    __shared__ unsigned sum[CMGI_SLICE_SIZES];
-    for (int k = (int)threadIdx.x; k < HOT_BINS; k += THREADS) {
+    __shared__ unsigned long long sum[CMGI_SLICE_SIZES];
+    for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
         bin[k] = 0;
     }
     if (threadIdx.x < CMGI_SLICE_SIZES) {
         sum[threadIdx.x] = 0;
     }
     __syncthreads();
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const cmg_size i = (cmg_size)blockIdx.x * ROWS + threadIdx.x;
     cmg_size length = 0;
     if (i < rows) {
         const cmg_size begin = indptr[i];
@@ -88,13 +94,13 @@ __global__ void __launch_bounds__(THREADS)
     }
     /* longer rows are counted on the host */
     add_sliced(length < BINS ? (int)length : 0, sum);
-    for (int k = (int)threadIdx.x; k < HOT_BINS; k += THREADS) {
+    for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
         if (bin[k] > 0) {
             atomicAdd(&bins[k], (unsigned long long)bin[k]);
         }
     }
     if (threadIdx.x < CMGI_SLICE_SIZES) {
-        atomicAdd(&all->sliced[threadIdx.x], (unsigned long long)sum[threadIdx.x]);
+        atomicAdd(&all->sliced[threadIdx.x], sum[threadIdx.x]);
     }
 }
 
@@ -167,8 +173,8 @@ static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident
     CMGI_TRY_GOTO(done, cmgi_to_device(ctx, all, &f, sizeof f));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, bins, BINS * sizeof *bins));
     if (A->rows > 0) {
-        rows_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            A->rows, A->cols, A->indptr, all, bins);
+        rows_kernel<<<cmgi_grid(A->rows, ROWS), ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols,
+                                                                             A->indptr, all, bins);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
@@ -454,6 +460,24 @@ static cmg_status invert(cmg_context *ctx, cmg_size n, const double *d, double *
     return CMGI_LAUNCHED(ctx);
 }
 
+__global__ void mask_kernel(cmg_size n, const bool *flag, double *d)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) {
+        d[i] = flag[i] ? 0 : 1;
+    }
+}
+
+static cmg_status mask(cmg_context *ctx, cmg_size n, const bool *flag, double *d)
+{
+    CMGI_ON_DEVICE(ctx);
+    if (n == 0) {
+        return CMG_OK;
+    }
+    mask_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, flag, d);
+    return CMGI_LAUNCHED(ctx);
+}
+
 __global__ void count_up_kernel(cmg_size n, cmg_size *offsets, cmg_index *indices)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
@@ -482,5 +506,6 @@ extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {look_at_rows,
                                                              find_identity,
                                                              widen_offsets,
                                                              invert,
+                                                             mask,
                                                              count_up,
                                                              cmgi_resident_offsets};

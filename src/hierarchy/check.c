@@ -34,8 +34,28 @@ static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size
     return bad < n ? bad : -1;
 }
 
+/* The value that is not finite, from the host's copy of its row. */
+static cmg_status tell_value(cmg_context *ctx, const char *name, const cmgi_resident *R)
+{
+    const cmg_index row = (cmg_index)R->facts.not_finite;
+    cmgi_csr one = {0};
+    cmg_size k = 0;
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->gather(ctx, &R->csr, &row, 1, &one));
+    while (k + 1 < one.indptr[1] && isfinite(one.values[k])) {
+        ++k;
+    }
+    const cmg_index column = one.indices[k];
+    const double value = one.values[k];
+    cmgi_csr_free(ctx, &one);
+    return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld, column %lld: value %g is not finite", name,
+                     (long long)row, (long long)column, value);
+}
+
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
+    if (M->there != NULL) {
+        return M->there->facts.not_finite < 0 ? CMG_OK : tell_value(ctx, name, M->there);
+    }
     const cmg_size k = first_bad_value(ctx, M->values, M->indptr[M->rows]);
     if (k < 0) {
         return CMG_OK;
@@ -56,6 +76,12 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr
 
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
 {
+    if (A->there != NULL) {
+        const cmg_size row = A->there->facts.zero_diagonal;
+        CMGI_CHECK(ctx, row < 0, CMG_ERR_ARG, "%s: row %lld: the diagonal is zero or missing", name,
+                   (long long)row);
+        return CMG_OK;
+    }
     const cmg_csr view = cmgi_csr_view(A);
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
@@ -81,10 +107,10 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     const cmg_size coarse = h->level[l + 1].A.rows;
     char name[64];
     (void)snprintf(name, sizeof name, "level %d: P", l);
-    CMGI_CHECK(ctx, level->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
+    CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", l);
     CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
     CMGI_TRY(check_values(ctx, name, &level->P));
-    if (level->R.indptr != NULL) {
+    if (cmgi_csr_given(&level->R)) {
         (void)snprintf(name, sizeof name, "level %d: R", l);
         CMGI_TRY(check_shape(ctx, name, &level->R, coarse, n));
         CMGI_TRY(check_values(ctx, name, &level->R));
@@ -99,10 +125,10 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
     const cmg_size n = level->A.rows;
     char name[192];
     (void)snprintf(name, sizeof name, "level %d: A", l);
-    CMGI_CHECK(ctx, level->A.indptr != NULL || (l > 0 && h->level[l - 1].P.indptr != NULL),
+    CMGI_CHECK(ctx, cmgi_csr_given(&level->A) || (l > 0 && cmgi_csr_given(&h->level[l - 1].P)),
                CMG_ERR_ARG, "level %d has no A", l);
     CMGI_CHECK(ctx, n > 0, CMG_ERR_ARG, "%s has no rows", name);
-    if (level->A.indptr != NULL) {
+    if (cmgi_csr_given(&level->A)) {
         CMGI_TRY(check_values(ctx, name, &level->A));
         CMGI_TRY(check_rows(ctx, name, &level->A));
     }
@@ -309,6 +335,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     CMGI_TRY(cmgi_sized_check(ctx, "cmg_level_info", info, sizeof *info));
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_bring(h));
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
     const cmg_csr A = cmgi_csr_view(&stored->A);

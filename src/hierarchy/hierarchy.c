@@ -1,6 +1,7 @@
 /* Storage of a hierarchy: its life, matrices by level and role, selection of levels. */
 #include "hierarchy/hierarchy.h"
 
+#include "core/backend.h"
 #include "core/memory.h"
 
 #include <stdio.h>
@@ -82,8 +83,9 @@ static cmgi_stored_smoother *find_smoother(const cmgi_stored_level *level, const
     return NULL;
 }
 
-const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
-                                    const char *name, int factor)
+/* The matrix of a role, wherever it is; NULL = there is none. */
+static cmgi_csr *find_given(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                            int factor)
 {
     if (level < 0 || level >= h->levels) {
         return NULL;
@@ -109,7 +111,79 @@ const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role 
         break;
     }
     }
-    return found != NULL && found->indptr != NULL ? found : NULL;
+    return found != NULL && cmgi_csr_given(found) ? (cmgi_csr *)(uintptr_t)found : NULL;
+}
+
+const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
+                                    const char *name, int factor)
+{
+    cmgi_csr *found = find_given(h, level, role, name, factor);
+    return found != NULL && cmgi_resident_bring(h->ctx, found) == CMG_OK ? found : NULL;
+}
+
+bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role)
+{
+    return find_given(h, level, role, NULL, 0) != NULL;
+}
+
+const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role)
+{
+    const cmgi_csr *found = find_given(h, level, role, NULL, 0);
+    return found != NULL ? found->there : NULL;
+}
+
+cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
+{
+    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
+    for (int l = 0; l < h->levels; ++l) {
+        for (int r = 0; r < 3; ++r) {
+            cmgi_csr *M = find_given(h, l, roles[r], NULL, 0);
+            CMGI_TRY(M != NULL ? cmgi_resident_bring(h->ctx, M) : CMG_OK);
+        }
+    }
+    return CMG_OK;
+}
+
+void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
+{
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_csr *const matrices[] = {&h->level[l].A, &h->level[l].P, &h->level[l].R};
+        for (int r = 0; r < 3; ++r) {
+            const cmgi_csr *M = matrices[r];
+            if (M->there != NULL && M->indptr != NULL && (all || M->there->staged)) {
+                cmgi_resident_drop(h->ctx, matrices[r]);
+            }
+        }
+    }
+}
+
+/* Entries from which a matrix is worth its way to the device. */
+enum { STAGE_FROM = 1 << 18 };
+
+cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
+{
+    cmg_context *ctx = h->ctx;
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        return CMG_OK;
+    }
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_csr *const matrices[] = {&h->level[l].A, &h->level[l].P, &h->level[l].R};
+        for (int r = 0; r < 3; ++r) {
+            cmgi_csr *M = matrices[r];
+            if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < STAGE_FROM) {
+                continue;
+            }
+            const cmg_csr view = cmgi_csr_view(M);
+            cmgi_resident R = {0};
+            cmg_status status = cmgi_resident_send(ctx, &view, &R);
+            status = status == CMG_OK ? cmgi_resident_look_again(ctx, &R) : status;
+            R.staged = true;
+            status = status == CMG_OK ? cmgi_resident_attach(ctx, &R, M) : status;
+            cmgi_resident_free(ctx, &R);
+            CMGI_TRY(status);
+        }
+    }
+    return CMG_OK;
 }
 
 /* The smoother of that name, made if it is not there. */
@@ -188,7 +262,8 @@ static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, 
  */
 static bool same_pattern(const cmgi_csr *A, const cmgi_csr *B)
 {
-    if (A->indptr == NULL || A->borrowed || A->rows != B->rows || A->cols != B->cols ||
+    if (A->indptr == NULL || B->indptr == NULL || A->there != NULL || B->there != NULL ||
+        A->borrowed || A->rows != B->rows || A->cols != B->cols ||
         A->indptr[A->rows] != B->indptr[B->rows]) {
         return false;
     }
@@ -223,7 +298,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     if (role == CMG_ROLE_A) {
         stored->formed = false;
         cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
-    } else if (role == CMG_ROLE_P && h->level[level + 1].A.indptr == NULL) {
+    } else if (role == CMG_ROLE_P && !cmgi_csr_given(&h->level[level + 1].A)) {
         h->level[level + 1].A.rows = to->cols;
         h->level[level + 1].A.cols = to->cols;
     }
@@ -238,18 +313,30 @@ cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr
     return CMG_OK;
 }
 
+/* How messages call a matrix. */
+static void name_place(int level, cmg_role role, const char *name, char *what, size_t size)
+{
+    (void)snprintf(what, size, "level %d: %s%s%s", level, role_name(role), name != NULL ? " " : "",
+                   name != NULL ? name : "");
+}
+
+static cmg_status check_square(const cmg_hierarchy *h, cmg_role role, const char *what,
+                               const cmg_csr *csr)
+{
+    const bool square = role != CMG_ROLE_P && role != CMG_ROLE_R;
+    CMGI_CHECK(h->ctx, !square || csr->rows == csr->cols, CMG_ERR_SHAPE,
+               "%s is %lld x %lld, not square", what, (long long)csr->rows, (long long)csr->cols);
+    return CMG_OK;
+}
+
 static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                   int factor, const cmg_csr *csr)
 {
     char what[128];
     CMGI_TRY(check_place(h, level, role, name, factor));
-    (void)snprintf(what, sizeof what, "level %d: %s%s%s", level, role_name(role),
-                   name != NULL ? " " : "", name != NULL ? name : "");
+    name_place(level, role, name, what, sizeof what);
     CMGI_TRY(cmgi_csr_check(h->ctx, what, csr));
-    const bool square = role != CMG_ROLE_P && role != CMG_ROLE_R;
-    CMGI_CHECK(h->ctx, !square || csr->rows == csr->cols, CMG_ERR_SHAPE,
-               "%s is %lld x %lld, not square", what, (long long)csr->rows, (long long)csr->cols);
-    return CMG_OK;
+    return check_square(h, role, what, csr);
 }
 
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
@@ -260,13 +347,47 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
     return place(h, level, role, name, factor, csr);
 }
 
+/*
+ * A matrix on the device: as it is there for A, P and R; smoothers and inverses are read by the
+ * host and fetched.
+ */
+static cmg_status place_there(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                              int factor, const cmg_csr *csr, bool borrow)
+{
+    cmg_context *ctx = h->ctx;
+    char what[128];
+    cmgi_resident R = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(check_place(h, level, role, name, factor));
+    name_place(level, role, name, what, sizeof what);
+    CMGI_TRY(cmgi_resident_look(ctx, what, csr, &R));
+    CMGI_TRY_GOTO(done, check_square(h, role, what, csr));
+    if (role == CMG_ROLE_SMOOTHER || role == CMG_ROLE_INVERSE) {
+        CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
+    } else {
+        CMGI_TRY_GOTO(done, borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
+        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, &made));
+    }
+    CMGI_TRY_GOTO(done, place(h, level, role, name, factor, &made));
+done:
+    cmgi_resident_free(ctx, &R);
+    cmgi_csr_free(ctx, &made);
+    return status;
+}
+
 cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                  int factor, const cmg_csr *csr)
 {
+    bool there = false;
     if (h == NULL) {
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
+    CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
+    if (there) {
+        return place_there(h, level, role, name, factor, csr, false);
+    }
     CMGI_TRY(check_structure(h, level, role, name, factor, csr));
     cmgi_csr copy = {0};
     CMGI_TRY(cmgi_csr_copy(h->ctx, csr, &copy));
@@ -278,10 +399,15 @@ cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, con
 cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                   int factor, const cmg_csr *csr)
 {
+    bool there = false;
     if (h == NULL) {
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
+    CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
+    if (there) {
+        return place_there(h, level, role, name, factor, csr, true);
+    }
     CMGI_TRY(check_structure(h, level, role, name, factor, csr));
     cmgi_csr wrapped = cmgi_csr_borrow(csr);
     return place(h, level, role, name, factor, &wrapped);
@@ -305,26 +431,69 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
     return CMG_OK;
 }
 
+/* New values of a matrix on the device, from there, or, where it is ours, from the host. */
+static cmg_status update_there(cmg_context *ctx, const char *what, cmgi_csr *stored,
+                               const double *values, bool device)
+{
+    cmgi_resident *R = stored->there;
+    cmgi_csr host = {.rows = stored->rows, .cols = stored->cols, .there = R};
+    const size_t bytes = (size_t)R->rows.nnz * sizeof *values;
+    bool reachable = device;
+    if (device) {
+        CMGI_TRY(ctx->backend->is_reachable(ctx, values, &reachable));
+    }
+    CMGI_CHECK(ctx, reachable == device && (device || !R->borrowed), CMG_ERR_ARG,
+               "hierarchy update: %s is borrowed on device %d: so have to be its values", what,
+               ctx->options.device);
+    if (R->borrowed) {
+        R->csr.values = values;
+    } else {
+        CMGI_TRY(cmgi_to_device(ctx, (void *)(uintptr_t)R->csr.values, values, bytes));
+    }
+    stored->there = NULL; /* what the host had is old */
+    cmgi_csr_free(ctx, stored);
+    *stored = host;
+    return cmgi_resident_look_again(ctx, R);
+}
+
+/* New values on the host, which may come from the device. */
+static cmg_status update_here(cmg_context *ctx, const char *what, cmgi_csr *stored,
+                              const double *values, bool device)
+{
+    CMGI_CHECK(ctx, !device || !stored->borrowed, CMG_ERR_ARG,
+               "hierarchy update: %s is borrowed on the host: so have to be its values", what);
+    if (stored->borrowed) {
+        stored->values = (double *)(uintptr_t)values;
+        return CMG_OK;
+    }
+    const size_t bytes = (size_t)stored->indptr[stored->rows] * sizeof *values;
+    if (device) {
+        return cmgi_to_host(ctx, stored->values, values, bytes);
+    }
+    memcpy(stored->values, values, bytes);
+    return CMG_OK;
+}
+
 cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, const double *values)
 {
+    char what[128];
+    bool device = false;
     if (h == NULL) {
         return CMG_ERR_ARG;
     }
     CMGI_CHECK(h->ctx, values != NULL, CMG_ERR_ARG, "hierarchy update: values is NULL");
     CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
                "hierarchy update: only A, P and R take new values");
-    cmgi_csr *stored = (cmgi_csr *)(uintptr_t)cmgi_hierarchy_find(h, level, role, NULL, 0);
+    cmgi_csr *stored = find_given(h, level, role, NULL, 0);
     CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level, role_name(role));
     CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
                "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
+    name_place(level, role, NULL, what, sizeof what);
+    CMGI_TRY(cmgi_is_device(h->ctx, values, &device));
     h->checked = false;
     h->stale = true;
-    if (stored->borrowed) {
-        stored->values = (double *)(uintptr_t)values;
-        return CMG_OK;
-    }
-    memcpy(stored->values, values, (size_t)stored->indptr[stored->rows] * sizeof *values);
-    return CMG_OK;
+    return stored->there != NULL ? update_there(h->ctx, what, stored, values, device)
+                                 : update_here(h->ctx, what, stored, values, device);
 }
 
 int cmg_hierarchy_levels(const cmg_hierarchy *h)

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "csr/elements.h"
+#include "csr/resident.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
 
@@ -15,8 +16,8 @@ typedef struct cmgi_stored_smoother {
 } cmgi_stored_smoother;
 
 /*
- * Matrices of a level; indptr NULL = absent. A below level 0 may be absent where P leads to it: A
- * then has its rows and cols alone, and is R A P.
+ * Matrices of a level, on the host or the device; absent where neither has one. A below level 0 may
+ * be absent where P leads to it: A then has its rows and cols alone, and is R A P.
  */
 typedef struct cmgi_stored_level {
     cmgi_csr A;
@@ -106,7 +107,17 @@ cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *lev
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
-/* Stored matrix of a role or NULL. */
+/* Whether there is a matrix of a role, on the host or on the device. */
+bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role);
+/* The matrix of a role on the device, NULL = it is not there. */
+const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role);
+/* All A, P and R are on the host, too. */
+cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h);
+/* What is on the host leaves the device: all of it, or what was staged. */
+void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all);
+/* Large matrices on the host are copied to the device for a set-up there; undone by the last. */
+cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h);
+/* Stored matrix of a role on the host, fetched where it is on the device alone; or NULL. */
 const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
                                     const char *name, int factor);
 /* A view of it; false, and no message, when there is none. */

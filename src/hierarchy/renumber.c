@@ -202,6 +202,8 @@ cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint
         return CMG_OK;
     }
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_bring(h));
+    cmgi_hierarchy_leave_device(h, true);
     for (int l = h->levels - 1; l >= 0; --l) {
         const cmg_size nodes = h->level[l].A.rows / cmgi_hierarchy_block(h, l);
         CMGI_TRY(cmgi_alloc(h->ctx, nodes, sizeof **order, &order[l]));

@@ -58,7 +58,7 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
                       : "a vector of kind \"%s\" needs a name",
                kind);
     const cmgi_csr *A = &h->level[level].A; /* one that comes later is checked with the whole */
-    CMGI_CHECK(ctx, coords || A->indptr == NULL || n == A->rows, CMG_ERR_SHAPE,
+    CMGI_CHECK(ctx, coords || !cmgi_csr_given(A) || n == A->rows, CMG_ERR_SHAPE,
                "level %d: vector %s %s has %lld entries, A has %lld rows", level, kind, name,
                (long long)n, (long long)A->rows);
     if (strcmp(kind, "nullspace") == 0) {

@@ -109,17 +109,66 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
     return CMG_OK;
 }
 
+/*
+ * A matrix on the device that is used as it is: the formats that renumber read it on the host, and
+ * so do Dirichlet rows, without which P and R are.
+ */
+static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role role,
+                                     const cmgi_level_options *options)
+{
+    const cmgi_format *format = cmgi_format_find(options->matrix.format);
+    const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
+    const bool interior = A != NULL && (A->facts.identity == 0 || A->facts.identity == A->csr.rows);
+    if ((format != NULL && (format->renumbers || format->elements)) ||
+        options->matrix.format == CMG_FORMAT_TUNE ||
+        (options->dirichlet == CMG_DIRICHLET_ZERO && !interior)) {
+        return NULL;
+    }
+    return cmgi_hierarchy_there(h, l, role);
+}
+
+static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
+                              cmg_matrix **M)
+{
+    return *M == NULL ? cmgi_matrix_create_resident(ctx, R, ask->use, &ask->options, M)
+                      : cmg_matrix_update(*M, R->csr.values);
+}
+
+/* P^T, made on the device and gone again. */
+static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, const request *ask,
+                                  cmg_matrix **M)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident R = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, &R.csr));
+    CMGI_TRY_GOTO(done, on->rows(ctx, &R.csr, &R));
+    R.facts.beside = P->facts.beside;
+    if (cmgi_resident_is_diagonal(&R)) {
+        CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
+    }
+    CMGI_TRY_GOTO(done, place_there(ctx, &R, ask, M));
+done:
+    cmgi_resident_free(ctx, &R);
+    return status;
+}
+
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level)
 {
     cmg_csr A;
+    const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
+    request ask = request_of(options, l, CMG_ROLE_A);
+    cmgi_dirichlet_clear(ctx, &level->dirichlet);
+    if (there != NULL) {
+        level->rows = there->csr.rows;
+        return place_there(ctx, there, &ask, &level->A);
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
-    cmgi_dirichlet_clear(ctx, &level->dirichlet);
     if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
-    request ask = request_of(options, l, CMG_ROLE_A);
     const cmg_elements E = elements_of(h, l, &ask.options);
     if (E.dofs != NULL) {
         return place_elements(ctx, &E, &ask.options, &level->A);
@@ -148,6 +197,15 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmgi_csr P = {0};
     cmgi_csr R = {0};
     cmg_status status = CMG_OK;
+    const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
+    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
+    const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
+    if (there != NULL && (there_r != NULL || !has_r)) {
+        cmgi_dirichlet_clear(ctx, &coarse->dirichlet);
+        CMGI_TRY(place_there(ctx, there, &p, &fine->P));
+        return has_r ? place_there(ctx, there_r, &r, &fine->R)
+                     : place_transpose(ctx, there, &r, &fine->R);
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
     const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
@@ -173,7 +231,12 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l, .matrix = level->A};
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
+    source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
+    if (source.there != NULL) {
+        source.A = (cmg_csr){.rows = source.there->csr.rows, .cols = source.there->csr.cols};
+    } else {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
+    }
     const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
     const cmgi_smoother_options smoother = {.name = options->smoother,
                                             .omega = options->omega,
@@ -232,6 +295,19 @@ done:
     return status;
 }
 
+/* R on the host, where it was made on the device. */
+static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine,
+                                   const cmgi_level *coarse)
+{
+    cmg_csr stored_P;
+    cmg_csr stored_R;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
+    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
+    const cmgi_csr P = cmgi_csr_borrow(&stored_P);
+    return cmgi_restriction(h->ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
+                            &coarse->dirichlet, &fine->restriction);
+}
+
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
                            const cmgi_level_options *options, cmgi_level *fine,
                            const cmgi_level *coarse)
@@ -246,6 +322,9 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
         }
         cmg_csr A;
         status = cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
+        if (status == CMG_OK && fine->restriction.indptr == NULL) {
+            status = restriction_here(h, l, fine, coarse);
+        }
         if (status == CMG_OK) {
             status = fuse(ctx, &A, smooths, &ask, fine, coarse);
         }

@@ -190,8 +190,10 @@ static bool surely_fits(const cmg_hierarchy *h, const cmg_solver_options *o, siz
     enum { GENEROUS = 128 }; /* bytes an entry: A, P, R, a smoother, formats with padding */
     double bytes = 0;
     for (int l = 0; l < h->levels; ++l) {
-        const cmgi_csr *A = cmgi_hierarchy_find(h, l, CMG_ROLE_A, NULL, 0);
-        bytes += A != NULL ? GENEROUS * (double)A->indptr[A->rows] : 0;
+        const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+        const cmgi_csr *A = there == NULL ? cmgi_hierarchy_find(h, l, CMG_ROLE_A, NULL, 0) : NULL;
+        const cmg_size nnz = there != NULL ? there->rows.nnz : A != NULL ? A->indptr[A->rows] : 0;
+        bytes += GENEROUS * (double)nnz;
     }
     return bytes < (double)free_bytes && o->coarse != CMG_COARSE_INVERSE &&
            o->matrix.format != CMG_FORMAT_DENSE && o->matrix.format != CMG_FORMAT_ELLPACK &&

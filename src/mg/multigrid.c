@@ -4,6 +4,8 @@
  */
 #include "mg/multigrid.h"
 
+#include "core/timer.h"
+
 /* ------------------------------------------------------------------ the linear system */
 
 /* A in fp64, or the finest matrix of a cycle in less. */
@@ -106,8 +108,11 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
+    double begin = cmgi_seconds();
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
-    return create_krylov(mg);
+    CMGI_TRY(create_krylov(mg));
+    cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
+    return CMG_OK;
 }
 
 static void drop_cycles(cmgi_multigrid *mg)

@@ -87,6 +87,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
                "prediction: the result is NULL, or %lld rows are negative", (long long)rows);
     cmg_matrix_options own;
     CMGI_TRY(cmgi_matrix_options_take(h->ctx, options, &own));
+    CMGI_TRY(cmgi_hierarchy_bring(h));
     prediction p = {.h = h, .options = &own, .rows = rows};
     cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;

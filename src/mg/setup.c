@@ -4,6 +4,8 @@
  */
 #include "mg/setup.h"
 
+#include "core/timer.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,14 +112,19 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->options->precision == CMG_FP64) {
         return CMG_OK;
     }
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
+    if (there == NULL) {
+        CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    }
     if (s->levels->A != NULL) {
-        return cmg_matrix_update(s->levels->A, A.values);
+        return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
     cmg_matrix_options options = s->options->matrix;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
-    return cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
+    return there != NULL
+               ? cmgi_matrix_create_resident(s->ctx, there, CMGI_USE_ANY, &options, &s->levels->A)
+               : cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
 }
 
 /* Identity rows of the finest level are solved by x_i += (b - A x)_i / a_ii before CG starts. */
@@ -329,8 +336,16 @@ static cmg_status build_null_space(const cmgi_setup *s)
     return CMG_OK;
 }
 
+void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin)
+{
+    const double now = cmgi_seconds();
+    levels->part[part] += now - *begin;
+    *begin = now;
+}
+
 cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
+    double begin = cmgi_seconds();
     const int total = cmgi_setup_count(s->h, s->options);
     s->levels->notes = 0;
     note_completion(s);
@@ -340,10 +355,12 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     note_dirichlet(s, total);
     CMGI_TRY(build_boundary(s));
     CMGI_TRY(build_null_space(s));
+    cmgi_setup_lap(s->levels, CMG_SETUP_CONVERT, &begin);
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
     CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
     CMGI_TRY(build_fused(s, first - 1));
+    cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);
     s->levels->count = total;
     if (inverse) {
         cmg_matrix *kept = s->levels->collapsed ? s->levels->coarse : NULL;
@@ -354,10 +371,9 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
             cmg_matrix_destroy(&kept);
             return status;
         }
-        if (first < total - 1) {
-            return collapse(s, first, kept);
-        }
-        return CMG_OK;
+        const cmg_status collapsed = first < total - 1 ? collapse(s, first, kept) : CMG_OK;
+        cmgi_setup_lap(s->levels, CMG_SETUP_COARSE, &begin);
+        return collapsed;
     }
     note(s->levels,
          total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",

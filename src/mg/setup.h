@@ -19,6 +19,7 @@ typedef struct cmgi_levels {
     cmgi_projection nullspace; /* of A, in the numbering of level 0 */
     cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
                              NULL = none */
+    double part[CMG_SETUP_PARTS]; /* seconds of the last set-up */
     char note[CMGI_MAX_NOTES][CMGI_NOTE]; /* what was decided, for people */
     int notes;
 } cmgi_levels;
@@ -42,4 +43,6 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cycle);
 /* Levels that are built of a hierarchy. */
 int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options);
+/* Adds the seconds since *begin to a part of the set-up, and begins anew. */
+void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
 void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);

@@ -2,6 +2,7 @@
 #include "mg/memory.h"
 #include "mg/options.h"
 #include "mg/solver.h"
+#include "spmv/formats.h"
 
 #include "core/report.h"
 #include "core/timer.h"
@@ -39,6 +40,31 @@ static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
     return CMG_OK;
 }
 
+/* Matrices on the host go to the device for the set-up, where there is room for them beside what is
+ * made of them; formats that renumber are made on the host. */
+static cmg_status stage(cmg_hierarchy *h, const cmg_solver_options *o)
+{
+    const cmgi_format *format = cmgi_format_find(o->matrix.format);
+    if ((format != NULL && (format->renumbers || format->elements)) ||
+        o->matrix.format == CMG_FORMAT_TUNE) {
+        return CMG_OK;
+    }
+    const cmg_status status = cmgi_hierarchy_stage(h);
+    if (status != CMG_OK) {
+        cmgi_hierarchy_leave_device(h, false);
+    }
+    return status == CMG_ERR_MEMORY ? CMG_OK : status;
+}
+
+/* The hierarchies keep what they had before. */
+static void unstage(cmgi_multigrid *mg)
+{
+    if (mg->completion.h != NULL) {
+        cmgi_hierarchy_leave_device(mg->completion.h, false);
+    }
+    cmgi_hierarchy_leave_device(mg->h, false);
+}
+
 cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
 {
     if (h == NULL) {
@@ -48,7 +74,6 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     CMGI_CHECK(ctx, s != NULL, CMG_ERR_ARG, "solver: the out-pointer is NULL");
     cmg_solver_options own;
     CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     const double begin = cmgi_seconds();
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
@@ -57,17 +82,28 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     made->mg.h = h;
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
+    double lap = begin;
+    CMGI_TRY_GOTO(done, stage(h, &own));
+    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_ensure_checked(h));
+    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_CHECK, &lap);
     CMGI_TRY_GOTO(done, take_options(made, &own));
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
                                           &made->mg.schedule));
+    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, allocate(made));
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
+    unstage(&made->mg);
     made->report.setup_seconds = cmgi_seconds() - begin;
+    memcpy(made->report.setup_part, made->mg.levels.part, sizeof made->report.setup_part);
     *s = made;
     made = NULL;
 done:
+    if (made != NULL) {
+        unstage(&made->mg);
+    }
     cmg_solver_destroy(&made);
     return status;
 }

@@ -37,7 +37,7 @@
 #include <stdio.h>
 
 enum { DEGREE = 2, LINE_DEGREE = 6, SMALL = 4096 };
-static const double LINE = 0.8;       /* of |a_ii| in the two largest other entries of a row */
+static const double LINE = CMGI_LINE; /* of |a_ii| in the two largest other entries of a row */
 static const double LINES = 0.25;     /* share of such rows */
 static const double ENOUGH = 0.5;     /* rho of Jacobi */
 static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
@@ -73,15 +73,17 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     cmg_context *ctx = source->ctx;
     cmgi_csr T = {0};
     cmgi_csr A = {0};
+    cmgi_smoother_source here;
     double size = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &T));
+    CMGI_TRY(cmgi_smoother_source_here(source, &here));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &here.A, &T));
     const cmg_csr transposed = cmgi_csr_view(&T);
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &transposed, &A)); /* A with sorted rows */
     const double skew = skew_part(&A, &T, &size);
     const char *name = skew > CONVECTION * CONVECTION * size ? "ainv" : "spai";
     cmgi_smoother_factors_clear(ctx, out);
-    CMGI_TRY_GOTO(done, cmgi_smoother_make(source, name, 0, out));
+    CMGI_TRY_GOTO(done, cmgi_smoother_make(&here, name, 0, out));
     (void)snprintf(out->chosen, sizeof out->chosen, "%s", name);
 done:
     cmgi_csr_free(ctx, &T);
@@ -94,6 +96,9 @@ static double line_share(const cmgi_smoother_source *source)
 {
     const cmg_csr *A = &source->A;
     cmg_size lines = 0;
+    if (source->there != NULL) {
+        return (double)source->there->facts.lines / (double)A->rows;
+    }
 #pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(+ : lines)   \
     if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -164,6 +169,7 @@ const cmgi_smoother_method cmgi_smoother_auto = {
     .name = "auto",
     .text = "Chebyshev, Jacobi, SPAI or AINV, by the spectrum of each level",
     .omega = 1.0,
+    .resident = true,
     .symmetric = true,
     .make = make,
 };

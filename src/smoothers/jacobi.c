@@ -7,11 +7,35 @@
 #include "csr/csr.h"
 #include "smoothers/smoother.h"
 
+/* From the diagonal that is known on the device. */
+static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmg_context *ctx = source->ctx;
+    const cmg_size n = source->A.rows;
+    double *inverse = NULL;
+    cmgi_resident D = {0};
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *inverse, &inverse));
+    cmg_status status =
+        cmgi_resident_kernels_of(ctx)->invert(ctx, n, source->there->diagonal, inverse);
+    status = status == CMG_OK ? cmgi_resident_diagonal(ctx, n, inverse, &D) : status;
+    if (status != CMG_OK) {
+        cmgi_free_device(ctx, inverse);
+        return status;
+    }
+    status = cmgi_resident_attach(ctx, &D, &out->factor[0]);
+    cmgi_resident_free(ctx, &D);
+    out->factors = 1;
+    return status;
+}
+
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
     cmgi_csr *D = &out->factor[0];
+    if (source->there != NULL) {
+        return make_there(source, out);
+    }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -28,6 +52,7 @@ const cmgi_smoother_method cmgi_smoother_jacobi = {
     .name = "jacobi",
     .text = "diagonal of A",
     .omega = 0.7,
+    .resident = true,
     .symmetric = true,
     .examples = examples,
     .make = make,

@@ -108,6 +108,15 @@ static cmg_status estimate_omega(const cmgi_smoother_source *source,
     return CMG_OK;
 }
 
+cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_smoother_source *here)
+{
+    *here = *source;
+    here->there = NULL;
+    return source->there != NULL
+               ? cmg_hierarchy_get_csr(source->h, source->level, CMG_ROLE_A, NULL, 0, &here->A)
+               : CMG_OK;
+}
+
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
                               cmgi_smoother_factors *out)
 {
@@ -115,11 +124,14 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
     cmgi_arguments arguments;
     CMGI_TRY(cmgi_smoother_parse(source->ctx, name, &method, &arguments));
     cmgi_smoother_source with_arguments = *source;
+    if (!method->resident) {
+        CMGI_TRY(cmgi_smoother_source_here(source, &with_arguments));
+    }
     with_arguments.arguments = &arguments;
     out->stages = 1;
     out->stage[0] = 1;
-    if (!method->any_matrix) {
-        CMGI_TRY(check_matrix(source, method->name));
+    if (!method->any_matrix && with_arguments.there == NULL) { /* else the hierarchy's check did */
+        CMGI_TRY(check_matrix(&with_arguments, method->name));
     }
     CMGI_TRY(method->make(&with_arguments, out));
     double scale = omega != 0 ? omega : method->omega;
@@ -127,7 +139,7 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
         scale = arguments.omega;
     }
     if (arguments.omega_auto || scale == CMGI_OMEGA_AUTO) {
-        CMGI_TRY(estimate_omega(source, out, &scale));
+        CMGI_TRY(estimate_omega(&with_arguments, out, &scale));
     }
     for (int j = 0; j < out->stages; ++j) {
         out->stage[j] *= scale;
@@ -159,6 +171,24 @@ static uint64_t pattern_hash(const cmg_csr *A)
     return hash;
 }
 
+/* The same of a diagonal that is on the device. */
+static cmg_status place_diagonal(cmg_context *ctx, const cmgi_resident *D,
+                                 const cmgi_smoother_options *options, int k, cmgi_smoother *s)
+{
+    cmg_matrix_options matrix = options->matrix;
+    matrix.format = CMG_FORMAT_DIAGONAL;
+    const uint64_t pattern = (uint64_t)D->csr.rows;
+    if (s->factor[k] != NULL && s->pattern[k] != pattern) {
+        cmg_matrix_destroy(&s->factor[k]);
+        s->changed = true;
+    }
+    if (s->factor[k] != NULL) {
+        return cmg_matrix_update(s->factor[k], D->diagonal);
+    }
+    s->pattern[k] = pattern;
+    return cmgi_matrix_create_resident(ctx, D, options->use, &matrix, &s->factor[k]);
+}
+
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
  */
 static cmg_status place_factor(cmg_context *ctx, const cmgi_csr *factor,
@@ -168,6 +198,9 @@ static cmg_status place_factor(cmg_context *ctx, const cmgi_csr *factor,
     cmg_csr view = cmgi_csr_view(factor);
     cmg_matrix_options matrix = options->matrix;
     cmg_status status = CMG_OK;
+    if (factor->there != NULL) {
+        return place_diagonal(ctx, factor->there, options, k, s);
+    }
     if (options->perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
         view = cmgi_csr_view(&renumbered);

@@ -19,7 +19,10 @@ typedef struct cmgi_smoother_source {
     cmg_context *ctx;
     const cmg_hierarchy *h; /* may be NULL for a matrix alone */
     int level;
-    cmg_csr A;                       /* level matrix in the hierarchy's numbering */
+    /* level matrix in the hierarchy's numbering, on the host; its size alone where the method looks
+     * at `there` and that is not NULL */
+    cmg_csr A;
+    const cmgi_resident *there;      /* the same on the device, or NULL */
     const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
@@ -49,6 +52,7 @@ typedef struct cmgi_smoother_method {
     double omega;                /* damping used when none is asked for, or CMGI_OMEGA_AUTO */
     bool takes_name;             /* written method:NAME */
     bool any_matrix;             /* does not look at A */
+    bool resident;               /* is satisfied with `there`, from which it makes diagonals */
     bool symmetric;              /* M is symmetric, by default arguments, where A is */
     const cmgi_key *keys;        /* arguments, NULL = none but omega */
     const char *const *examples; /* arguments that the tests try besides none, NULL = none */
@@ -85,6 +89,9 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
  */
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
                               cmgi_smoother_factors *out);
+/* The same source with the level matrix on the host, fetched where it is on the device alone. */
+cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source,
+                                     cmgi_smoother_source *here);
 void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
 /*
  * Builds the smoother of a level, or, when `s` already has factors, takes over new values. A

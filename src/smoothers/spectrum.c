@@ -241,11 +241,7 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     reduction(max                                                                                  \
               : bound) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += fabs(A->values[k]);
-        }
-        bound = fmax(bound, sum * fabs(M->values[i]));
+        bound = fmax(bound, cmgi_row_magnitude(A, i) * fabs(M->values[i]));
     }
     return bound;
 }
@@ -266,6 +262,15 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
     const cmg_status status = cmg_matrix_create_csr(P->ctx, &view, &options, M);
     cmgi_csr_free(P->ctx, &renumbered);
     return status;
+}
+
+static cmg_status place_there(const problem *P, const cmgi_resident *R, cmg_matrix **M)
+{
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.precision = P->precision;
+    options.format = cmgi_resident_is_diagonal(R) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
+    return cmgi_matrix_create_resident(P->ctx, R, CMGI_USE_ANY, &options, M);
 }
 
 /* The mask of identity rows, where there are some besides other rows. */
@@ -290,13 +295,41 @@ static cmg_status make_mask(problem *P, const cmg_csr *A, const cmg_index *perm)
     return status;
 }
 
+/* The same on the device. */
+static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
+{
+    cmg_context *ctx = P->ctx;
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    const cmg_size n = A->csr.rows;
+    bool *flag = NULL;
+    double *values = NULL;
+    cmgi_resident D = {0};
+    cmg_status status = CMG_OK;
+    if (A->facts.identity == 0 || A->facts.identity == n) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *flag, &flag));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
+    CMGI_TRY_GOTO(done, on->identity(ctx, &A->csr, flag));
+    CMGI_TRY_GOTO(done, on->mask(ctx, n, flag, values));
+    CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &D));
+    values = NULL;
+    CMGI_TRY_GOTO(done, place_there(P, &D, &P->mask));
+done:
+    cmgi_resident_free(ctx, &D);
+    cmgi_free_device(ctx, flag);
+    cmgi_free_device(ctx, values);
+    return status;
+}
+
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
                           problem *P)
 {
     cmg_context *ctx = P->ctx;
     void **const vectors[] = {&P->r, &P->z, &P->p, &P->q, &P->t};
     if (source->matrix == NULL) {
-        CMGI_TRY(place(P, &source->A, NULL, &P->own));
+        CMGI_TRY(source->there != NULL ? place_there(P, source->there, &P->own)
+                                       : place(P, &source->A, NULL, &P->own));
     }
     P->A = source->matrix != NULL ? source->matrix : P->own;
     P->precision = P->A->options.precision;
@@ -305,9 +338,11 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
     for (int f = 0; f < factors; ++f) {
         const cmg_csr view = cmgi_csr_view(&factor[f]);
         P->factors = f + 1;
-        CMGI_TRY(place(P, &view, perm, &P->M[f]));
+        CMGI_TRY(factor[f].there != NULL ? place_there(P, factor[f].there, &P->M[f])
+                                         : place(P, &view, perm, &P->M[f]));
     }
-    CMGI_TRY(make_mask(P, &source->A, perm));
+    CMGI_TRY(source->there != NULL ? make_mask_there(P, source->there)
+                                   : make_mask(P, &source->A, perm));
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *P->scalar, &P->scalar));
     for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
         CMGI_TRY(cmgi_alloc_device(ctx, P->n, cmgi_precision_bytes(P->precision), vectors[v]));
@@ -384,7 +419,10 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
         CMGI_TRY(try_estimate(&exact, factor, factors, spectrum));
     }
     const cmg_csr first = cmgi_csr_view(&factor[0]);
-    if (factors == 1 && cmgi_csr_is_diagonal(&first) && first.indptr[first.rows] == first.rows) {
+    if (source->there != NULL) { /* only D^-1 is made there */
+        spectrum->largest = fmin(spectrum->largest, source->there->facts.gershgorin);
+    } else if (factors == 1 && cmgi_csr_is_diagonal(&first) &&
+               first.indptr[first.rows] == first.rows) {
         spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, &source->A, &factor[0]));
     }
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,

@@ -46,15 +46,17 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
     A->stored = A->rows;
     A->bytes = value_bytes(A);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    if (A->value_map != NULL) {
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->count_up(ctx, A->rows, A->value_map, NULL));
+    }
     return ctx->backend->convert(ctx, A->rows, CMG_FP64, R->diagonal, A->options.precision,
                                  A->values);
 }
 
-/* With a value map rows without an entry would have to be told apart. */
+/* A value map knows nothing of rows without an entry. */
 static bool diagonal_takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
-    (void)s;
-    return !options->keep_map;
+    return !options->keep_map || s->nnz == s->rows;
 }
 
 static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)

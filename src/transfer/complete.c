@@ -16,30 +16,23 @@ static const double MISFIT = 1.8;
 
 /* ------------------------------------------------------------------ a hierarchy over another */
 
-static void borrow(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *to)
-{
-    const cmg_csr view = cmgi_csr_view(from);
-    cmgi_csr_free(ctx, to);
-    *to = cmgi_csr_borrow(&view);
-}
-
 /* The matrices of a level but A, and A unless it is formed here. */
 static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg_hierarchy *h)
 {
     const cmgi_stored_level *from = &given->level[l];
     cmgi_stored_level *to = &h->level[l];
     if (!to->formed) {
-        borrow(h->ctx, &from->A, &to->A);
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->A, &to->A));
         cmgi_stored_elements_clear(h->ctx, to);
         to->elements = from->elements;
         to->elements_borrowed = true;
     }
     if (l + 1 < taken) {
-        borrow(h->ctx, &from->P, &to->P);
-        borrow(h->ctx, &from->R, &to->R);
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->P, &to->P));
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->R, &to->R));
     }
     if (taken == given->levels) {
-        borrow(h->ctx, &from->inverse, &to->inverse);
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->inverse, &to->inverse));
     }
     for (int s = 0; s < from->smoothers; ++s) {
         const cmgi_stored_smoother *smoother = from->smoother[s];
@@ -134,7 +127,7 @@ static cmg_status replace_misfits(cmg_hierarchy *h, bool zero_dirichlet, cmgi_co
 static int first_missing(const cmg_hierarchy *h)
 {
     int l = 1;
-    while (l < h->levels && h->level[l].A.indptr != NULL) {
+    while (l < h->levels && cmgi_csr_given(&h->level[l].A)) {
         ++l;
     }
     return l;

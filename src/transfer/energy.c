@@ -4,8 +4,10 @@
  */
 #include "transfer/energy.h"
 
+#include "core/backend.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "transfer/energy_there.h"
 
 #include <math.h>
 
@@ -247,10 +249,33 @@ static double misfit(double coarse, double fine)
     return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
 }
 
+/* The same where all matrices are on the device, and no row is a Dirichlet condition. */
+static cmg_status misfit_there(cmg_context *ctx, const cmgi_levels_there *levels, double *factor)
+{
+    static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, cmgi_energies *) =
+        CMGI_CUDA_FN(cmgi_energies_cuda);
+    cmgi_energies e;
+    CMGI_TRY(look(ctx, levels, &e));
+    *factor = fmax(1, e.single / SINGLE);
+    for (int v = 0; v < VECTORS; ++v) {
+        *factor = fmax(*factor, misfit(e.coarse[v], e.fine[v]));
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
                               const cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
+    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
+    const cmgi_levels_there there = {.A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
+                                     .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
+                                     .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
+                                     .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
+    if (there.A != NULL && there.P != NULL && there.C != NULL && (there.R != NULL || !has_r) &&
+        fine->row == NULL && coarse->row == NULL && there.C->facts.zero_diagonal < 0) {
+        return misfit_there(ctx, &there, factor);
+    }
     probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));

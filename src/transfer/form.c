@@ -24,7 +24,7 @@ static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichle
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_dirichlet_below(h->ctx, NULL, &P, fine, coarse));
     CMGI_TRY(cmgi_prolongation(h->ctx, &P, fine, coarse, &s->P));
-    s->given = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0) != NULL;
+    s->given = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
     if (s->given) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_R, NULL, 0, &R));
         CMGI_TRY(cmgi_restriction(h->ctx, &R, NULL, fine, coarse, &s->R));
@@ -70,6 +70,11 @@ static cmg_status step_dirichlet(const cmg_hierarchy *h, int l, const cmgi_diric
 {
     cmg_csr A;
     cmg_csr P;
+    const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
+    *found = (cmgi_dirichlet){0};
+    if (there != NULL && (there->facts.identity == 0 || there->facts.identity == there->csr.rows)) {
+        return CMG_OK; /* none on the finest level, and so on none */
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     if (l == 0) {
         return cmgi_dirichlet_find(h->ctx, &A, found);
@@ -111,7 +116,7 @@ cmg_status cmgi_form_levels(cmg_hierarchy *h, int from, bool all, int *formed)
     bool wanted[CMGI_HIERARCHY_LEVELS] = {false};
     int count = 0;
     for (int l = from; l < h->levels; ++l) {
-        wanted[l] = all || h->level[l].A.indptr == NULL || h->level[l].formed;
+        wanted[l] = all || !cmgi_csr_given(&h->level[l].A) || h->level[l].formed;
         count += wanted[l];
     }
     if (formed != NULL) {

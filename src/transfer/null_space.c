@@ -16,6 +16,8 @@ void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
     *space = (cmgi_null_space){0};
 }
 
+enum { FIRST_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
+
 /* The first row where A v is not 0 to `tolerance`, n where there is none. */
 static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance)
 {
@@ -125,18 +127,15 @@ static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double 
  * Whether A takes a translation of the first rows' nodes to 0, which all that is found here begins
  * with: most matrices are done with that, and without memory.
  */
-static bool may_have_one(const cmg_hierarchy *h, int level)
+static bool may_have_one(const cmg_csr *A, int block)
 {
-    enum { ROWS = 1 << 12, MOST = 8 };
-    const int block = cmgi_unknowns_of_node(h, level);
-    const cmgi_csr *A = &h->level[level].A;
     bool alive[MOST] = {false};
     int left = block;
     if (block > MOST) {
         return true;
     }
     memset(alive, 1, (size_t)block);
-    for (cmg_size i = 0; i < A->rows && i < ROWS && left > 0; ++i) {
+    for (cmg_size i = 0; i < A->rows && i < FIRST_ROWS && left > 0; ++i) {
         double sum[MOST] = {0};
         double size[MOST] = {0};
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -149,6 +148,30 @@ static bool may_have_one(const cmg_hierarchy *h, int level)
         }
     }
     return left > 0;
+}
+
+/* The same of a level, whose first rows are fetched where A is on the device alone. */
+static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
+{
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    const int block = cmgi_unknowns_of_node(h, level);
+    cmg_index row[FIRST_ROWS];
+    cmgi_csr head = {0};
+    cmg_csr A;
+    if (there == NULL) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+        *may = may_have_one(&A, block);
+        return CMG_OK;
+    }
+    const cmg_size rows = there->csr.rows < FIRST_ROWS ? there->csr.rows : FIRST_ROWS;
+    for (cmg_size i = 0; i < rows; ++i) {
+        row[i] = (cmg_index)i;
+    }
+    CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, &there->csr, row, rows, &head));
+    A = cmgi_csr_view(&head);
+    *may = may_have_one(&A, block);
+    cmgi_csr_free(h->ctx, &head);
+    return CMG_OK;
 }
 
 cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_space *space)
@@ -165,7 +188,11 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
     const double *given = NULL;
     const bool stored =
         cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &length, &given) == CMG_OK;
-    if (n == 0 || (!stored && !may_have_one(h, level))) {
+    bool may = stored;
+    if (n > 0 && !stored) {
+        CMGI_TRY(look_at_first(h, level, &may));
+    }
+    if (n == 0 || !may) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_near_null_space(h, level, &block, &vectors, &B));

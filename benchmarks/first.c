@@ -1,0 +1,332 @@
+/*
+ * Time to the first solution, and to each further one when values change: Q1 Poisson generated in
+ * memory. In one run the set-up from a CSR on the backend (its check apart), the set-up from a CSR
+ * on the host, a solve, and new values of all level matrices from the backend's memory (hierarchy
+ * and solver). Beside them the floors: the bytes of the matrices, read once, over the measured copy
+ * bandwidth. Both set-ups have to take the same iterations to a true relative residual of 1e-8.
+ * One JSON line.
+ *
+ *   first [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--repeat N]
+ *         [--options TEXT]
+ */
+#include "bench.h"
+#include "q1.h"
+
+#include <cmg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEVELS = 64, ROLES = 2, ARRAYS = LEVELS * ROLES * 3 };
+static const cmg_role roles[ROLES] = {CMG_ROLE_A, CMG_ROLE_P};
+
+typedef struct settings {
+    int dim;
+    int cells;
+    double distort;
+    int repeat;
+    cmg_context_options context;
+    cmg_solver_options solver;
+    const char *text;
+} settings;
+
+/* Level matrices in the backend's memory; the arrays are the data of vectors. */
+typedef struct copies {
+    cmg_csr csr[LEVELS][ROLES];
+    cmg_vector *array[ARRAYS];
+    int arrays;
+    double bytes;       /* of all matrices */
+    double value_bytes; /* of the values of all A */
+} copies;
+
+typedef struct result {
+    double check; /* seconds, least of all repeats */
+    double setup;
+    double first; /* the first set-up of the process, its check included */
+    double host;
+    double solve;
+    double refresh; /* new values of all A, and the solver after them */
+    int iterations;
+    int host_iterations;
+    double residual;
+    double part[CMG_SETUP_PARTS];
+    double host_part[CMG_SETUP_PARTS];
+    size_t device_peak; /* beyond the input, of the set-up from the backend's memory */
+    size_t host_peak;
+} result;
+
+/* An array of any kind as a vector of so many bytes, whose data are returned. */
+static cmg_status copy_array(cmg_context *ctx, copies *c, const void *from, size_t bytes, void *p)
+{
+    const cmg_size n = (cmg_size)((bytes + sizeof(double) - 1) / sizeof(double));
+    double *padded = calloc((size_t)n + 1, sizeof *padded);
+    cmg_vector *v = NULL;
+    if (padded == NULL) {
+        return CMG_ERR_MEMORY;
+    }
+    memcpy(padded, from, bytes);
+    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &v);
+    if (status == CMG_OK) {
+        status = cmg_vector_set(v, padded);
+        *(void **)p = cmg_vector_data(v);
+        c->array[c->arrays++] = v;
+        c->bytes += (double)bytes;
+    }
+    free(padded);
+    return status;
+}
+
+static cmg_status copy_matrices(cmg_context *ctx, const cmg_hierarchy *h, copies *c)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        for (int r = 0; r < ROLES - (l + 1 == cmg_hierarchy_levels(h)); ++r) {
+            cmg_csr A;
+            cmg_status status = cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &A);
+            if (status != CMG_OK) {
+                return status;
+            }
+            const size_t nnz = (size_t)A.indptr[A.rows];
+            cmg_csr *to = &c->csr[l][r];
+            *to = (cmg_csr){A.rows, A.cols, NULL, NULL, NULL};
+            status =
+                copy_array(ctx, c, A.indptr, ((size_t)A.rows + 1) * sizeof *A.indptr, &to->indptr);
+            if (status == CMG_OK) {
+                status = copy_array(ctx, c, A.indices, nnz * sizeof *A.indices, &to->indices);
+            }
+            if (status == CMG_OK) {
+                status = copy_array(ctx, c, A.values, nnz * sizeof *A.values, &to->values);
+            }
+            if (status != CMG_OK) {
+                return status;
+            }
+            c->value_bytes += r == 0 ? (double)nnz * sizeof *A.values : 0;
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status wrap(cmg_context *ctx, const copies *c, int levels, cmg_hierarchy **h)
+{
+    cmg_status status = cmg_hierarchy_create(ctx, levels, h);
+    for (int l = 0; l < levels; ++l) {
+        for (int r = 0; status == CMG_OK && r < ROLES - (l + 1 == levels); ++r) {
+            status = cmg_hierarchy_wrap_csr(*h, l, roles[r], NULL, 0, &c->csr[l][r]);
+        }
+    }
+    return status;
+}
+
+static void keep_least(double *least, double seconds)
+{
+    *least = *least == 0 || seconds < *least ? seconds : *least;
+}
+
+/* A solve of b = 1, and where its seconds of set-up went. */
+static cmg_status solve(cmg_context *ctx, cmg_solver *s, cmg_size n, double *seconds,
+                        int *iterations, double *residual, double part[CMG_SETUP_PARTS])
+{
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report;
+    cmg_report_default(&report);
+    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &b);
+    status = status == CMG_OK ? cmg_vector_create(ctx, n, CMG_FP64, &x) : status;
+    status = status == CMG_OK ? cmg_vector_fill(b, 1) : status;
+    for (int k = 0; status == CMG_OK && k < 3; ++k) {
+        status = cmg_vector_fill(x, 0);
+        status = status == CMG_OK ? cmg_solver_solve(s, b, x, &report) : status;
+        keep_least(seconds, report.solve_seconds);
+    }
+    if (status == CMG_OK && !cmg_outcome_converged(report.outcome)) {
+        (void)fprintf(stderr, "first: the solve did not converge\n");
+        status = CMG_ERR_STATE;
+    }
+    *iterations = report.iterations;
+    *residual = report.relative_residual;
+    memcpy(part, report.setup_part, CMG_SETUP_PARTS * sizeof *part);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    return status;
+}
+
+static cmg_status from_backend(cmg_context *ctx, const settings *s, const copies *c, int levels,
+                               result *r)
+{
+    cmg_status status = CMG_OK;
+    size_t before[2];
+    size_t peak[2];
+    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+        cmg_hierarchy *h = NULL;
+        cmg_solver *solver = NULL;
+        cmg_context_memory(ctx, before, NULL);
+        const double begin = bench_seconds();
+        status = wrap(ctx, c, levels, &h);
+        const double wrapped = bench_seconds();
+        status = status == CMG_OK ? cmg_solver_create(h, &s->solver, &solver) : status;
+        const double made = bench_seconds();
+        r->first = k == 0 ? made - begin : r->first;
+        keep_least(&r->check, wrapped - begin);
+        keep_least(&r->setup, made - wrapped);
+        cmg_context_memory(ctx, NULL, peak);
+        r->device_peak = peak[1] - before[1];
+        r->host_peak = peak[0] > before[0] ? peak[0] - before[0] : 0;
+        if (status == CMG_OK && k + 1 == s->repeat) {
+            status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &r->solve, &r->iterations,
+                           &r->residual, r->part);
+        }
+        cmg_solver_destroy(&solver);
+        cmg_hierarchy_destroy(&h);
+    }
+    return status;
+}
+
+static cmg_status refresh(cmg_context *ctx, const settings *s, const copies *c, int levels,
+                          result *r)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_solver *solver = NULL;
+    cmg_solver_options o = s->solver;
+    o.matrix.keep_map = true;
+    cmg_status status = wrap(ctx, c, levels, &h);
+    status = status == CMG_OK ? cmg_solver_create(h, &o, &solver) : status;
+    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+        const double begin = bench_seconds();
+        for (int l = 0; status == CMG_OK && l < levels; ++l) {
+            status = cmg_hierarchy_update(h, l, CMG_ROLE_A, c->csr[l][0].values);
+        }
+        status = status == CMG_OK ? cmg_solver_refresh(solver) : status;
+        status = status == CMG_OK ? cmg_context_synchronize(ctx) : status;
+        keep_least(&r->refresh, bench_seconds() - begin);
+    }
+    cmg_solver_destroy(&solver);
+    cmg_hierarchy_destroy(&h);
+    return status;
+}
+
+static cmg_status from_host(cmg_context *ctx, const settings *s, cmg_hierarchy *h, result *r)
+{
+    cmg_status status = CMG_OK;
+    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+        cmg_solver *solver = NULL;
+        double seconds = 0;
+        double residual = 0;
+        const double begin = bench_seconds();
+        status = cmg_solver_create(h, &s->solver, &solver);
+        keep_least(&r->host, bench_seconds() - begin);
+        if (status == CMG_OK && k == 0) {
+            status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &seconds, &r->host_iterations,
+                           &residual, r->host_part);
+        }
+        cmg_solver_destroy(&solver);
+    }
+    return status;
+}
+
+static void print_parts(const char *name, const double part[CMG_SETUP_PARTS])
+{
+    printf("\"%s\": {", name);
+    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
+        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p), part[p]);
+    }
+    printf("}, ");
+}
+
+static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const copies *c,
+                       const result *r)
+{
+    double copy = 0;
+    (void)cmg_context_bandwidth(ctx, &copy);
+    printf("{\"benchmark\": \"first\", \"problem\": \"q1-%dd-%d\", \"distort\": %g, \"unknowns\": "
+           "%lld, \"backend\": \"%s\", \"options\": \"%s\", ",
+           s->dim, s->cells, s->distort, (long long)n,
+           cmg_enum_name("backend", (int)s->context.backend), s->text);
+    printf("\"check_seconds\": %.5g, \"setup_seconds\": %.5g, \"first_setup_seconds\": %.5g, "
+           "\"solve_seconds\": %.5g, \"first_solution_seconds\": %.5g, "
+           "\"host_setup_seconds\": %.5g, \"refresh_seconds\": %.5g, \"iterations\": %d, "
+           "\"host_iterations\": %d, \"relative_residual\": %.3g, ",
+           r->check, r->setup, r->first, r->solve, r->check + r->setup + r->solve, r->host,
+           r->refresh, r->iterations, r->host_iterations, r->residual);
+    print_parts("setup", r->part);
+    print_parts("host_setup", r->host_part);
+    printf("\"copy_gb_per_second\": %.1f, \"input_bytes\": %.0f, \"pass_seconds\": %.5g, "
+           "\"values_pass_seconds\": %.5g, \"setup_device_bytes\": %zu, \"setup_host_bytes\": %zu, "
+           "\"repeats\": %d, ",
+           copy, c->bytes, c->bytes / (copy * 1e9), c->value_bytes / (copy * 1e9), r->device_peak,
+           r->host_peak, s->repeat);
+    bench_machine(stdout, cmg_context_threads(ctx));
+    printf("}\n");
+}
+
+static bool set_option(settings *s, const char *name, const char *text)
+{
+    if (strcmp(name, "--backend") == 0) {
+        return bench_enum("backend", text, &s->context.backend);
+    }
+    if (strcmp(name, "--options") == 0) {
+        s->text = text;
+        return cmg_solver_options_set(&s->solver, text) == CMG_OK;
+    }
+    if (strcmp(name, "--dim") == 0) {
+        s->dim = atoi(text);
+    } else if (strcmp(name, "--cells") == 0) {
+        s->cells = atoi(text);
+    } else if (strcmp(name, "--distort") == 0) {
+        s->distort = atof(text);
+    } else if (strcmp(name, "--threads") == 0) {
+        s->context.threads = atoi(text);
+    } else if (strcmp(name, "--repeat") == 0) {
+        s->repeat = atoi(text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_status status = s->distort > 0 ? q1_distorted(ctx, s->dim, s->cells, s->distort, &h)
+                                       : q1_hierarchy(ctx, s->dim, s->cells, &h);
+    *n = cmg_hierarchy_rows(h, 0);
+    const int levels = cmg_hierarchy_levels(h);
+    status = status == CMG_OK ? copy_matrices(ctx, h, c) : status;
+    status = status == CMG_OK ? from_backend(ctx, s, c, levels, r) : status;
+    status = status == CMG_OK ? refresh(ctx, s, c, levels, r) : status;
+    status = status == CMG_OK ? from_host(ctx, s, h, r) : status;
+    cmg_hierarchy_destroy(&h);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    settings s = {.dim = 3, .cells = 128, .repeat = 5, .text = "format=compressed precision=mixed"};
+    cmg_context_options_default(&s.context);
+    cmg_solver_options_default(&s.solver);
+    (void)cmg_solver_options_set(&s.solver, s.text);
+    for (int a = 1; a < argc; a += 2) {
+        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
+            (void)fprintf(stderr, "first: option %s is unknown or its value is wrong\n", argv[a]);
+            return 1;
+        }
+    }
+    cmg_context *ctx = NULL;
+    copies c = {.arrays = 0};
+    result r = {.iterations = 0};
+    cmg_size n = 0;
+    if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) ||
+        cmg_context_create(&s.context, &ctx) != CMG_OK) {
+        (void)fprintf(stderr, "first: no context, or an option is out of range\n");
+        return 4;
+    }
+    const cmg_status status = measure(ctx, &s, &c, &r, &n);
+    if (status != CMG_OK) {
+        (void)fprintf(stderr, "first: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
+    } else {
+        print_line(&s, ctx, n, &c, &r);
+    }
+    for (int a = 0; a < c.arrays; ++a) {
+        cmg_vector_destroy(&c.array[a]);
+    }
+    cmg_context_destroy(&ctx);
+    return status != CMG_OK ? 4 : r.iterations == r.host_iterations ? 0 : 3;
+}

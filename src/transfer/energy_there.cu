@@ -1,0 +1,237 @@
+/*
+ * Energies of smooth vectors with matrices on the device; see energy.h. The vectors live on the
+ * whole level, where the host takes balls of it: a pass over a matrix costs little here. Sums run
+ * over blocks in a fixed order.
+ */
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "core/random.h"
+#include "csr/resident.h"
+#include "transfer/energy_there.h"
+}
+
+enum { THREADS = 256, LANES = 8, WARP = 32, VECTORS = 3, SWEEPS = 8, SAMPLE = 1 << 15 };
+
+struct triple {
+    double v[VECTORS];
+};
+
+/* Sum over the lanes of a row of M x. */
+static __device__ __forceinline__ triple multiply_row(const cmg_csr &M, cmg_size i, const triple *x)
+{
+    triple sum = {};
+    if (i < M.rows) {
+        for (cmg_size k = M.indptr[i] + threadIdx.x % LANES; k < M.indptr[i + 1]; k += LANES) {
+            const triple from = x[M.indices[k]];
+            const double a = M.values[k];
+            for (int c = 0; c < VECTORS; ++c) {
+                sum.v[c] += a * from.v[c];
+            }
+        }
+    }
+#pragma unroll
+    for (int d = LANES / 2; d > 0; d >>= 1) {
+        for (int c = 0; c < VECTORS; ++c) {
+            sum.v[c] += __shfl_xor_sync(0xffffffffU, sum.v[c], d);
+        }
+    }
+    return sum;
+}
+
+static __device__ __forceinline__ cmg_size row_of_thread(void)
+{
+    return ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+}
+
+__global__ void draw_kernel(cmg_size n, triple *x)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    for (int c = 0; i < n && c < VECTORS; ++c) {
+        x[i].v[c] = cmgi_random_at(11, (uint64_t)(i * VECTORS + c));
+    }
+}
+
+/* y = x - D^-1 C x / 2 */
+__global__ void smooth_kernel(const cmg_csr C, const double *diagonal, const triple *x, triple *y)
+{
+    const cmg_size i = row_of_thread();
+    const triple sum = multiply_row(C, i, x);
+    if (i < C.rows && threadIdx.x % LANES == 0) {
+        for (int c = 0; c < VECTORS; ++c) {
+            y[i].v[c] = x[i].v[c] - sum.v[c] / diagonal[i] / 2;
+        }
+    }
+}
+
+__global__ void multiply_kernel(const cmg_csr M, const triple *x, triple *y)
+{
+    const cmg_size i = row_of_thread();
+    const triple sum = multiply_row(M, i, x);
+    if (i < M.rows && threadIdx.x % LANES == 0) {
+        y[i] = sum;
+    }
+}
+
+/* part[block] = sum over its rows of w_i (M x)_i */
+__global__ void energy_kernel(const cmg_csr M, const triple *w, const triple *x, triple *part)
+{
+    const cmg_size i = row_of_thread();
+    const triple sum = multiply_row(M, i, x);
+    const bool mine = i < M.rows && threadIdx.x % LANES == 0;
+    for (int c = 0; c < VECTORS; ++c) {
+        const double s = cmgi_block_sum<THREADS>(mine ? w[i].v[c] * sum.v[c] : 0.0);
+        if (threadIdx.x == 0) {
+            part[blockIdx.x].v[c] = s;
+        }
+        __syncthreads();
+    }
+}
+
+/* The largest factor between c_jj and (R A P)_jj of the rows j = 0, step, ...; a warp each. */
+__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr P, const cmg_csr R, cmg_size step,
+                                const double *diagonal, unsigned long long *factor)
+{
+    const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP * step;
+    double sum = 0;
+    if (j >= R.rows) {
+        return;
+    }
+    for (cmg_size e = R.indptr[j] + threadIdx.x % WARP; e < R.indptr[j + 1]; e += WARP) {
+        const cmg_size i = R.indices[e];
+        double entry = 0; /* (A P)_ij */
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            const cmg_index r = A.indices[k];
+            for (cmg_size p = P.indptr[r]; p < P.indptr[r + 1]; ++p) {
+                entry += P.indices[p] == j ? A.values[k] * P.values[p] : 0;
+            }
+        }
+        sum += R.values[e] * entry;
+    }
+    sum = cmgi_warp_sum(sum);
+    const double c = diagonal[j];
+    if (threadIdx.x % WARP == 0 && c > 0 && sum > 0) {
+        const double worst = fmax(c / sum, sum / c);
+        atomicMax(factor, (unsigned long long)__double_as_longlong(worst));
+    }
+}
+
+typedef struct work {
+    triple *x; /* coarse rows */
+    triple *y;
+    triple *fine;
+    triple *left;
+    triple *part;
+    unsigned long long *factor;
+} work;
+
+static unsigned blocks(cmg_size rows)
+{
+    return cmgi_grid(rows * LANES, THREADS);
+}
+
+static cmg_status add_parts(cmg_context *ctx, const work *W, unsigned count, double sum[VECTORS])
+{
+    triple *host = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
+    const cmg_status status = cmgi_to_host(ctx, host, W->part, count * sizeof *host);
+    for (int c = 0; c < VECTORS; ++c) {
+        sum[c] = 0;
+        for (unsigned b = 0; b < count && status == CMG_OK; ++b) {
+            sum[c] += host[b].v[c];
+        }
+    }
+    cmgi_free(ctx, host);
+    return status;
+}
+
+static cmg_status energies(cmg_context *ctx, const cmg_csr *M, const triple *w, const triple *x,
+                           const work *W, double sum[VECTORS])
+{
+    energy_kernel<<<blocks(M->rows), THREADS, 0, cmgi_stream(ctx)>>>(*M, w, x, W->part);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return add_parts(ctx, W, blocks(M->rows), sum);
+}
+
+static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, work *W)
+{
+    draw_kernel<<<cmgi_grid(C->csr.rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(C->csr.rows,
+                                                                                   W->x);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
+        smooth_kernel<<<blocks(C->csr.rows), THREADS, 0, cmgi_stream(ctx)>>>(C->csr, C->diagonal,
+                                                                             W->x, W->y);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        triple *swapped = W->x;
+        W->x = W->y;
+        W->y = swapped;
+    }
+    return CMG_OK;
+}
+
+static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const triple *x, triple *y)
+{
+    multiply_kernel<<<blocks(P->rows), THREADS, 0, cmgi_stream(ctx)>>>(*P, x, y);
+    return CMGI_LAUNCHED(ctx);
+}
+
+static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_resident *A,
+                                    const cmgi_resident *P, const cmg_csr *R,
+                                    const cmgi_resident *C, const work *W, double *factor)
+{
+    const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
+    const cmg_size count = (R->rows + step - 1) / step;
+    CMGI_TRY(cmgi_cuda_clear(ctx, W->factor, sizeof *W->factor));
+    diagonal_kernel<<<cmgi_grid(count * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        A->csr, P->csr, *R, step, C->diagonal, W->factor);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return cmgi_to_host(ctx, factor, W->factor, sizeof *factor);
+}
+
+static void release(cmg_context *ctx, work *W)
+{
+    void *const arrays[] = {W->x, W->y, W->fine, W->left, W->part, W->factor};
+    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
+        cmgi_free_device(ctx, arrays[k]);
+    }
+}
+
+/* With a given R the left vectors are R^T x, which takes its transpose; without, R = P^T. */
+static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cmg_csr *transposed,
+                          work *W, cmgi_energies *e)
+{
+    const cmg_size n = l->A->csr.rows;
+    const cmg_size coarse = l->C->csr.rows;
+    const bool given = l->R != NULL;
+    CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->x, &W->x));
+    CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->y, &W->y));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->fine, &W->fine));
+    CMGI_TRY(cmgi_alloc_device(ctx, blocks(n > coarse ? n : coarse), sizeof *W->part, &W->part));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *W->factor, &W->factor));
+    CMGI_TRY(make_smooth(ctx, l->C, W));
+    CMGI_TRY(energies(ctx, &l->C->csr, W->x, W->x, W, e->coarse));
+    CMGI_TRY(prolong(ctx, &l->P->csr, W->x, W->fine));
+    if (given) {
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->left, &W->left));
+        CMGI_TRY(prolong(ctx, transposed, W->x, W->left));
+    }
+    CMGI_TRY(energies(ctx, &l->A->csr, given ? W->left : W->fine, W->fine, W, e->fine));
+    e->single = 1;
+    return given ? CMG_OK : compare_diagonals(ctx, l->A, l->P, transposed, l->C, W, &e->single);
+}
+
+extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l,
+                                         cmgi_energies *e)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmg_csr transposed = {};
+    work W = {};
+    cmg_status status = CMG_OK;
+    const cmgi_resident *of = l->R != NULL ? l->R : l->P;
+    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->transpose(ctx, &of->csr, &transposed));
+    CMGI_TRY_GOTO(done, compare(ctx, l, &transposed, &W, e));
+done:
+    release(ctx, &W);
+    cmgi_resident_free_arrays(ctx, &transposed);
+    return status;
+}

@@ -1,0 +1,18 @@
+/* Energies of smooth vectors on two levels whose matrices are on the device (energy_there.cu). */
+#pragma once
+#include "csr/resident.h"
+
+typedef struct cmgi_levels_there {
+    const cmgi_resident *A;
+    const cmgi_resident *P;
+    const cmgi_resident *R; /* NULL = P^T */
+    const cmgi_resident *C; /* of the coarse level, no zero on its diagonal */
+} cmgi_levels_there;
+
+typedef struct cmgi_energies {
+    double coarse[3]; /* x^T C x */
+    double fine[3];   /* x^T R A P x */
+    double single;    /* the largest factor of basis functions, 1 with an R of its own */
+} cmgi_energies;
+
+cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e);

@@ -1,0 +1,295 @@
+/*
+ * A hierarchy whose matrices are on the device gives the solver that the same hierarchy on the host
+ * gives: storage, dampings and iterates are equal to the bit. On the CPU backend all of it is on
+ * the host, and the tests see that nothing is different there.
+ */
+#include "cmg_fem.h"
+
+#include "mg/solver.h"
+#include "solves.h"
+#include "spmv/compressed.h"
+
+static void *copy_there(const void *host, cmg_size count, size_t size)
+{
+    void *d = NULL;
+    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
+    CHECK_OK(cmgi_to_device(ctx, d, host, (size_t)count * size));
+    return d;
+}
+
+static void free_there(const cmg_csr *A)
+{
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+}
+
+static cmg_csr csr_there(const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
+                     copy_there(A->indices, nnz, sizeof *A->indices),
+                     copy_there(A->values, nnz, sizeof *A->values)};
+}
+
+enum { MOST_ARRAYS = 64 };
+
+/* The same hierarchy on the device, with its own copies or over arrays that are kept in `arrays`.
+ */
+static cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr arrays[MOST_ARRAYS])
+{
+    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
+    cmg_hierarchy *twin = NULL;
+    int used = 0;
+    memset(arrays, 0, MOST_ARRAYS * sizeof *arrays);
+    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(h), &twin));
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        for (int r = 0; r < 3; ++r) {
+            cmg_csr here;
+            if (!cmgi_hierarchy_has(h, l, roles[r]) ||
+                cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &here) != CMG_OK) {
+                continue;
+            }
+            cmg_csr there = csr_there(&here);
+            CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin, l, roles[r],
+                                                                             NULL, 0, &there));
+            if (wrap) {
+                arrays[used++] = there;
+            } else {
+                free_there(&there);
+            }
+        }
+    }
+    return twin;
+}
+
+static void check_equal(const void *a, const void *b, size_t bytes)
+{
+    if (a == NULL || b == NULL) {
+        CHECK(a == b);
+        return;
+    }
+    char *ha = malloc(bytes + 1);
+    char *hb = malloc(bytes + 1);
+    CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
+    CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
+    CHECK(memcmp(ha, hb, bytes) == 0);
+    free(ha);
+    free(hb);
+}
+
+static void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
+{
+    if (A == NULL || B == NULL) {
+        CHECK(A == B);
+        return;
+    }
+    CHECK(A->format == B->format && A->options.t == B->options.t &&
+          A->options.warp == B->options.warp && A->stored == B->stored && A->nnz == B->nnz &&
+          A->bytes == B->bytes);
+    if (A->format == B->format && A->stored == B->stored) {
+        check_equal(A->values, B->values,
+                    (size_t)A->stored *
+                        cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
+    }
+}
+
+static void check_levels(const cmgi_levels *a, const cmgi_levels *b)
+{
+    CHECK(a->count == b->count);
+    check_matrix(a->A, b->A);
+    check_matrix(a->coarse, b->coarse);
+    for (int l = 0; l < a->count && a->count == b->count; ++l) {
+        const cmgi_smoother *s = &a->level[l].smoother;
+        const cmgi_smoother *t = &b->level[l].smoother;
+        check_matrix(a->level[l].A, b->level[l].A);
+        check_matrix(a->level[l].P, b->level[l].P);
+        check_matrix(a->level[l].R, b->level[l].R);
+        check_matrix(a->level[l].RS, b->level[l].RS);
+        CHECK(s->factors == t->factors && s->stages == t->stages);
+        CHECK(memcmp(s->omega, t->omega, (size_t)s->stages * sizeof *s->omega) == 0);
+        for (int f = 0; f < s->factors && s->factors == t->factors; ++f) {
+            check_matrix(s->factor[f], t->factor[f]);
+        }
+    }
+}
+
+static void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
+{
+    cmg_report reports[2];
+    cmg_vector *b = vector_of(n, 7);
+    double *values[2];
+    for (int k = 0; k < 2; ++k) {
+        cmg_vector *x = NULL;
+        cmg_report_default(&reports[k]);
+        values[k] = calloc((size_t)n, sizeof **values);
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(k == 0 ? s : t, b, x, &reports[k]));
+        CHECK_OK(cmg_vector_get(x, values[k]));
+        cmg_vector_destroy(&x);
+    }
+    CHECK(cmg_outcome_converged(reports[0].outcome));
+    CHECK(reports[0].iterations == reports[1].iterations);
+    CHECK(memcmp(values[0], values[1], (size_t)n * sizeof **values) == 0);
+    free(values[0]);
+    free(values[1]);
+    cmg_vector_destroy(&b);
+}
+
+static const char *const options_text[] = {"format=compressed precision=mixed", "precision=fp64",
+                                           "format=sell smoother=jacobi",
+                                           "format=compressed precision=mixed"};
+
+/* New values of all A, from the host and from the device: the solvers follow alike. */
+static void check_refresh(cmg_hierarchy *h, cmg_hierarchy *twin, cmg_solver *s, cmg_solver *t)
+{
+    double *kept[16] = {NULL};
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_size nnz = A.indptr[A.rows];
+        double *values = malloc((size_t)nnz * sizeof *values);
+        for (cmg_size k = 0; k < nnz; ++k) {
+            values[k] = 1.25 * A.values[k];
+        }
+        kept[l] = copy_there(values, nnz, sizeof *values);
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
+        free(values);
+    }
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK_OK(cmg_solver_refresh(t));
+    check_levels(&s->mg.levels, &t->mg.levels);
+    check_solves(s, t, cmg_hierarchy_rows(h, 0));
+    for (int l = 0; l < 16; ++l) {
+        cmgi_free_device(ctx, kept[l]);
+    }
+}
+
+static void compare(cmg_hierarchy *h)
+{
+    for (size_t k = 0; k < sizeof options_text / sizeof *options_text; ++k) {
+        cmg_csr arrays[MOST_ARRAYS];
+        cmg_hierarchy *twin = twin_of(h, k % 2 == 0, arrays);
+        cmg_solver *s = NULL;
+        cmg_solver *t = NULL;
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, options_text[k]));
+        o.matrix.keep_map = k == 3;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_create(twin, &o, &t));
+        if (s != NULL && t != NULL) {
+            check_levels(&s->mg.levels, &t->mg.levels);
+            check_solves(s, t, cmg_hierarchy_rows(h, 0));
+            if (o.matrix.keep_map) {
+                check_refresh(h, twin, s, t);
+            }
+        }
+        cmg_solver_destroy(&s);
+        cmg_solver_destroy(&t);
+        cmg_hierarchy_destroy(&twin);
+        for (int a = 0; a < MOST_ARRAYS; ++a) {
+            free_there(&arrays[a]);
+        }
+    }
+}
+
+static void generated_hierarchies(void)
+{
+    static const struct {
+        cmg_element element;
+        int dim;
+        cmg_size cells;
+        double distort;
+        bool boundary;
+    } meshes[] = {{CMG_ELEMENT_Q1, 2, 48, 0, false},
+                  {CMG_ELEMENT_Q1, 3, 16, 0, false},
+                  {CMG_ELEMENT_Q1, 3, 12, 0.2, false},
+                  {CMG_ELEMENT_P1, 2, 24, 0.2, false},
+                  {CMG_ELEMENT_Q1, 2, 24, 0, true}};
+    for (size_t m = 0; m < sizeof meshes / sizeof *meshes; ++m) {
+        cmg_generate_options g;
+        cmg_hierarchy *h = NULL;
+        cmg_generate_options_default(&g);
+        g.element = meshes[m].element;
+        g.dim = meshes[m].dim;
+        g.cells = meshes[m].cells;
+        g.levels = 3;
+        g.distort = meshes[m].distort;
+        g.boundary = meshes[m].boundary ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+        if (h != NULL) {
+            compare(h);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void hierarchies_made_by_others(void)
+{
+    static const char *const names[] = {"hier/honei_poisson_q1", "hier/raptor_rss"};
+    if (test_shared_data() == NULL) {
+        SKIP("hierarchies made by others: no shared data");
+        return;
+    }
+    for (int i = 0; i < 2; ++i) {
+        char path[1024];
+        cmg_hierarchy *h = NULL;
+        (void)snprintf(path, sizeof path, "%s/%s", test_shared_data(), names[i]);
+        CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
+        if (h != NULL) {
+            compare(h);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* What is wrong with arrays is said before anything reads them. */
+static void wrong_arrays_are_refused(void)
+{
+    const cmg_size indptr[] = {0, 1, 2};
+    const cmg_index indices[] = {0, 1};
+    const double values[] = {2, 3};
+    const double infinite[] = {2, INFINITY};
+    const double hollow[] = {2, 0};
+    cmg_hierarchy *h = NULL;
+    cmg_csr good = {2, 2, indptr, indices, values};
+    const cmg_csr there = csr_there(&good);
+    const double *d_infinite = copy_there(infinite, 2, sizeof *infinite);
+    const double *d_hollow = copy_there(hollow, 2, sizeof *hollow);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &there));
+    CHECK_OK(cmg_hierarchy_check(h));
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite));
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "row 1, column 1: value inf") != NULL);
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_hollow));
+    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "row 1: the diagonal is zero") != NULL);
+    if (cmgi_on_cuda(
+            ctx)) { /* borrowed on the device: values on the host cannot take their place */
+        CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values), CMG_ERR_ARG);
+        const cmg_csr split = {2, 2, there.indptr, indices, there.values};
+        CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &split), CMG_ERR_ARG);
+        CHECK(strstr(cmg_context_message(ctx), "indices is no memory of device") != NULL);
+    }
+    cmg_csr view;
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, there.values));
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view)); /* on the host */
+    CHECK(view.values[0] == 2 && view.values[1] == 3 && view.indices[1] == 1);
+    cmg_hierarchy_destroy(&h);
+    free_there(&there);
+    cmgi_free_device(ctx, (void *)(uintptr_t)d_infinite);
+    cmgi_free_device(ctx, (void *)(uintptr_t)d_hollow);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(generated_hierarchies);
+    RUN(hierarchies_made_by_others);
+    RUN(wrong_arrays_are_refused);
+    return TEST_END();
+}
