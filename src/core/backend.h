@@ -87,6 +87,7 @@ typedef struct cmgi_backend {
     cmg_size fold_rows;
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
     const char *memory;    /* "host", "device": for messages */
+    int unit_columns; /* unit vectors that a cycle is applied to at once to become dense; 0 = 1 */
     /* life and memory; NULL = plain host memory */
     cmg_status (*open)(cmg_context *ctx);
     void (*close)(cmg_context *ctx);

@@ -207,6 +207,7 @@ failed:
 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 {
+    ++R->version;
     return cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
 }
 

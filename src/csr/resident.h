@@ -26,6 +26,7 @@ typedef struct cmgi_resident {
     cmg_csr csr;              /* its arrays are on the device */
     bool borrowed;            /* they are the caller's */
     bool borrowed_facts;      /* rows.count and diagonal are another's */
+    uint64_t version;         /* rises with new values */
     bool staged;              /* a copy for a set-up, which the host has as well */
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;

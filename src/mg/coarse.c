@@ -261,53 +261,74 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     return invert(ctx, A, X, kind);
 }
 
-/* X = T^T in tiles, which keeps both in cache. */
-static void transpose(cmg_context *ctx, cmg_size n, const double *T, double *X)
+/*
+ * Columns j .. j + k - 1 are the images of unit vectors, k at once, which are a window on one array
+ * of zeros with an identity of k rows in the middle: nothing waits for the device before all
+ * columns are there.
+ */
+static cmg_status make_units(cmg_context *ctx, cmg_precision precision, cmg_size n, int k,
+                             void *units)
 {
-    enum { TILE = 64 };
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4 * TILE)
-    for (cmg_size i0 = 0; i0 < n; i0 += TILE) {
-        const cmg_size i1 = i0 + TILE < n ? i0 + TILE : n;
+    const size_t size = cmgi_precision_bytes(precision);
+    double *identity = NULL;
+    double *there = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)k * k, sizeof *identity, &identity));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)k * k, sizeof *there, &there));
+    for (int c = 0; c < k; ++c) {
+        identity[c * k + c] = 1;
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, identity, (size_t)(k * k) * sizeof *there));
+    CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, precision, (2 * n + k) * k, 0.0, units));
+    CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, (cmg_size)k * k, CMG_FP64, there, precision,
+                                              (char *)units + (size_t)(n * k) * size));
+done:
+    cmgi_free(ctx, identity);
+    cmgi_free_device(ctx, there);
+    return status;
+}
+
+/* X from the images of all batches, n x k each. */
+static void spread_images(cmg_context *ctx, cmg_size n, int k, const double *images, double *X)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
+    for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j < n; ++j) {
-            for (cmg_size i = i0; i < i1; ++i) {
-                X[i * n + j] = T[j * n + i];
-            }
+            X[i * n + j] = images[(j / k * n + i) * k + j % k];
         }
     }
     (void)ctx;
 }
 
-/*
- * Column j is the image of the unit vector e_j, which is a window on one array of zeros with a one
- * in the middle: nothing waits for the device before all columns are there.
- */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
     const cmgi_backend *backend = ctx->backend;
     const cmg_precision precision = cmgi_cycle_precision(cycle);
     const size_t size = cmgi_precision_bytes(precision);
+    const int k = cycle->columns;
+    const cmg_size batch = n * k;
+    const cmg_size batches = (n + k - 1) / k;
     char *units = NULL;
     void *unit = NULL;
     void *image = NULL;
     double *images = NULL;
     double *host = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n, size, &units));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, size, &unit));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, size, &image));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *images, &images));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, backend->fill(ctx, precision, 2 * n, 0.0, units));
-    CMGI_TRY_GOTO(done,
-                  backend->fill(ctx, precision, n > 0 ? 1 : 0, 1.0, units + (size_t)n * size));
-    for (cmg_size j = 0; j < n; ++j) {
-        CMGI_TRY_GOTO(done, backend->convert(ctx, n, precision, units + (size_t)(n - j) * size,
-                                             precision, unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (2 * n + k) * k, size, &units));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batch, size, &unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batch, size, &image));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batches * batch, sizeof *images, &images));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, batches * batch, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, make_units(ctx, precision, n, k, units));
+    for (cmg_size j = 0; j < batches; ++j) {
+        const char *window = units + (size_t)((n - j * k) * k) * size;
+        CMGI_TRY_GOTO(done, backend->convert(ctx, batch, precision, window, precision, unit));
         CMGI_TRY_GOTO(done, cmgi_cycle_launch(cycle, unit, image));
-        CMGI_TRY_GOTO(done, backend->convert(ctx, n, precision, image, CMG_FP64, images + j * n));
+        CMGI_TRY_GOTO(done,
+                      backend->convert(ctx, batch, precision, image, CMG_FP64, images + j * batch));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(n * n) * sizeof *host));
-    transpose(ctx, n, host, X);
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(batches * batch) * sizeof *host));
+    spread_images(ctx, n, k, host, X);
 done:
     cmgi_free_device(ctx, units);
     cmgi_free_device(ctx, unit);

@@ -185,6 +185,24 @@ static bool may_fuse(const cmg_context *ctx, const cmgi_level_options *options, 
     return options->fuse_all || (options->fuse && rows <= ctx->backend->fold_rows);
 }
 
+/* P and R, or P^T, of matrices on the device; left alone where their values are those of before. */
+static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
+                                 const request *p, const request *r, cmgi_level *fine)
+{
+    const uint64_t version_P = P->version + 1;
+    const uint64_t version_R = (R != NULL ? R : P)->version + 1;
+    if (fine->P == NULL || fine->version_P != version_P) {
+        CMGI_TRY(place_there(ctx, P, p, &fine->P));
+    }
+    if (fine->R == NULL || fine->version_R != version_R) {
+        CMGI_TRY(R != NULL ? place_there(ctx, R, r, &fine->R)
+                           : place_transpose(ctx, P, r, &fine->R));
+    }
+    fine->version_P = version_P;
+    fine->version_R = version_R;
+    return CMG_OK;
+}
+
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
@@ -202,9 +220,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
     if (there != NULL && (there_r != NULL || !has_r)) {
         cmgi_dirichlet_clear(ctx, &coarse->dirichlet);
-        CMGI_TRY(place_there(ctx, there, &p, &fine->P));
-        return has_r ? place_there(ctx, there_r, &r, &fine->R)
-                     : place_transpose(ctx, there, &r, &fine->R);
+        return transfer_there(ctx, there, there_r, &p, &r, fine);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));

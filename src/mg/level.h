@@ -14,6 +14,8 @@ typedef struct cmgi_level {
     cmg_matrix *R;  /* to level l+1 */
     cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
     cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
+    uint64_t version_P; /* of the values that P and R were made of on the device, plus 1; 0 = not */
+    uint64_t version_R;
     cmgi_smoother smoother;
     const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
     cmgi_dirichlet dirichlet; /* none where they are kept */

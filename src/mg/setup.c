@@ -253,6 +253,7 @@ static cmg_status collapse(const cmgi_setup *s, int first, cmg_matrix *dense)
     cmg_status status = CMG_OK;
     cmgi_cycle_plan plan = cycle_plan(s);
     plan.first = first;
+    plan.columns = s->ctx->backend->unit_columns;
     CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *X, &X));
     CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));

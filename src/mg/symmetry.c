@@ -1,7 +1,6 @@
 #include "mg/symmetry.h"
 
 #include "core/memory.h"
-#include "core/random.h"
 
 #include <math.h>
 
@@ -19,33 +18,6 @@ typedef struct trial {
     double *scalars;
 } trial;
 
-/* Random numbers for the first few entries, which the backend copies over the rest. */
-static cmg_status fill_random(trial *t, int which, cmg_size period)
-{
-    cmg_context *ctx = t->ctx;
-    const size_t size = cmgi_precision_bytes(t->precision);
-    const cmg_size first = t->n < period ? t->n : period;
-    uint64_t seed = (uint64_t)which + 1;
-    double *host = NULL;
-    double *head = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, first, sizeof *head, &head));
-    for (cmg_size i = 0; i < first; ++i) {
-        host[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, head, host, (size_t)first * sizeof *host));
-    for (cmg_size at = 0; at < t->n; at += first) {
-        const cmg_size count = t->n - at < first ? t->n - at : first;
-        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, count, CMG_FP64, head, t->precision,
-                                                  (char *)t->u[which] + (size_t)at * size));
-    }
-done:
-    cmgi_free(ctx, host);
-    cmgi_free_device(ctx, head);
-    return status;
-}
-
 static void clear(trial *t)
 {
     for (int k = 0; k < 2; ++k) {
@@ -62,7 +34,7 @@ static cmg_status begin(trial *t)
     for (int k = 0; k < 2; ++k) {
         CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->u[k]));
         CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->image[k]));
-        CMGI_TRY(fill_random(t, k, k == 0 ? 65521 : 65537)); /* primes: no grid has both periods */
+        CMGI_TRY(t->ctx->backend->random(t->ctx, t->precision, t->n, (uint64_t)k + 1, t->u[k]));
     }
     return CMG_OK;
 }
