@@ -19,6 +19,7 @@ FILES = {
     "auto": ["h200-auto-2026-11-21.jsonl"],
     "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
+    "first": ["h200-first-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
