@@ -19,7 +19,7 @@ typedef struct cmgi_levels {
     cmgi_projection nullspace; /* of A, in the numbering of level 0 */
     cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
                              NULL = none */
-    double part[CMG_SETUP_PARTS]; /* seconds of the last set-up */
+    double part[CMG_SETUP_PARTS];         /* seconds of the last set-up */
     char note[CMGI_MAX_NOTES][CMGI_NOTE]; /* what was decided, for people */
     int notes;
 } cmgi_levels;
