@@ -117,7 +117,10 @@ if(CMG_HAVE_CUDA AND NOT CMG_HAVE_CUSPARSE)
   message(STATUS "CMG: cuSPARSE not found, off (baseline formats cusparse-csr, cusparse-sell)")
 endif()
 
+find_package(Threads REQUIRED)
+
 function(cmg_link_dependencies target)
+  target_link_libraries(${target} PRIVATE Threads::Threads)
   if(CMG_HAVE_OPENMP)
     target_link_libraries(${target} PRIVATE OpenMP::OpenMP_C)
   endif()

@@ -118,6 +118,8 @@ typedef void (*cmg_log_fn)(void *user, cmg_log_level level, const char *line);
  */
 typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_size total);
 
+typedef struct cmg_transport cmg_transport;
+
 /** How option structs are filled is said at the end of this header. */
 typedef struct cmg_context_options {
     size_t size;
@@ -141,6 +143,8 @@ typedef struct cmg_context_options {
     void *stream;
     /** Caller's CMG_MESSAGE characters for the reason why cmg_context_create fails, or NULL. */
     char *why;
+    /** To the other ranks (cmg_ranks.h), default NULL: alone. */
+    const cmg_transport *transport;
 } cmg_context_options;
 
 /**
@@ -683,6 +687,9 @@ struct cmg_solver_options {
     /** Keep b and x orthogonal to the null space of A, as far as it is known: vectors given as
      *  exact, constants, translations and rotations. Default true. */
     bool nullspace;
+    /** Several ranks (cmg_ranks.h): levels below the finest of at most this many rows are held and
+     *  solved by every rank as a whole, default 300000. */
+    cmg_size gather;
 };
 
 /**

@@ -1,7 +1,7 @@
 /* Context: what every object of the library hangs off. */
 #include "core/context.h"
 
-#include "core/backend.h"
+#include "core/group.h"
 #include "core/memory.h"
 #include "core/options.h"
 
@@ -90,6 +90,12 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     } else if (backend->open != NULL) {
         status = backend->open(c);
     }
+    if (status == CMG_OK) {
+        status = cmgi_group_open(c);
+        if (status != CMG_OK && backend->close != NULL) {
+            backend->close(c);
+        }
+    }
     if (status != CMG_OK) {
         (void)tell_why(o, status, c->message[0] != '\0' ? c->message : cmg_status_text(status));
         free(c);
@@ -119,6 +125,7 @@ void cmg_context_destroy(cmg_context **ctx)
         return;
     }
     cmg_context *c = *ctx;
+    cmgi_group_close(c);
     cmgi_free_device(c, c->column_partials);
     c->column_partials = NULL;
     c->column_partials_length = 0;

@@ -164,6 +164,7 @@ cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_size n, double a, const dou
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                cmg_precision pz, const void *z, cmg_precision pp, void *p);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
+cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                                 const double *bb, const double *rr);
 cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr);

@@ -187,6 +187,18 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_updat
     return reduce<WIDE<float>>(ctx, n, wide, cg_update_op<float>{*u}, note_update{*u});
 }
 
+__global__ void note_kernel(const cmgi_cg_update u)
+{
+    cmgi_cg_note(&u);
+}
+
+cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u)
+{
+    const cmgi_device_guard guard(ctx);
+    note_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(*u);
+    return CMGI_LAUNCHED(ctx);
+}
+
 __global__ void stop_kernel(cmgi_stop *stop, const double *rr)
 {
     cmgi_stop_note(stop, 1, 1, *rr);

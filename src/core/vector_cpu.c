@@ -177,6 +177,13 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *
     return CMG_OK;
 }
 
+static cmg_status cg_note(cmg_context *ctx, const cmgi_cg_update *u)
+{
+    (void)ctx;
+    cmgi_cg_note(u);
+    return CMG_OK;
+}
+
 static cmg_status stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr)
 {
@@ -236,6 +243,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .direction = direction,
     .add_ratio = add_ratio,
     .cg_update = cg_update,
+    .cg_note = cg_note,
     .stop_begin = stop_begin,
     .stop_exact = stop_exact,
     .stop_note = stop_note,

@@ -154,7 +154,7 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
 static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector *v)
 {
     const cmg_size n = h->level[v->level].A.rows;
-    const bool coords = strcmp(v->kind, "coords") == 0;
+    const bool coords = strcmp(v->kind, "coords") == 0 || strcmp(v->kind, "partition") == 0;
     const bool several = strcmp(v->kind, "nullspace") == 0 && v->n > 0 && n > 0 && v->n % n == 0;
     CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_ARG,
                "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,

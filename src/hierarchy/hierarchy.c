@@ -61,6 +61,9 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
         cmgi_stored_vector_clear(ctx, &v->vector[i]);
     }
     cmgi_stored_mesh_destroy(ctx, &v->mesh);
+    if (v->blocks != NULL) {
+        v->blocks->destroy(ctx, v->blocks);
+    }
     for (int i = 0; i < v->attributes; ++i) {
         cmgi_free(ctx, v->attribute[i].key);
         cmgi_free(ctx, v->attribute[i].value);

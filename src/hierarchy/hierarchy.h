@@ -66,6 +66,11 @@ typedef struct cmgi_stored_mesh {
     double *boundary_values; /* boundary x components: values at those nodes, in node order */
 } cmgi_stored_mesh;
 
+/* This rank's rows of the level matrices, which dist/blocks.h has. */
+typedef struct cmgi_blocks_head {
+    void (*destroy)(cmg_context *ctx, struct cmgi_blocks_head *blocks);
+} cmgi_blocks_head;
+
 struct cmg_hierarchy {
     cmg_context *ctx;
     int levels;
@@ -74,10 +79,11 @@ struct cmg_hierarchy {
     int vectors;
     cmgi_attribute *attribute;
     int attributes;
-    cmgi_stored_mesh *mesh; /* NULL = none */
-    bool stale;             /* values have changed above a formed A */
-    bool checked;           /* cmg_hierarchy_check passed and nothing was changed since */
-    uint64_t generation;    /* rises whenever sizes, patterns or numbering change */
+    cmgi_stored_mesh *mesh;   /* NULL = none */
+    cmgi_blocks_head *blocks; /* NULL = this rank has all rows, in `level` */
+    bool stale;               /* values have changed above a formed A */
+    bool checked;             /* cmg_hierarchy_check passed and nothing was changed since */
+    uint64_t generation;      /* rises whenever sizes, patterns or numbering change */
 };
 
 /*

@@ -48,13 +48,14 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
     const bool coords =
-        kind != NULL && (strcmp(kind, "coords") == 0 || strcmp(kind, "nullspace") == 0);
+        kind != NULL && (strcmp(kind, "coords") == 0 || strcmp(kind, "nullspace") == 0 ||
+                         strcmp(kind, "partition") == 0);
     CMGI_CHECK(ctx,
                coords ||
                    (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
                CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
-               coords ? "coords and nullspace take no name"
+               coords ? "coords, nullspace and partition take no name"
                       : "a vector of kind \"%s\" needs a name",
                kind);
     const cmgi_csr *A = &h->level[level].A; /* one that comes later is checked with the whole */

@@ -5,6 +5,8 @@
  */
 #include "krylov/krylov.h"
 
+#include "core/group.h"
+
 #include <float.h>
 #include <math.h>
 
@@ -33,7 +35,7 @@ static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest
         }
     }
     cmgi_free(ctx, host);
-    return status;
+    return status == CMG_OK ? cmgi_all_max(ctx, largest, 1) : status;
 }
 
 /* Ends without an iteration. */

@@ -32,10 +32,26 @@ static cmgi_completion_options completion_options(const cmgi_multigrid *mg)
     return options;
 }
 
+/* What several ranks share, and the levels below it. */
+static cmg_status prepare_ranks(cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    const cmgi_parts_options options = {.gather = o->gather,
+                                        .alone = o->cycle == CMG_CYCLE_NONE,
+                                        .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
+                                                     o->cycle != CMG_CYCLE_NONE,
+                                        .completion = completion_options(mg)};
+    cmgi_parts_destroy(&mg->parts);
+    return cmgi_parts_create(mg->h, &options, &mg->parts);
+}
+
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 {
     cmg_hierarchy_destroy(&mg->completion.h);
     mg->completion = (cmgi_completion){0};
+    if (mg->h->blocks != NULL) {
+        return prepare_ranks(mg);
+    }
     if (mg->options.cycle == CMG_CYCLE_NONE) {
         return CMG_OK;
     }
@@ -45,5 +61,5 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg)
 {
-    return mg->completion.h != NULL ? mg->completion.h : mg->h;
+    return mg->parts != NULL ? mg->parts->h : mg->completion.h != NULL ? mg->completion.h : mg->h;
 }

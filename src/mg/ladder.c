@@ -100,9 +100,10 @@ static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cm
 /* Levels come with the hierarchy, and A alone gives others. */
 static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    return ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] && mg->options.coarsen &&
-           mg->options.coarse == CMG_COARSE_AUTO && mg->options.cycle != CMG_CYCLE_NONE &&
-           !mg->from_matrix && cmg_hierarchy_levels(mg->h) > 1;
+    return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] &&
+           mg->options.coarsen && mg->options.coarse == CMG_COARSE_AUTO &&
+           mg->options.cycle != CMG_CYCLE_NONE && !mg->from_matrix &&
+           cmg_hierarchy_levels(mg->h) > 1;
 }
 
 /* Unknowns coupled along lines: no point smoother and no P across the lines goes with them. */
@@ -151,7 +152,7 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (has_other_levels(ladder, mg)) {
         return CMGI_RUNG_LEVELS;
     }
-    return ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
+    return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
                    mg->options.cycle != CMG_CYCLE_NONE && mg->options.coarse == CMG_COARSE_AUTO &&
                    cmg_hierarchy_rows(mg->h, 0) <= DIRECT_ROWS
                ? CMGI_RUNG_DIRECT

@@ -4,6 +4,7 @@
  */
 #include "mg/level.h"
 
+#include "core/group.h"
 #include "hierarchy/hierarchy.h"
 #include "spmv/formats.h"
 
@@ -153,10 +154,46 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------ divided among ranks */
+
+static cmg_status divided_matrix(int l, const cmgi_level_options *options, cmgi_level *level)
+{
+    const cmgi_part_level *part = &options->parts->level[l];
+    const request ask = request_of(options, l, CMG_ROLE_A);
+    level->rows = part->space.rows;
+    level->perm = part->perm;
+    level->dirichlet.count = part->dirichlet_rows; /* for people */
+    return cmgi_parts_matrix(options->parts, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
+}
+
+static cmg_status divided_transfer(int l, const cmgi_level_options *options, cmgi_level *fine,
+                                   cmgi_level *coarse)
+{
+    const cmgi_parts *parts = options->parts;
+    const request p = request_of(options, l, CMG_ROLE_P);
+    const request r = request_of(options, l, CMG_ROLE_R);
+    CMGI_TRY(cmgi_parts_matrix(parts, l, CMG_ROLE_P, p.use, &p.options, &fine->P));
+    CMGI_TRY(cmgi_parts_matrix(parts, l, CMG_ROLE_R, r.use, &r.options, &fine->R));
+    return l + 1 == parts->divided ? cmgi_parts_dirichlet(parts, &coarse->dirichlet) : CMG_OK;
+}
+
+static cmg_status divided_smoother(int l, const cmgi_level_options *options, cmgi_level *level)
+{
+    const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
+    const cmgi_smoother_options smoother = {
+        .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
+    return cmgi_parts_smoother(options->parts, l, level->A, &smoother, &level->smoother);
+}
+
+/* ------------------------------------------------------------------ on this rank as a whole */
+
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level)
 {
     cmg_csr A;
+    if (cmgi_parts_have(options->parts, l)) {
+        return divided_matrix(l, options, level);
+    }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
     request ask = request_of(options, l, CMG_ROLE_A);
     cmgi_dirichlet_clear(ctx, &level->dirichlet);
@@ -215,6 +252,9 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmgi_csr P = {0};
     cmgi_csr R = {0};
     cmg_status status = CMG_OK;
+    if (cmgi_parts_have(options->parts, l)) {
+        return divided_transfer(l, options, fine, coarse);
+    }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
     const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
@@ -247,6 +287,9 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l, .matrix = level->A};
+    if (cmgi_parts_have(options->parts, l)) {
+        return divided_smoother(l, options, level);
+    }
     source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
     if (source.there != NULL) {
         source.A = (cmg_csr){.rows = source.there->csr.rows, .cols = source.there->csr.cols};
@@ -259,7 +302,10 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                             .matrix = ask.options,
                                             .use = ask.use,
                                             .perm = level->perm};
-    return cmgi_smoother_build(&source, &smoother, &level->smoother);
+    cmgi_group_alone(ctx, true); /* all ranks do the same */
+    const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
+    cmgi_group_alone(ctx, false);
+    return status;
 }
 
 /* ------------------------------------------------------------------ fused products */
@@ -331,6 +377,9 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
     const bool smooths = options->pre == 1 && is_jacobi(fine);
     cmg_status status = CMG_OK;
+    if (cmgi_parts_have(options->parts, l)) {
+        return CMG_OK;
+    }
     if (options->fuse_all || (small && smooths)) {
         request ask = request_of(options, l, CMG_ROLE_R);
         if (small && ask.use != CMGI_USE_ANY) {

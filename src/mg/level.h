@@ -3,6 +3,7 @@
  * renumbered where the format asks for it, Dirichlet rows taken care of.
  */
 #pragma once
+#include "dist/parts.h"
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
 #include "transfer/restriction.h"
@@ -26,6 +27,7 @@ typedef struct cmgi_level_options {
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
     const cmg_matrix *outer;   /* fp64 matrix that gives the numbering of level 0; NULL = its A */
     const cmgi_schedule *schedule;
+    const cmgi_parts *parts; /* levels divided among ranks, NULL = none */
     cmg_dirichlet dirichlet;
     const char *smoother;
     double omega;

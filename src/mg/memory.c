@@ -205,7 +205,7 @@ cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *a
 {
     cmg_context *ctx = h->ctx;
     size_t free_bytes = 0;
-    if (ctx->backend->memory_free == NULL) {
+    if (ctx->backend->memory_free == NULL || ctx->group != NULL) {
         return CMG_OK;
     }
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));

@@ -84,9 +84,10 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
     return (cmgi_setup){.ctx = mg->ctx,
                         .h = cmgi_multigrid_hierarchy(mg),
                         .given = mg->h,
-                        .completion = &mg->completion,
+                        .completion = mg->parts != NULL ? &mg->parts->completion : &mg->completion,
                         .options = &mg->options,
                         .schedule = &mg->schedule,
+                        .parts = mg->parts,
                         .levels = &mg->levels};
 }
 

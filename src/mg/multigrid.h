@@ -12,6 +12,7 @@ typedef struct cmgi_multigrid {
     cmg_context *ctx;
     cmg_hierarchy *h;           /* borrowed */
     cmgi_completion completion; /* what h lacks, over its matrices */
+    cmgi_parts *parts;          /* of an h that several ranks share, else NULL */
     uint64_t generation;        /* of its structure, when the solver was created */
     cmg_solver_options options;
     cmgi_schedule schedule;

@@ -41,6 +41,19 @@ done:
     return status;
 }
 
+cmg_status cmgi_projection_constant(cmg_context *ctx, cmg_size n, cmg_size total,
+                                    cmgi_projection *P)
+{
+    const double one = 1;
+    cmgi_projection_clear(ctx, P);
+    P->n = n;
+    P->count = 1;
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *P->q, &P->q));
+    CMGI_TRY(cmgi_alloc_device(ctx, 2, sizeof *P->scalars, &P->scalars));
+    CMGI_TRY(cmgi_to_device(ctx, P->scalars, &one, sizeof one));
+    return ctx->backend->fill(ctx, CMG_FP64, n, 1 / sqrt((double)total), P->q);
+}
+
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P)
 {
     cmgi_free_device(ctx, P->q);

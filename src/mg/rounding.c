@@ -56,11 +56,16 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
         return CMG_OK;
     }
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double level = 0;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * n, sizeof *host, &host));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, b, bytes));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host + n, x, bytes));
-    const double level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n);
+    if (mg->parts != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_parts_magnitude(mg->parts, host, host + n, &level));
+    } else {
+        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
+        level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n);
+    }
     const double most = fmin(ROUNDINGS * DBL_EPSILON * level, LEAST * k->rhs_norm);
     if (k->residual <= most) { /* false where one is no number */
         k->outcome = CMG_ROUNDING;

@@ -4,6 +4,7 @@
  */
 #include "mg/setup.h"
 
+#include "core/group.h"
 #include "core/timer.h"
 
 #include <stdarg.h>
@@ -29,6 +30,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
     cmgi_level_options options = {.matrix = s->options->matrix,
                                   .outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A,
                                   .schedule = s->schedule,
+                                  .parts = s->parts,
                                   .dirichlet = s->options->dirichlet,
                                   .smoother = s->options->smoother,
                                   .omega = s->options->omega,
@@ -56,15 +58,16 @@ static cmg_status build_levels(const cmgi_setup *s, int total)
 }
 
 /* What the smoother of the finest level came out as: its size, and dampings that were estimated. */
-static void note_smoother(const cmgi_setup *s)
+static cmg_status note_smoother(const cmgi_setup *s)
 {
     const cmgi_smoother *smoother = &s->levels->level[0].smoother;
     char dampings[CMGI_NOTE / 2] = "";
     size_t used = 0;
-    cmg_size nnz = 0;
+    double nnz[2] = {0, (double)s->levels->level[0].A->nnz}; /* of M and A */
     for (int f = 0; f < smoother->factors; ++f) {
-        nnz += smoother->factor[f]->nnz;
+        nnz[0] += (double)smoother->factor[f]->nnz;
     }
+    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 2));
     for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
         const int n =
             snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
@@ -72,9 +75,9 @@ static void note_smoother(const cmgi_setup *s)
     }
     note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
          s->options->smoother, smoother->chosen[0] != '\0' ? ", " : "", smoother->chosen,
-         smoother->factors, smoother->factors == 1 ? "" : "s",
-         (double)nnz / (double)s->levels->level[0].A->nnz, smoother->stages == 1 ? "" : "s",
-         dampings);
+         smoother->factors, smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1],
+         smoother->stages == 1 ? "" : "s", dampings);
+    return CMG_OK;
 }
 
 /* Smoothers of levels first .. last. */
@@ -85,10 +88,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
         cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
-    if (first == 0 && last >= 0) {
-        note_smoother(s);
-    }
-    return CMG_OK;
+    return first == 0 && last >= 0 ? note_smoother(s) : CMG_OK;
 }
 
 /* Products of several matrices for levels 0 .. last. */
@@ -112,6 +112,12 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->options->precision == CMG_FP64) {
         return CMG_OK;
     }
+    cmg_matrix_options options = s->options->matrix;
+    options.precision = CMG_FP64;
+    options.values = CMG_VALUES_FULL;
+    if (s->parts != NULL) {
+        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_ANY, &options, &s->levels->A);
+    }
     const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
@@ -119,9 +125,6 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
-    cmg_matrix_options options = s->options->matrix;
-    options.precision = CMG_FP64;
-    options.values = CMG_VALUES_FULL;
     return there != NULL
                ? cmgi_matrix_create_resident(s->ctx, there, CMGI_USE_ANY, &options, &s->levels->A)
                : cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
@@ -131,6 +134,9 @@ static cmg_status build_outer(const cmgi_setup *s)
 static cmg_status build_boundary(const cmgi_setup *s)
 {
     const cmgi_level *fine = &s->levels->level[0];
+    if (s->parts != NULL) {
+        return cmgi_parts_boundary(s->parts, &s->levels->boundary);
+    }
     if (fine->dirichlet.row == NULL) {
         return CMG_OK;
     }
@@ -233,7 +239,8 @@ static int collapse_from(const cmgi_setup *s, int total)
         return first; /* its levels are visited by an F- and by a V-cycle: no single operator is
                          both */
     }
-    while (first > 1 && s->levels->level[first - 1].rows <= limit) {
+    const int least = s->parts != NULL ? s->parts->divided : 1;
+    while (first > least && s->levels->level[first - 1].rows <= limit) {
         --first;
     }
     return first;
@@ -301,6 +308,29 @@ static void note_dirichlet(const cmgi_setup *s, int total)
     }
 }
 
+/* Which levels are divided among how many ranks. */
+static void note_ranks(const cmgi_setup *s)
+{
+    const int divided = s->parts != NULL ? s->parts->divided : 0;
+    const int levels = cmg_hierarchy_levels(s->h);
+    const int ranks = cmgi_ranks(s->ctx);
+    if (divided == 0) {
+        return;
+    }
+    if (divided == levels) {
+        note(s->levels, "ranks: %d; all levels are divided among them", ranks);
+    } else {
+        note(s->levels,
+             "ranks: %d; levels 0 to %d are divided among them, those of %lld rows and less are "
+             "solved by each",
+             ranks, divided - 1, (long long)cmg_hierarchy_rows(s->h, divided));
+    }
+    if (s->parts->formed > 0) {
+        note(s->levels, "level matrices formed as R A P: %d, from level %d on", s->parts->formed,
+             s->parts->first_formed);
+    }
+}
+
 static void note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;
@@ -329,7 +359,16 @@ static cmg_status build_null_space(const cmgi_setup *s)
     if (!s->options->nullspace) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
+    if (s->parts == NULL) {
+        CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
+    } else {
+        const cmgi_space *fine = &s->parts->level[0].space;
+        bool constant = false;
+        CMGI_TRY(cmgi_parts_constants(s->parts, &constant));
+        if (constant) {
+            CMGI_TRY(cmgi_projection_constant(s->ctx, fine->rows, fine->total, P));
+        }
+    }
     if (P->count > 0) {
         note(s->levels, "null space of %d vector%s: b and x are kept orthogonal to it", P->count,
              P->count == 1 ? "" : "s");
@@ -349,6 +388,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     double begin = cmgi_seconds();
     const int total = cmgi_setup_count(s->h, s->options);
     s->levels->notes = 0;
+    note_ranks(s);
     note_completion(s);
     CMGI_TRY(build_outer(s));
     CMGI_TRY(build_levels(s, total));

@@ -32,6 +32,7 @@ typedef struct cmgi_setup {
     const cmgi_completion *completion; /* what h has that the caller's has not */
     const cmg_solver_options *options;
     const cmgi_schedule *schedule;
+    const cmgi_parts *parts; /* levels divided among ranks, NULL = none */
     cmgi_levels *levels;
 } cmgi_setup;
 

@@ -4,6 +4,7 @@
 #include "mg/solver.h"
 #include "spmv/formats.h"
 
+#include "core/group.h"
 #include "core/report.h"
 #include "core/timer.h"
 
@@ -65,15 +66,30 @@ static void unstage(cmgi_multigrid *mg)
     cmgi_hierarchy_leave_device(mg->h, false);
 }
 
-cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
+/* Options, and the hierarchy as far as this rank can see. */
+static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s,
+                        cmg_solver_options *own)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, s != NULL, CMG_ERR_ARG, "solver: the out-pointer is NULL");
-    cmg_solver_options own;
-    CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
+    CMGI_TRY(cmgi_solver_options_take(ctx, options, own));
+    if (ctx->group == NULL) {
+        return CMG_OK; /* checked where it lies, by create */
+    }
+    const cmgi_format *format = cmgi_format_find(own->matrix.format);
+    CMGI_CHECK(ctx, h->blocks != NULL, CMG_ERR_STATE,
+               "a hierarchy of several ranks takes its matrices by cmg_hierarchy_set_rows");
+    CMGI_CHECK(ctx, format == NULL || !format->renumbers, CMG_ERR_UNSUPPORTED,
+               "format %s renumbers, which several ranks do by themselves",
+               cmg_enum_name("format", (int)own->matrix.format));
+    CMGI_CHECK(ctx, !own->matrix.keep_map, CMG_ERR_UNSUPPORTED,
+               "keep_map: new values on several ranks need a new solver");
+    return CMG_OK;
+}
+
+static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_solver **s)
+{
+    cmg_context *ctx = h->ctx;
     const double begin = cmgi_seconds();
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
@@ -83,11 +99,13 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
     double lap = begin;
-    CMGI_TRY_GOTO(done, stage(h, &own));
-    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_ensure_checked(h));
-    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_CHECK, &lap);
-    CMGI_TRY_GOTO(done, take_options(made, &own));
+    if (ctx->group == NULL) {
+        CMGI_TRY_GOTO(done, stage(h, own));
+        cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
+        CMGI_TRY_GOTO(done, cmgi_hierarchy_ensure_checked(h));
+        cmgi_setup_lap(&made->mg.levels, CMG_SETUP_CHECK, &lap);
+    }
+    CMGI_TRY_GOTO(done, take_options(made, own));
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
                                           &made->mg.schedule));
@@ -108,6 +126,16 @@ done:
     return status;
 }
 
+cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
+{
+    if (h == NULL) {
+        return CMG_ERR_ARG;
+    }
+    cmg_solver_options own;
+    CMGI_TRY(cmgi_group_agree(h->ctx, check(h, options, s, &own)));
+    return cmgi_group_fail(h->ctx, create(h, &own, s));
+}
+
 void cmg_solver_destroy(cmg_solver **s)
 {
     if (s == NULL || *s == NULL) {
@@ -118,6 +146,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmgi_column_solver_destroy(&v->columns);
     cmgi_multigrid_clear(&v->mg);
     cmg_hierarchy_destroy(&v->mg.completion.h);
+    cmgi_parts_destroy(&v->mg.parts);
     cmgi_fallback_clear(ctx, &v->fallback);
     cmgi_free_device(ctx, v->b);
     cmgi_free_device(ctx, v->x);
@@ -146,11 +175,8 @@ static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *
     return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
 }
 
-cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, b, "b"));
     CMGI_TRY(check_vector(s, x, "x"));
@@ -186,6 +212,11 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
     s->report.hint = s->hint;
     cmgi_sized_give(&s->report, report);
     return CMG_OK;
+}
+
+cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+{
+    return s != NULL ? cmgi_group_fail(s->ctx, solve(s, b, x, report)) : CMG_ERR_ARG;
 }
 
 /* The options, checked as at creation, to the iteration that there is. */
@@ -266,11 +297,8 @@ static cmg_status launch(void *user, const void *r, void *z)
     return cmgi_cycle_launch(user, r, z);
 }
 
-cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
+static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, r, "r"));
     CMGI_TRY(check_vector(s, z, "z"));
@@ -290,6 +318,11 @@ cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vecto
     CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, false, r->data, s->b));
     CMGI_TRY(cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, s->b, s->x));
     return ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, true, s->x, z->data);
+}
+
+cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
+{
+    return s != NULL ? cmgi_group_fail(s->ctx, precondition(s, r, z)) : CMG_ERR_ARG;
 }
 
 static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)

@@ -1,5 +1,6 @@
 #include "mg/symmetry.h"
 
+#include "core/group.h"
 #include "core/memory.h"
 
 #include <math.h>
@@ -50,7 +51,9 @@ static cmg_status compare(const trial *t, double *difference)
     CMGI_TRY(on->dot(ctx, t->precision, t->n, t->image[0], t->image[0], t->scalars + 2));
     CMGI_TRY(on->dot(ctx, t->precision, t->n, t->u[1], t->u[1], t->scalars + 3));
     CMGI_TRY(cmgi_to_host(ctx, s, t->scalars, sizeof s));
-    const double size = sqrt(s[2] * s[3] / (double)(t->n > 0 ? t->n : 1));
+    double n = (double)t->n;
+    CMGI_TRY(cmgi_all_sum(ctx, &n, 1));
+    const double size = sqrt(s[2] * s[3] / fmax(n, 1));
     *difference = size > 0 ? fabs(s[0] - s[1]) / size : 0;
     return CMG_OK;
 }

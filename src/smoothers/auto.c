@@ -29,12 +29,14 @@
  * Sources  Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl.
  *          30 (2023); Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.2.1.
  */
+#include "core/group.h"
 #include "smoothers/roots.h"
 #include "smoothers/smoother.h"
 #include "smoothers/spectrum.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { DEGREE = 2, LINE_DEGREE = 6, SMALL = 4096 };
 static const double LINE = CMGI_LINE; /* of |a_ii| in the two largest other entries of a row */
@@ -44,11 +46,12 @@ static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
 static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
-static double skew_part(const cmgi_csr *A, const cmgi_csr *T, double *size)
+static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, const cmgi_csr *T,
+                        double *size)
 {
     double skew = 0;
     double all = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
+    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
         cmg_size k = A->indptr[i];
         cmg_size t = T->indptr[i];
         while (k < A->indptr[i + 1] || t < T->indptr[i + 1]) {
@@ -74,14 +77,20 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     cmgi_csr T = {0};
     cmgi_csr A = {0};
     cmgi_smoother_source here;
-    double size = 0;
+    double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &here.A, &T));
     const cmg_csr transposed = cmgi_csr_view(&T);
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &transposed, &A)); /* A with sorted rows */
-    const double skew = skew_part(&A, &T, &size);
-    const char *name = skew > CONVECTION * CONVECTION * size ? "ainv" : "spai";
+    sums[0] = skew_part(&here, &A, &T, &sums[1]);
+    CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 2));
+    const char *name = sums[0] > CONVECTION * CONVECTION * sums[1] ? "ainv" : "spai";
+    if (source->frame != NULL && strcmp(name, "ainv") == 0) {
+        status = cmgi_fail(ctx, CMG_ERR_ARG,
+                           "smoother auto: convection rules, and AINV needs all rows on one rank");
+        goto done;
+    }
     cmgi_smoother_factors_clear(ctx, out);
     CMGI_TRY_GOTO(done, cmgi_smoother_make(&here, name, 0, out));
     (void)snprintf(out->chosen, sizeof out->chosen, "%s", name);
@@ -92,16 +101,17 @@ done:
 }
 
 /* Share of rows whose two largest entries beside the diagonal nearly make it up. */
-static double line_share(const cmgi_smoother_source *source)
+static cmg_status line_share(const cmgi_smoother_source *source, double *share)
 {
     const cmg_csr *A = &source->A;
     cmg_size lines = 0;
     if (source->there != NULL) {
-        return (double)source->there->facts.lines / (double)A->rows;
+        *share = (double)source->there->facts.lines / (double)A->rows;
+        return CMG_OK;
     }
 #pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(+ : lines)   \
     if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
+    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
         double diagonal = 0;
         double first = 0;
         double second = 0;
@@ -118,26 +128,32 @@ static double line_share(const cmgi_smoother_source *source)
         }
         lines += first + second > LINE * diagonal;
     }
-    return (double)lines / (double)A->rows;
+    double all = (double)lines;
+    CMGI_TRY(cmgi_all_sum(source->ctx, &all, 1));
+    *share = all / (double)cmgi_source_total(source);
+    return CMG_OK;
 }
 
-static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
-                           cmgi_smoother_factors *out)
+static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
+                                 cmgi_smoother_factors *out)
 {
     double theta[LINE_DEGREE];
+    double lines = 0;
     const double largest = spectrum->largest;
     const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
     if (largest - least <= ENOUGH * (largest + least)) {
         out->stage[0] = 2 / (largest + least);
         (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
-        return;
+        return CMG_OK;
     }
-    out->stages = line_share(source) >= LINES ? LINE_DEGREE : DEGREE;
+    CMGI_TRY(line_share(source, &lines));
+    out->stages = lines >= LINES ? LINE_DEGREE : DEGREE;
     cmgi_roots_chebyshev4(out->stages, theta);
     for (int j = 0; j < out->stages; ++j) {
         out->stage[j] = 1 / (theta[j] * largest);
     }
     (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+    return CMG_OK;
 }
 
 /* A method that does not take a matrix is no failure of the solver: another one goes on. */
@@ -151,11 +167,13 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     cmgi_spectrum spectrum;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
     cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
-    if (status == CMG_OK && (spectrum.symmetric || source->A.rows == 0)) {
-        make_symmetric(source, &spectrum, out);
-        return CMG_OK;
+    if (status == CMG_OK && (spectrum.symmetric || cmgi_source_total(source) == 0)) {
+        return make_symmetric(source, &spectrum, out);
     }
     status = status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, out) : status;
+    if (status == CMG_OK || may_go_on(status)) {
+        status = cmgi_group_agree(source->ctx, status);
+    }
     if (!may_go_on(status)) {
         return status;
     }

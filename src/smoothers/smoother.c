@@ -191,13 +191,19 @@ static cmg_status place_diagonal(cmg_context *ctx, const cmgi_resident *D,
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
  */
-static cmg_status place_factor(cmg_context *ctx, const cmgi_csr *factor,
+static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                const cmgi_smoother_options *options, int k, cmgi_smoother *s)
 {
+    cmg_context *ctx = source->ctx;
     cmgi_csr renumbered = {0};
     cmg_csr view = cmgi_csr_view(factor);
     cmg_matrix_options matrix = options->matrix;
     cmg_status status = CMG_OK;
+    if (source->frame != NULL) {
+        cmg_matrix_destroy(&s->factor[k]);
+        s->changed = true;
+        return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
+    }
     if (factor->there != NULL) {
         return place_diagonal(ctx, factor->there, options, k, s);
     }
@@ -234,7 +240,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->changed = false;
     CMGI_TRY_GOTO(done, cmgi_smoother_make(source, options->name, options->omega, out));
     for (int k = 0; k < out->factors; ++k) {
-        CMGI_TRY_GOTO(done, place_factor(ctx, &out->factor[k], options, k, s));
+        CMGI_TRY_GOTO(done, place_factor(source, &out->factor[k], options, k, s));
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages;
     s->factors = out->factors;

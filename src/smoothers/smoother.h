@@ -14,6 +14,23 @@
 enum { CMGI_MAX_FACTORS = 64, CMGI_MAX_STAGES = 64, CMGI_CHOSEN = 16 };
 enum { CMGI_OMEGA_AUTO = 0 }; /* a damping that is estimated */
 
+/*
+ * A level whose rows several ranks share: A then has, in the order of their numbers, this rank's
+ * rows and as many of other ranks' around them as a method needs; rows behind those are identity
+ * rows. Methods make factors of all of it, of which the own rows are kept.
+ */
+typedef struct cmgi_frame {
+    cmg_size first;        /* own row in A */
+    cmg_size rows;         /* own rows */
+    cmg_size total;        /* over all ranks */
+    cmg_size number;       /* of the first own row over all ranks */
+    const cmg_index *perm; /* position k of a vector has own row perm[k] */
+    /* the own rows of a factor as a matrix for such vectors; collective */
+    cmg_status (*place)(const struct cmgi_frame *frame, const cmg_csr *factor, cmgi_use use,
+                        const cmg_matrix_options *options, cmg_matrix **M);
+    const void *user; /* of place */
+} cmgi_frame;
+
 /* What a method may look at. */
 typedef struct cmgi_smoother_source {
     cmg_context *ctx;
@@ -24,8 +41,26 @@ typedef struct cmgi_smoother_source {
     cmg_csr A;
     const cmgi_resident *there;      /* the same on the device, or NULL */
     const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
+    const cmgi_frame *frame;         /* NULL = this rank has all rows */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
+
+/* Own rows of source->A: from the first to below the last. */
+static inline cmg_size cmgi_source_first(const cmgi_smoother_source *source)
+{
+    return source->frame != NULL ? source->frame->first : 0;
+}
+
+static inline cmg_size cmgi_source_last(const cmgi_smoother_source *source)
+{
+    return source->frame != NULL ? source->frame->first + source->frame->rows : source->A.rows;
+}
+
+/* Rows of the level, those of other ranks included. */
+static inline cmg_size cmgi_source_total(const cmgi_smoother_source *source)
+{
+    return source->frame != NULL ? source->frame->total : source->A.rows;
+}
 
 /*
  * What a method makes: M, and the dampings of its stages. Factors and stages start empty; on

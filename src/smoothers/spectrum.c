@@ -16,6 +16,7 @@
  */
 #include "smoothers/spectrum.h"
 
+#include "core/group.h"
 #include "core/memory.h"
 #include "core/random.h"
 
@@ -33,7 +34,9 @@ typedef struct problem {
     int factors;
     cmg_precision precision;
     cmg_size n;
-    cmg_matrix *mask; /* diagonal: 0 in identity rows, else 1; NULL = there are none */
+    cmg_size total;          /* rows of all ranks */
+    const cmgi_frame *frame; /* NULL = n of them are here */
+    cmg_matrix *mask;        /* diagonal: 0 in identity rows, else 1; NULL = there are none */
     double *scalar;
     void *r; /* n each, in `precision` */
     void *z;
@@ -73,11 +76,34 @@ static cmg_status axpby(const problem *P, double a, const void *x, double b, voi
     return P->ctx->backend->axpby(P->ctx, P->precision, P->n, a, x, b, y);
 }
 
+/* A random vector that does not depend on who has which rows. */
+static cmg_status draw(const problem *P, uint64_t seed, void *x)
+{
+    cmg_context *ctx = P->ctx;
+    const cmgi_frame *frame = P->frame;
+    double *host = NULL;
+    cmg_vector *view = NULL;
+    cmg_status status = CMG_OK;
+    if (frame == NULL) {
+        return ctx->backend->random(ctx, P->precision, P->n, seed, x);
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->n, sizeof *host, &host));
+    for (cmg_size k = 0; k < P->n; ++k) {
+        host[k] = cmgi_random_at(seed, (uint64_t)(frame->number + frame->perm[k]));
+    }
+    CMGI_TRY_GOTO(done, cmg_vector_wrap(ctx, P->n, P->precision, x, &view));
+    CMGI_TRY_GOTO(done, cmg_vector_set(view, host));
+done:
+    cmg_vector_destroy(&view);
+    cmgi_free(ctx, host);
+    return status;
+}
+
 /* A fixed random vector; 0 in identity rows where they are told apart. t is used in between. */
 static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
 {
     void *drawn = P->mask != NULL ? P->t : x;
-    CMGI_TRY(P->ctx->backend->random(P->ctx, P->precision, P->n, seed, drawn));
+    CMGI_TRY(draw(P, seed, drawn));
     return P->mask != NULL ? multiply(P->mask, drawn, x) : CMG_OK;
 }
 
@@ -167,7 +193,7 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
         CMGI_TRY(axpby(P, -alpha, P->q, 1, P->r));
         CMGI_TRY(precondition(P, P->r, P->z));
         CMGI_TRY(dot(P, P->r, P->z, &rho_next));
-        const bool last = fabs(rho_next) <= invariant * first || T->count + 1 == P->n;
+        const bool last = fabs(rho_next) <= invariant * first || T->count + 1 == P->total;
         const double beta = fmax(rho_next / rho, 0);
         if (!last && sign * rho_next < 0) {
             return CMG_OK;
@@ -243,7 +269,7 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     for (cmg_size i = 0; i < A->rows; ++i) {
         bound = fmax(bound, cmgi_row_magnitude(A, i) * fabs(M->values[i]));
     }
-    return bound;
+    return cmgi_all_max(ctx, &bound, 1) == CMG_OK ? bound : NAN;
 }
 
 /* A matrix of the estimate: in A's numbering, on the backend. */
@@ -255,6 +281,9 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
     cmg_matrix_options_default(&options);
     options.precision = P->precision;
     options.format = cmgi_csr_is_diagonal(csr) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
+    if (P->frame != NULL) {
+        return P->frame->place(P->frame, csr, CMGI_USE_M, &options, M);
+    }
     if (perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(P->ctx, csr, perm, perm, true, &renumbered));
         view = cmgi_csr_view(&renumbered);
@@ -274,8 +303,11 @@ static cmg_status place_there(const problem *P, const cmgi_resident *R, cmg_matr
 }
 
 /* The mask of identity rows, where there are some besides other rows. */
-static cmg_status make_mask(problem *P, const cmg_csr *A, const cmg_index *perm)
+static cmg_status make_mask(problem *P, const cmgi_smoother_source *source, const cmg_index *perm)
 {
+    const cmg_csr *A = &source->A;
+    const cmg_size first = cmgi_source_first(source);
+    const cmg_size last = cmgi_source_last(source);
     cmgi_csr D = {0};
     cmg_size count = 0;
     cmg_status status = CMG_OK;
@@ -285,9 +317,11 @@ static cmg_status make_mask(problem *P, const cmg_csr *A, const cmg_index *perm)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const bool identity = cmgi_csr_identity_row(A, i);
         D.values[i] = identity ? 0 : 1;
-        count += identity;
+        count += identity && i >= first && i < last;
     }
-    if (count > 0 && count < A->rows) {
+    double all = (double)count;
+    status = cmgi_all_sum(P->ctx, &all, 1);
+    if (status == CMG_OK && all > 0 && all < (double)P->total) {
         const cmg_csr view = cmgi_csr_view(&D);
         status = place(P, &view, perm, &P->mask);
     }
@@ -342,7 +376,7 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
                                          : place(P, &view, perm, &P->M[f]));
     }
     CMGI_TRY(source->there != NULL ? make_mask_there(P, source->there)
-                                   : make_mask(P, &source->A, perm));
+                                   : make_mask(P, source, perm));
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *P->scalar, &P->scalar));
     for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
         CMGI_TRY(cmgi_alloc_device(ctx, P->n, cmgi_precision_bytes(P->precision), vectors[v]));
@@ -394,7 +428,10 @@ static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                int factors, cmgi_spectrum *spectrum)
 {
-    problem P = {.ctx = source->ctx, .precision = CMG_FP64};
+    problem P = {.ctx = source->ctx,
+                 .precision = CMG_FP64,
+                 .total = cmgi_source_total(source),
+                 .frame = source->frame};
     cmg_status status = CMG_OK;
     *spectrum = (cmgi_spectrum){.largest = 1};
     CMGI_TRY_GOTO(done, prepare(source, factor, factors, &P));
@@ -409,11 +446,11 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
 {
     cmg_context *ctx = source->ctx;
     *spectrum = (cmgi_spectrum){.largest = 1};
-    if (source->A.rows == 0) {
+    if (cmgi_source_total(source) == 0) {
         return CMG_OK;
     }
     CMGI_TRY(try_estimate(source, factor, factors, spectrum));
-    if (source->matrix != NULL && !is_bound(spectrum->largest)) {
+    if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
         CMGI_TRY(try_estimate(&exact, factor, factors, spectrum));

@@ -174,7 +174,7 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    if (A->rows == 0) {
+    if (A->rows == 0 && !A->format->speaks) {
         return CMG_OK;
     }
     return w->columns > 1 && !A->format->columns ? cmgi_columns_apart(A, w, x)

@@ -1,0 +1,103 @@
+/*
+ * CascadeMG on several ranks: one context a rank, each with its rows of every level.
+ *
+ * A rank is a thread (loopback, below), a process (MPI: cmg_mpi.h), or either with a GPU of its
+ * own. The ranks make the same calls in the same order. cmg_context_options.transport says how they
+ * speak to each other; a hierarchy then gets its matrices by cmg_hierarchy_set_rows, and vectors
+ * hold the rank's own entries. Iteration counts are those of one rank, and repeated runs are equal
+ * to the bit: sums are formed in the order of the ranks.
+ *
+ * A rank that fails ends the others: their calls return the status, and the message names the rank.
+ * After that the group of ranks is good for nothing but to be taken down.
+ */
+#ifndef CMG_RANKS_H
+#define CMG_RANKS_H
+
+#include <cmg.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A message to or from another rank. */
+typedef struct cmg_message {
+    int peer;
+    void *data; /**< of a message that is sent: only read */
+    size_t bytes;
+} cmg_message;
+
+/**
+ * How the ranks of a group speak to each other; all memory is the host's. A function that fails
+ * leaves its reason in message(). Every wait ends after `seconds`, or when a rank has failed.
+ */
+struct cmg_transport {
+    size_t size; /**< of the struct */
+    int rank;    /**< 0 .. ranks - 1 */
+    int ranks;
+    double seconds; /**< a rank that does not answer for so long is lost */
+    void *user;     /**< handed to the functions */
+    /** Begins an exchange: at most one message to and from each rank, never an empty one. The
+     *  arrays and what they point to stay until `finish`, which is called before the next one. */
+    cmg_status (*start)(void *user, const cmg_message *send, int sends, const cmg_message *receive,
+                        int receives);
+    /** Everything is received, and what was sent may be written to. */
+    cmg_status (*finish)(void *user);
+    /** The parts of all ranks, rank r's at all + offsets[r] up to offsets[r + 1] bytes; `mine` may
+     *  be there already. Collective. */
+    cmg_status (*gather)(void *user, const void *mine, void *all, const size_t *offsets);
+    /** Tells the others that this rank gives up; does not wait. */
+    void (*fail)(void *user, cmg_status status, const char *message);
+    /** Why a function failed; never NULL. */
+    const char *(*message)(void *user);
+};
+
+/** What a rank does; a status other than CMG_OK ends all ranks. */
+typedef cmg_status (*cmg_rank_fn)(void *user, const cmg_transport *transport);
+
+/**
+ * Loopback: `work` for every rank, each in a thread of this process. For tests on any machine, and
+ * for one process with several GPUs.
+ *
+ * @param[in]  ranks    1 .. 1024
+ * @param[in]  seconds  as in cmg_transport, 0 = 300
+ * @param[out] why      the first failure as one sentence, or NULL
+ * @return the status of the rank that failed first, CMG_OK, CMG_ERR_ARG, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_loopback_run(int ranks, double seconds, cmg_rank_fn work, void *user,
+                                    char why[CMG_MESSAGE]);
+
+/** This rank's rows of a matrix, with the columns of the whole matrix. */
+typedef struct cmg_rows {
+    cmg_size first;          /**< number of the first row; ranks follow each other without gaps */
+    cmg_size rows;           /**< may be 0 */
+    const cmg_size *indptr;  /**< rows + 1 offsets, indptr[0] = 0, monotone */
+    const cmg_size *indices; /**< columns, none twice in a row */
+    const double *values;
+} cmg_rows;
+
+/**
+ * Gives a level this rank's rows of A, P or R; copied, from host memory or the backend's. R is P^T
+ * where it is not given; A below level 0 may be absent where P is there: A is then R A P. The rows
+ * of level l are divided among the ranks in the same way in A_l, P_l and R_(l-1).
+ *
+ * @return CMG_OK, CMG_ERR_STATE (the context has no transport), CMG_ERR_ARG, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role,
+                                          const cmg_rows *rows);
+/**
+ * This rank's rows of a hierarchy that it holds as a whole, with its right-hand sides and
+ * solutions; rows are divided evenly, or by the vectors of kind "partition" of the levels.
+ *
+ * @param[in] whole  of another context, without a transport
+ * @return CMG_OK, CMG_ERR_STATE, CMG_ERR_ARG, CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
+                                           cmg_hierarchy **h);
+/** First row and number of rows of this rank on a level; a hierarchy of one rank has all rows. */
+CMG_API cmg_status cmg_hierarchy_own_rows(const cmg_hierarchy *h, int level, cmg_size *first,
+                                          cmg_size *rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

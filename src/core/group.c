@@ -1,0 +1,315 @@
+/* Collective operations over a transport, and the backend with sums over all ranks. */
+#include "core/group.h"
+
+#include "core/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int cmgi_ranks(const cmg_context *ctx)
+{
+    return ctx->group != NULL ? ctx->group->transport.ranks : 1;
+}
+
+int cmgi_rank(const cmg_context *ctx)
+{
+    return ctx->group != NULL ? ctx->group->transport.rank : 0;
+}
+
+/* The status of a function of the transport, with its message. */
+static cmg_status told(cmg_context *ctx, cmg_status status)
+{
+    const cmg_transport *t = &ctx->group->transport;
+    return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
+}
+
+/* ------------------------------------------------------------------ collective, on the host */
+
+cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all,
+                                   const size_t *offsets)
+{
+    if (ctx->group == NULL) {
+        if (mine != all && offsets[1] > 0) {
+            memcpy(all, mine, offsets[1]);
+        }
+        return CMG_OK;
+    }
+    const cmg_transport *t = &ctx->group->transport;
+    return told(ctx, t->gather(t->user, mine, all, offsets));
+}
+
+cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
+{
+    const int ranks = cmgi_ranks(ctx);
+    size_t *offsets = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
+    for (int r = 0; r <= ranks; ++r) {
+        offsets[r] = (size_t)r * bytes;
+    }
+    const cmg_status status = cmgi_group_gather_parts(ctx, mine, all, offsets);
+    cmgi_free(ctx, offsets);
+    return status;
+}
+
+static cmg_status reduce(cmg_context *ctx, double *values, int count, bool largest)
+{
+    const int ranks = cmgi_ranks(ctx);
+    if (ctx->group == NULL) {
+        return CMG_OK;
+    }
+    const double *all = ctx->group->parts;
+    assert(count <= CMGI_SUMS);
+    CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)count * sizeof *values, ctx->group->parts));
+    for (int k = 0; k < count; ++k) {
+        values[k] = all[k];
+        for (int r = 1; r < ranks; ++r) {
+            const double other = all[r * count + k];
+            const bool larger = other > values[k] || isnan(other);
+            values[k] = !largest ? values[k] + other : larger ? other : values[k];
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_all_sum(cmg_context *ctx, double *values, int count)
+{
+    return reduce(ctx, values, count, false);
+}
+
+cmg_status cmgi_all_max(cmg_context *ctx, double *values, int count)
+{
+    return reduce(ctx, values, count, true);
+}
+
+cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
+                            const cmg_message *receive, int receives)
+{
+    if (ctx->group == NULL) {
+        return CMG_OK;
+    }
+    const cmg_transport *t = &ctx->group->transport;
+    return told(ctx, t->start(t->user, send, sends, receive, receives));
+}
+
+cmg_status cmgi_group_finish(cmg_context *ctx)
+{
+    if (ctx->group == NULL) {
+        return CMG_OK;
+    }
+    const cmg_transport *t = &ctx->group->transport;
+    return told(ctx, t->finish(t->user));
+}
+
+/* The messages of a swap; the part that stays here is copied. */
+static cmg_status swap_parts(cmg_context *ctx, size_t size, const char *send,
+                             const cmg_size *send_at, char *received, const cmg_size *receive_at)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    cmg_message *messages = NULL;
+    int sends = 0;
+    int receives = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
+    for (int r = 0; r < ranks; ++r) {
+        const size_t out = (size_t)(send_at[r + 1] - send_at[r]) * size;
+        const size_t in = (size_t)(receive_at[r + 1] - receive_at[r]) * size;
+        char *from = (char *)(uintptr_t)send + (size_t)send_at[r] * size;
+        char *to = received + (size_t)receive_at[r] * size;
+        if (r == me) {
+            if (out > 0) {
+                memcpy(to, from, out);
+            }
+            continue;
+        }
+        if (out > 0) {
+            messages[sends++] = (cmg_message){r, from, out};
+        }
+        if (in > 0) {
+            messages[ranks + receives++] = (cmg_message){r, to, in};
+        }
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
+    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
+done:
+    cmgi_free(ctx, messages);
+    return status;
+}
+
+cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, const cmg_size *send_at,
+                           void *received, cmg_size *receive_at)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    cmg_size *counts = NULL;
+    char *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
+    CMGI_TRY_GOTO(done,
+                  cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
+    receive_at[0] = 0;
+    for (int r = 0; r < ranks; ++r) {
+        const cmg_size *at = counts + (cmg_size)r * (ranks + 1);
+        receive_at[r + 1] = receive_at[r] + at[me + 1] - at[me];
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, receive_at[ranks], size, &made));
+    CMGI_TRY_GOTO(done, swap_parts(ctx, size, send, send_at, made, receive_at));
+    *(void **)received = made;
+    made = NULL;
+done:
+    cmgi_free(ctx, made);
+    cmgi_free(ctx, counts);
+    return status;
+}
+
+/* ------------------------------------------------------------------ failures */
+
+typedef struct outcome {
+    int status;
+    char message[CMG_MESSAGE];
+} outcome;
+
+cmg_status cmgi_group_agree(cmg_context *ctx, cmg_status status)
+{
+    const int ranks = cmgi_ranks(ctx);
+    outcome mine = {.status = (int)status};
+    outcome *all = NULL;
+    if (ctx->group == NULL) {
+        return status;
+    }
+    if (status != CMG_OK) {
+        (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
+    }
+    if (cmgi_alloc(ctx, ranks, sizeof *all, &all) != CMG_OK) {
+        return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
+    }
+    cmg_status common = cmgi_group_gather(ctx, &mine, sizeof mine, all);
+    for (int r = 0; r < ranks && common == CMG_OK; ++r) {
+        if (all[r].status != CMG_OK) {
+            common = status != CMG_OK ? status
+                                      : cmgi_fail(ctx, (cmg_status)all[r].status, "rank %d: %s", r,
+                                                  all[r].message);
+        }
+    }
+    cmgi_free(ctx, all);
+    return common;
+}
+
+cmg_status cmgi_group_fail(cmg_context *ctx, cmg_status status)
+{
+    if (ctx->group != NULL && status != CMG_OK) {
+        const cmg_transport *t = &ctx->group->transport;
+        t->fail(t->user, status, ctx->message);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ the backend of all ranks */
+
+/* The values, in the backend's memory, become their sums over the ranks. */
+static cmg_status sum_ranks(cmg_context *ctx, double *values, int count)
+{
+    double sums[CMGI_SUMS];
+    for (int from = 0; from < count; from += CMGI_SUMS) {
+        const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
+        const size_t bytes = (size_t)now * sizeof *sums;
+        CMGI_TRY(cmgi_to_host(ctx, sums, values + from, bytes));
+        CMGI_TRY(cmgi_all_sum(ctx, sums, now));
+        CMGI_TRY(cmgi_to_device(ctx, values + from, sums, bytes));
+    }
+    return CMG_OK;
+}
+
+static cmg_status all_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+                          const void *y, double *result)
+{
+    CMGI_TRY(ctx->group->base->dot(ctx, p, n, x, y, result));
+    return sum_ranks(ctx, result, 1);
+}
+
+static cmg_status all_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
+{
+    CMGI_TRY(ctx->group->base->sum(ctx, n, x, result));
+    return sum_ranks(ctx, result, 1);
+}
+
+static cmg_status all_column_dots(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                  const void *y, double *result)
+{
+    CMGI_TRY(ctx->group->base->column_dots(ctx, p, of, x, y, result));
+    return sum_ranks(ctx, result, of.k);
+}
+
+/* The update with this rank's r . r, which is then summed before the iteration is noted. */
+static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+{
+    const cmgi_backend *base = ctx->group->base;
+    cmgi_cg_update own = *u;
+    own.stop = NULL;
+    own.old = NULL;
+    CMGI_TRY(base->cg_update(ctx, n, &own));
+    CMGI_TRY(sum_ranks(ctx, u->rr, 1));
+    return base->cg_note(ctx, u);
+}
+
+void cmgi_group_alone(cmg_context *ctx, bool alone)
+{
+    cmgi_group *group = alone ? ctx->group : ctx->away;
+    if (group != NULL) {
+        ctx->group = alone ? NULL : group;
+        ctx->away = alone ? group : NULL;
+        ctx->backend = alone ? group->base : &group->all;
+    }
+}
+
+static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
+{
+    CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
+               CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
+    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message, CMG_ERR_ARG,
+               "transport: a function is NULL");
+    return CMG_OK;
+}
+
+cmg_status cmgi_group_open(cmg_context *ctx)
+{
+    const cmg_transport *t = ctx->options.transport;
+    cmgi_group *group = NULL;
+    if (t == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(check_transport(ctx, t));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *group, &group));
+    group->transport = *t;
+    group->base = ctx->backend;
+    group->all = *ctx->backend;
+    group->all.dot = all_dot;
+    group->all.sum = all_sum;
+    group->all.cg_update = all_cg_update;
+    group->all.column_dots = all_column_dots;
+    /* messages pass through the host, which no graph waits for */
+    group->all.graph_begin = NULL;
+    group->all.mark_reserve = NULL;
+    const cmg_status status =
+        cmgi_alloc(ctx, (cmg_size)CMGI_SUMS * t->ranks, sizeof *group->parts, &group->parts);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, group);
+        return status;
+    }
+    ctx->group = group;
+    ctx->backend = &group->all;
+    return CMG_OK;
+}
+
+void cmgi_group_close(cmg_context *ctx)
+{
+    cmgi_group *group = ctx->group;
+    if (group != NULL) {
+        ctx->backend = group->base;
+        ctx->group = NULL;
+        cmgi_free(ctx, group->parts);
+        cmgi_free(ctx, group);
+    }
+}

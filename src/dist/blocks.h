@@ -1,0 +1,21 @@
+/* A hierarchy over several ranks as it is given: own rows of A, P and R, level by level. */
+#pragma once
+#include "dist/rows.h"
+#include "hierarchy/hierarchy.h"
+
+typedef struct cmgi_block_level {
+    cmgi_own_rows A; /* indptr NULL = not given */
+    cmgi_own_rows P;
+    cmgi_own_rows R;
+} cmgi_block_level;
+
+typedef struct cmgi_blocks {
+    cmgi_blocks_head head;
+    cmgi_block_level level[CMGI_HIERARCHY_LEVELS];
+} cmgi_blocks;
+
+/* NULL where this rank has all rows. */
+static inline const cmgi_blocks *cmgi_blocks_of(const cmg_hierarchy *h)
+{
+    return (const cmgi_blocks *)h->blocks;
+}

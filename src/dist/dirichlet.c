@@ -1,0 +1,170 @@
+#include "dist/dirichlet.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+cmg_status cmgi_flags_fetch(cmg_context *ctx, const cmg_size *part, const bool *own,
+                            const cmgi_numbers *wanted, bool **flags)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const cmg_size first = part[cmgi_rank(ctx)];
+    cmg_size *at = NULL;
+    cmg_size *asked = NULL;
+    bool *answer = NULL;
+    cmg_size k = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmg_size *asked_at = at + ranks + 1;
+    cmg_size *unused = asked_at + ranks + 1;
+    for (int r = 0; r < ranks; ++r) {
+        while (k < wanted->count && wanted->number[k] < part[r + 1]) {
+            ++k;
+        }
+        at[r + 1] = k;
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], sizeof *answer, &answer));
+    for (cmg_size i = 0; i < asked_at[ranks]; ++i) {
+        answer[i] = own != NULL && own[asked[i] - first];
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *answer, answer, asked_at, flags, unused));
+done:
+    cmgi_free(ctx, answer);
+    cmgi_free(ctx, asked);
+    cmgi_free(ctx, at);
+    return status;
+}
+
+/* True when the only nonzero of the row is on the diagonal. */
+static bool identity_row(const cmgi_own_rows *A, cmg_size i)
+{
+    bool diagonal = false;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->values[k] == 0) {
+            continue;
+        }
+        if (A->indices[k] != A->first + i) {
+            return false;
+        }
+        diagonal = true;
+    }
+    return diagonal;
+}
+
+/* Counts over all ranks; frees the flags where none is set. */
+static cmg_status settle(cmg_context *ctx, bool *made, cmg_size rows, bool not_all, bool **row,
+                         cmg_size *count)
+{
+    double counts[2] = {0, (double)rows};
+    for (cmg_size i = 0; i < rows; ++i) {
+        counts[0] += made[i];
+    }
+    const cmg_status status = cmgi_all_sum(ctx, counts, 2);
+    const bool none = counts[0] == 0 || (not_all && counts[0] == counts[1]);
+    if (status != CMG_OK || none) {
+        cmgi_free(ctx, made);
+        made = NULL;
+    }
+    *row = made;
+    *count = none ? 0 : (cmg_size)counts[0];
+    return status;
+}
+
+cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **row,
+                               cmg_size *count)
+{
+    bool *made = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *made, &made));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        made[i] = identity_row(A, i);
+    }
+    return settle(ctx, made, A->rows, true, row, count);
+}
+
+/* The columns of the largest entries of fine Dirichlet rows; *told is false where one has none. */
+static cmg_status largest_columns(cmg_context *ctx, const cmgi_own_rows *P, const bool *fine,
+                                  cmgi_own_rows *marks, bool *told)
+{
+    CMGI_TRY(cmgi_rows_alloc(ctx, P->first, P->rows, P->indptr[P->rows], marks));
+    cmg_size at = 0;
+    *told = true;
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        double largest = 0;
+        marks->indptr[i] = at;
+        if (fine == NULL || !fine[i]) {
+            continue;
+        }
+        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
+            largest = fmax(largest, fabs(P->values[k]));
+        }
+        for (cmg_size k = P->indptr[i]; largest > 0 && k < P->indptr[i + 1]; ++k) {
+            if (fabs(P->values[k]) == largest) {
+                marks->indices[at] = P->indices[k];
+                marks->values[at++] = 1;
+            }
+        }
+        *told = *told && largest > 0;
+    }
+    marks->indptr[P->rows] = at;
+    return CMG_OK;
+}
+
+cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
+                                     const cmgi_own_rows *P, const bool *fine,
+                                     const cmg_size *coarse_part, bool **row, cmg_size *count)
+{
+    cmgi_own_rows marks = {0};
+    cmgi_own_rows below = {0};
+    bool *made = NULL;
+    bool *all = NULL;
+    cmg_size unused = 0;
+    bool told = true;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, largest_columns(ctx, P, fine, &marks, &told));
+    CMGI_TRY_GOTO(done, cmgi_rows_transpose(ctx, &marks, coarse_part, &below));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, below.rows, sizeof *made, &made));
+    double silent = told ? 0 : 1;
+    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &silent, 1));
+    if (silent > 0 && A != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_rows_dirichlet(ctx, A, &all, &unused));
+    }
+    for (cmg_size j = 0; j < below.rows; ++j) {
+        const bool marked = below.indptr[j + 1] > below.indptr[j];
+        made[j] = (marked && (A == NULL || identity_row(A, j))) || (all != NULL && all[j]);
+    }
+    status = settle(ctx, made, below.rows, false, row, count);
+    made = NULL;
+done:
+    cmgi_free(ctx, all);
+    cmgi_free(ctx, made);
+    cmgi_rows_free(ctx, &marks);
+    cmgi_rows_free(ctx, &below);
+    return status;
+}
+
+cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols, bool any_cols,
+                           const cmg_size *col_part, cmgi_own_rows *P)
+{
+    cmgi_numbers columns = {0};
+    bool *marked = NULL;
+    cmg_status status = CMG_OK;
+    if (any_cols) {
+        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, &columns));
+        CMGI_TRY_GOTO(done, cmgi_flags_fetch(ctx, col_part, cols, &columns, &marked));
+    }
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        const bool whole_row = rows != NULL && rows[i];
+        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
+            if (whole_row ||
+                (marked != NULL && marked[cmgi_numbers_find(&columns, P->indices[k])])) {
+                P->values[k] = 0;
+            }
+        }
+    }
+done:
+    cmgi_free(ctx, marked);
+    cmgi_free(ctx, columns.number);
+    return status;
+}

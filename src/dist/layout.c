@@ -1,0 +1,220 @@
+#include "dist/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { A = 0, P, R, ROLES };
+
+/* What a rank has of a level: rows by role, -1 = no such matrix. */
+typedef struct holding {
+    cmg_size first[ROLES]; /* of A_l, P_l and R_(l-1) */
+    cmg_size rows[ROLES];
+    cmg_size reach; /* one more than the largest column of P_(l-1) */
+} holding;
+
+static const cmgi_own_rows *matrix_of(const cmgi_blocks *blocks, int l, int role)
+{
+    static const cmgi_own_rows none = {0};
+    const cmgi_block_level *b = &blocks->level[l];
+    return role == A ? &b->A : role == P ? &b->P : l > 0 ? &blocks->level[l - 1].R : &none;
+}
+
+static cmg_size reach_of(const cmgi_own_rows *M)
+{
+    cmg_size reach = 0;
+    for (cmg_size k = 0; M->indptr != NULL && k < M->indptr[M->rows]; ++k) {
+        reach = M->indices[k] + 1 > reach ? M->indices[k] + 1 : reach;
+    }
+    return reach;
+}
+
+static void look(const cmgi_blocks *blocks, int levels, holding *mine)
+{
+    for (int l = 0; l < levels; ++l) {
+        for (int role = A; role < ROLES; ++role) {
+            const cmgi_own_rows *M = matrix_of(blocks, l, role);
+            mine[l].first[role] = M->indptr != NULL ? M->first : -1;
+            mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
+        }
+        mine[l].reach = l > 0 ? reach_of(matrix_of(blocks, l - 1, P)) : 0;
+    }
+}
+
+cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_space *space)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *space->part, &space->part));
+    for (int r = 0; r <= ranks; ++r) {
+        space->part[r] = total / ranks * r + total % ranks * r / ranks;
+    }
+    space->total = total;
+    space->first = space->part[me];
+    space->rows = space->part[me + 1] - space->part[me];
+    return CMG_OK;
+}
+
+/* The partition of a level from one of its matrices, checked against the others. */
+static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, int l,
+                             cmgi_space *space)
+{
+    static const char *const names[] = {"A", "P", "R"};
+    const int ranks = cmgi_ranks(ctx);
+    int from = A;
+    while (from < ROLES && all[l].rows[from] < 0) {
+        ++from;
+    }
+    if (from == ROLES) { /* the last level, of which there is nothing but columns of P */
+        cmg_size reach = 0;
+        for (int r = 0; r < ranks; ++r) {
+            reach = all[r * levels + l].reach > reach ? all[r * levels + l].reach : reach;
+        }
+        CMGI_CHECK(ctx, l > 0 && reach > 0, CMG_ERR_ARG, "level %d has no matrix", l);
+        return cmgi_layout_even(ctx, reach, space);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *space->part, &space->part));
+    space->part[0] = 0;
+    for (int r = 0; r < ranks; ++r) {
+        const holding *theirs = &all[r * levels + l];
+        for (int role = A; role < ROLES; ++role) {
+            CMGI_CHECK(ctx, (theirs->rows[role] < 0) == (all[l].rows[role] < 0), CMG_ERR_ARG,
+                       "level %d: rank %d and rank 0 do not both have %s", l, r, names[role]);
+            CMGI_CHECK(ctx,
+                       theirs->rows[role] < 0 || (theirs->first[role] == space->part[r] &&
+                                                  theirs->rows[role] == theirs->rows[from]),
+                       CMG_ERR_ARG,
+                       "level %d: rank %d has rows %lld to %lld of %s where %lld to %lld are due",
+                       l, r, (long long)theirs->first[role],
+                       (long long)(theirs->first[role] + theirs->rows[role]), names[role],
+                       (long long)space->part[r], (long long)(space->part[r] + theirs->rows[from]));
+        }
+        space->part[r + 1] = space->part[r] + theirs->rows[from];
+    }
+    space->total = space->part[ranks];
+    space->first = space->part[cmgi_rank(ctx)];
+    space->rows = space->part[cmgi_rank(ctx) + 1] - space->first;
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ checks of own rows */
+
+static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
+                                const char *name)
+{
+    for (cmg_size i = 0; M->indptr != NULL && i < M->rows; ++i) {
+        for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
+            CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
+                       "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
+                       (long long)(M->first + i), (long long)M->indices[k], (long long)cols);
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_diagonal(cmg_context *ctx, const cmgi_own_rows *M, int l)
+{
+    for (cmg_size i = 0; M->indptr != NULL && i < M->rows; ++i) {
+        double d = 0;
+        for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
+            d += M->indices[k] == M->first + i ? M->values[k] : 0;
+        }
+        CMGI_CHECK(ctx, d != 0, CMG_ERR_ARG, "level %d: A: row %lld has a zero diagonal", l,
+                   (long long)(M->first + i));
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_own(cmg_context *ctx, const cmgi_blocks *blocks, const cmgi_parts *parts)
+{
+    for (int l = 0; l < parts->levels; ++l) {
+        const cmgi_block_level *b = &blocks->level[l];
+        const cmg_size n = parts->level[l].space.total;
+        CMGI_CHECK(ctx, parts->level[l].space.rows <= INT32_MAX, CMG_ERR_MEMORY,
+                   "level %d: %lld rows on one rank do not fit 32 bits", l,
+                   (long long)parts->level[l].space.rows);
+        CMGI_TRY(check_columns(ctx, &b->A, n, l, "A"));
+        CMGI_TRY(check_diagonal(ctx, &b->A, l));
+        if (l + 1 < parts->levels) {
+            CMGI_CHECK(ctx, b->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
+            CMGI_TRY(check_columns(ctx, &b->P, parts->level[l + 1].space.total, l, "P"));
+            CMGI_TRY(check_columns(ctx, &b->R, n, l, "R"));
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_blocks *blocks = cmgi_blocks_of(h);
+    const int levels = h->levels;
+    holding *all = NULL;
+    cmg_status status = CMG_OK;
+    double depth[2] = {levels, -levels};
+    CMGI_TRY(cmgi_all_max(ctx, depth, 2));
+    CMGI_CHECK(ctx, depth[0] == levels && depth[1] == -levels, CMG_ERR_ARG,
+               "ranks have hierarchies of %g to %g levels", -depth[1], depth[0]);
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
+    holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
+    look(blocks, levels, mine);
+    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
+    for (int l = 0; l < levels && status == CMG_OK; ++l) {
+        status = read_level(ctx, all, levels, l, &parts->level[l].space);
+    }
+    status = status == CMG_OK && blocks->level[0].A.indptr == NULL
+                 ? cmgi_fail(ctx, CMG_ERR_ARG, "level 0 has no A")
+                 : status;
+    if (status == CMG_OK) {
+        status = check_own(ctx, blocks, parts);
+    }
+    status = cmgi_group_agree(ctx, status);
+done:
+    cmgi_free(ctx, all);
+    return status;
+}
+
+/* ------------------------------------------------------------------ order */
+
+/* Clears the flags of rows with a column outside of a space's own. */
+static void mark_outer(const cmgi_own_rows *M, const cmgi_space *cols, bool *inner)
+{
+    const cmg_size last = cols->first + cols->rows;
+    for (cmg_size i = 0; M->indptr != NULL && !cols->whole && i < M->rows; ++i) {
+        for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1] && inner[i]; ++k) {
+            inner[i] = M->indices[k] >= cols->first && M->indices[k] < last;
+        }
+    }
+}
+
+cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
+{
+    cmgi_part_level *level = &parts->level[l];
+    cmgi_space *space = &level->space;
+    bool *inner = NULL;
+    cmg_size at = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
+    memset(inner, true, (size_t)space->rows * sizeof *inner);
+    mark_outer(&level->A, space, inner);
+    if (l + 1 <= parts->divided && level->P.indptr != NULL) {
+        mark_outer(&level->P, &parts->level[l + 1].space, inner);
+    }
+    if (l > 0) {
+        mark_outer(&parts->level[l - 1].R, &parts->level[l - 1].space, inner);
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *level->perm, &level->perm));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
+    for (int pass = 0; pass < 2; ++pass) {
+        for (cmg_size i = 0; i < space->rows; ++i) {
+            if (inner[i] == (pass == 0)) {
+                space->position[i] = (cmg_index)at;
+                level->perm[at++] = (cmg_index)i;
+            }
+        }
+    }
+    space->perm = level->perm;
+done:
+    cmgi_free(ctx, inner);
+    return status;
+}

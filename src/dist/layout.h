@@ -1,0 +1,13 @@
+/* Who has which rows of the levels, and in which order: own rows that need nobody come first. */
+#pragma once
+#include "dist/parts.h"
+
+/*
+ * Sizes and partitions of all levels, from what every rank was given, and the checks that a solver
+ * relies on; all ranks return the same status.
+ */
+cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts);
+/* A partition in equal parts. */
+cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_space *space);
+/* The order of a divided level's own rows. */
+cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l);

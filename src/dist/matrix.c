@@ -1,0 +1,400 @@
+#include "dist/matrix.h"
+
+#include <string.h>
+
+typedef struct cmgi_ranks_matrix {
+    cmg_size split;          /* rows without a column of another rank */
+    cmg_matrix *inner;       /* rows before the split, NULL = none */
+    cmg_matrix *outer;       /* rows from it on, NULL = none */
+    cmgi_exchange *exchange; /* of the columns of others, NULL = nobody needs any */
+    cmg_index *near;         /* own columns of outer rows, in the backend's memory */
+    cmg_size near_count;
+    void *columns;        /* x_near, then the halo, in the backend's memory */
+    const size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
+    size_t *offsets;
+    void *host; /* of a gathering, where the backend's memory is not the host's */
+} cmgi_ranks_matrix;
+
+/* ------------------------------------------------------------------ products */
+
+static const void *behind(const void *p, cmg_size rows, size_t size)
+{
+    return p != NULL ? (const char *)p + (size_t)rows * size : NULL;
+}
+
+/* The write-back for rows from `rows` on. */
+static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t size)
+{
+    cmgi_writeback s = *w;
+    s.b = behind(w->b, rows, size);
+    s.c = behind(w->c, rows, size);
+    s.d = behind(w->d, rows, size);
+    s.e = behind(w->e, rows, size);
+    s.y = (char *)w->y + (size_t)rows * size;
+    s.dots = NULL;
+    return s;
+}
+
+static cmg_status start(const cmg_matrix *A, const void *x)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    cmg_context *ctx = A->ctx;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    char *halo = (char *)M->columns + (size_t)M->near_count * size;
+    if (M->exchange != NULL) {
+        CMGI_TRY(cmgi_exchange_start(M->exchange, x, halo));
+    }
+    return M->near_count > 0 ? ctx->backend->permute(ctx, A->options.precision, M->near_count,
+                                                     M->near, false, x, M->columns)
+                             : CMG_OK;
+}
+
+static cmg_status gather(const cmg_matrix *A, void *y)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    cmg_context *ctx = A->ctx;
+    const int me = cmgi_rank(ctx);
+    if (M->host == NULL) {
+        return cmgi_group_gather_parts(ctx, (char *)y + M->offset[me], y, M->offset);
+    }
+    char *mine = (char *)M->host + M->offset[me];
+    CMGI_TRY(cmgi_to_host(ctx, mine, (char *)y + M->offset[me], M->offset[me + 1] - M->offset[me]));
+    CMGI_TRY(cmgi_group_gather_parts(ctx, mine, M->host, M->offset));
+    return cmgi_to_device(ctx, y, M->host, M->offset[cmgi_ranks(ctx)]);
+}
+
+cmg_status cmgi_ranks_matrix_part(const cmg_matrix *A, cmgi_ranks_part part,
+                                  const cmgi_writeback *w, const void *x)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
+    if (!cmgi_ranks_matrix_has(A, part)) {
+        return CMG_OK;
+    }
+    switch (part) {
+    case CMGI_PART_START:
+        return start(A, x);
+    case CMGI_PART_FINISH:
+        return M->exchange != NULL ? cmgi_exchange_finish(M->exchange) : CMG_OK;
+    case CMGI_PART_INNER: {
+        const cmgi_writeback own = shifted(w, first, size);
+        return cmgi_matrix_spmv(M->inner, &own, x);
+    }
+    case CMGI_PART_OUTER: {
+        const cmgi_writeback own = shifted(w, first + M->split, size);
+        return cmgi_matrix_spmv(M->outer, &own, M->columns);
+    }
+    default:
+        return gather(A, w->y);
+    }
+}
+
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    for (int part = 0; part < CMGI_PARTS; ++part) {
+        CMGI_TRY(cmgi_ranks_matrix_part(A, (cmgi_ranks_part)part, w, x));
+    }
+    return CMG_OK;
+}
+
+static void destroy(cmg_matrix *A)
+{
+    cmgi_ranks_matrix *M = A->data;
+    if (M == NULL) {
+        return;
+    }
+    cmg_matrix_destroy(&M->inner);
+    cmg_matrix_destroy(&M->outer);
+    cmgi_exchange_destroy(&M->exchange);
+    cmgi_free_device(A->ctx, M->near);
+    cmgi_free_device(A->ctx, M->columns);
+    cmgi_free(A->ctx, M->offsets);
+    cmgi_free(A->ctx, M->host);
+    cmgi_free(A->ctx, M);
+}
+
+/* Not in the list of formats: nothing is built of it by name. */
+static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
+                                         .reduces = true,
+                                         .speaks = true,
+                                         .spmv_cpu = multiply,
+                                         .spmv_cuda = CMGI_CUDA_FN(multiply),
+                                         .destroy = destroy};
+
+/* ------------------------------------------------------------------ what is there */
+
+const struct cmgi_ranks_matrix *cmgi_ranks_matrix_of(const cmg_matrix *A)
+{
+    return A != NULL && A->format == &ranks_format ? A->data : NULL;
+}
+
+bool cmgi_ranks_matrix_has(const cmg_matrix *A, cmgi_ranks_part part)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    switch (part) {
+    case CMGI_PART_START:
+        return M->exchange != NULL || M->near_count > 0;
+    case CMGI_PART_FINISH:
+        return M->exchange != NULL;
+    case CMGI_PART_INNER:
+        return M->inner != NULL;
+    case CMGI_PART_OUTER:
+        return M->outer != NULL;
+    default:
+        return M->offset != NULL;
+    }
+}
+
+size_t cmgi_ranks_matrix_part_bytes(const cmg_matrix *A, cmgi_ranks_part part, cmgi_wb_kind kind)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    switch (part) {
+    case CMGI_PART_START:
+        return M->exchange != NULL ? cmgi_exchange_bytes(M->exchange) : 0;
+    case CMGI_PART_INNER:
+        return M->inner != NULL ? cmgi_matrix_traffic(M->inner, kind, 1) : 0;
+    case CMGI_PART_OUTER:
+        return M->outer != NULL ? cmgi_matrix_traffic(M->outer, kind, 1) : 0;
+    case CMGI_PART_GATHER:
+        return M->offset != NULL ? M->offset[cmgi_ranks(A->ctx)] : 0;
+    default:
+        return 0;
+    }
+}
+
+int cmgi_ranks_matrix_messages(const cmg_matrix *A)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    return M->exchange != NULL ? M->exchange->send_peers : 0;
+}
+
+/* ------------------------------------------------------------------ set-up */
+
+/* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
+typedef struct build {
+    cmg_context *ctx;
+    cmgi_use use;
+    const cmg_matrix_options *options;
+    cmgi_own_rows A;
+    const cmgi_space *cols;
+    cmgi_ranks_matrix *M;
+} build;
+
+/* Rows in the order of the level. */
+static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const cmg_index *perm,
+                                cmgi_own_rows *B)
+{
+    CMGI_TRY(cmgi_rows_alloc(ctx, A->first, A->rows, A->indptr[A->rows], B));
+    cmg_size at = 0;
+    for (cmg_size k = 0; k < A->rows; ++k) {
+        const cmg_size i = perm != NULL ? perm[k] : k;
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        memcpy(B->indices + at, A->indices + A->indptr[i], (size_t)length * sizeof *B->indices);
+        memcpy(B->values + at, A->values + A->indptr[i], (size_t)length * sizeof *B->values);
+        B->indptr[k] = at;
+        at += length;
+    }
+    B->indptr[A->rows] = at;
+    return CMG_OK;
+}
+
+static cmg_size find_split(const cmgi_own_rows *A, const cmgi_space *cols)
+{
+    const cmg_size last = cols->first + cols->rows;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            if (A->indices[k] < cols->first || A->indices[k] >= last) {
+                return i;
+            }
+        }
+    }
+    return A->rows;
+}
+
+/* Column of an own entry, or of any where the vector is whole. */
+static cmg_index own_column(const cmgi_space *cols, cmg_size number)
+{
+    const cmg_size i = cols->whole ? number : number - cols->first;
+    return cols->position != NULL ? cols->position[i] : (cmg_index)i;
+}
+
+/*
+ * Rows first .. last as a matrix: columns are positions in the vector, or, given `near` and `halo`,
+ * positions among those.
+ */
+static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const cmgi_numbers *near,
+                            const cmgi_numbers *halo, cmg_matrix **part)
+{
+    cmg_context *ctx = b->ctx;
+    const cmgi_own_rows *A = &b->A;
+    const cmg_size begin = A->indptr[first];
+    const cmg_size nnz = A->indptr[last] - begin;
+    const cmg_size cols = near != NULL ? near->count + halo->count : cmgi_space_length(b->cols);
+    cmgi_csr csr = {0};
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
+               "%lld columns on one rank do not fit 32 bits", (long long)cols);
+    CMGI_TRY(cmgi_csr_alloc(ctx, last - first, cols, nnz, &csr));
+    for (cmg_size i = 0; i <= last - first; ++i) {
+        csr.indptr[i] = A->indptr[first + i] - begin;
+    }
+    for (cmg_size k = 0; k < nnz; ++k) {
+        const cmg_size number = A->indices[begin + k];
+        csr.values[k] = A->values[begin + k];
+        if (near == NULL) {
+            csr.indices[k] = own_column(b->cols, number);
+            continue;
+        }
+        const cmg_size at = cmgi_numbers_find(halo, number);
+        csr.indices[k] =
+            (cmg_index)(at >= 0 ? near->count + at
+                                : cmgi_numbers_find(near, own_column(b->cols, number)));
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
+    const cmg_csr view = cmgi_csr_view(&csr);
+    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &view, b->use, b->options, part));
+done:
+    cmgi_csr_free(ctx, &csr);
+    return status;
+}
+
+/* Positions of the own entries that rows from the split on read, ascending. */
+static cmg_status find_near(const build *b, cmgi_numbers *near)
+{
+    cmg_context *ctx = b->ctx;
+    const cmgi_own_rows *A = &b->A;
+    const cmg_size last = b->cols->first + b->cols->rows;
+    bool *read = NULL;
+    cmg_size count = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, b->cols->rows, sizeof *read, &read));
+    for (cmg_size k = A->indptr[b->M->split]; k < A->indptr[A->rows]; ++k) {
+        if (A->indices[k] >= b->cols->first && A->indices[k] < last) {
+            bool *mark = &read[own_column(b->cols, A->indices[k])];
+            count += !*mark;
+            *mark = true;
+        }
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *near->number, &near->number));
+    for (cmg_size i = 0; i < b->cols->rows; ++i) {
+        if (read[i]) {
+            near->number[near->count++] = i;
+        }
+    }
+done:
+    cmgi_free(ctx, read);
+    return status;
+}
+
+static cmg_status place_near(build *b, const cmgi_numbers *near, cmg_size halo)
+{
+    cmg_context *ctx = b->ctx;
+    cmg_index *list = NULL;
+    b->M->near_count = near->count;
+    CMGI_TRY(cmgi_alloc(ctx, near->count, sizeof *list, &list));
+    for (cmg_size k = 0; k < near->count; ++k) {
+        list[k] = (cmg_index)near->number[k];
+    }
+    const cmg_status status = cmgi_move_to_device(ctx, &list, near->count, sizeof *list);
+    b->M->near = list;
+    CMGI_TRY(status);
+    return cmgi_alloc_device(ctx, near->count + halo, cmgi_precision_bytes(b->options->precision),
+                             &b->M->columns);
+}
+
+/* Both parts and the exchange between them. */
+static cmg_status make_parts(build *b)
+{
+    cmg_context *ctx = b->ctx;
+    cmgi_ranks_matrix *M = b->M;
+    const cmgi_space *cols = b->cols;
+    cmgi_numbers halo = {0};
+    cmgi_numbers near = {0};
+    cmg_status status = CMG_OK;
+    M->split = cols->whole ? b->A.rows : find_split(&b->A, cols);
+    if (!cols->whole) {
+        CMGI_TRY_GOTO(done,
+                      cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, &halo));
+        CMGI_TRY_GOTO(done, find_near(b, &near));
+        CMGI_TRY_GOTO(done, place_near(b, &near, halo.count));
+        CMGI_TRY_GOTO(done, cmgi_exchange_create(ctx, cols->part, &halo, cols->position,
+                                                 b->options->precision, &M->exchange));
+    }
+    if (M->exchange != NULL && M->exchange->send_peers + M->exchange->receive_peers == 0) {
+        cmgi_exchange_destroy(&M->exchange);
+    }
+    if (M->split > 0) {
+        CMGI_TRY_GOTO(done, make_part(b, 0, M->split, NULL, NULL, &M->inner));
+    }
+    if (M->split < b->A.rows) {
+        CMGI_TRY_GOTO(done, make_part(b, M->split, b->A.rows, &near, &halo, &M->outer));
+    }
+done:
+    cmgi_free(ctx, halo.number);
+    cmgi_free(ctx, near.number);
+    return status;
+}
+
+static cmg_status make_gathering(build *b, const cmgi_space *rows)
+{
+    cmg_context *ctx = b->ctx;
+    const int ranks = cmgi_ranks(ctx);
+    const size_t size = cmgi_precision_bytes(b->options->precision);
+    if (!rows->whole) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *b->M->offsets, &b->M->offsets));
+    for (int r = 0; r <= ranks; ++r) {
+        b->M->offsets[r] = (size_t)rows->part[r] * size;
+    }
+    b->M->offset = b->M->offsets;
+    return cmgi_on_cuda(ctx) ? cmgi_alloc(ctx, rows->total, size, &b->M->host) : CMG_OK;
+}
+
+/* What is known of the matrix as a whole. */
+static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_space *rows,
+                     const cmgi_space *cols)
+{
+    const cmgi_ranks_matrix *M = made->data;
+    const cmg_matrix *like = M->inner != NULL ? M->inner : M->outer;
+    const cmg_precision precision = made->options.precision;
+    if (like != NULL) {
+        made->options = like->options;
+        made->options.precision = precision;
+    }
+    made->rows = cmgi_space_length(rows);
+    made->cols = cmgi_space_length(cols);
+    made->nnz = A->indptr[A->rows];
+    for (int k = 0; k < 2; ++k) {
+        const cmg_matrix *part = k == 0 ? M->inner : M->outer;
+        made->stored += part != NULL ? part->stored : 0;
+        made->bytes += part != NULL ? part->bytes : 0;
+    }
+}
+
+cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
+                                    const cmgi_space *rows, const cmgi_space *cols, cmgi_use use,
+                                    const cmg_matrix_options *options, cmg_matrix **M)
+{
+    build b = {.ctx = ctx, .use = use, .options = options, .cols = cols};
+    cmg_matrix *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->format = &ranks_format;
+    made->options = *options;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *b.M, &b.M));
+    made->data = b.M;
+    const cmg_index *perm = rows->whole ? NULL : rows->perm;
+    CMGI_TRY_GOTO(done, renumber_rows(ctx, A, perm, &b.A));
+    CMGI_TRY_GOTO(done, make_parts(&b));
+    CMGI_TRY_GOTO(done, make_gathering(&b, rows));
+    describe(made, A, rows, cols);
+    *M = made;
+    made = NULL;
+done:
+    cmgi_rows_free(ctx, &b.A);
+    cmg_matrix_destroy(&made);
+    return status;
+}

@@ -1,0 +1,63 @@
+/*
+ * A matrix over several ranks as a cmg_matrix, for vectors that hold a rank's own entries.
+ *
+ * Rows that need nobody else's entries come first in the numbering of a level, so that a product is
+ *
+ *     exchange-start   pack and send what others want of x
+ *     inner rows       y[0 .. split) = writeback(A_inner x)
+ *     exchange-finish  the halo is there
+ *     outer rows       y[split .. rows) = writeback(A_outer (x_near, halo))
+ *
+ * where x_near are the few own entries that outer rows read, copied beside the halo. Both parts are
+ * in the format that the choice finds for them. A matrix whose result every rank needs as a whole
+ * (the restriction to the first level that is solved by all) gathers it behind that; one that
+ * multiplies such a vector is an ordinary matrix.
+ */
+#pragma once
+#include "dist/exchange.h"
+#include "spmv/create.h"
+
+/* Numbering of the vectors of a level. */
+typedef struct cmgi_space {
+    cmg_size total; /* entries over all ranks */
+    cmg_size first; /* number of the first own entry */
+    cmg_size rows;  /* own entries */
+    cmg_size *part; /* ranks + 1 */
+    bool whole;     /* every rank holds all entries of a vector, in the order `perm` */
+    const cmg_index
+        *perm;           /* position k has own entry perm[k], or, whole, entry perm[k]; NULL = k */
+    cmg_index *position; /* the inverse of perm, NULL = no perm */
+} cmgi_space;
+
+/* Entries that a vector of the space has on this rank. */
+static inline cmg_size cmgi_space_length(const cmgi_space *s)
+{
+    return s->whole ? s->total : s->rows;
+}
+
+/* Own rows of A, in the numbering of the hierarchy; collective. */
+cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
+                                    const cmgi_space *rows, const cmgi_space *cols, cmgi_use use,
+                                    const cmg_matrix_options *options, cmg_matrix **M);
+
+/* What such a product does one after the other. */
+typedef enum cmgi_ranks_part {
+    CMGI_PART_START = 0,
+    CMGI_PART_INNER,
+    CMGI_PART_FINISH,
+    CMGI_PART_OUTER,
+    CMGI_PART_GATHER,
+    CMGI_PARTS
+} cmgi_ranks_part;
+
+/* NULL for a matrix that speaks to nobody. */
+const struct cmgi_ranks_matrix *cmgi_ranks_matrix_of(const cmg_matrix *A);
+/* One part of writeback(A x). */
+cmg_status cmgi_ranks_matrix_part(const cmg_matrix *A, cmgi_ranks_part part,
+                                  const cmgi_writeback *w, const void *x);
+/* Whether there is anything to do, and the bytes that it moves: to and from memory, or, of
+ * exchanges and gatherings, to and from other ranks. */
+bool cmgi_ranks_matrix_has(const cmg_matrix *A, cmgi_ranks_part part);
+size_t cmgi_ranks_matrix_part_bytes(const cmg_matrix *A, cmgi_ranks_part part, cmgi_wb_kind kind);
+/* Messages that this rank sends in a START. */
+int cmgi_ranks_matrix_messages(const cmg_matrix *A);

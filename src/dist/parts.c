@@ -1,0 +1,328 @@
+/* Preparation of the levels that ranks share: sizes, Dirichlet rows, R, R A P, the whole levels. */
+#include "dist/parts.h"
+
+#include "dist/dirichlet.h"
+#include "dist/layout.h"
+
+#include <string.h>
+
+enum { SINGLE_ABOVE = 200 }; /* rows of a matrix alone from which on it gets levels */
+
+/* ------------------------------------------------------------------ divided levels */
+
+/* Rows without an entry get the place on the diagonal, rows of zeros a 1 there. */
+static cmg_status fill_rows(cmg_context *ctx, cmgi_own_rows *A)
+{
+    cmgi_own_rows made = {0};
+    cmg_size at = 0;
+    CMGI_TRY(cmgi_rows_alloc(ctx, A->first, A->rows, A->indptr[A->rows] + A->rows, &made));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        bool zero = true;
+        made.indptr[i] = at;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            made.indices[at] = A->indices[k];
+            made.values[at++] = A->values[k];
+            zero = zero && A->values[k] == 0;
+        }
+        if (A->indptr[i] == A->indptr[i + 1]) {
+            made.indices[at] = A->first + i;
+            made.values[at++] = 0;
+        }
+        for (cmg_size k = made.indptr[i]; zero && k < at; ++k) {
+            made.values[k] = made.indices[k] == A->first + i;
+        }
+    }
+    made.indptr[A->rows] = at;
+    cmgi_rows_free(ctx, A);
+    *A = made;
+    return CMG_OK;
+}
+
+/* P and R of a level without what the flags forbid; R = P^T where none is given. */
+static cmg_status make_transfer(cmgi_parts *parts, const cmgi_block_level *given, int l,
+                                const bool *coarse, bool any_coarse)
+{
+    cmg_context *ctx = parts->ctx;
+    cmgi_part_level *fine = &parts->level[l];
+    const cmg_size *rows = fine->space.part;
+    const cmg_size *cols = parts->level[l + 1].space.part;
+    const bool any = fine->dirichlet != NULL || any_coarse;
+    cmgi_rows_free(ctx, &fine->P);
+    cmgi_rows_free(ctx, &fine->R);
+    if (!any) {
+        fine->P = cmgi_rows_borrow(&given->P);
+    } else {
+        CMGI_TRY(cmgi_rows_copy(ctx, &given->P, &fine->P));
+        CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, coarse, any_coarse, cols, &fine->P));
+    }
+    if (given->R.indptr == NULL) {
+        return cmgi_rows_transpose(ctx, &fine->P, cols, &fine->R);
+    }
+    if (!any) {
+        fine->R = cmgi_rows_borrow(&given->R);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_rows_copy(ctx, &given->R, &fine->R));
+    return cmgi_rows_clean(ctx, coarse, fine->dirichlet, fine->dirichlet != NULL, rows, &fine->R);
+}
+
+/* A of level l + 1 as R A P. */
+static cmg_status form(cmgi_parts *parts, const cmgi_block_level *given, int l)
+{
+    cmg_context *ctx = parts->ctx;
+    cmgi_part_level *fine = &parts->level[l];
+    cmgi_part_level *coarse = &parts->level[l + 1];
+    cmgi_own_rows AP = {0};
+    bool *flags = NULL;
+    cmg_size count = 0;
+    cmg_status status = CMG_OK;
+    if (fine->dirichlet != NULL) {
+        CMGI_TRY(cmgi_rows_dirichlet_below(ctx, NULL, &given->P, fine->dirichlet,
+                                           coarse->space.part, &flags, &count));
+    }
+    CMGI_TRY_GOTO(done, make_transfer(parts, given, l, flags, flags != NULL));
+    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
+    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
+    CMGI_TRY_GOTO(done, fill_rows(ctx, &coarse->A));
+    parts->first_formed = parts->formed++ == 0 ? l + 1 : parts->first_formed;
+done:
+    cmgi_rows_free(ctx, &AP);
+    cmgi_free(ctx, flags);
+    return status;
+}
+
+/* From level l to the next: its A where it is missing, Dirichlet rows, P and R. */
+static cmg_status prepare_level(cmgi_parts *parts, const cmgi_blocks *blocks, int l,
+                                const cmgi_completion_options *options)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmgi_block_level *given = &blocks->level[l];
+    cmgi_part_level *fine = &parts->level[l];
+    cmgi_part_level *coarse = &parts->level[l + 1];
+    const bool missing = blocks->level[l + 1].A.indptr == NULL;
+    if (missing || options->galerkin == CMG_GALERKIN_ALWAYS) {
+        CMGI_TRY(form(parts, given, l));
+    } else {
+        coarse->A = cmgi_rows_borrow(&blocks->level[l + 1].A);
+    }
+    if (fine->dirichlet != NULL) {
+        CMGI_TRY(cmgi_rows_dirichlet_below(ctx, &coarse->A, &given->P, fine->dirichlet,
+                                           coarse->space.part, &coarse->dirichlet,
+                                           &coarse->dirichlet_rows));
+    }
+    return make_transfer(parts, given, l, coarse->dirichlet, coarse->dirichlet != NULL);
+}
+
+/* ------------------------------------------------------------------ whole levels */
+
+static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const cmgi_own_rows *A)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmg_size *const part[] = {parts->level[l].space.part, parts->level[l + 1].space.part};
+    cmgi_csr whole = {0};
+    cmg_status status = CMG_OK;
+    if (A->indptr == NULL) {
+        return CMG_OK;
+    }
+    const int ranks = cmgi_ranks(ctx);
+    const cmg_size cols = part[role == CMG_ROLE_P][ranks];
+    CMGI_TRY_GOTO(done, cmgi_rows_gather(ctx, A, part[role == CMG_ROLE_R], cols, &whole));
+    CMGI_TRY_GOTO(done,
+                  cmgi_hierarchy_take_csr(parts->given, l - parts->divided, role, NULL, 0, &whole));
+done:
+    cmgi_csr_free(ctx, &whole);
+    return status;
+}
+
+static cmg_status gather_levels(cmgi_parts *parts, const cmgi_blocks *blocks)
+{
+    const int first = parts->divided;
+    CMGI_TRY(cmg_hierarchy_create(parts->ctx, parts->levels - first, &parts->given));
+    for (int l = first; l < parts->levels; ++l) {
+        const cmgi_block_level *b = &blocks->level[l];
+        CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_A, l == first ? &parts->level[l].A : &b->A));
+        if (l + 1 < parts->levels) {
+            CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_P, &b->P));
+            CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_R, &b->R));
+        }
+    }
+    return CMG_OK;
+}
+
+static void borrow(const cmgi_csr *from, cmgi_csr *to)
+{
+    if (from->indptr != NULL) {
+        const cmg_csr view = cmgi_csr_view(from);
+        *to = cmgi_csr_borrow(&view);
+    }
+}
+
+/* The hierarchy that is solved: divided levels by their sizes, the others whole. */
+static cmg_status open_hierarchy(cmgi_parts *parts)
+{
+    const cmg_hierarchy *whole = parts->completion.h != NULL ? parts->completion.h : parts->given;
+    const int first = parts->divided;
+    const int given = whole != NULL ? whole->levels : 0;
+    CMGI_TRY(cmg_hierarchy_create(parts->ctx, first + given, &parts->h));
+    for (int l = 0; l < first; ++l) {
+        parts->h->level[l].A.rows = parts->level[l].space.total;
+        parts->h->level[l].A.cols = parts->level[l].space.total;
+    }
+    for (int l = 0; l < given; ++l) {
+        cmgi_stored_level *to = &parts->h->level[first + l];
+        borrow(&whole->level[l].A, &to->A);
+        borrow(&whole->level[l].P, &to->P);
+        borrow(&whole->level[l].R, &to->R);
+    }
+    parts->h->checked = true;
+    return CMG_OK;
+}
+
+/* What every rank does for itself: the levels that the whole ones lack. */
+static cmg_status complete(cmgi_parts *parts, const cmgi_completion_options *options)
+{
+    cmgi_group_alone(parts->ctx, true);
+    cmg_status status = cmgi_hierarchy_ensure_checked(parts->given);
+    if (status == CMG_OK) {
+        status = cmgi_complete(parts->given, options, &parts->completion);
+    }
+    cmgi_group_alone(parts->ctx, false);
+    return status;
+}
+
+/* Flags of all ranks' rows of the first whole level. */
+static cmg_status gather_dirichlet(cmgi_parts *parts)
+{
+    cmg_context *ctx = parts->ctx;
+    const int ranks = cmgi_ranks(ctx);
+    const cmgi_part_level *level = &parts->level[parts->divided];
+    size_t *offsets = NULL;
+    cmg_status status = CMG_OK;
+    if (level->dirichlet == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, level->space.total, sizeof(bool), &parts->whole_dirichlet));
+    for (int r = 0; r <= ranks; ++r) {
+        offsets[r] = (size_t)level->space.part[r] * sizeof(bool);
+    }
+    CMGI_TRY_GOTO(done,
+                  cmgi_group_gather_parts(ctx, level->dirichlet, parts->whole_dirichlet, offsets));
+done:
+    cmgi_free(ctx, offsets);
+    return status;
+}
+
+/*
+ * A matrix alone: every rank holds it as a whole for as long as it takes to find its algebraic
+ * levels, and keeps its own rows of the first P.
+ */
+static cmg_status make_algebraic(cmgi_parts *parts, const cmgi_completion_options *options)
+{
+    cmg_context *ctx = parts->ctx;
+    cmgi_part_level *fine = &parts->level[0];
+    cmg_csr P;
+    CMGI_TRY(cmg_hierarchy_create(ctx, 1, &parts->given));
+    parts->divided = 0;
+    CMGI_TRY(gather_matrix(parts, 0, CMG_ROLE_A, &fine->A));
+    parts->divided = 1;
+    CMGI_TRY(complete(parts, options));
+    cmg_hierarchy *made = parts->completion.h;
+    if (made == NULL) {
+        cmg_hierarchy_destroy(&parts->given);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(made, 0, CMG_ROLE_P, NULL, 0, &P));
+    CMGI_TRY(cmgi_layout_even(ctx, P.cols, &parts->level[1].space));
+    CMGI_TRY(cmgi_rows_of(ctx, &P, fine->space.first, fine->space.rows, &fine->P));
+    CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, NULL, false, NULL, &fine->P));
+    CMGI_TRY(cmgi_rows_transpose(ctx, &fine->P, parts->level[1].space.part, &fine->R));
+    parts->level[1].space.whole = true;
+    CMGI_TRY(cmg_hierarchy_select(made, 1, 0));
+    cmg_hierarchy_destroy(&parts->given);
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *options)
+{
+    int divided = 1;
+    while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
+        ++divided;
+    }
+    return divided;
+}
+
+static cmg_status prepare(cmgi_parts *parts, const cmgi_blocks *blocks,
+                          const cmgi_parts_options *options)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmgi_completion_options *completion = &options->completion;
+    cmgi_part_level *fine = &parts->level[0];
+    parts->levels = options->alone ? 1 : parts->levels;
+    parts->divided = count_divided(parts, options);
+    fine->A = cmgi_rows_borrow(&blocks->level[0].A);
+    if (completion->zero_dirichlet) {
+        CMGI_TRY(cmgi_rows_dirichlet(ctx, &fine->A, &fine->dirichlet, &fine->dirichlet_rows));
+    }
+    for (int l = 0; l < parts->divided && parts->levels > 1; ++l) {
+        CMGI_TRY(prepare_level(parts, blocks, l, completion));
+    }
+    if (parts->levels > 1) {
+        parts->level[parts->divided].space.whole = true;
+        CMGI_TRY(gather_dirichlet(parts));
+        CMGI_TRY(gather_levels(parts, blocks));
+        CMGI_TRY(complete(parts, completion));
+    } else if (options->algebraic && completion->coarsen && fine->space.total > SINGLE_ABOVE) {
+        CMGI_TRY(make_algebraic(parts, completion));
+    }
+    for (int l = 0; l < parts->divided; ++l) {
+        CMGI_TRY(cmgi_layout_order(ctx, parts, l));
+    }
+    return open_hierarchy(parts);
+}
+
+cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_parts_options *options,
+                             cmgi_parts **parts)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_parts *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->levels = h->levels;
+    made->completion.worst = 1;
+    CMGI_TRY_GOTO(done, cmgi_layout_read(h, made));
+    CMGI_TRY_GOTO(done, prepare(made, cmgi_blocks_of(h), options));
+    *parts = made;
+    made = NULL;
+done:
+    cmgi_parts_destroy(&made);
+    return status;
+}
+
+void cmgi_parts_destroy(cmgi_parts **parts)
+{
+    if (*parts == NULL) {
+        return;
+    }
+    cmgi_parts *p = *parts;
+    cmg_context *ctx = p->ctx;
+    for (int l = 0; l <= CMGI_HIERARCHY_LEVELS; ++l) {
+        cmgi_part_level *level = &p->level[l];
+        cmgi_rows_free(ctx, &level->A);
+        cmgi_rows_free(ctx, &level->P);
+        cmgi_rows_free(ctx, &level->R);
+        cmgi_free(ctx, level->perm);
+        cmgi_free(ctx, level->space.part);
+        cmgi_free(ctx, level->space.position);
+        cmgi_free(ctx, level->dirichlet);
+    }
+    cmgi_free(ctx, p->whole_dirichlet);
+    cmg_hierarchy_destroy(&p->h);
+    cmg_hierarchy_destroy(&p->completion.h);
+    cmg_hierarchy_destroy(&p->given);
+    cmgi_free(ctx, p);
+    *parts = NULL;
+}

@@ -1,0 +1,430 @@
+/* Matrices over several ranks: columns, rows of others, transpose, product. */
+#include "dist/rows.h"
+
+#include "core/memory.h"
+#include "core/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ life */
+
+cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
+                           cmgi_own_rows *A)
+{
+    cmgi_own_rows made = {.first = first, .rows = rows};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
+    made.indptr[0] = 0;
+    made.indptr[rows] = nnz;
+    *A = made;
+    made = (cmgi_own_rows){0};
+done:
+    cmgi_rows_free(ctx, &made);
+    return status;
+}
+
+void cmgi_rows_free(cmg_context *ctx, cmgi_own_rows *A)
+{
+    if (!A->borrowed) {
+        cmgi_free(ctx, A->indptr);
+        cmgi_free(ctx, A->indices);
+        cmgi_free(ctx, A->values);
+    }
+    *A = (cmgi_own_rows){0};
+}
+
+cmg_status cmgi_rows_copy(cmg_context *ctx, const cmgi_own_rows *from, cmgi_own_rows *to)
+{
+    const size_t nnz = (size_t)from->indptr[from->rows];
+    CMGI_TRY(cmgi_rows_alloc(ctx, from->first, from->rows, from->indptr[from->rows], to));
+    memcpy(to->indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *to->indptr);
+    memcpy(to->indices, from->indices, nnz * sizeof *to->indices);
+    memcpy(to->values, from->values, nnz * sizeof *to->values);
+    return CMG_OK;
+}
+
+cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, cmg_size rows,
+                        cmgi_own_rows *A)
+{
+    const cmg_size begin = whole->indptr[first];
+    const cmg_size nnz = whole->indptr[first + rows] - begin;
+    CMGI_TRY(cmgi_rows_alloc(ctx, first, rows, nnz, A));
+    for (cmg_size i = 0; i <= rows; ++i) {
+        A->indptr[i] = whole->indptr[first + i] - begin;
+    }
+    for (cmg_size k = 0; k < nnz; ++k) {
+        A->indices[k] = whole->indices[begin + k];
+        A->values[k] = whole->values[begin + k];
+    }
+    return CMG_OK;
+}
+
+int cmgi_owner(const cmg_size *part, int ranks, cmg_size row)
+{
+    int low = 0;
+    int high = ranks - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (part[middle + 1] > row) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+static int ascending(const void *a, const void *b)
+{
+    const cmg_size x = *(const cmg_size *)a;
+    const cmg_size y = *(const cmg_size *)b;
+    return (x > y) - (x < y);
+}
+
+cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
+                             cmg_size last, cmgi_numbers *columns)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    cmg_size *number = NULL;
+    cmg_size count = 0;
+    cmg_size kept = 0;
+    for (cmg_size k = 0; k < nnz; ++k) {
+        count += A->indices[k] < first || A->indices[k] >= last;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *number, &number));
+    count = 0;
+    for (cmg_size k = 0; k < nnz; ++k) {
+        if (A->indices[k] < first || A->indices[k] >= last) {
+            number[count++] = A->indices[k];
+        }
+    }
+    qsort(number, (size_t)count, sizeof *number, ascending);
+    for (cmg_size k = 0; k < count; ++k) {
+        if (kept == 0 || number[k] != number[kept - 1]) {
+            number[kept++] = number[k];
+        }
+    }
+    *columns = (cmgi_numbers){kept, number};
+    return CMG_OK;
+}
+
+cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
+{
+    cmg_size low = 0;
+    cmg_size high = numbers->count;
+    while (low < high) {
+        const cmg_size middle = (low + high) / 2;
+        if (numbers->number[middle] < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < numbers->count && numbers->number[low] == number ? low : -1;
+}
+
+cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
+                             cmg_size last, cmgi_numbers *all)
+{
+    cmg_size *number = NULL;
+    cmg_size k = 0;
+    cmg_size count = 0;
+    CMGI_TRY(cmgi_alloc(ctx, others->count + last - first, sizeof *number, &number));
+    while (k < others->count && others->number[k] < first) {
+        number[count++] = others->number[k++];
+    }
+    for (cmg_size i = first; i < last; ++i) {
+        number[count++] = i;
+    }
+    for (; k < others->count; ++k) {
+        if (others->number[k] >= last) {
+            number[count++] = others->number[k];
+        }
+    }
+    *all = (cmgi_numbers){count, number};
+    return CMG_OK;
+}
+
+cmg_status cmgi_rows_local(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
+                           cmgi_csr *local)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    CMGI_CHECK(ctx, columns->count <= INT32_MAX, CMG_ERR_MEMORY,
+               "%lld columns on one rank do not fit 32 bits", (long long)columns->count);
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, columns->count, nnz, local));
+    memcpy(local->indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 100000)
+    for (cmg_size k = 0; k < nnz; ++k) {
+        local->indices[k] = (cmg_index)cmgi_numbers_find(columns, A->indices[k]);
+        local->values[k] = A->values[k];
+    }
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ rows of others */
+
+/* How much of a list sorted by owner goes to each rank. */
+static void divide(const cmg_size *part, int ranks, const cmgi_numbers *wanted, cmg_size *at)
+{
+    cmg_size k = 0;
+    at[0] = 0;
+    for (int r = 0; r < ranks; ++r) {
+        while (k < wanted->count && wanted->number[k] < part[r + 1]) {
+            ++k;
+        }
+        at[r + 1] = k;
+    }
+}
+
+/* Lengths, columns and values of the rows asked for, rank by rank. */
+typedef struct packed {
+    cmg_size *length;
+    cmg_size *columns;
+    double *values;
+    cmg_size *at; /* entries before each rank's, ranks + 1 */
+} packed;
+
+static void free_packed(cmg_context *ctx, packed *p)
+{
+    cmgi_free(ctx, p->length);
+    cmgi_free(ctx, p->columns);
+    cmgi_free(ctx, p->values);
+    cmgi_free(ctx, p->at);
+}
+
+static cmg_status pack(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *asked,
+                       const cmg_size *asked_at, packed *p)
+{
+    const int ranks = cmgi_ranks(ctx);
+    cmg_size entries = 0;
+    CMGI_TRY(cmgi_alloc(ctx, asked_at[ranks], sizeof *p->length, &p->length));
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *p->at, &p->at));
+    p->at[0] = 0;
+    for (int r = 0; r < ranks; ++r) {
+        for (cmg_size k = asked_at[r]; k < asked_at[r + 1]; ++k) {
+            const cmg_size i = asked[k] - A->first;
+            p->length[k] = A->indptr[i + 1] - A->indptr[i];
+            entries += p->length[k];
+        }
+        p->at[r + 1] = entries;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *p->columns, &p->columns));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *p->values, &p->values));
+    entries = 0;
+    for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
+        const cmg_size from = A->indptr[asked[k] - A->first];
+        memcpy(p->columns + entries, A->indices + from, (size_t)p->length[k] * sizeof *p->columns);
+        memcpy(p->values + entries, A->values + from, (size_t)p->length[k] * sizeof *p->values);
+        entries += p->length[k];
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
+                           const cmgi_numbers *wanted, cmgi_own_rows *rows)
+{
+    const int ranks = cmgi_ranks(ctx);
+    packed p = {0};
+    cmgi_own_rows made = {.rows = wanted->count};
+    cmg_size *at = NULL; /* four arrays of ranks + 1 */
+    cmg_size *asked = NULL;
+    cmg_size *length = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmg_size *asked_at = at + ranks + 1;
+    cmg_size *got_at = asked_at + ranks + 1;
+    cmg_size *unused = got_at + ranks + 1;
+    divide(part, ranks, wanted, at);
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY_GOTO(done, pack(ctx, A, asked, asked_at, &p));
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *length, p.length, asked_at, &length, got_at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
+    made.indptr[0] = 0;
+    for (cmg_size i = 0; i < made.rows; ++i) {
+        made.indptr[i + 1] = made.indptr[i] + length[i];
+    }
+    CMGI_TRY_GOTO(done,
+                  cmgi_group_swap(ctx, sizeof *p.columns, p.columns, p.at, &made.indices, unused));
+    CMGI_TRY_GOTO(done,
+                  cmgi_group_swap(ctx, sizeof *p.values, p.values, p.at, &made.values, unused));
+    *rows = made;
+    made = (cmgi_own_rows){0};
+done:
+    cmgi_rows_free(ctx, &made);
+    free_packed(ctx, &p);
+    cmgi_free(ctx, length);
+    cmgi_free(ctx, asked);
+    cmgi_free(ctx, at);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the whole matrix */
+
+static void to_bytes(int ranks, const cmg_size *at, size_t size, size_t *offsets)
+{
+    for (int r = 0; r <= ranks; ++r) {
+        offsets[r] = (size_t)at[r] * size;
+    }
+}
+
+cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
+                            cmg_size cols, cmgi_csr *whole)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const cmg_size own = A->indptr[A->rows];
+    cmgi_csr made = {0};
+    cmg_size *at = NULL;
+    size_t *offsets = NULL;
+    cmg_size *columns = NULL;
+    cmg_size *length = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
+               "a level of %lld columns is too large for one rank", (long long)cols);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
+    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &own, sizeof own, at + 1));
+    at[0] = 0;
+    for (int r = 0; r < ranks; ++r) {
+        at[r + 1] += at[r];
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], &made));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *length, &length));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        length[i] = A->indptr[i + 1] - A->indptr[i];
+    }
+    to_bytes(ranks, part, sizeof *length, offsets);
+    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, length, made.indptr + 1, offsets));
+    for (cmg_size i = 0; i < made.rows; ++i) {
+        made.indptr[i + 1] += made.indptr[i];
+    }
+    to_bytes(ranks, at, sizeof *columns, offsets);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
+    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, columns, offsets));
+    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->values, made.values, offsets));
+    for (cmg_size k = 0; k < at[ranks]; ++k) {
+        made.indices[k] = (cmg_index)columns[k];
+    }
+    *whole = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, at);
+    cmgi_free(ctx, offsets);
+    cmgi_free(ctx, columns);
+    cmgi_free(ctx, length);
+    return status;
+}
+
+/* ------------------------------------------------------------------ transpose and product */
+
+typedef struct entry {
+    cmg_size row;
+    cmg_size col;
+    double value;
+} entry;
+
+/* The entries of A, by the rank that has their column as a row, then in A's order. */
+static void sort_by_owner(const cmgi_own_rows *A, const cmg_size *part, int ranks, cmg_size *at,
+                          entry *out)
+{
+    memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        ++at[cmgi_owner(part, ranks, A->indices[k]) + 1];
+    }
+    for (int r = 0; r < ranks; ++r) {
+        at[r + 1] += at[r];
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const int r = cmgi_owner(part, ranks, A->indices[k]);
+            out[at[r]++] = (entry){A->first + i, A->indices[k], A->values[k]};
+        }
+    }
+    for (int r = ranks; r > 0; --r) {
+        at[r] = at[r - 1];
+    }
+    at[0] = 0;
+}
+
+cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *col_part,
+                               cmgi_own_rows *T)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    const cmg_size rows = col_part[me + 1] - col_part[me];
+    entry *send = NULL;
+    entry *got = NULL;
+    cmg_size *at = NULL;
+    cmgi_own_rows made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->indptr[A->rows], sizeof *send, &send));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmg_size *got_at = at + ranks + 1;
+    sort_by_owner(A, col_part, ranks, at, send);
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, got_at[ranks], &made));
+    memset(made.indptr, 0, (size_t)(rows + 1) * sizeof *made.indptr);
+    for (cmg_size k = 0; k < got_at[ranks]; ++k) {
+        ++made.indptr[got[k].col - made.first + 1];
+    }
+    for (cmg_size i = 0; i < rows; ++i) {
+        made.indptr[i + 1] += made.indptr[i];
+    }
+    for (cmg_size k = 0; k < got_at[ranks]; ++k) { /* indptr[i] moves on to the end of row i */
+        const cmg_size to = made.indptr[got[k].col - made.first]++;
+        made.indices[to] = got[k].row;
+        made.values[to] = got[k].value;
+    }
+    for (cmg_size i = rows; i > 0; --i) {
+        made.indptr[i] = made.indptr[i - 1];
+    }
+    made.indptr[0] = 0;
+    *T = made;
+    made = (cmgi_own_rows){0};
+done:
+    cmgi_rows_free(ctx, &made);
+    cmgi_free(ctx, send);
+    cmgi_free(ctx, got);
+    cmgi_free(ctx, at);
+    return status;
+}
+
+cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_own_rows *B,
+                              const cmg_size *part, cmgi_own_rows *C)
+{
+    cmgi_numbers inner = {0};
+    cmgi_numbers outer = {0};
+    cmgi_own_rows fetched = {0};
+    cmgi_csr left = {0};
+    cmgi_csr right = {0};
+    cmgi_csr product = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &inner));
+    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, &outer));
+    CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, A, &inner, &left));
+    CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, &fetched, &outer, &right));
+    const cmg_csr l = cmgi_csr_view(&left);
+    const cmg_csr r = cmgi_csr_view(&right);
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &l, &r, &product));
+    const cmg_size nnz = product.indptr[product.rows];
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, nnz, C));
+    memcpy(C->indptr, product.indptr, (size_t)(A->rows + 1) * sizeof *C->indptr);
+    memcpy(C->values, product.values, (size_t)nnz * sizeof *C->values);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        C->indices[k] = outer.number[product.indices[k]];
+    }
+done:
+    cmgi_csr_free(ctx, &left);
+    cmgi_csr_free(ctx, &right);
+    cmgi_csr_free(ctx, &product);
+    cmgi_rows_free(ctx, &fetched);
+    cmgi_free(ctx, inner.number);
+    cmgi_free(ctx, outer.number);
+    return status;
+}

@@ -1,0 +1,185 @@
+/*
+ * One problem solved by one rank and by several, over loopback: the same iterations, the same
+ * residuals to rounding, the same x.
+ */
+#pragma once
+#include "cmg_ranks.h"
+#include "core/group.h"
+#include "core/random.h"
+#include "dist/rows.h"
+#include "hierarchy/hierarchy.h"
+#include "test.h"
+
+typedef struct trial {
+    const cmg_hierarchy *whole;
+    const char *options;
+    cmg_size n;
+    const double *b;
+    /* results, of rank 0 but for x */
+    cmg_report report;
+    double *history;
+    double *x;
+    char notes[1024];
+} trial;
+
+enum { EVEN = 0, RANDOM, ONE_ROW, LAST, PARTITIONS };
+
+static const char *const partition_names[] = {"even", "random", "one row each", "all on the last"};
+
+static int ascending_cut(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Writes where every rank begins on every level into the hierarchy. */
+static inline void divide(cmg_hierarchy *h, int ranks, int partition)
+{
+    double *part = calloc((size_t)ranks + 1, sizeof *part);
+    uint64_t seed = 7;
+    for (int l = 0; l < h->levels; ++l) {
+        const double n = (double)h->level[l].A.rows;
+        for (int r = 1; r < ranks; ++r) {
+            const double drawn = floor((cmgi_random(&seed)) * (n + 1));
+            const double one = r < n ? r : n;
+            part[r] = partition == EVEN      ? floor(n * r / ranks)
+                      : partition == RANDOM  ? drawn
+                      : partition == ONE_ROW ? one
+                                             : 0;
+        }
+        part[ranks] = n;
+        qsort(part + 1, (size_t)ranks - 1, sizeof *part, ascending_cut);
+        CHECK_OK(cmg_hierarchy_set_vector(h, l, "partition", NULL, ranks + 1, part));
+    }
+    free(part);
+}
+
+/* Solves with what the context has of the hierarchy; rank 0 keeps the report. */
+static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, cmg_size rows,
+                                   bool keep)
+{
+    cmg_solver_options options;
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report;
+    cmg_context *mine = h->ctx;
+    cmg_status status = CMG_OK;
+    cmg_solver_options_default(&options);
+    (void)cmg_solver_options_set(&options, t->options);
+    cmg_report_default(&report);
+    status = cmg_solver_create(h, &options, &s);
+    status = status != CMG_OK ? status : cmg_vector_create(mine, rows, CMG_FP64, &b);
+    status = status != CMG_OK ? status : cmg_vector_create(mine, rows, CMG_FP64, &x);
+    status = status != CMG_OK ? status : cmg_vector_set(b, t->b + first);
+    status = status != CMG_OK ? status : cmg_solver_solve(s, b, x, &report);
+    status = status != CMG_OK ? status : cmg_vector_get(x, t->x + first);
+    if (status == CMG_OK && keep) {
+        t->report = report;
+        t->history = malloc(((size_t)report.iterations + 1) * sizeof(double));
+        memcpy(t->history, report.history, ((size_t)report.iterations + 1) * sizeof(double));
+        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+            const size_t used = strlen(t->notes);
+            (void)snprintf(t->notes + used, sizeof t->notes - used, "%s\n", cmg_solver_note(s, i));
+        }
+    }
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    return status;
+}
+
+static inline cmg_status open_rank(const cmg_transport *transport, cmg_context **mine)
+{
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    options.backend = cmg_context_backend(ctx);
+    options.threads = 1;
+    options.transport = transport;
+    return cmg_context_create(&options, mine);
+}
+
+/* What a rank does. */
+static cmg_status solve_rank(void *user, const cmg_transport *transport)
+{
+    trial *t = user;
+    cmg_context *mine = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_size first = 0;
+    cmg_size rows = 0;
+    cmg_status status = open_rank(transport, &mine);
+    status = status != CMG_OK ? status : cmg_hierarchy_take_rows(mine, t->whole, &h);
+    status = status != CMG_OK ? status : cmg_hierarchy_own_rows(h, 0, &first, &rows);
+    status = status != CMG_OK ? status : solve_own(h, t, first, rows, transport->rank == 0);
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(mine));
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&mine);
+    return status;
+}
+
+static inline void trial_end(trial *t)
+{
+    free(t->history);
+    free(t->x);
+}
+
+static inline bool near(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
+}
+
+/* Histories agree while they are above rounding. */
+static inline void compare_histories(const trial *one, const trial *many, double tolerance)
+{
+    const int n = one->report.iterations < many->report.iterations ? one->report.iterations
+                                                                   : many->report.iterations;
+    int off = -1;
+    for (int i = 0; i <= n && off < 0; ++i) {
+        if (!near(one->history[i], many->history[i], tolerance * (1 + 10 * i))) {
+            off = i;
+        }
+    }
+    if (off >= 0) {
+        printf("  residual %d: %.15e and %.15e\n", off, one->history[off], many->history[off]);
+    }
+    CHECK(off < 0);
+}
+
+/* The whole comparison; `tolerance` of the residuals, relative. */
+static inline void compare_ranks(cmg_hierarchy *h, const double *b, const char *options, int ranks,
+                                 int partition, double tolerance)
+{
+    trial one = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b};
+    trial many = one;
+    char why[CMG_MESSAGE] = "";
+    const int before = test_failures;
+    one.x = calloc((size_t)one.n, sizeof(double));
+    many.x = calloc((size_t)one.n, sizeof(double));
+    CHECK_OK(solve_own(h, &one, 0, one.n, true));
+    divide(h, ranks, partition);
+    const cmg_status status = cmg_loopback_run(ranks, 60, solve_rank, &many, why);
+    CHECK(status == CMG_OK);
+    if (status == CMG_OK && one.history != NULL) {
+        double difference = 0;
+        double size = 0;
+        CHECK(many.report.iterations == one.report.iterations);
+        CHECK(many.report.outcome == one.report.outcome);
+        CHECK(many.report.krylov == one.report.krylov);
+        compare_histories(&one, &many, tolerance);
+        for (cmg_size i = 0; i < one.n; ++i) {
+            difference = fmax(difference, fabs(one.x[i] - many.x[i]));
+            size = fmax(size, fabs(one.x[i]));
+        }
+        CHECK(!cmg_outcome_converged(one.report.outcome) || difference <= 1e-6 * size);
+    }
+    if (test_failures != before) {
+        printf("  %lld rows, %d ranks, %s, %s: %d iterations, one rank %d; %s\n%s--\n%s",
+               (long long)one.n, ranks, partition_names[partition], options, many.report.iterations,
+               one.report.iterations, why, one.notes, many.notes);
+    }
+    trial_end(&one);
+    trial_end(&many);
+}

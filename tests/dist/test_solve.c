@@ -1,0 +1,192 @@
+/* Generated hierarchies and those made by others, on 1 .. 64 ranks of one process. */
+#include "ranks.h"
+
+#include "cmg_fem.h"
+
+static const char *const small = "gather=60 no-fallback";
+
+/* What the cases below differ in. */
+typedef struct problem {
+    cmg_element element;
+    int dim;
+    cmg_size cells;
+    cmg_problem problem;
+    cmg_boundary boundary;
+    cmg_coarsening coarsening;
+    double distort;
+} problem;
+
+static cmg_hierarchy *generate(const problem *p)
+{
+    cmg_generate_options options;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&options);
+    options.element = p->element;
+    options.dim = p->dim;
+    options.cells = p->cells;
+    options.problem = p->problem;
+    options.boundary = p->boundary;
+    options.coarsening = p->coarsening;
+    options.distort = p->distort;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
+    return h;
+}
+
+static double *random_rhs(const cmg_hierarchy *h)
+{
+    const cmg_size n = h->level[0].A.rows;
+    double *b = malloc((size_t)n * sizeof *b);
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = cmgi_random_at(3, (uint64_t)i);
+    }
+    return b;
+}
+
+/* Every number of ranks, every partition. */
+static void all_ranks(const problem *p, const char *options)
+{
+    static const int ranks[] = {1, 2, 3, 8};
+    cmg_hierarchy *h = generate(p);
+    double *b = random_rhs(h);
+    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
+        for (int partition = 0; partition < PARTITIONS; ++partition) {
+            compare_ranks(h, b, options, ranks[r], partition, 1e-9);
+        }
+    }
+    compare_ranks(h, b, options, 64, RANDOM, 1e-9);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void default_solver(void)
+{
+    const problem p = {.dim = 2, .cells = 32};
+    all_ranks(&p, small);
+}
+
+static void jacobi_in_three_dimensions(void)
+{
+    const problem p = {.dim = 3, .cells = 8, .distort = 0.2};
+    all_ranks(&p, "gather=10 smoother=jacobi no-fallback");
+}
+
+/* Options on one problem, with a few ranks each. */
+static void some_ranks(const problem *p, const char *options, double tolerance)
+{
+    cmg_hierarchy *h = generate(p);
+    double *b = random_rhs(h);
+    compare_ranks(h, b, options, 2, EVEN, tolerance);
+    compare_ranks(h, b, options, 5, RANDOM, tolerance);
+    compare_ranks(h, b, options, 9, ONE_ROW, tolerance);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void cycles_and_iterations(void)
+{
+    static const char *const options[] = {
+        "cycle=W krylov=cg",
+        "cycle=F fmg",
+        "krylov=fcg pre=2 post=1",
+        "krylov=fgmres restart=4",
+        "krylov=bicgstab",
+        "krylov=none max-it=20",
+        "krylov=defect precision=mixed",
+        "precision=mixed",
+        "format=compressed precision=mixed values=fp16",
+        "no-fuse",
+        "fuse-restriction",
+        "cycle=none max-it=300",
+        "format=sell",
+    };
+    const problem p = {.dim = 2, .cells = 16, .distort = 0.2};
+    for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
+        char text[128];
+        const bool low = strstr(options[k], "mixed") != NULL;
+        (void)snprintf(text, sizeof text, "%s gather=20 no-fallback", options[k]);
+        some_ranks(&p, text, low ? 1e-3 : 1e-8);
+    }
+}
+
+static void smoothers(void)
+{
+    static const char *const names[] = {"jacobi:omega=auto",
+                                        "l1-jacobi",
+                                        "chebyshev:degree=3",
+                                        "chebyshev4:bound=gershgorin",
+                                        "chebyshev4-opt:base=spai",
+                                        "gls",
+                                        "least-squares",
+                                        "neumann:form=recurrence",
+                                        "spai",
+                                        "spai:power=2",
+                                        "spai:adaptive=2:power=0",
+                                        "spai:symmetric=no:side=right",
+                                        "fsai",
+                                        "fsai:adaptive=0:tau=0"};
+    const problem p = {.dim = 2, .cells = 16, .distort = 0.25};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "smoother=%s gather=20 no-fallback", names[k]);
+        some_ranks(&p, text, 1e-7);
+    }
+}
+
+static void problems(void)
+{
+    static const problem cases[] = {
+        {.element = CMG_ELEMENT_P1, .dim = 2, .cells = 16},
+        {.element = CMG_ELEMENT_Q2, .dim = 2, .cells = 8},
+        {.dim = 3, .cells = 8, .boundary = CMG_BOUNDARY_IDENTITY},
+        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY_KEEP},
+        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_ELASTICITY},
+        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_HEAT, .boundary = CMG_BOUNDARY_NEUMANN},
+        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_NEUMANN}, /* singular */
+        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_CONVECTION},
+        {.dim = 2, .cells = 16, .coarsening = CMG_COARSENING_GALERKIN},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        some_ranks(&cases[k], "gather=20 no-fallback", 1e-7);
+        some_ranks(&cases[k], "gather=20 max-it=4", 1e-7); /* not converged, and told why */
+    }
+}
+
+/* Level matrices that are formed, a restriction that is given, a matrix alone. */
+static void what_is_missing(void)
+{
+    const problem p = {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY};
+    cmg_hierarchy *h = generate(&p);
+    double *b = random_rhs(h);
+    compare_ranks(h, b, "gather=20 galerkin=always no-fallback", 3, RANDOM, 1e-8);
+    for (int l = 1; l < h->levels; ++l) {
+        const cmg_size n = h->level[l].A.rows;
+        cmgi_csr_free(ctx, &h->level[l].A);
+        h->level[l].A.rows = n;
+        h->level[l].A.cols = n;
+    }
+    compare_ranks(h, b, "gather=20 no-fallback", 3, RANDOM, 1e-8);
+    for (int l = 0; l + 1 < h->levels; ++l) {
+        const cmg_csr P = cmgi_csr_view(&h->level[l].P);
+        cmgi_csr R = {0};
+        CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
+        CHECK_OK(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &R));
+    }
+    compare_ranks(h, b, "gather=20 no-fallback", 4, RANDOM, 1e-8);
+    CHECK_OK(cmg_hierarchy_select(h, 0, h->levels - 1));
+    compare_ranks(h, b, "no-fallback", 3, RANDOM, 1e-8);
+    compare_ranks(h, b, "no-fallback no-coarsen max-it=200", 3, EVEN, 1e-7);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(default_solver);
+    RUN(jacobi_in_three_dimensions);
+    RUN(cycles_and_iterations);
+    RUN(smoothers);
+    RUN(problems);
+    RUN(what_is_missing);
+    return TEST_END();
+}
