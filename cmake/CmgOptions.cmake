@@ -20,7 +20,7 @@ set(CMG_INTERNAL_TYPE STATIC CACHE STRING "With BUILD_SHARED_LIBS: what the test
 option(CMG_FUZZ "With the tests: fuzz targets (clang only)" OFF)
 option(CMG_HARDEN "Build with checks of the C library's buffers, stack protection and tables of functions that are read-only" OFF)
 option(CMG_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
-foreach(part OPENMP CUDA HDF5 LAPACK METIS)
+foreach(part OPENMP CUDA HDF5 LAPACK METIS MPI)
   set(CMG_WITH_${part} AUTO CACHE STRING "Use ${part}: ON (required), OFF or AUTO (if found)")
   set_property(CACHE CMG_WITH_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -68,6 +68,12 @@ if(NOT CMG_WITH_METIS STREQUAL "OFF")
   endif()
 endif()
 cmg_part(METIS METIS_FOUND "nested dissection numbering")
+
+if(NOT CMG_WITH_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
+cmg_part(MPI MPI_C_FOUND "libcmgmpi: one solve on several processes")
 
 # What nvcc knows of A100, RTX 30, RTX 40 and H100, as machine code, and the last one as PTX for devices to come.
 # Developers and CI build for one: -DCMAKE_CUDA_ARCHITECTURES=90.

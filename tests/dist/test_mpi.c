@@ -1,0 +1,120 @@
+/* Under mpirun: the solves of test_solve.c, and one process that fails. */
+#include "ranks.h"
+
+#include "cmg_fem.h"
+#include "cmg_mpi.h"
+
+static cmg_hierarchy *whole = NULL;
+static double *rhs = NULL;
+static int me = 0;
+static int processes = 1;
+
+static void make_problem(void)
+{
+    cmg_generate_options options;
+    cmg_generate_options_default(&options);
+    options.cells = 32;
+    options.distort = 0.2;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
+    const cmg_size n = whole->level[0].A.rows;
+    rhs = malloc((size_t)n * sizeof *rhs);
+    for (cmg_size i = 0; i < n; ++i) {
+        rhs[i] = cmgi_random_at(3, (uint64_t)i);
+    }
+}
+
+/* Rank 0 compares with itself alone. */
+static void compare(const char *options, int partition)
+{
+    trial one = {.whole = whole, .options = options, .n = whole->level[0].A.rows, .b = rhs};
+    trial many = one;
+    cmg_transport *transport = NULL;
+    one.x = calloc((size_t)one.n, sizeof(double));
+    many.x = calloc((size_t)one.n, sizeof(double));
+    divide(whole, processes, partition);
+    CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 60, &transport) == CMG_OK);
+    CHECK(solve_rank(&many, transport) == CMG_OK);
+    cmg_mpi_transport_destroy(&transport);
+    if (me == 0) {
+        CHECK_OK(solve_own(whole, &one, 0, one.n, true));
+        CHECK(many.history != NULL && many.report.iterations == one.report.iterations);
+        if (many.history != NULL) {
+            compare_histories(&one, &many, strstr(options, "mixed") != NULL ? 1e-3 : 1e-7);
+        }
+    }
+    trial_end(&one);
+    trial_end(&many);
+}
+
+static void counts_are_those_of_one_rank(void)
+{
+    static const char *const options[] = {"gather=60", "gather=60 smoother=fsai krylov=fcg",
+                                          "gather=60 smoother=spai precision=mixed cycle=W",
+                                          "gather=60 galerkin=always smoother=jacobi"};
+    for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
+        for (int partition = 0; partition < PARTITIONS; ++partition) {
+            compare(options[k], partition);
+        }
+    }
+}
+
+/* A gathering of more than 2 GiB would go in pieces; here, empty and uneven parts. */
+static void gathers_uneven_parts(void)
+{
+    cmg_transport *t = NULL;
+    size_t *offsets = calloc((size_t)processes + 1, sizeof *offsets);
+    CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 60, &t) == CMG_OK);
+    for (int r = 0; r < processes; ++r) {
+        offsets[r + 1] = offsets[r] + (size_t)r;
+    }
+    char *all = calloc(offsets[processes] + 1, 1);
+    memset(all + offsets[me], 'a' + me, (size_t)me);
+    CHECK(t->gather(t->user, all + offsets[me], all, offsets) == CMG_OK);
+    for (int r = 0; r < processes; ++r) {
+        for (size_t k = offsets[r]; k < offsets[r + 1]; ++k) {
+            CHECK(all[k] == 'a' + r);
+        }
+    }
+    cmg_mpi_transport_destroy(&t);
+    free(all);
+    free(offsets);
+}
+
+/* Ends all: the last test. */
+static void a_failure_ends_all(void)
+{
+    cmg_transport *t = NULL;
+    CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 20, &t) == CMG_OK);
+    if (me == processes - 1) {
+        t->fail(t->user, CMG_ERR_MEMORY, "no room left");
+        return;
+    }
+    size_t *parts = calloc((size_t)processes + 1, sizeof *parts);
+    char *all = calloc((size_t)processes, 1);
+    for (int r = 0; r <= processes; ++r) {
+        parts[r] = (size_t)r;
+    }
+    CHECK(t->gather(t->user, all + me, all, parts) == CMG_ERR_MEMORY);
+    CHECK(strstr(t->message(t->user), "no room left") != NULL);
+    free(all);
+    free(parts);
+}
+
+int main(int argc, char **argv)
+{
+    if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
+        return 77;
+    }
+    TEST_BEGIN(argc, argv);
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    make_problem();
+    RUN(counts_are_those_of_one_rank);
+    RUN(gathers_uneven_parts);
+    RUN(a_failure_ends_all);
+    free(rhs);
+    cmg_hierarchy_destroy(&whole);
+    const int failures = TEST_END();
+    (void)MPI_Finalize();
+    return failures;
+}
