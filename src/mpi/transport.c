@@ -28,7 +28,7 @@ typedef struct process {
     int requests;
     int capacity;
     bool collective; /* what is under way is no message */
-    int *counts; /* of a gathering, ranks each */
+    int *counts;     /* of a gathering, ranks each */
     int *begins;
     alarm_note own; /* as it is sent */
     bool failed;
