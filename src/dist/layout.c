@@ -40,7 +40,7 @@ static void look(const cmgi_blocks *blocks, int levels, holding *mine)
     }
 }
 
-cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_space *space)
+cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space)
 {
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
@@ -56,7 +56,7 @@ cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_space *space)
 
 /* The partition of a level from one of its matrices, checked against the others. */
 static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, int l,
-                             cmgi_space *space)
+                             cmgi_owners *space)
 {
     static const char *const names[] = {"A", "P", "R"};
     const int ranks = cmgi_ranks(ctx);
@@ -177,7 +177,7 @@ done:
 /* ------------------------------------------------------------------ order */
 
 /* Clears the flags of rows with a column outside of a space's own. */
-static void mark_outer(const cmgi_own_rows *M, const cmgi_space *cols, bool *inner)
+static void mark_outer(const cmgi_own_rows *M, const cmgi_owners *cols, bool *inner)
 {
     const cmg_size last = cols->first + cols->rows;
     for (cmg_size i = 0; M->indptr != NULL && !cols->whole && i < M->rows; ++i) {
@@ -190,7 +190,7 @@ static void mark_outer(const cmgi_own_rows *M, const cmgi_space *cols, bool *inn
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
-    cmgi_space *space = &level->space;
+    cmgi_owners *space = &level->space;
     bool *inner = NULL;
     cmg_size at = 0;
     cmg_status status = CMG_OK;

@@ -8,6 +8,6 @@
  */
 cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts);
 /* A partition in equal parts. */
-cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_space *space);
+cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space);
 /* The order of a divided level's own rows. */
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l);

@@ -8,8 +8,8 @@ cmg_status cmgi_parts_matrix(const cmgi_parts *parts, int l, cmg_role role, cmgi
                              const cmg_matrix_options *options, cmg_matrix **M)
 {
     const cmgi_part_level *level = &parts->level[l];
-    const cmgi_space *fine = &level->space;
-    const cmgi_space *coarse = &parts->level[l + 1].space;
+    const cmgi_owners *fine = &level->space;
+    const cmgi_owners *coarse = &parts->level[l + 1].space;
     cmg_matrix_destroy(M);
     switch (role) {
     case CMG_ROLE_A:
@@ -231,7 +231,7 @@ static cmg_status assemble(extended *x, const cmgi_numbers *others, const cmgi_o
 static cmg_status extend(extended *x, int rings)
 {
     cmg_context *ctx = x->parts->ctx;
-    const cmgi_space *space = &x->level->space;
+    const cmgi_owners *space = &x->level->space;
     cmgi_numbers none = {0};
     cmgi_numbers around = {0}; /* others' rows that are full */
     cmgi_numbers wider = {0};
@@ -263,7 +263,7 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
 {
     const extended *x = frame->user;
     cmg_context *ctx = x->parts->ctx;
-    const cmgi_space *space = &x->level->space;
+    const cmgi_owners *space = &x->level->space;
     cmgi_own_rows own = {0};
     cmgi_csr D = {0};
     cmg_status status = CMG_OK;
@@ -292,7 +292,7 @@ done:
 
 static void open_frame(extended *x)
 {
-    const cmgi_space *space = &x->level->space;
+    const cmgi_owners *space = &x->level->space;
     cmg_size before = 0;
     while (before < x->rows.count && x->rows.number[before] < space->first) {
         ++before;

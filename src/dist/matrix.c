@@ -177,7 +177,7 @@ typedef struct build {
     cmgi_use use;
     const cmg_matrix_options *options;
     cmgi_own_rows A;
-    const cmgi_space *cols;
+    const cmgi_owners *cols;
     cmgi_ranks_matrix *M;
 } build;
 
@@ -199,7 +199,7 @@ static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const 
     return CMG_OK;
 }
 
-static cmg_size find_split(const cmgi_own_rows *A, const cmgi_space *cols)
+static cmg_size find_split(const cmgi_own_rows *A, const cmgi_owners *cols)
 {
     const cmg_size last = cols->first + cols->rows;
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -213,7 +213,7 @@ static cmg_size find_split(const cmgi_own_rows *A, const cmgi_space *cols)
 }
 
 /* Column of an own entry, or of any where the vector is whole. */
-static cmg_index own_column(const cmgi_space *cols, cmg_size number)
+static cmg_index own_column(const cmgi_owners *cols, cmg_size number)
 {
     const cmg_size i = cols->whole ? number : number - cols->first;
     return cols->position != NULL ? cols->position[i] : (cmg_index)i;
@@ -230,7 +230,7 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
     const cmgi_own_rows *A = &b->A;
     const cmg_size begin = A->indptr[first];
     const cmg_size nnz = A->indptr[last] - begin;
-    const cmg_size cols = near != NULL ? near->count + halo->count : cmgi_space_length(b->cols);
+    const cmg_size cols = near != NULL ? near->count + halo->count : cmgi_owners_length(b->cols);
     cmgi_csr csr = {0};
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
@@ -308,7 +308,7 @@ static cmg_status make_parts(build *b)
 {
     cmg_context *ctx = b->ctx;
     cmgi_ranks_matrix *M = b->M;
-    const cmgi_space *cols = b->cols;
+    const cmgi_owners *cols = b->cols;
     cmgi_numbers halo = {0};
     cmgi_numbers near = {0};
     cmg_status status = CMG_OK;
@@ -336,7 +336,7 @@ done:
     return status;
 }
 
-static cmg_status make_gathering(build *b, const cmgi_space *rows)
+static cmg_status make_gathering(build *b, const cmgi_owners *rows)
 {
     cmg_context *ctx = b->ctx;
     const int ranks = cmgi_ranks(ctx);
@@ -353,8 +353,8 @@ static cmg_status make_gathering(build *b, const cmgi_space *rows)
 }
 
 /* What is known of the matrix as a whole. */
-static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_space *rows,
-                     const cmgi_space *cols)
+static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners *rows,
+                     const cmgi_owners *cols)
 {
     const cmgi_ranks_matrix *M = made->data;
     const cmg_matrix *like = M->inner != NULL ? M->inner : M->outer;
@@ -363,8 +363,8 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_space 
         made->options = like->options;
         made->options.precision = precision;
     }
-    made->rows = cmgi_space_length(rows);
-    made->cols = cmgi_space_length(cols);
+    made->rows = cmgi_owners_length(rows);
+    made->cols = cmgi_owners_length(cols);
     made->nnz = A->indptr[A->rows];
     for (int k = 0; k < 2; ++k) {
         const cmg_matrix *part = k == 0 ? M->inner : M->outer;
@@ -374,7 +374,7 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_space 
 }
 
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
-                                    const cmgi_space *rows, const cmgi_space *cols, cmgi_use use,
+                                    const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
     build b = {.ctx = ctx, .use = use, .options = options, .cols = cols};

@@ -18,7 +18,7 @@
 #include "spmv/create.h"
 
 /* Numbering of the vectors of a level. */
-typedef struct cmgi_space {
+typedef struct cmgi_owners {
     cmg_size total; /* entries over all ranks */
     cmg_size first; /* number of the first own entry */
     cmg_size rows;  /* own entries */
@@ -27,17 +27,17 @@ typedef struct cmgi_space {
     const cmg_index
         *perm;           /* position k has own entry perm[k], or, whole, entry perm[k]; NULL = k */
     cmg_index *position; /* the inverse of perm, NULL = no perm */
-} cmgi_space;
+} cmgi_owners;
 
 /* Entries that a vector of the space has on this rank. */
-static inline cmg_size cmgi_space_length(const cmgi_space *s)
+static inline cmg_size cmgi_owners_length(const cmgi_owners *s)
 {
     return s->whole ? s->total : s->rows;
 }
 
 /* Own rows of A, in the numbering of the hierarchy; collective. */
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
-                                    const cmgi_space *rows, const cmgi_space *cols, cmgi_use use,
+                                    const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M);
 
 /* What such a product does one after the other. */

@@ -11,7 +11,7 @@
 #include "transfer/dirichlet.h"
 
 typedef struct cmgi_part_level {
-    cmgi_space space;
+    cmgi_owners space;
     cmg_index *perm; /* own numbering: rows that need nobody first */
     cmgi_own_rows A;
     cmgi_own_rows P; /* without what Dirichlet rows forbid */

@@ -362,7 +362,7 @@ static cmg_status build_null_space(const cmgi_setup *s)
     if (s->parts == NULL) {
         CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
     } else {
-        const cmgi_space *fine = &s->parts->level[0].space;
+        const cmgi_owners *fine = &s->parts->level[0].space;
         bool constant = false;
         CMGI_TRY(cmgi_parts_constants(s->parts, &constant));
         if (constant) {
