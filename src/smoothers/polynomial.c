@@ -67,10 +67,11 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         bool symmetric = false;
         CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
         const cmg_csr view = cmgi_csr_view(&B);
-        *spectrum =
-            (cmgi_spectrum){.largest = cmgi_gershgorin(ctx, symmetric ? &view : &source->A, M)};
+        *spectrum = (cmgi_spectrum){0};
+        const cmg_status status =
+            cmgi_gershgorin(ctx, symmetric ? &view : &source->A, M, &spectrum->largest);
         cmgi_csr_free(ctx, &B);
-        return CMG_OK;
+        return status;
     }
     return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
 }

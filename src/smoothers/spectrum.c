@@ -260,7 +260,7 @@ static cmg_status power_method(const problem *P, double *bound)
 
 /* ------------------------------------------------------------------ bounds */
 
-double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
+cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest)
 {
     double bound = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
@@ -269,7 +269,8 @@ double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M)
     for (cmg_size i = 0; i < A->rows; ++i) {
         bound = fmax(bound, cmgi_row_magnitude(A, i) * fabs(M->values[i]));
     }
-    return cmgi_all_max(ctx, &bound, 1) == CMG_OK ? bound : NAN;
+    *largest = bound;
+    return cmgi_all_max(ctx, largest, 1);
 }
 
 /* A matrix of the estimate: in A's numbering, on the backend. */
@@ -460,7 +461,9 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
         spectrum->largest = fmin(spectrum->largest, source->there->facts.gershgorin);
     } else if (factors == 1 && cmgi_csr_is_diagonal(&first) &&
                first.indptr[first.rows] == first.rows) {
-        spectrum->largest = fmin(spectrum->largest, cmgi_gershgorin(ctx, &source->A, &factor[0]));
+        double bound = 0;
+        CMGI_TRY(cmgi_gershgorin(ctx, &source->A, &factor[0], &bound));
+        spectrum->largest = fmin(spectrum->largest, bound);
     }
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
                "no positive bound on the spectrum of M A: %g", spectrum->largest);

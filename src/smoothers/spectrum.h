@@ -26,7 +26,7 @@ typedef struct cmgi_spectrum {
 cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                   int factors, cmgi_spectrum *spectrum);
 /* Largest row sum of |M A|, M diagonal: no eigenvalue is larger (Gershgorin 1931). */
-double cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M);
+cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest);
 
 /*
  * Eigenvalues, ascending, and eigenvectors of a symmetric n x n matrix T (by rows, overwritten) by

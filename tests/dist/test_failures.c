@@ -167,7 +167,7 @@ static void expect(fault kind, int rank, cmg_status expected, const char *part)
 {
     failing f = {.kind = kind, .rank = rank};
     char why[CMG_MESSAGE] = "";
-    const cmg_status status = cmg_loopback_run(3, kind == SLEEPS ? 0.3 : 20, work, &f, why);
+    const cmg_status status = cmg_loopback_run(3, kind == SLEEPS ? 0.3 : 60, work, &f, why);
     CHECK(status == expected);
     CHECK(strstr(why, part) != NULL);
     if (status != expected || strstr(why, part) == NULL) {
@@ -197,7 +197,7 @@ static void memory_runs_out(void)
     for (long n = 0;; n += 1 + n / 16) {
         failing f = {.kind = NO_MEMORY, .rank = (int)(n % 3), .allocations = n};
         char why[CMG_MESSAGE] = "";
-        const cmg_status status = cmg_loopback_run(3, 20, work, &f, why);
+        const cmg_status status = cmg_loopback_run(3, 60, work, &f, why);
         if (f.reached > 0) {
             CHECK(status == CMG_OK);
             break;
