@@ -5,6 +5,7 @@
 #include "columns.h"
 #include "fem.h"
 #include "input.h"
+#include "ranks.h"
 #include "solver_args.h"
 #include "signals.h"
 #include "status.h"
@@ -25,6 +26,9 @@ typedef struct solve_job {
     const char *json;
     bool history;
     int repeat;
+    int ranks;     /* threads that share the solve, or 1 */
+    int processes; /* of mpirun, or 1 */
+    int rank;      /* among them; the first one tells */
     /* objects */
     cmg_context *ctx;
     cmg_hierarchy *h;
@@ -33,6 +37,7 @@ typedef struct solve_job {
     cmg_vector *guess; /* NULL = zero */
     cmg_vector *x;
     /* results */
+    ranks_job several; /* where ranks or processes share the solve */
     char rhs_text[INPUT_TEXT];
     cmg_report report;
     double *residuals; /* iterations + 1, copied from the report */
@@ -48,6 +53,7 @@ static int parse(solve_job *job, int argc, char **argv)
     device_args_default(&job->device);
     solver_args_default(&job->solver);
     job->repeat = 1;
+    job->ranks = 1;
     cmg_report_default(&job->report);
     const arg_option rows[] = {
         {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
@@ -62,6 +68,8 @@ static int parse(solve_job *job, int argc, char **argv)
          "write the result as JSON, - = standard output"},
         {"history", ARG_FLAG, &job->history, "", 0, 0, "print the residual of every iteration"},
         {"repeat", ARG_INT, &job->repeat, "N", 1, 100000, "solve N times and report the median"},
+        {"ranks", ARG_INT, &job->ranks, "N", 1, 1024,
+         "share the solve among N threads that have their rows each; mpirun -n N: among processes"},
     };
     args a;
     args_begin(&a, "solve", "FILE",
@@ -108,6 +116,23 @@ static void watch_iterations(solve_job *job)
     }
 }
 
+static bool is_shared(const solve_job *job)
+{
+    return job->ranks > 1 || job->processes > 1;
+}
+
+/* What ranks do not share. */
+static int check_shared(const solve_job *job)
+{
+    if (job->ranks > 1 && job->processes > 1) {
+        return usage_error("--ranks %d under mpirun, which gives the ranks", job->ranks);
+    }
+    if (is_shared(job) && job->x0 != NULL) {
+        return usage_error("--x0 is for one rank");
+    }
+    return EXIT_DONE;
+}
+
 static int prepare(solve_job *job)
 {
     int status = device_open(&job->device, &job->ctx);
@@ -139,6 +164,11 @@ static int prepare(solve_job *job)
         status = library_result(
             job, cmg_vector_create_columns(job->ctx, cmg_hierarchy_rows(job->h, 0),
                                            cmg_vector_columns(job->b), CMG_FP64, &job->x));
+    }
+    if (status == EXIT_DONE && is_shared(job)) {
+        return cmg_vector_columns(job->b) == 1 ? EXIT_DONE
+                                               : usage_error("%d right-hand sides are for one rank",
+                                                             cmg_vector_columns(job->b));
     }
     if (status == EXIT_DONE) {
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
@@ -185,7 +215,51 @@ static cmg_status solve(solve_job *job)
     return CMG_OK;
 }
 
+/* The same by several ranks, of the hierarchy that is there as a whole. */
+static cmg_status solve_shared(solve_job *job)
+{
+    const size_t n = (size_t)cmg_vector_length(job->b);
+    double *b = tool_alloc(n, sizeof *b);
+    double *x = tool_alloc(n, sizeof *x);
+    ranks_job *r = &job->several;
+    job->seconds = tool_alloc((size_t)job->repeat, sizeof *job->seconds);
+    *r = (ranks_job){.ranks = job->ranks,
+                     .device = &job->device,
+                     .options = &job->solver.options,
+                     .whole = job->h,
+                     .b = b,
+                     .x = x,
+                     .repeat = job->repeat,
+                     .seconds = job->seconds};
+    cmg_status status = cmg_vector_get(job->b, b);
+    if (status == CMG_OK) {
+        status = ranks_solve(r);
+        if (status != CMG_OK) {
+            progress_end(&job->device.line);
+            fprintf(stderr, "cmg: %s: %s\n", job->path, r->why);
+        }
+    }
+    if (status == CMG_OK) {
+        status = cmg_vector_set(job->x, x);
+        job->report = r->report;
+        job->residuals = r->residuals;
+        job->solve_seconds = median(job->seconds, job->repeat);
+        job->fallbacks = r->report.fallbacks;
+        (void)snprintf(job->fallback, sizeof job->fallback, "%s", r->fallback);
+    }
+    free(b);
+    free(x);
+    return status;
+}
+
 /* ------------------------------------------------------------------ results */
+
+static const char *note_at(const solve_job *job, int i)
+{
+    return !is_shared(job)          ? cmg_solver_note(job->s, i)
+           : i < job->several.notes ? job->several.note[i]
+                                    : NULL;
+}
 
 static double norm(const double *v, cmg_size n)
 {
@@ -313,8 +387,8 @@ static void print_report(solve_job *job, FILE *out)
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
     fprintf(out, "right-hand side: %s\n", job->rhs_text);
-    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
-        fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
+    for (int i = 0; note_at(job, i) != NULL; ++i) {
+        fprintf(out, "note: %s\n", note_at(job, i));
     }
     if (cmg_vector_columns(job->x) > 1) {
         columns_print(job->s, cmg_vector_columns(job->x), out);
@@ -405,6 +479,7 @@ static int write_json(const solve_job *job)
     json_result(&j, job);
     columns_json(&j, job->s, cmg_vector_columns(job->x));
     json_settings(&j, job);
+    json_integer(&j, "ranks", job->ranks * job->processes);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);
     json_object(&j, "setup");
@@ -423,8 +498,8 @@ static int write_json(const solve_job *job)
     }
     json_end(&j);
     json_array(&j, "notes");
-    for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
-        json_text(&j, NULL, cmg_solver_note(job->s, i));
+    for (int i = 0; note_at(job, i) != NULL; ++i) {
+        json_text(&j, NULL, note_at(job, i));
     }
     json_end(&j);
     json_reals(&j, "history", job->residuals, (cmg_size)job->report.iterations + 1);
@@ -433,13 +508,22 @@ static int write_json(const solve_job *job)
 
 static int run(solve_job *job)
 {
-    int status = prepare(job);
+    int status = check_shared(job);
     if (status == EXIT_DONE) {
+        status = prepare(job);
+    }
+    if (status == EXIT_DONE && is_shared(job)) {
+        status = exit_status(solve_shared(job));
+        progress_end(&job->device.line);
+    } else if (status == EXIT_DONE) {
         status = library_result(job, solve(job));
     }
     const bool converged = cmg_outcome_converged(job->report.outcome);
     if (status == EXIT_DONE) {
         status = compare_x(job);
+    }
+    if (status == EXIT_DONE && job->rank > 0) {
+        return converged ? EXIT_DONE : EXIT_NOT_CONVERGED;
     }
     if (status == EXIT_DONE) { /* shown before anything else can fail */
         print_report(job, report_stream(job->json));
@@ -459,7 +543,9 @@ int cmd_solve(int argc, char **argv)
     if (status != ARGS_GO) {
         return status;
     }
+    job.processes = ranks_processes(&job.rank);
     status = run(&job);
+    ranks_end(status != EXIT_DONE && status != EXIT_NOT_CONVERGED, status);
     free(job.seconds);
     free(job.residuals);
     cmg_solver_destroy(&job.s);

@@ -1,0 +1,201 @@
+#include "ranks.h"
+
+#include "status.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef TOOL_HAVE_MPI
+#include <cmg_mpi.h>
+#endif
+
+/* ------------------------------------------------------------------ one rank */
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    (void)snprintf(to, size, "%s", from != NULL ? from : "");
+}
+
+/* The report without the solver that it points into. */
+static void keep_report(ranks_job *job, const cmg_solver *s, const cmg_report *r)
+{
+    const size_t bytes = ((size_t)r->iterations + 1) * sizeof *job->residuals;
+    job->report = *r;
+    copy_text(job->hint, sizeof job->hint, r->hint);
+    copy_text(job->fallback, sizeof job->fallback, r->fallback);
+    copy_text(job->precision, sizeof job->precision, r->precision);
+    job->report.hint = job->hint;
+    job->report.fallback = job->fallback;
+    job->report.precision = job->precision;
+    job->residuals = tool_alloc((size_t)r->iterations + 1, sizeof *job->residuals);
+    memcpy(job->residuals, r->history, bytes);
+    job->report.history = job->residuals;
+    for (; cmg_solver_note(s, job->notes) != NULL && job->notes < RANKS_NOTES; ++job->notes) {
+        copy_text(job->note[job->notes], RANKS_NOTE, cmg_solver_note(s, job->notes));
+    }
+}
+
+/* What a rank has while it works. */
+typedef struct rank_state {
+    cmg_context *ctx;
+    cmg_hierarchy *h;
+    cmg_solver *s;
+    cmg_vector *b;
+    cmg_vector *x;
+    cmg_size first;
+    cmg_size rows;
+} rank_state;
+
+static cmg_status prepare(const ranks_job *job, const cmg_transport *transport, rank_state *mine)
+{
+    cmg_context_options options = job->device->options;
+    options.transport = transport;
+    options.threads = options.threads > 0 ? options.threads : 1;
+    options.why = NULL;
+    cmg_status status = cmg_context_create(&options, &mine->ctx);
+    status = status != CMG_OK ? status : cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h);
+    status =
+        status != CMG_OK ? status : cmg_hierarchy_own_rows(mine->h, 0, &mine->first, &mine->rows);
+    status =
+        status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->b);
+    status =
+        status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->x);
+    status = status != CMG_OK ? status : cmg_vector_set(mine->b, job->b + mine->first);
+    return status != CMG_OK ? status : cmg_solver_create(mine->h, job->options, &mine->s);
+}
+
+/* Parts of all ranks to the whole x, which threads share. */
+static cmg_status gather_x(ranks_job *job, const cmg_transport *transport, const rank_state *mine)
+{
+    const int ranks = transport->ranks;
+    size_t *offsets = tool_alloc((size_t)ranks + 1, sizeof *offsets);
+    size_t *sizes = tool_alloc((size_t)ranks, sizeof *sizes);
+    const size_t own = (size_t)mine->rows * sizeof(double);
+    double *x = tool_alloc((size_t)cmg_hierarchy_rows(job->whole, 0), sizeof *x);
+    for (int r = 0; r <= ranks; ++r) {
+        offsets[r] = (size_t)r * sizeof own;
+    }
+    cmg_status status = transport->gather(transport->user, &own, sizes, offsets);
+    for (int r = 0; r < ranks; ++r) {
+        offsets[r + 1] = offsets[r] + sizes[r];
+    }
+    status = status != CMG_OK ? status : cmg_vector_get(mine->x, x + mine->first);
+    status =
+        status != CMG_OK ? status : transport->gather(transport->user, x + mine->first, x, offsets);
+    if (status == CMG_OK && (transport->rank == 0 || job->ranks == 1)) {
+        memcpy(job->x, x, offsets[ranks]);
+    }
+    free(x);
+    free(sizes);
+    free(offsets);
+    return status;
+}
+
+static cmg_status work(void *user, const cmg_transport *transport)
+{
+    ranks_job *job = user;
+    rank_state mine = {0};
+    cmg_report report;
+    cmg_report_default(&report);
+    cmg_status status = prepare(job, transport, &mine);
+    for (int k = 0; k < job->repeat && status == CMG_OK; ++k) {
+        status = cmg_vector_fill(mine.x, 0);
+        status = status != CMG_OK ? status : cmg_solver_solve(mine.s, mine.b, mine.x, &report);
+        if (transport->rank == 0 || job->ranks == 1) {
+            job->seconds[k] = report.solve_seconds;
+        }
+    }
+    status = status != CMG_OK ? status : gather_x(job, transport, &mine);
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(mine.ctx));
+        if (job->ranks == 1) {
+            copy_text(job->why, sizeof job->why, transport->message(transport->user));
+        }
+    } else if (transport->rank == 0 || job->ranks == 1) {
+        keep_report(job, mine.s, &report);
+    }
+    cmg_solver_destroy(&mine.s);
+    cmg_vector_destroy(&mine.b);
+    cmg_vector_destroy(&mine.x);
+    cmg_hierarchy_destroy(&mine.h);
+    cmg_context_destroy(&mine.ctx);
+    return status;
+}
+
+/* ------------------------------------------------------------------ all ranks */
+
+#ifdef TOOL_HAVE_MPI
+static bool started_by_mpirun(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
+        if (getenv(names[k]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int ranks_processes(int *rank)
+{
+    int size = 1;
+    int ready = 0;
+    *rank = 0;
+    if (!started_by_mpirun() || MPI_Initialized(&ready) != MPI_SUCCESS ||
+        (!ready && MPI_Init(NULL, NULL) != MPI_SUCCESS)) {
+        return 1;
+    }
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+static cmg_status solve_processes(ranks_job *job)
+{
+    cmg_transport *transport = NULL;
+    const cmg_status made = cmg_mpi_transport_create(MPI_COMM_WORLD, 0, &transport);
+    if (made != CMG_OK) {
+        copy_text(job->why, sizeof job->why, "MPI refuses a communicator");
+        return made;
+    }
+    const cmg_status status = work(job, transport);
+    cmg_mpi_transport_destroy(&transport);
+    return status;
+}
+
+void ranks_end(bool failed, int status)
+{
+    int ready = 0;
+    if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready) {
+        return;
+    }
+    if (failed) {
+        (void)fflush(NULL);
+        (void)MPI_Abort(MPI_COMM_WORLD, status);
+    }
+    (void)MPI_Finalize();
+}
+#else
+int ranks_processes(int *rank)
+{
+    *rank = 0;
+    return 1;
+}
+
+static cmg_status solve_processes(ranks_job *job)
+{
+    (void)job;
+    return CMG_ERR_UNSUPPORTED;
+}
+
+void ranks_end(bool failed, int status)
+{
+    (void)failed;
+    (void)status;
+}
+#endif
+
+cmg_status ranks_solve(ranks_job *job)
+{
+    return job->ranks > 1 ? cmg_loopback_run(job->ranks, 0, work, job, job->why)
+                          : solve_processes(job);
+}

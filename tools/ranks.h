@@ -1,0 +1,35 @@
+/* A solve on several ranks: threads of this process, or the processes that mpirun has started. */
+#pragma once
+#include "device.h"
+
+#include <cmg_ranks.h>
+
+enum { RANKS_NOTES = 16, RANKS_NOTE = 160, RANKS_TEXT = 512 };
+
+typedef struct ranks_job {
+    /* what is solved, by all */
+    int ranks; /* threads */
+    const device_args *device;
+    const cmg_solver_options *options;
+    const cmg_hierarchy *whole;
+    const double *b;
+    int repeat;
+    /* results; x on every rank */
+    double *x;
+    double *seconds;   /* repeat */
+    cmg_report report; /* of rank 0, its texts below */
+    double *residuals; /* iterations + 1, allocated */
+    char note[RANKS_NOTES][RANKS_NOTE];
+    int notes;
+    char hint[RANKS_TEXT];
+    char fallback[RANKS_TEXT];
+    char precision[16];
+    char why[CMG_MESSAGE];
+} ranks_job;
+
+/* Processes that mpirun has started, 1 without it or without MPI in this build; *rank of them. */
+int ranks_processes(int *rank);
+/* Solves; a failure on any rank is that of all, with its sentence in job->why. */
+cmg_status ranks_solve(ranks_job *job);
+/* The end of MPI, where there is one; `failed` ends the other processes, too. */
+void ranks_end(bool failed, int status);
