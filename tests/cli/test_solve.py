@@ -115,6 +115,21 @@ class Solve(cli.Case):
         self.assertEqual(again["iterations"], 0)
         self.assertEqual(again["reason"], "converged_rtol")
 
+    def test_ranks_solve_as_one_does(self):
+        """The counts of one rank, and its solution to rounding; what ranks do not share is refused."""
+        cli.write_poisson(self.path("r"), 63, 4, rhs=cli.random_vector(62 * 62, 5))
+        made = []
+        for ranks in (1, 2, 3, 7):
+            x = self.path("x.mtx")
+            out = self.json("solve", self.path("r"), "--ranks", str(ranks), "--gather", "300", "--output", x)
+            self.assertEqual(out["ranks"], ranks)
+            made.append((out["iterations"], cli.read_vector(x)))
+        for iterations, x in made[1:]:
+            self.assertEqual(iterations, made[0][0])
+            self.assertLess(cli.norm([a - b for a, b in zip(x, made[0][1])]), 1e-9 * cli.norm(x))
+        self.assertIn("k1r", self.refused(1, "solve", self.path("r"), "--ranks", "2", "--format", "k1r"))
+        self.assertIn("--ranks", self.refused(1, "solve", self.path("r"), "--ranks", "0"))
+
     def test_columns_are_solved_at_once(self):
         n = 31 * 31
         columns = [cli.random_vector(n, seed) for seed in (2, 3, 4)]
