@@ -16,7 +16,7 @@ static cmg_size part_end(cmg_size part, cmg_size n)
     return (part + 1) * PART < n ? (part + 1) * PART : n;
 }
 
-static bool many(cmgi_block of)
+static inline bool many(cmgi_block of)
 {
     return of.n * of.k > PARALLEL_FROM;
 }

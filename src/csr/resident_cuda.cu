@@ -141,8 +141,7 @@ static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const fact
     }
     s->filled = A->rows - bins[0];
     for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
-        /* slices of over 64 rows are not counted here: from below by those of 64 */
-        s->sliced[k] = (cmg_size)f->sliced[k < 4 ? k : 4];
+        s->sliced[k] = (cmg_size)f->sliced[k];
     }
     return CMG_OK;
 }

@@ -53,7 +53,8 @@ static void jumps_are_solved_to_rounding(void)
         const double error = backward_error(h, b, x, &relative);
         CHECK(report.outcome == CMG_ROUNDING && cmg_outcome_converged(report.outcome));
         CHECK(error <= 4.1 && relative > 1e-11);
-        CHECK_NEAR(report.relative_residual, relative, 0.5 * relative);
+        /* two sums of the same terms in other orders */
+        CHECK_NEAR(report.relative_residual, relative, 4 * relative / error);
         cmg_vector_destroy(&b);
         cmg_vector_destroy(&x);
         cmg_hierarchy_destroy(&h);
