@@ -1,3 +1,5 @@
+#define _POSIX_C_SOURCE 200809L
+
 /* One rank's failure ends all of them, with its message, and nobody waits for ever. */
 #include "ranks.h"
 
