@@ -1,8 +1,11 @@
 """Singular systems through `cmg solve`: exit status 0, and the x of LAPACK's least squares."""
 
+import os
+import sys
 import unittest
 
-import cli
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cli  # noqa: E402
 
 try:
     import h5py
