@@ -270,7 +270,7 @@ static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
                CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
     CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message, CMG_ERR_ARG,
                "transport: a function is NULL");
-    CMGI_CHECK(ctx, cmg_context_backend(ctx) == CMG_BACKEND_CPU, CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(ctx, ctx->options.backend == CMG_BACKEND_CPU, CMG_ERR_UNSUPPORTED,
                "transport: several ranks solve on the CPU; this context is on CUDA");
     return CMG_OK;
 }

@@ -70,7 +70,8 @@ static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
 /* Bases that a plan may need, from the longest row of the matrix. */
 static inline cmg_size cmgi_plan_room(cmg_size longest)
 {
-    return (longest > CMGI_PATTERN ? longest : CMGI_PATTERN) + 1;
+    const cmg_size pattern = CMGI_PATTERN;
+    return (longest > pattern ? longest : pattern) + 1;
 }
 
 static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
@@ -99,6 +100,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                   .ref = B->C->ref,
                                   .device = device,
                                   .single = options->precision == CMG_FP32,
+                                  .offsets_only = false,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES,
                                   .least = CMGI_TEMPLATE_ROWS};
