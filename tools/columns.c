@@ -44,7 +44,7 @@ void columns_json(json *j, const cmg_solver *s, int columns)
 cmg_status columns_write_fields(const cmg_hierarchy *h, const char *path, cmg_size n, int columns,
                                 const double *x)
 {
-    char names[CMG_COLUMNS][8];
+    char names[CMG_COLUMNS][16];
     const char *name[CMG_COLUMNS];
     const double *field[CMG_COLUMNS];
     double *apart = tool_alloc((size_t)(n * columns), sizeof *apart);

@@ -3,6 +3,7 @@
  * `key = "a text with blanks"`, # begins a comment. Keys are compared with - and _ alike.
  */
 #include "core/options.h"
+#include "core/number.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -73,9 +74,9 @@ static cmg_status set_whole(const cmg_option *row, void *options, const char *va
 static cmg_status set_real(const cmg_option *row, void *options, const char *value,
                            char why[CMG_MESSAGE])
 {
-    char *end = NULL;
-    const double v = strtod(value, &end);
-    if (end == value || *end != '\0' || !isfinite(v) || isspace((unsigned char)value[0])) {
+    double v = 0;
+    const char *end = cmgi_parse_double(value, &v);
+    if (end == NULL || *end != '\0' || !isfinite(v)) {
         return cmgi_option_refuse(why, "%s needs a number, not '%.40s'", row->key, value);
     }
     CMGI_TRY(cmgi_option_check_number(row, v, why));
@@ -91,10 +92,9 @@ static cmg_status set_reals(const cmg_option *row, void *options, const char *va
     const char *at = value;
     double numbers[8] = {0};
     for (size_t k = 0; at != NULL; ++k) {
-        char *end = NULL;
-        const double v = strtod(at, &end);
-        if (k == most || end == at || (*end != ',' && *end != '\0') || !isfinite(v) ||
-            isspace((unsigned char)*at)) {
+        double v = 0;
+        const char *end = cmgi_parse_double(at, &v);
+        if (k == most || end == NULL || (*end != ',' && *end != '\0') || !isfinite(v)) {
             return cmgi_option_refuse(why, "%s '%.40s' is no list of at most %zu numbers", row->key,
                                       value, most);
         }
@@ -150,10 +150,13 @@ cmg_status cmg_option_set(const cmg_option *row, void *options, const char *valu
 /* The shorter of two ways to print a number that reads back the same. */
 static void print_real(double v, char *text, size_t size)
 {
-    (void)snprintf(text, size, "%g", v);
-    if (strtod(text, NULL) != v) {
-        (void)snprintf(text, size, "%.17g", v);
+    char number[CMGI_NUMBER_LENGTH];
+    double back = 0;
+    (void)cmgi_print_double(number, 6, v);
+    if (cmgi_parse_double(number, &back) == NULL || back != v) {
+        (void)cmgi_print_double(number, 17, v);
     }
+    (void)snprintf(text, size, "%.24s", number);
 }
 
 static void print_reals(const cmg_option *row, const void *options, char *text, size_t size)

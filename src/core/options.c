@@ -1,5 +1,6 @@
 /* Option structs as their tables describe them: defaults, checks, and values from and to text. */
 #include "core/options.h"
+#include "core/number.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -138,11 +139,12 @@ static cmg_status check_first_word(const cmg_option *row, const char *text, char
 static bool on_list(const char *list, double value)
 {
     while (*list != '\0') {
-        char *end = NULL;
-        if (strtod(list, &end) == value) {
-            return true;
+        double one = 0;
+        const char *end = cmgi_parse_double(cmgi_skip_blanks(list), &one);
+        if (end == NULL || one == value) {
+            return end != NULL;
         }
-        list = end;
+        list = cmgi_skip_blanks(end);
     }
     return false;
 }
