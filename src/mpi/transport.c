@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A longer message is sent in pieces: MPI counts in int. */
-enum { PIECE = 1 << 30, TAG = 1, SPINS = 200 };
+/*
+ * A message of more than PIECE bytes is sent in pieces: MPI counts in int. A gathering of at most
+ * STAGED bytes is one collective, in memory of the transport's own: a collective cannot be stopped,
+ * and may still write when a failure has ended the call.
+ */
+enum { PIECE = 1 << 30, STAGED = 1 << 20, TAG = 1, SPINS = 200 };
+static const double cancelling = 1; /* seconds that a cancelled message may take to end */
 
 typedef struct alarm_note {
     int status;
@@ -30,6 +35,7 @@ typedef struct process {
     bool collective; /* what is under way is no message */
     int *counts;     /* of a gathering, ranks each */
     int *begins;
+    char *staged;   /* STAGED bytes */
     alarm_note own; /* as it is sent */
     bool failed;
     cmg_status status;
@@ -138,16 +144,25 @@ static cmg_status post(process *p, bool receive, const cmg_message *m)
     return CMG_OK;
 }
 
-/* After a failure no message may come into memory that is freed; a collective cannot be stopped. */
+/*
+ * After a failure no message may come into memory that is freed: a receive ends by the cancelling
+ * or by what has begun to come. A send that no one takes is left: nothing reads its memory again.
+ */
 static void abandon(process *p)
 {
+    const double end = MPI_Wtime() + cancelling;
+    int done = p->collective;
     for (int k = 0; k < p->requests && !p->collective; ++k) {
         if (p->request[k] != MPI_REQUEST_NULL) {
             (void)MPI_Cancel(&p->request[k]);
-            (void)MPI_Request_free(&p->request[k]);
         }
     }
-    p->requests = 0;
+    while (!done && MPI_Wtime() < end) {
+        if (MPI_Testall(p->requests, p->request, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {
+            return;
+        }
+        (void)sched_yield();
+    }
 }
 
 static cmg_status wait_for_all(process *p)
@@ -200,48 +215,56 @@ static cmg_status finish(void *user)
     return wait_for_all(user);
 }
 
-/* Parts that int cannot count: everyone's to everyone. */
-static cmg_status gather_long(process *p, const void *mine, char *all, const size_t *offsets)
+/* Everyone's to everyone. */
+static cmg_status gather_messages(process *p, char *all, const size_t *offsets)
 {
     const int me = p->transport.rank;
-    const size_t own = offsets[me + 1] - offsets[me];
     cmg_status status = CMG_OK;
-    if (mine != all + offsets[me]) {
-        memcpy(all + offsets[me], mine, own);
-    }
     for (int r = 0; r < p->transport.ranks && status == CMG_OK; ++r) {
         const cmg_message in = {r, all + offsets[r], offsets[r + 1] - offsets[r]};
-        const cmg_message out = {r, all + offsets[me], own};
+        const cmg_message out = {r, all + offsets[me], offsets[me + 1] - offsets[me]};
         status = r == me ? CMG_OK : post(p, true, &in);
         status = r == me || status != CMG_OK ? status : post(p, false, &out);
     }
     return status == CMG_OK ? wait_for_all(p) : status;
 }
 
-static cmg_status gather(void *user, const void *mine, void *all, const size_t *offsets)
+static cmg_status gather_staged(process *p, char *all, const size_t *offsets)
 {
-    process *p = user;
     const int ranks = p->transport.ranks;
     const int me = p->transport.rank;
     MPI_Request *request = NULL;
-    if (p->failed) {
-        return p->status;
-    }
-    if (offsets[ranks] > INT_MAX) {
-        return gather_long(p, mine, all, offsets);
-    }
     for (int r = 0; r < ranks; ++r) {
         p->counts[r] = (int)(offsets[r + 1] - offsets[r]);
         p->begins[r] = (int)offsets[r];
     }
-    p->collective = true;
-    const bool in_place = mine == (const char *)all + offsets[me];
+    memcpy(p->staged + offsets[me], all + offsets[me], offsets[me + 1] - offsets[me]);
     cmg_status status = next_request(p, &request);
     if (status == CMG_OK) {
-        status = check(p, MPI_Iallgatherv(in_place ? MPI_IN_PLACE : mine, p->counts[me], MPI_BYTE,
-                                          all, p->counts, p->begins, MPI_BYTE, p->comm, request));
+        p->collective = true;
+        status = check(p, MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, p->staged, p->counts,
+                                          p->begins, MPI_BYTE, p->comm, request));
     }
-    return status == CMG_OK ? wait_for_all(p) : status;
+    status = status == CMG_OK ? wait_for_all(p) : status;
+    if (status == CMG_OK) {
+        memcpy(all, p->staged, offsets[ranks]);
+    }
+    return status;
+}
+
+static cmg_status gather(void *user, const void *mine, void *all, const size_t *offsets)
+{
+    process *p = user;
+    const int me = p->transport.rank;
+    char *own = (char *)all + offsets[me];
+    if (p->failed) {
+        return p->status;
+    }
+    if (mine != own) {
+        memcpy(own, mine, offsets[me + 1] - offsets[me]);
+    }
+    return offsets[p->transport.ranks] <= STAGED ? gather_staged(p, all, offsets)
+                                                 : gather_messages(p, all, offsets);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -258,7 +281,8 @@ static cmg_status open_comm(MPI_Comm comm, process *p)
     }
     p->counts = calloc((size_t)p->transport.ranks, sizeof *p->counts);
     p->begins = calloc((size_t)p->transport.ranks, sizeof *p->begins);
-    return p->counts != NULL && p->begins != NULL ? CMG_OK : CMG_ERR_MEMORY;
+    p->staged = malloc(STAGED);
+    return p->counts != NULL && p->begins != NULL && p->staged != NULL ? CMG_OK : CMG_ERR_MEMORY;
 }
 
 cmg_status cmg_mpi_transport_create(MPI_Comm comm, double seconds, cmg_transport **transport)
@@ -313,5 +337,6 @@ void cmg_mpi_transport_destroy(cmg_transport **transport)
     free(p->request);
     free(p->counts);
     free(p->begins);
+    free(p->staged);
     free(p);
 }

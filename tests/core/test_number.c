@@ -130,7 +130,7 @@ static void locale_does_not_matter(void)
     double value = 0;
     (void)cmgi_format_double(text, 0.1);
     CHECK(strcmp(text, "0.1") == 0);
-    CHECK(cmgi_parse_double("1.25e-200", &value) != NULL && value == 125 / 1e100 / 1e102);
+    CHECK(cmgi_parse_double("1.25e-200", &value) != NULL && value == 1.25e-200);
     (void)setlocale(LC_NUMERIC, "C");
 }
 

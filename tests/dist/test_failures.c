@@ -101,7 +101,7 @@ static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
     rows += f->kind == WRONG_LENGTH && mine;
     CMGI_TRY_GOTO(done, cmg_vector_create(own, rows, CMG_FP64, &b));
     CMGI_TRY_GOTO(done, cmg_vector_create(own, rows, CMG_FP64, &x));
-    if (f->kind != WRONG_LENGTH) {
+    if (f->kind != WRONG_LENGTH && f->kind != GAP) { /* the rows are not those of rhs */
         CMGI_TRY_GOTO(done, cmg_vector_set(b, rhs + first));
     }
     if (f->kind == BAD_RHS && mine) {
