@@ -11,7 +11,8 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 
 # question: files, the newer ones last
 FILES = {
-    "solve": ["h200-2026-11-21.jsonl", "h200-check-2026-11-21.jsonl", "h200-final-2026-11-21.jsonl"],
+    "solve": ["h200-2026-11-21.jsonl", "h200-check-2026-11-21.jsonl", "h200-final-2026-11-21.jsonl",
+              "h200-main-2026-11-22.jsonl"],
     "products": ["h200-2026-11-21.jsonl", "h200-check-2026-11-21.jsonl"],
     "loops": ["h200-check-2026-11-21.jsonl"],
     "distorted": ["h200-distorted-2026-11-21.jsonl"],
@@ -19,7 +20,7 @@ FILES = {
     "auto": ["h200-auto-2026-11-21.jsonl"],
     "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
-    "first": ["h200-first-2026-11-22.jsonl"],
+    "first": ["h200-first-2026-11-22.jsonl", "h200-main-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],

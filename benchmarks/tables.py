@@ -174,7 +174,9 @@ def solves_on_gpu():
     for problem in ("q1-3d-256", "q1-3d-128", "q1-3d-64", "q1-2d-4096", "q1-2d-1024", "q1-2d-100"):
         kinds = [("slices, fp64", dict(format="auto", precision="fp64", commit="a72e707")),
                  ("compressed, fp64", dict(format=("auto", "compressed"), precision="fp64", loop="graph")),
-                 ("compressed, fp32 cycle", dict(format="compressed", precision="mixed", fuse_restriction=False)),
+                 ("compressed, fp32 cycle", dict(format="compressed", precision="mixed", smoother="jacobi",
+                                                 fuse_restriction=(False, None))),
+                 ("the same, smoother `auto`", dict(format="compressed", precision="mixed", smoother="auto")),
                  ("the same, `--fuse-restriction`", dict(format="compressed", precision="mixed",
                                                          fuse_restriction=True))]
         for name, wanted in kinds:
@@ -189,7 +191,7 @@ def solves():
     return markdown(["problem", "unknowns", "storage", "it", "set-up s", "solve ms", "floor ms", "floor / solve",
                      "device GB", "commit"],
                     [[problem, line["unknowns"], name, line["iterations"], number(line["setup_seconds"]), ms(line),
-                      ms(line, "floor_seconds"), share(line), gigabytes(line), line["commit"]]
+                      ms(line, "floor_seconds"), share(line), gigabytes(line), line["commit"][:7]]
                      for problem, name, line in solves_on_gpu()])
 
 
@@ -600,7 +602,9 @@ def readme():
     gpu = {(p, n): line for p, n, line in solves_on_gpu()}
     run = last_run("peers")
     host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
-    rows = [("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
+    first = [line for line in read("first") if line["benchmark"] == "first"]
+    rows = [("H200", pick(first, problem="q1-3d-256"), "default, matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
+            ("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
              "`benchmarks/gpu.sh build solve`"),
             ("H200", gpu["q1-3d-64", "compressed, fp32 cycle"], "compressed, fp32 cycle", "the same"),
             ("16 cores beside it", pick(host, format="compressed", precision="mixed"), "compressed, fp32 cycle",
