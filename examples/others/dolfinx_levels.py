@@ -1,6 +1,6 @@
 """Levels for dolfinx: P1 Poisson on meshes that need not be nested; P from cascademg.transfer.
 
-Not tried: dolfinx was not at hand. Written for dolfinx 0.7 and later, on one process.
+Tried with dolfinx 0.5, on one process; the names of 0.7 and later are looked for first.
 """
 import cascademg
 import dolfinx.fem.petsc
@@ -9,16 +9,19 @@ import scipy.sparse as sp
 import ufl
 from dolfinx import fem, mesh
 from mpi4py import MPI
+from petsc4py import PETSc
 
 
 def space(n):
     domain = mesh.create_unit_square(MPI.COMM_SELF, n, n)
-    return fem.functionspace(domain, ("Lagrange", 1))
+    make = getattr(fem, "functionspace", None) or fem.FunctionSpace
+    return make(domain, ("Lagrange", 1))
 
 
 def nodes(V):
     """Places and triangles in the numbering of the unknowns."""
-    return V.tabulate_dof_coordinates()[:, :2], np.asarray(V.dofmap.list).reshape(-1, 3)
+    cells = getattr(V.dofmap.list, "array", V.dofmap.list)
+    return V.tabulate_dof_coordinates()[:, :2], np.asarray(cells).reshape(-1, 3)
 
 
 def boundary(V):
@@ -35,8 +38,8 @@ for fine, coarse in zip(spaces, spaces[1:]):
 
 V = spaces[0]
 u, v = ufl.TrialFunction(V), ufl.TestFunction(V)
-one = fem.Constant(V.mesh, 1.0)
-bc = fem.dirichletbc(0.0, boundary(V), V)
+one = fem.Constant(V.mesh, PETSc.ScalarType(1))
+bc = fem.dirichletbc(PETSc.ScalarType(0), boundary(V), V)
 a, L = fem.form(ufl.inner(ufl.grad(u), ufl.grad(v)) * ufl.dx), fem.form(one * v * ufl.dx)
 A = dolfinx.fem.petsc.assemble_matrix(a, bcs=[bc])
 A.assemble()
