@@ -183,15 +183,15 @@ cmg_status cmgi_option_check_number(const cmg_option *row, double v, char why[CM
     const bool high = row->open_high ? v < row->high : v <= row->high;
     const bool even = row->step == 0 || fmod(v, row->step) == 0;
     const bool fits = row->list != NULL ? on_list(row->list, v) : low && high && even;
-    cmg_option_range(row, range, sizeof range);
-    if (row->type == CMG_OPTION_WORD) {
-        return cmgi_option_word(row, (int)v) != NULL
-                   ? CMG_OK
-                   : cmgi_option_refuse(why, "%s: value %d is unknown; known are %s", row->key,
-                                        (int)v, range);
-    }
-    if (row->type == CMG_OPTION_FLAG || (isfinite(v) && fits)) {
+    const bool word = row->type == CMG_OPTION_WORD;
+    if (word ? cmgi_option_word(row, (int)v) != NULL
+             : row->type == CMG_OPTION_FLAG || (isfinite(v) && fits)) {
         return CMG_OK;
+    }
+    cmg_option_range(row, range, sizeof range);
+    if (word) {
+        return cmgi_option_refuse(why, "%s: value %d is unknown; known are %s", row->key, (int)v,
+                                  range);
     }
     return cmgi_option_refuse(why, "%s %.10g is out of range: %s", row->key, v, range);
 }

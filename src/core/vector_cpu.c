@@ -230,7 +230,7 @@ static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const d
 
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
-    .collapse_rows = 128,
+    .collapse_rows = 32,
     .coarsen_rows = 400,
     .memory = "host",
     .memory_free = cmgi_host_memory_free,

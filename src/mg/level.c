@@ -63,7 +63,7 @@ static cmg_status place_elements(cmg_context *ctx, const cmg_elements *E,
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        return cmgi_matrix_create(ctx, csr, ask->use, &ask->options, M);
+        return cmgi_matrix_create_checked(ctx, csr, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
 }

@@ -4,6 +4,8 @@
  */
 #include "mg/setup.h"
 
+#include "mg/symmetry.h"
+
 #include "core/group.h"
 #include "core/timer.h"
 
@@ -197,6 +199,7 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &csr));
         CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
+        s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
         note(s->levels, "coarse solve: %s of %lld rows", how[kind], (long long)n);
     }
     const cmg_matrix_options options = coarse_options(s, last);
@@ -388,6 +391,8 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     double begin = cmgi_seconds();
     const int total = cmgi_setup_count(s->h, s->options);
     s->levels->notes = 0;
+    s->levels->symmetric_inverse = false;
+    s->levels->symmetric = false;
     note_ranks(s);
     note_completion(s);
     CMGI_TRY(build_outer(s));
@@ -412,6 +417,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
             cmg_matrix_destroy(&kept);
             return status;
         }
+        s->levels->symmetric = cmgi_symmetric_by_design(s, total);
         const cmg_status collapsed = first < total - 1 ? collapse(s, first, kept) : CMG_OK;
         cmgi_setup_lap(s->levels, CMG_SETUP_COARSE, &begin);
         return collapsed;

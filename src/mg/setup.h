@@ -16,6 +16,8 @@ typedef struct cmgi_levels {
     cmg_matrix *A;             /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
     cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
     bool collapsed;            /* `coarse` is the cycle of several levels */
+    bool symmetric_inverse;    /* the last level is symmetric, and so is its inverse */
+    bool symmetric;            /* A and the cycle are, by the way they were made */
     cmgi_projection nullspace; /* of A, in the numbering of level 0 */
     cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
                              NULL = none */

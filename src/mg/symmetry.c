@@ -92,6 +92,20 @@ static cmg_status take_over(const trial *from, trial *to)
     return CMG_OK;
 }
 
+bool cmgi_symmetric_by_design(const cmgi_setup *s, int total)
+{
+    const cmg_solver_options *o = s->options;
+    bool symmetric = s->levels->symmetric_inverse && s->levels->boundary == NULL &&
+                     s->parts == NULL && o->pre == o->post &&
+                     (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
+                     o->precision == CMG_FP64 && o->matrix.values == CMG_VALUES_FULL;
+    for (int l = 0; l + 1 < total && symmetric; ++l) {
+        symmetric =
+            s->levels->level[l].smoother.symmetric && !cmgi_hierarchy_has(s->h, l, CMG_ROLE_R);
+    }
+    return symmetric;
+}
+
 cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_cycle *cycle,
                               cmgi_symmetry *symmetry)
 {
@@ -101,6 +115,10 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
     double matrix = 0;
     double cycles = 0;
     cmg_status status = CMG_OK;
+    *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
+    if (levels->symmetric) {
+        return CMG_OK;
+    }
     CMGI_TRY_GOTO(done, begin(&wide));
     CMGI_TRY_GOTO(done, try_matrix(&wide, levels, &matrix));
     if (low.precision == CMG_FP64) {

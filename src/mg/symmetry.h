@@ -1,4 +1,4 @@
-/* Symmetry of the finest matrix and of the cycle, by trial. */
+/* Symmetry of the finest matrix and of the cycle, by the way they were made or by trial. */
 #pragma once
 #include "mg/setup.h"
 
@@ -7,6 +7,11 @@ typedef struct cmgi_symmetry {
     bool cycle;
 } cmgi_symmetry;
 
+/*
+ * True where no trial is needed: `auto` found every level matrix symmetric, smooths before as after
+ * with polynomials in it, R is P^T, and the coarse inverse is symmetric.
+ */
+bool cmgi_symmetric_by_design(const cmgi_setup *s, int total);
 /*
  * Compares (A u, v) with (u, A v), and the same of the cycle, for random u and v that are 0 in
  * Dirichlet rows: the difference is that of the matrix and its transpose, in Frobenius's norm,

@@ -38,7 +38,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEGREE = 2, LINE_DEGREE = 6, SMALL = 4096 };
+enum {
+    DEGREE = 2,
+    LINE_DEGREE = 6,
+    SMALL = 4096,
+    STEPS = 8 /* of Lanczos; 12, which methods that are named take, change no iteration count */
+};
 static const double LINE = CMGI_LINE; /* of |a_ii| in the two largest other entries of a row */
 static const double LINES = 0.25;     /* share of such rows */
 static const double ENOUGH = 0.5;     /* rho of Jacobi */
@@ -134,6 +139,14 @@ static cmg_status line_share(const cmgi_smoother_source *source, double *share)
     return CMG_OK;
 }
 
+/* One step of Jacobi reduces every error to ENOUGH of it. */
+static bool jacobi_is_enough(const cmgi_spectrum *spectrum)
+{
+    const double largest = spectrum->largest;
+    const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
+    return largest - least <= ENOUGH * (largest + least);
+}
+
 static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
                                  cmgi_smoother_factors *out)
 {
@@ -141,7 +154,8 @@ static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_
     double lines = 0;
     const double largest = spectrum->largest;
     const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
-    if (largest - least <= ENOUGH * (largest + least)) {
+    out->symmetric = spectrum->symmetric;
+    if (jacobi_is_enough(spectrum)) {
         out->stage[0] = 2 / (largest + least);
         (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
         return CMG_OK;
@@ -166,7 +180,12 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmgi_spectrum spectrum;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
+    cmg_status status =
+        cmgi_spectrum_estimate_in(source, out->factor, out->factors, STEPS, &spectrum);
+    if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
+        /* the least eigenvalue, on which that rests, needs more steps */
+        status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
+    }
     if (status == CMG_OK && (spectrum.symmetric || cmgi_source_total(source) == 0)) {
         return make_symmetric(source, &spectrum, out);
     }
@@ -189,5 +208,6 @@ const cmgi_smoother_method cmgi_smoother_auto = {
     .omega = 1.0,
     .resident = true,
     .symmetric = true,
+    .any_matrix = true, /* the methods that it chooses from look at A */
     .make = make,
 };

@@ -247,6 +247,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->diagonal = s->factors == 1 && s->factor[0]->options.format == CMG_FORMAT_DIAGONAL;
     s->stages = out->stages;
     memcpy(s->chosen, out->chosen, sizeof s->chosen);
+    s->symmetric = out->symmetric;
     for (int j = 0; j < out->stages; ++j) {
         s->changed =
             s->changed || s->omega[j] != out->stage[j] || s->momentum[j] != out->momentum[j];

@@ -78,6 +78,7 @@ typedef struct cmgi_smoother_factors {
     int stages; /* 1 unless the method is a polynomial */
     /* what `auto` came out as, "" in every other method */
     char chosen[CMGI_CHOSEN];
+    bool symmetric; /* `auto` has found A symmetric, and what it came out as follows A */
 } cmgi_smoother_factors;
 
 /* The row of a method. */
@@ -104,6 +105,7 @@ typedef struct cmgi_smoother {
     double momentum[CMGI_MAX_STAGES]; /* and its part of the last correction */
     int stages;
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
+    bool symmetric;           /* A and the smoother are known to be symmetric */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
 } cmgi_smoother;
 

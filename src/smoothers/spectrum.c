@@ -35,6 +35,7 @@ typedef struct problem {
     cmg_precision precision;
     cmg_size n;
     cmg_size total;          /* rows of all ranks */
+    int steps;               /* most of Lanczos */
     const cmgi_frame *frame; /* NULL = n of them are here */
     cmg_matrix *mask;        /* diagonal: 0 in identity rows, else 1; NULL = there are none */
     double *scalar;
@@ -182,7 +183,7 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
     CMGI_TRY(axpby(P, 1, P->z, 0, P->p));
     const double first = fabs(rho);
     const double sign = rho < 0 ? -1 : 1; /* M A is as positive where both are negative definite */
-    while (T->count < CMGI_LANCZOS_STEPS) {
+    while (T->count < P->steps) {
         cmgi_threads_adapt(P->ctx);
         CMGI_TRY(multiply(P->A, P->p, P->q));
         CMGI_TRY(dot(P, P->p, P->q, &curvature));
@@ -403,13 +404,18 @@ static bool is_bound(double largest)
     return largest > 0 && isfinite(largest);
 }
 
+static bool diagonal_alone(const problem *P)
+{
+    return P->factors == 1 && P->M[0]->options.format == CMG_FORMAT_DIAGONAL;
+}
+
 /* The estimate itself. */
 static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 {
     bool symmetric = false;
     tridiagonal T = {0};
     CMGI_TRY(is_symmetric(P, false, asymmetry_allowed(P->A), &symmetric));
-    if (symmetric) {
+    if (symmetric && !diagonal_alone(P)) {
         const double allowed = P->precision == CMG_FP64 ? 1e-9 : 1e-5;
         CMGI_TRY(is_symmetric(P, true, allowed, &symmetric));
     }
@@ -427,11 +433,12 @@ static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 
 /* The estimate with the source's matrix, or with the CSR in fp64 where it has none. */
 static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                               int factors, cmgi_spectrum *spectrum)
+                               int factors, int steps, cmgi_spectrum *spectrum)
 {
     problem P = {.ctx = source->ctx,
                  .precision = CMG_FP64,
                  .total = cmgi_source_total(source),
+                 .steps = steps,
                  .frame = source->frame};
     cmg_status status = CMG_OK;
     *spectrum = (cmgi_spectrum){.largest = 1};
@@ -445,16 +452,22 @@ done:
 cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                   int factors, cmgi_spectrum *spectrum)
 {
+    return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
+}
+
+cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                     int factors, int steps, cmgi_spectrum *spectrum)
+{
     cmg_context *ctx = source->ctx;
     *spectrum = (cmgi_spectrum){.largest = 1};
     if (cmgi_source_total(source) == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(try_estimate(source, factor, factors, spectrum));
+    CMGI_TRY(try_estimate(source, factor, factors, steps, spectrum));
     if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
-        CMGI_TRY(try_estimate(&exact, factor, factors, spectrum));
+        CMGI_TRY(try_estimate(&exact, factor, factors, steps, spectrum));
     }
     const cmg_csr first = cmgi_csr_view(&factor[0]);
     if (source->there != NULL) { /* only D^-1 is made there */

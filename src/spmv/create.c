@@ -178,8 +178,8 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
 
 /* ------------------------------------------------------------------ either */
 
-cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
-                              const cmg_matrix_options *options, cmg_matrix **A)
+static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                         const cmg_matrix_options *options, bool checked, cmg_matrix **A)
 {
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the CSR or the out-pointer is NULL");
@@ -193,8 +193,22 @@ cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     if (there) {
         return from_device(ctx, csr, use, &own, A);
     }
-    CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+    if (!checked) {
+        CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+    }
     return from_host(ctx, csr, use, own, A);
+}
+
+cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                              const cmg_matrix_options *options, cmg_matrix **A)
+{
+    return create(ctx, csr, use, options, false, A);
+}
+
+cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                                      const cmg_matrix_options *options, cmg_matrix **A)
+{
+    return create(ctx, csr, use, options, true, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,

@@ -10,6 +10,7 @@
 #include "transfer/energy_there.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { VECTORS = 3, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
 
@@ -29,8 +30,9 @@ typedef struct probe {
     const cmgi_dirichlet *coarse;
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
-    bool *inside; /* of all coarse rows */
-    double *x;    /* coarse rows x VECTORS */
+    bool *inside;    /* of all coarse rows */
+    double *inverse; /* 1 / (2 c_ii), 0 in Dirichlet rows; of the rows of the list */
+    double *x;       /* coarse rows x VECTORS */
     double *y;
 } probe;
 
@@ -74,15 +76,15 @@ static void choose_rows(probe *p)
 /* sum[v] = (row i of M) x_v */
 static void multiply_row(const cmg_csr *M, cmg_size i, const double *x, double sum[VECTORS])
 {
-    for (int v = 0; v < VECTORS; ++v) {
-        sum[v] = 0;
-    }
+    double s[VECTORS] = {0}; /* stays in registers */
     for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
         const double *from = x + (cmg_size)M->indices[k] * VECTORS;
+        const double a = M->values[k];
         for (int v = 0; v < VECTORS; ++v) {
-            sum[v] += M->values[k] * from[v];
+            s[v] += a * from[v];
         }
     }
+    memcpy(sum, s, sizeof s);
 }
 
 /* Random values, zero at Dirichlet rows, and SWEEPS times x <- x - D^-1 C x / 2 on the rows. */
@@ -91,21 +93,23 @@ static void make_smooth(probe *p)
     uint64_t seed = 11;
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
+        const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
+        const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
+        p->inverse[e] = fixed || diagonal == 0 ? 0 : 0.5 / diagonal;
         for (int v = 0; v < VECTORS; ++v) {
             const double value = 2 * cmgi_random(&seed) - 1;
-            p->x[i * VECTORS + v] = p->coarse->row != NULL && p->coarse->row[i] ? 0 : value;
+            p->x[i * VECTORS + v] = fixed ? 0 : value;
         }
     }
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
         for (cmg_size e = 0; e < p->count; ++e) {
             const cmg_size i = p->list[e];
-            double *sum = p->y + i * VECTORS;
-            const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
+            const double inverse = p->inverse[e];
+            double sum[VECTORS];
             multiply_row(&p->C, i, p->x, sum);
             for (int v = 0; v < VECTORS; ++v) {
-                const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
-                sum[v] = fixed || diagonal == 0 ? 0 : p->x[i * VECTORS + v] - sum[v] / diagonal / 2;
+                p->y[i * VECTORS + v] = inverse == 0 ? 0 : p->x[i * VECTORS + v] - sum[v] * inverse;
             }
         }
         double *swapped = p->x;
@@ -189,17 +193,40 @@ done:
     return status;
 }
 
-/* (A P)_ij of one pair, where j is among the columns of row i of P. */
-static double product_entry(const probe *p, cmg_size i, cmg_index j)
+/*
+ * part_e = p_ij (A P)_ij for the entries e = (i, j) of row i of P. `place` has the entry of each
+ * column in that row, -1 elsewhere, and is left so.
+ */
+static void product_row(const probe *p, cmg_size i, cmg_index *place, double *part)
 {
-    double sum = 0;
+    const cmg_size first = p->P.indptr[i];
+    for (cmg_size e = first; e < p->P.indptr[i + 1]; ++e) {
+        place[p->P.indices[e]] = (cmg_index)(e - first);
+        part[e] = 0;
+    }
     for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
         const cmg_index r = p->A.indices[k];
         for (cmg_size e = p->P.indptr[r]; e < p->P.indptr[r + 1]; ++e) {
-            sum += p->P.indices[e] == j ? p->A.values[k] * p->P.values[e] : 0;
+            const cmg_index at = place[p->P.indices[e]];
+            if (at >= 0) {
+                part[first + at] += p->A.values[k] * p->P.values[e];
+            }
         }
     }
-    return sum;
+    for (cmg_size e = first; e < p->P.indptr[i + 1]; ++e) {
+        place[p->P.indices[e]] = -1;
+        part[e] *= p->P.values[e];
+    }
+}
+
+/* Row i of P is no Dirichlet row and has a column that is looked at. */
+static bool wants_row(const probe *p, cmg_size i)
+{
+    bool wanted = false;
+    for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1] && !wanted; ++e) {
+        wanted = p->inside[p->P.indices[e]];
+    }
+    return wanted && !(p->fine->row != NULL && p->fine->row[i]);
 }
 
 /*
@@ -211,17 +238,20 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
     cmg_context *ctx = p->ctx;
     double *part = NULL; /* of every entry of P */
     double *diagonal = NULL;
+    cmg_index *place = NULL; /* for each thread */
     cmg_status status = CMG_OK;
     *factor = 1;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->P.indptr[p->P.rows], sizeof *part, &part));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *diagonal, &diagonal));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->C.rows * ctx->threads, sizeof *place, &place));
+    memset(place, 0xff, (size_t)(p->C.rows * ctx->threads) * sizeof *place); /* -1 */
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (p->P.rows > 1024)
     for (cmg_size i = 0; i < p->P.rows; ++i) {
-        const bool fixed = p->fine->row != NULL && p->fine->row[i];
-        for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1]; ++e) {
-            const cmg_index j = p->P.indices[e];
-            const bool wanted = !fixed && p->inside[j];
-            part[e] = wanted ? p->P.values[e] * product_entry(p, i, j) : 0;
+        if (wants_row(p, i)) {
+            product_row(p, i, place + p->C.rows * cmgi_thread(), part);
+        } else {
+            memset(part + p->P.indptr[i], 0,
+                   (size_t)(p->P.indptr[i + 1] - p->P.indptr[i]) * sizeof *part);
         }
     }
     for (cmg_size e = 0; e < p->P.indptr[p->P.rows]; ++e) {
@@ -238,6 +268,7 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
 done:
     cmgi_free(ctx, part);
     cmgi_free(ctx, diagonal);
+    cmgi_free(ctx, place);
     return status;
 }
 
@@ -285,6 +316,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     const cmg_size n = p.C.rows;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.x, &p.x));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.y, &p.y));
     double here[VECTORS] = {0};
@@ -305,6 +337,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
 done:
     cmgi_free(ctx, p.list);
     cmgi_free(ctx, p.inside);
+    cmgi_free(ctx, p.inverse);
     cmgi_free(ctx, p.x);
     cmgi_free(ctx, p.y);
     return status;
