@@ -118,10 +118,9 @@ cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_s
 
 /* What cmgi_mesh_check measured; valid also where it found a fault. */
 typedef struct cmgi_mesh_report {
-    double volume;       /* sum over the cells, exact for straight simplices and Gauss-exact else */
-    double quality;      /* least scaled determinant of a corner, 1 = square or equilateral */
-    cmg_size worst_cell; /* where */
-    double edge_min;     /* length of the shortest and longest edge */
+    double volume;   /* sum over the cells, exact for straight simplices and Gauss-exact else */
+    double quality;  /* least scaled determinant of a corner, 1 = square or equilateral */
+    double edge_min; /* length of the shortest and longest edge */
     double edge_max;
     cmg_size inverted;   /* cells with a corner determinant <= 0 */
     cmg_size duplicates; /* nodes at the place of another one */
@@ -168,7 +167,6 @@ typedef struct cmgi_refinement {
     cmg_context *ctx;
     cmgi_cell cell;
     cmg_size coarse_nodes;
-    cmg_size coarse_cells;
     cmg_size edges;
     cmg_size faces;
     cmg_size centres;

@@ -2,178 +2,154 @@
 #include "core/memory.h"
 #include "fem/mesh_sides.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* A facet as a file gave it. */
-typedef struct given {
-    cmg_index node[4]; /* lowest, then the key */
-    cmg_index label;
-    cmg_index order; /* where it stood, the earlier one of two wins */
-} given;
+/* First node whose list has a fault, the number of nodes where there is none. */
+typedef struct scan {
+    cmg_size crowded; /* a side of more than two cells */
+    cmg_size folded;  /* a side whose two cells lie on one side of it */
+    cmg_size folds;   /* how many */
+} scan;
 
-static int compare_given(const void *a, const void *b)
-{
-    const given *f = a;
-    const given *g = b;
-    for (int i = 0; i < 4; ++i) {
-        if (f->node[i] != g->node[i]) {
-            return f->node[i] < g->node[i] ? -1 : 1;
-        }
-    }
-    return (f->order > g->order) - (f->order < g->order);
-}
-
-static void collect_given(const cmgi_mesh *mesh, given *facet)
-{
-    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    for (cmg_size f = 0; f < mesh->facets; ++f) {
-        facet[f].node[0] =
-            cmgi_side_key(corners, mesh->facet_nodes + f * corners, facet[f].node + 1);
-        facet[f].label = mesh->facet_label[f];
-        facet[f].order = (cmg_index)f;
-    }
-    qsort(facet, (size_t)mesh->facets, sizeof *facet, compare_given);
-}
-
-/* First given facet with these nodes, -1 = none. */
-static cmg_size find_given(const given *facet, cmg_size count, const cmg_index node[4])
-{
-    given wanted = {.order = -1};
-    memcpy(wanted.node, node, sizeof wanted.node);
-    cmg_size lo = 0;
-    cmg_size hi = count;
-    while (lo < hi) {
-        const cmg_size mid = lo + (hi - lo) / 2;
-        if (compare_given(&facet[mid], &wanted) < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < count && memcmp(facet[lo].node, node, sizeof wanted.node) == 0 ? lo : -1;
-}
-
-/* single[cell * facets + local] = 1 for sides of one cell; *crowded is the first node with a side
- * of more than two cells, or the number of nodes. */
-static void mark_single(const cmgi_side_lists *lists, unsigned char *single, cmg_size *crowded)
+static scan scan_sides(const cmgi_side_lists *lists, unsigned char *single)
 {
     const cmg_size nodes = lists->mesh->nodes;
     const int facets = cmgi_cell_table(lists->mesh->cell)->facets;
-    cmg_size worst = nodes;
-#pragma omp parallel for num_threads(lists->threads) schedule(static) reduction(min : worst)
+    cmg_size crowded = nodes;
+    cmg_size folded = nodes;
+    cmg_size folds = 0;
+#pragma omp parallel for num_threads(lists->threads) schedule(static)                              \
+    reduction(min : crowded, folded) reduction(+ : folds)
     for (cmg_size v = 0; v < nodes; ++v) {
         cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
         const cmg_size count = cmgi_sides_of_node(lists, v, side);
-        for (cmg_size k = 0; k < count;) {
-            const cmg_size same = cmgi_sides_equal(side, count, k);
+        cmg_size same = 0;
+        for (cmg_size k = 0; k < count; k += same) {
+            same = cmgi_sides_equal(side, count, k);
             if (same == 1) {
                 single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
-            } else if (same > 2 && v < worst) {
-                worst = v;
+            } else if (same > 2) {
+                crowded = v < crowded ? v : crowded;
+            } else if (!cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
+                folded = v < folded ? v : folded;
+                ++folds;
             }
-            k += same;
         }
     }
-    *crowded = worst;
+    return (scan){crowded, folded, folds};
 }
 
-static cmg_status report_crowded(const cmgi_side_lists *lists, cmg_size v)
+/* Names the first side at node v that more than two cells have, or that is folded. */
+static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fold,
+                              cmg_size *fault_cell)
 {
-    cmgi_side *side = lists->scratch;
-    const cmg_size count = cmgi_sides_of_node(lists, v, side);
-    cmg_size k = 0;
-    while (cmgi_sides_equal(side, count, k) <= 2) {
-        k += cmgi_sides_equal(side, count, k);
+    cmg_context *ctx = lists->mesh->ctx;
+    const cmgi_side *side = lists->scratch;
+    const cmg_size count = cmgi_sides_of_node(lists, v, lists->scratch);
+    cmg_size same = 0;
+    for (cmg_size k = 0; k < count; k += same) {
+        same = cmgi_sides_equal(side, count, k);
+        *fault_cell = side[k].cell;
+        CMGI_CHECK(ctx, fold || same <= 2, CMG_ERR_SHAPE,
+                   "side %d of cell %d is shared by %lld cells, cells %d and %d among them",
+                   side[k].local, (int)side[k].cell, (long long)same, (int)side[k + 1].cell,
+                   (int)side[k + 2].cell);
+        CMGI_CHECK(ctx, same != 2 || cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1]),
+                   CMG_ERR_SHAPE,
+                   "cells %d and %d overlap: they lie on one side of their common side",
+                   (int)side[k].cell, (int)side[k + 1].cell);
     }
-    return cmgi_fail(lists->mesh->ctx, CMG_ERR_SHAPE,
-                     "side %d of cell %d is shared by %lld cells, cells %d and %d among them",
-                     side[k].local, (int)side[k].cell, (long long)cmgi_sides_equal(side, count, k),
-                     (int)side[k + 1].cell, (int)side[k + 2].cell);
+    return CMG_OK;
 }
 
-/* Fills the new facet arrays; returns how many given facets were met. */
-static cmg_size fill_facets(const cmgi_mesh *mesh, const unsigned char *single, const given *facet,
-                            cmg_index *facet_nodes, cmg_index *facet_label)
+cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
+                            cmgi_mesh_report *report)
 {
-    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    cmg_size count = 0;
+    const scan found = scan_sides(lists, single);
+    cmg_size fault_cell = -1;
+    cmg_status status = CMG_OK;
+    if (found.crowded < lists->mesh->nodes) {
+        status = report_side(lists, found.crowded, false, &fault_cell);
+    } else if (report != NULL && found.folded < lists->mesh->nodes) {
+        status = report_side(lists, found.folded, true, &fault_cell);
+    }
+    if (report != NULL) {
+        report->folded = found.folds;
+        report->fault_cell = fault_cell;
+    }
+    return status;
+}
+
+/* Labels of the given facets, at their sides; the first of two wins. Returns how many are single
+ * sides. */
+static cmg_size label_sides(const cmgi_side_lists *lists, const unsigned char *single,
+                            cmg_index *label)
+{
+    const cmgi_mesh *mesh = lists->mesh;
+    const int facets = cmgi_cell_table(mesh->cell)->facets;
     cmg_size met = 0;
-    for (cmg_size c = 0; c < mesh->cells; ++c) {
-        for (int f = 0; f < info->facets; ++f) {
-            if (!single[c * info->facets + f]) {
-                continue;
-            }
-            cmg_index nodes[4];
-            cmg_index key[4];
-            cmgi_side_nodes(mesh, (cmg_index)c, f, nodes);
-            memcpy(facet_nodes + count * info->facet_corners, nodes,
-                   (size_t)info->facet_corners * sizeof *nodes);
-            key[0] = cmgi_side_key(info->facet_corners, nodes, key + 1);
-            cmg_size at = find_given(facet, mesh->facets, key);
-            facet_label[count] = at >= 0 ? facet[at].label : 0;
-            for (; at >= 0 && at < mesh->facets && memcmp(facet[at].node, key, sizeof key) == 0;
-                 ++at) {
-                ++met;
-            }
-            ++count;
+    for (cmg_size f = mesh->facets - 1; f >= 0; --f) {
+        const cmgi_side *side = cmgi_side_of_facet(lists, f);
+        const cmg_size at = side != NULL ? (cmg_size)side->cell * facets + side->local : -1;
+        if (at >= 0 && single[at]) {
+            label[at] = mesh->facet_label[f];
+            ++met;
         }
     }
     return met;
 }
 
-static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single, cmg_size *dropped)
+static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
+                                 const cmg_index *side_label)
 {
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    cmg_context *ctx = mesh->ctx;
+    const cmg_size sides = mesh->cells * info->facets;
     cmg_size count = 0;
-    for (cmg_size k = 0; k < mesh->cells * info->facets; ++k) {
+    for (cmg_size k = 0; k < sides; ++k) {
         count += single[k];
     }
-    given *facet = NULL;
     cmg_index *nodes = NULL;
     cmg_index *label = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, mesh->facets, sizeof *facet, &facet));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count * info->facet_corners, sizeof *nodes, &nodes));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *label, &label));
-    collect_given(mesh, facet);
-    const cmg_size met = fill_facets(mesh, single, facet, nodes, label);
-    if (dropped != NULL) {
-        *dropped = mesh->facets - met;
+    CMGI_TRY(cmgi_alloc(mesh->ctx, count * info->facet_corners, sizeof *nodes, &nodes));
+    const cmg_status status = cmgi_alloc(mesh->ctx, count, sizeof *label, &label);
+    if (status != CMG_OK) {
+        cmgi_free(mesh->ctx, nodes);
+        return status;
     }
-    cmgi_free(ctx, mesh->facet_nodes);
-    cmgi_free(ctx, mesh->facet_label);
+    cmgi_free(mesh->ctx, mesh->facet_nodes);
+    cmgi_free(mesh->ctx, mesh->facet_label);
     mesh->facets = count;
     mesh->facet_nodes = nodes;
     mesh->facet_label = label;
-    nodes = NULL;
-    label = NULL;
+    for (cmg_size k = 0; k < sides; ++k) {
+        if (single[k]) {
+            cmgi_side_nodes(mesh, (cmg_index)(k / info->facets), (int)(k % info->facets), nodes);
+            nodes += info->facet_corners;
+            *label++ = side_label[k];
+        }
+    }
     cmgi_mesh_count_labels(mesh);
-done:
-    cmgi_free(ctx, label);
-    cmgi_free(ctx, nodes);
-    cmgi_free(ctx, facet);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped)
 {
-    const int facets = cmgi_cell_table(mesh->cell)->facets;
+    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
     cmgi_side_lists lists = {0};
     unsigned char *single = NULL;
-    cmg_size crowded = 0;
+    cmg_index *label = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, mesh->cells * facets, 1, &single));
-    mark_single(&lists, single, &crowded);
-    if (crowded < mesh->nodes) {
-        status = report_crowded(&lists, crowded);
-        goto done;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, sides, 1, &single));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, sides, sizeof *label, &label));
+    CMGI_TRY_GOTO(done, cmgi_sides_match(&lists, single, NULL));
+    const cmg_size met = label_sides(&lists, single, label);
+    if (dropped != NULL) {
+        *dropped = mesh->facets - met;
     }
-    cmgi_side_lists_free(&lists);
-    CMGI_TRY_GOTO(done, replace_facets(mesh, single, dropped));
+    CMGI_TRY_GOTO(done, replace_facets(mesh, single, label));
 done:
+    cmgi_free(mesh->ctx, label);
     cmgi_free(mesh->ctx, single);
     cmgi_side_lists_free(&lists);
     return status;

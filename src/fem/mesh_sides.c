@@ -106,7 +106,7 @@ cmg_index cmgi_side_key(int corners, const cmg_index *nodes, cmg_index key[3])
     return sorted[0];
 }
 
-int cmgi_side_compare(const void *a, const void *b)
+static int compare_sides(const void *a, const void *b)
 {
     const cmgi_side *s = a;
     const cmgi_side *t = b;
@@ -124,13 +124,13 @@ int cmgi_side_compare(const void *a, const void *b)
 static void sort_sides(cmgi_side *side, cmg_size count)
 {
     if (count > 48) { /* a hub of very many cells */
-        qsort(side, (size_t)count, sizeof *side, cmgi_side_compare);
+        qsort(side, (size_t)count, sizeof *side, compare_sides);
         return;
     }
     for (cmg_size i = 1; i < count; ++i) {
         const cmgi_side s = side[i];
         cmg_size k = i;
-        for (; k > 0 && cmgi_side_compare(&side[k - 1], &s) > 0; --k) {
+        for (; k > 0 && compare_sides(&side[k - 1], &s) > 0; --k) {
             side[k] = side[k - 1];
         }
         side[k] = s;
@@ -219,6 +219,21 @@ cmg_size cmgi_sides_equal(const cmgi_side *side, cmg_size count, cmg_size first)
         ++last;
     }
     return last - first;
+}
+
+const cmgi_side *cmgi_side_of_facet(const cmgi_side_lists *lists, cmg_size facet)
+{
+    const cmgi_mesh *mesh = lists->mesh;
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_index key[3];
+    const cmg_index low = cmgi_side_key(corners, mesh->facet_nodes + facet * corners, key);
+    const cmg_size count = cmgi_sides_of_node(lists, low, lists->scratch);
+    for (cmg_size k = 0; k < count; ++k) {
+        if (memcmp(lists->scratch[k].key, key, sizeof key) == 0) {
+            return &lists->scratch[k];
+        }
+    }
+    return NULL;
 }
 
 /* Neighbours of the lowest node on the way round the side; both are the other node for an edge. */

@@ -27,10 +27,17 @@ cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side 
 cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
 /* Entries from `first` with the same key. */
 cmg_size cmgi_sides_equal(const cmgi_side *side, cmg_size count, cmg_size first);
+/* The side of a cell that has a facet's nodes, in the first thread's scratch; NULL = none. */
+const cmgi_side *cmgi_side_of_facet(const cmgi_side_lists *lists, cmg_size facet);
+/*
+ * single[cell * facets + local] = 1 for the sides of one cell, the others are left alone. Fails
+ * with a side of more than two cells and, where there is a report, with one whose cells overlap.
+ */
+cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
+                            cmgi_mesh_report *report);
 /* Key of a side given by its nodes; returns the lowest one. */
 cmg_index cmgi_side_key(int corners, const cmg_index *nodes, cmg_index key[3]);
 /* Nodes of a cell's side, outward. */
 void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index nodes[4]);
 /* Two cells see a common side from different sides: each runs through it the other way round. */
 bool cmgi_sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b);
-int cmgi_side_compare(const void *a, const void *b);

@@ -196,7 +196,6 @@ static cmg_status relate(const cmgi_mesh *coarse, cmgi_entities *e, cmgi_refinem
     *r = (cmgi_refinement){.ctx = coarse->ctx,
                            .cell = coarse->cell,
                            .coarse_nodes = coarse->nodes,
-                           .coarse_cells = coarse->cells,
                            .edges = e->edges,
                            .faces = e->faces,
                            .centres = tensor ? coarse->cells : 0,
