@@ -6,7 +6,6 @@
 #include "fem/generate.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
-#include "transfer/galerkin.h"
 
 #include <string.h>
 
@@ -50,21 +49,6 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
                (long long)made.rows);
     made.file_size = made.bytes;
     return cmgi_sized_fill(ctx, "cmg_generate_size", &made, sizeof made, size);
-}
-
-cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
-                                  int level)
-{
-    cmg_csr A;
-    cmg_csr P;
-    cmgi_csr Ac = {0};
-    CMGI_TRY(cmg_hierarchy_get_csr(h, level - 1, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmg_hierarchy_get_csr(h, level - 1, CMG_ROLE_P, NULL, 0, &P));
-    const bool identity = plan->options.boundary != CMG_BOUNDARY_ELIMINATE;
-    CMGI_TRY(cmgi_galerkin(ctx, NULL, &A, &P, identity, &Ac));
-    const cmg_status status = cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &Ac);
-    cmgi_csr_free(ctx, &Ac);
-    return status;
 }
 
 static cmg_status set_number(cmg_hierarchy *h, const char *key, double value)
@@ -153,8 +137,7 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
-    CMGI_TRY_GOTO(done, plan.grid ? cmgi_generate_grid(ctx, &plan, made, order)
-                                  : cmgi_generate_mesh(ctx, &plan, made, order));
+    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, &plan, made, order));
     CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan.levels));
     CMGI_TRY_GOTO(done, cmgi_make_compatible(&plan, made));
     CMGI_TRY_GOTO(done, describe(&plan, made));

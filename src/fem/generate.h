@@ -1,6 +1,8 @@
 /* What cmg_hierarchy_generate has decided before it makes anything. */
 #pragma once
+#include "fem/grid.h"
 #include "fem/problem.h"
+#include "fem/space.h"
 
 enum { CMGI_MAX_LEVELS = 32, CMGI_MAX_NAMES = 32, CMGI_NAME_LENGTH = 64 };
 
@@ -27,15 +29,43 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
 /* Is a boundary label among the Dirichlet ones? */
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 
-/* Levels on tensor-product grids: A, P, rhs, coords. */
-cmg_status cmgi_generate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
-                              cmg_index **order);
-/* The same on meshes; the plan learns the dimension of a mesh file. Both set order[l] of every
- * level where the numbering follows coarse cells. */
-cmg_status cmgi_generate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
-                              cmg_index **order);
+/* All levels; sets order[l] of every level where the numbering follows coarse cells. */
+cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
+                                cmg_index **order);
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
+/* CMG_ERR_ARG on the finest level; coarse ones without unknowns are left out. */
+cmg_status cmgi_no_unknowns(cmg_context *ctx, int level);
+
+/*
+ * Keys of the numbering by coarse cell: the cell up to 6 refinements up, then the position in it,
+ * last axis first, in 12 bits each. On a grid a node between two cells belongs to the lower one.
+ */
+enum { CMGI_KEY_DEPTH = 6, CMGI_KEY_BITS = 12 };
+
+/* Grids: the domain with its coarsest vertices, which the caller frees, and the grid of a level. */
+cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain *domain);
+cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
+                            int level, cmgi_grid *grid);
+uint64_t cmgi_grid_key(const cmgi_grid *grid, int refinement, cmg_size node);
+
+/* Meshes from the coarsest, 0, to the finest, and how they were refined. */
+typedef struct cmgi_mesh_chain {
+    cmgi_mesh *mesh[CMGI_MAX_LEVELS];
+    cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
+    bool *fixes;                                /* Dirichlet conditions by boundary label */
+    bool *flux;                                 /* a given flux, likewise */
+    double origin[3];                           /* bounding box of the coarsest mesh */
+    double extent[3];
+} cmgi_mesh_chain;
+/* The plan learns the dimension of a mesh file, the hierarchy what the mesh is like. */
+cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
+                           cmgi_mesh_chain *chain);
+void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain);
+cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
+                            cmgi_space **space);
+uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
+                        cmg_size unknown);
 
 /* Sizes of one level, added to the totals as the finest comes first. */
 typedef struct cmgi_level_size {
@@ -47,6 +77,3 @@ void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *
                        cmg_generate_size *size);
 /* Takes what makes a pure Neumann problem unsolvable out of the right-hand side of a source. */
 cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h);
-/* Level l > 0 as P^T A P of level l - 1. */
-cmg_status cmgi_generate_galerkin(cmg_context *ctx, const cmgi_plan *plan, cmg_hierarchy *h,
-                                  int level);

@@ -1,29 +1,16 @@
-/* Hierarchies on meshes: built-in shapes or files, refined step by step. */
+/* Levels on meshes: built-in shapes or files, refined step by step. */
 #include "core/memory.h"
 #include "core/number.h"
-#include "fem/elements.h"
 #include "fem/generate.h"
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
-#include "hierarchy/numbering.h"
-#include "fem/output_mesh.h"
 #include "fem/space.h"
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Meshes from the coarsest, 0, to the finest, and how they were refined. */
-typedef struct mesh_chain {
-    cmgi_mesh *mesh[CMGI_MAX_LEVELS];
-    cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
-    bool *fixes;                                /* Dirichlet conditions by boundary label */
-    bool *flux;                                 /* a given flux, likewise */
-    double origin[3];                           /* bounding box of the coarsest mesh */
-    double extent[3];
-} mesh_chain;
-
-static void free_chain(cmg_context *ctx, mesh_chain *chain)
+void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {
     for (int r = 0; r < CMGI_MAX_LEVELS; ++r) {
         cmgi_refinement_destroy(&chain->relation[r]);
@@ -55,7 +42,7 @@ static cmgi_shape_options shape_options(const cmgi_plan *plan)
 }
 
 /* The coarsest mesh, of the cells that the element needs. */
-static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
     const cmg_generate_options *o = &plan->options;
     if (o->mesh[0] == '\0') {
@@ -98,7 +85,7 @@ static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bo
     return CMG_OK;
 }
 
-static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
     const cmgi_mesh *mesh = chain->mesh[0];
     const bool neumann = plan->options.boundary == CMG_BOUNDARY_NEUMANN;
@@ -112,7 +99,7 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, mesh_ch
     return CMG_OK;
 }
 
-static void measure_box(mesh_chain *chain)
+static void measure_box(cmgi_mesh_chain *chain)
 {
     const cmgi_mesh *mesh = chain->mesh[0];
     for (int d = 0; d < mesh->dim; ++d) {
@@ -127,7 +114,7 @@ static void measure_box(mesh_chain *chain)
     }
 }
 
-static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *chain)
+static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
     enum { SURFACES = 64 };
     cmgi_surface surface[SURFACES];
@@ -144,211 +131,43 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, mesh_chain *ch
     return CMG_OK;
 }
 
-/* The space of a level; *space stays NULL on coarse levels whose nodes are all fixed. */
-static cmg_status space_of(const cmgi_plan *plan, const mesh_chain *chain, int level,
-                           cmgi_space **space)
+cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
+                            cmgi_space **space)
 {
     const cmgi_mesh *mesh = chain->mesh[plan->refinement[level]];
     const int components = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
-    CMGI_TRY(cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
-                               chain->fixes, space));
-    if ((*space)->unknowns == 0) {
-        cmgi_space_destroy(space);
-    }
-    CMGI_CHECK(mesh->ctx, *space != NULL || level > 0, CMG_ERR_ARG,
-               "the finest level has no unknowns: all of its nodes are on Dirichlet boundaries");
-    return CMG_OK;
+    return cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
+                             chain->fixes, space);
 }
 
-/* Hands a vector over to the hierarchy or frees it. */
-static cmg_status store(cmg_hierarchy *h, int level, const char *kind, const char *name, cmg_size n,
-                        double *values)
+uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
+                        cmg_size unknown)
 {
-    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, values);
-    if (status != CMG_OK) {
-        cmgi_free(h->ctx, values);
-    }
-    return status;
-}
-
-static cmg_status store_coords(const cmgi_space *space, int level, cmg_hierarchy *h)
-{
-    const int dim = space->mesh->dim;
-    double *x = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * dim, sizeof *x, &x));
-#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        cmgi_space_position(space, space->node[u], x + u * dim);
-    }
-    return store(h, level, "coords", NULL, space->unknowns * dim, x);
-}
-
-static cmg_status store_exact(const cmgi_space *space, const cmgi_problem *problem,
-                              cmg_hierarchy *h)
-{
-    const int nc = space->components;
-    double *u = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * nc, sizeof *u, &u));
-    for (cmg_size n = 0; n < space->unknowns; ++n) {
-        double x[3];
-        cmgi_space_position(space, space->node[n], x);
-        cmgi_problem_exact(problem, x, u + n * nc, NULL);
-    }
-    return store(h, 0, "solutions", "exact", space->unknowns * nc, u);
-}
-
-static cmg_status assemble_level(const cmgi_plan *plan, const mesh_chain *chain,
-                                 const cmgi_problem *problem, const cmgi_space *space, int level,
-                                 cmg_hierarchy *h)
-{
-    cmg_context *ctx = h->ctx;
-    const cmg_size rows = space->unknowns * space->components;
-    cmgi_cell_form form = {0};
-    cmgi_csr A = {0};
-    double *b = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(
-        done, cmgi_cell_form_create(ctx, problem, space->basis, plan->options.quadrature, &form));
-    if (level == 0) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *b, &b));
-    }
-    CMGI_TRY_GOTO(done, plan->options.assembly == CMG_ASSEMBLY_SPMV
-                            ? cmgi_space_assemble_spmv(space, &form, &A, b)
-                            : cmgi_space_assemble(space, &form, &A, b));
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-    if (level == 0 && plan->options.elements) {
-        CMGI_TRY_GOTO(done, cmgi_fem_elements(ctx, NULL, space, &form, &h->level[0].elements));
-    }
-    if (level == 0) {
-        cmgi_space_add_flux(space, chain->flux, plan->options.flux, plan->options.quadrature, b);
-        double *taken = b;
-        b = NULL;
-        CMGI_TRY_GOTO(done, store(h, 0, "rhs", "b", rows, taken));
-    }
-    if (level == 0 && cmgi_problem_solved(problem)) {
-        CMGI_TRY_GOTO(done, store_exact(space, problem, h));
-    }
-done:
-    cmgi_free(ctx, b);
-    cmgi_csr_free(ctx, &A);
-    cmgi_cell_form_free(ctx, &form);
-    return status;
-}
-
-static cmg_status store_prolongation(const cmgi_plan *plan, const mesh_chain *chain, int level,
-                                     const cmgi_space *fine, const cmgi_space *coarse,
-                                     cmg_hierarchy *h)
-{
-    cmgi_csr P = {0};
-    const int from = plan->refinement[level + 1];
-    const bool same = from == plan->refinement[level];
-    CMGI_TRY(cmgi_space_prolongation(fine, coarse, same ? NULL : chain->relation[from], &P));
-    const cmg_status status = cmgi_hierarchy_take_csr(h, level, CMG_ROLE_P, NULL, 0, &P);
-    cmgi_csr_free(h->ctx, &P);
-    return status;
-}
-
-/*
- * Keys of the numbering by coarse cell: the cell up to 6 refinements up, then the position in its
- * reference cell, last axis first, in steps of 2^-12.
- */
-static cmg_status order_by_cells(const mesh_chain *chain, int refinement, const cmgi_space *space,
-                                 cmg_index **order)
-{
-    enum { DEEPEST = 6, BITS = 12 };
-    cmg_context *ctx = space->ctx;
-    const int dim = space->mesh->dim;
     const int children = cmgi_cell_table(space->mesh->cell)->children;
-    uint64_t *keys = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, space->unknowns, sizeof **order, order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->unknowns, sizeof *keys, &keys));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (space->unknowns > 256)
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        const cmg_index node = space->node[u];
-        cmg_size cell = space->cell[space->start[node]];
-        double xi[3];
-        cmgi_basis_position(space->basis, cmgi_space_local(space, cell, node), xi);
-        for (int r = refinement; r > 0 && r > refinement - DEEPEST; --r) {
-            cmgi_space_to_parent(chain->mesh[r], chain->mesh[r - 1], chain->relation[r - 1], cell,
-                                 xi);
-            cell /= children;
-        }
-        keys[u] = (uint64_t)cell;
-        for (int d = dim - 1; d >= 0; --d) {
-            keys[u] = keys[u] << BITS | (uint64_t)(xi[d] * 2048 + 0.5);
-        }
+    const cmg_index node = space->node[unknown];
+    cmg_size cell = space->cell[space->start[node]];
+    double xi[3];
+    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, node), xi);
+    for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
+        cmgi_space_to_parent(chain->mesh[r], chain->mesh[r - 1], chain->relation[r - 1], cell, xi);
+        cell /= children;
     }
-    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, space->unknowns, keys, *order));
-done:
-    cmgi_free(ctx, keys);
-    return status;
+    uint64_t key = (uint64_t)cell;
+    for (int d = space->mesh->dim - 1; d >= 0; --d) {
+        key = key << CMGI_KEY_BITS | (uint64_t)(xi[d] * 2048 + 0.5);
+    }
+    return key;
 }
 
-/* All of one level but its matrix; `coarse` is the next level's space or NULL. */
-static cmg_status store_level(const cmgi_plan *plan, const mesh_chain *chain, int level,
-                              const cmgi_space *space, const cmgi_space *coarse, cmg_hierarchy *h)
+cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
+                           cmgi_mesh_chain *chain)
 {
-    if (plan->options.coords) {
-        CMGI_TRY(store_coords(space, level, h));
-    }
-    if (coarse != NULL) {
-        CMGI_TRY(store_prolongation(plan, chain, level, space, coarse, h));
-    }
-    return CMG_OK;
-}
-
-static cmg_status generate_levels(cmg_context *ctx, cmgi_plan *plan, const mesh_chain *chain,
-                                  cmg_hierarchy *h, cmg_index **order)
-{
-    const cmgi_problem problem =
-        cmgi_problem_make(&plan->options, chain->mesh[0]->dim, chain->origin, chain->extent);
-    cmgi_space *space = NULL;
-    cmgi_space *coarse = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, space_of(plan, chain, 0, &space));
-    for (int l = 0; l < plan->levels; ++l) {
-        if (l + 1 < plan->levels) {
-            CMGI_TRY_GOTO(done, space_of(plan, chain, l + 1, &coarse));
-            plan->levels = coarse != NULL ? plan->levels : l + 1;
-        }
-        if (l > 0 && plan->options.coarsening == CMG_COARSENING_GALERKIN) {
-            CMGI_TRY_GOTO(done, cmgi_generate_galerkin(ctx, plan, h, l));
-        } else {
-            CMGI_TRY_GOTO(done, assemble_level(plan, chain, &problem, space, l, h));
-        }
-        CMGI_TRY_GOTO(done, store_level(plan, chain, l, space, coarse, h));
-        if (l == 0 && plan->options.output_mesh) {
-            CMGI_TRY_GOTO(done, cmgi_space_store_mesh(space, &problem, h));
-        }
-        if (plan->options.numbering == CMG_NUMBERING_CELLS) {
-            CMGI_TRY_GOTO(done, order_by_cells(chain, plan->refinement[l], space, &order[l]));
-        }
-        cmgi_space_destroy(&space);
-        space = coarse;
-        coarse = NULL;
-    }
-done:
-    cmgi_space_destroy(&coarse);
-    cmgi_space_destroy(&space);
-    return status;
-}
-
-cmg_status cmgi_generate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
-                              cmg_index **order)
-{
-    mesh_chain chain = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
-    plan->options.dim = chain.mesh[0]->dim;
-    CMGI_TRY_GOTO(done, describe_mesh(chain.mesh[0], h));
-    CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
-    measure_box(&chain);
-    CMGI_TRY_GOTO(done, refine(ctx, plan, &chain));
-    CMGI_TRY_GOTO(done, generate_levels(ctx, plan, &chain, h, order));
-done:
-    free_chain(ctx, &chain);
-    return status;
+    CMGI_TRY(make_coarsest(ctx, plan, chain));
+    plan->options.dim = chain->mesh[0]->dim;
+    CMGI_TRY(describe_mesh(chain->mesh[0], h));
+    CMGI_TRY(choose_labels(ctx, plan, chain));
+    measure_box(chain);
+    return refine(ctx, plan, chain);
 }
 
 /* Vertices, edges, faces and cells of a mesh. */
@@ -362,32 +181,23 @@ typedef struct mesh_counts {
 
 static mesh_counts refined(cmgi_cell cell, mesh_counts m)
 {
-    mesh_counts f = {.fixed = m.fixed * (cell == CMGI_TRI || cell == CMGI_QUAD ? 2 : 4)};
-    switch (cell) {
-    case CMGI_TRI:
-        f.vertices = m.vertices + m.edges;
-        f.edges = 2 * m.edges + 3 * m.cells;
-        f.cells = 4 * m.cells;
-        break;
-    case CMGI_QUAD:
-        f.vertices = m.vertices + m.edges + m.cells;
-        f.edges = 2 * m.edges + 4 * m.cells;
-        f.cells = 4 * m.cells;
-        break;
-    case CMGI_TET:
-        f.vertices = m.vertices + m.edges;
-        f.edges = 2 * m.edges + 3 * m.faces + m.cells;
-        f.faces = 4 * m.faces + 8 * m.cells;
-        f.cells = 8 * m.cells;
-        break;
-    default:
-        f.vertices = m.vertices + m.edges + m.faces + m.cells;
-        f.edges = 2 * m.edges + 4 * m.faces + 6 * m.cells;
-        f.faces = 4 * m.faces + 12 * m.cells;
-        f.cells = 8 * m.cells;
-        break;
-    }
-    return f;
+    /* what is new inside a face and inside a cell */
+    static const struct {
+        int face_edges;
+        int cell_edges;
+        int cell_faces;
+    } inner[CMGI_CELL_KINDS] = {[CMGI_TRI] = {0, 3, 0},
+                                [CMGI_QUAD] = {0, 4, 0},
+                                [CMGI_TET] = {3, 1, 8},
+                                [CMGI_HEX] = {4, 6, 12}};
+    const bool tensor = cell == CMGI_QUAD || cell == CMGI_HEX;
+    const int children = cmgi_cell_table(cell)->children;
+    return (mesh_counts){.vertices = m.vertices + m.edges + (tensor ? m.faces + m.cells : 0),
+                         .edges = 2 * m.edges + inner[cell].face_edges * m.faces +
+                                  inner[cell].cell_edges * m.cells,
+                         .faces = 4 * m.faces + inner[cell].cell_faces * m.cells,
+                         .cells = children * m.cells,
+                         .fixed = children / 2 * m.fixed};
 }
 
 /* Sizes of a level with the given space; entries a row as on large meshes. */
@@ -415,7 +225,7 @@ static cmgi_level_size size_of(const cmgi_plan *plan, cmgi_cell cell, mesh_count
 
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size)
 {
-    mesh_chain chain = {0};
+    cmgi_mesh_chain chain = {0};
     cmgi_entities *e = NULL;
     mesh_counts counts[CMGI_MAX_LEVELS] = {{0}};
     cmg_status status = CMG_OK;
@@ -468,6 +278,6 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
     }
 done:
     cmgi_entities_destroy(&e);
-    free_chain(ctx, &chain);
+    cmgi_chain_free(ctx, &chain);
     return status;
 }

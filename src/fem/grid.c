@@ -142,17 +142,6 @@ void cmgi_grid_corners(const cmgi_grid *grid, const cmg_size e[3], double *corne
     }
 }
 
-void cmgi_grid_coords(cmg_context *ctx, const cmgi_grid *grid, double *x)
-{
-    const cmg_size nodes = cmgi_grid_nodes(grid);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nodes > 256)
-    for (cmg_size n = 0; n < nodes; ++n) {
-        cmg_size p[3];
-        cmgi_grid_node(grid, n, p);
-        cmgi_grid_position(grid, p, x + n * grid->dim);
-    }
-}
-
 /*
  * Coarse positions and weights of a fine position on its axis; returns their number. Fine node p
  * lies at p / (order_f ratio) coarse cells, where ratio is the number of fine cells in a coarse

@@ -57,8 +57,6 @@ void cmgi_grid_node(const cmgi_grid *grid, cmg_size n, cmg_size p[3]);
 bool cmgi_grid_fixed(const cmgi_grid *grid, const cmg_size p[3]);
 /* Corners (2^dim x dim) of the cell at e. */
 void cmgi_grid_corners(const cmgi_grid *grid, const cmg_size e[3], double *corners);
-/* Coordinates of the nodes that have unknowns, x dim. */
-void cmgi_grid_coords(cmg_context *ctx, const cmgi_grid *grid, double *x);
 /* Natural embedding of the coarser space, without Dirichlet nodes on either side. */
 cmg_status cmgi_grid_prolongation(cmg_context *ctx, const cmgi_grid *fine, const cmgi_grid *coarse,
                                   cmgi_csr *P);
