@@ -1,4 +1,6 @@
-/* gmsh .msh, version 2: sections of nodes and elements, text or binary. */
+/* gmsh .msh, text or binary: the sections of versions 2 and 4.1, and what is in them in version 2.
+ */
+#include "core/memory.h"
 #include "fem/read_raw.h"
 
 #include <string.h>
@@ -50,7 +52,7 @@ cmg_status cmgi_gmsh_corners(cmgi_text *t, cmgi_raw *raw, int nodes, bool wide,
 }
 
 /* number, then lines "dim tag "name"" */
-cmg_status cmgi_gmsh_names(cmgi_text *t, cmgi_raw *raw)
+static cmg_status read_names(cmgi_text *t, cmgi_raw *raw)
 {
     cmg_size count = 0;
     CMGI_TRY(cmgi_text_int(t, "the number of names", 0, cmgi_text_room(t, 4), &count));
@@ -77,16 +79,22 @@ cmg_status cmgi_gmsh_names(cmgi_text *t, cmgi_raw *raw)
     return CMG_OK;
 }
 
-static cmg_status read_nodes(cmgi_text *t, cmgi_raw *raw)
+/* The count on a section's first line is text; the numbers after it may be bytes. */
+static cmg_status read_count(cmgi_text *t, const char *what, cmg_size least, cmg_size *count)
 {
     const bool binary = t->binary;
-    cmg_size count = 0;
     t->binary = false;
-    CMGI_TRY(
-        cmgi_text_int(t, "the number of nodes", 1, cmgi_text_room(t, binary ? 28 : 8), &count));
-    CMGI_TRY(cmgi_text_end_line(t, "the number of nodes"));
+    CMGI_TRY(cmgi_text_int(t, what, 1, cmgi_text_room(t, least), count));
+    CMGI_TRY(cmgi_text_end_line(t, what));
     t->p += binary && t->p < t->data + t->size ? 1 : 0;
     t->binary = binary;
+    return CMG_OK;
+}
+
+static cmg_status read_nodes(cmgi_text *t, cmgi_raw *raw)
+{
+    cmg_size count = 0;
+    CMGI_TRY(read_count(t, "the number of nodes", t->binary ? 28 : 8, &count));
     for (cmg_size k = 0; k < count; ++k) {
         cmg_size tag = 0;
         double x[3];
@@ -94,7 +102,7 @@ static cmg_status read_nodes(cmgi_text *t, cmgi_raw *raw)
         for (int d = 0; d < 3; ++d) {
             CMGI_TRY(cmgi_text_real(t, "a coordinate", &x[d]));
         }
-        if (!binary) {
+        if (!t->binary) {
             CMGI_TRY(cmgi_text_end_line(t, "a node"));
         }
         CMGI_TRY(cmgi_raw_add_node(raw, tag, x));
@@ -157,35 +165,32 @@ static cmg_status read_binary_elements(cmgi_text *t, cmgi_raw *raw, cmg_size cou
 
 static cmg_status read_elements(cmgi_text *t, cmgi_raw *raw)
 {
-    const bool binary = t->binary;
     cmg_size count = 0;
-    t->binary = false;
-    CMGI_TRY(
-        cmgi_text_int(t, "the number of elements", 1, cmgi_text_room(t, binary ? 8 : 7), &count));
-    CMGI_TRY(cmgi_text_end_line(t, "the number of elements"));
-    t->p += binary && t->p < t->data + t->size ? 1 : 0;
-    t->binary = binary;
-    return binary ? read_binary_elements(t, raw, count) : read_text_elements(t, raw, count);
+    CMGI_TRY(read_count(t, "the number of elements", t->binary ? 8 : 7, &count));
+    return t->binary ? read_binary_elements(t, raw, count) : read_text_elements(t, raw, count);
 }
 
-static cmg_status read_section(cmgi_text *t, cmgi_raw *raw, const char *name, bool binary)
+/* A section of version 2 or, with entities, of version 4. */
+static cmg_status read_section(cmgi_text *t, cmgi_raw *raw, cmgi_gmsh_entities *four,
+                               const char *name, bool binary)
 {
     char end[140] = "$End";
     (void)strncat(end, name + 1, sizeof end - 5);
-    cmg_status status = CMG_OK;
+    if (four != NULL) {
+        cmgi_text_skip_line(t); /* binary data begin on the next line */
+    }
     t->binary = binary;
-    if (strcmp(name, "$PhysicalNames") == 0) {
-        t->binary = false;
-        status = cmgi_gmsh_names(t, raw);
+    if (four != NULL && strcmp(name, "$Entities") == 0) {
+        CMGI_TRY(cmgi_gmsh4_entities(t, four));
     } else if (strcmp(name, "$Nodes") == 0) {
-        status = read_nodes(t, raw);
+        CMGI_TRY(four != NULL ? cmgi_gmsh4_nodes(t, raw) : read_nodes(t, raw));
     } else if (strcmp(name, "$Elements") == 0) {
-        status = read_elements(t, raw);
+        CMGI_TRY(four != NULL ? cmgi_gmsh4_elements(t, raw, four) : read_elements(t, raw));
     } else {
         t->binary = false;
-        status = cmgi_text_skip_to(t, end);
+        CMGI_TRY(strcmp(name, "$PhysicalNames") == 0 ? read_names(t, raw)
+                                                     : cmgi_text_skip_to(t, end));
     }
-    CMGI_TRY(status);
     t->binary = false;
     return cmgi_text_expect(t, end);
 }
@@ -227,24 +232,27 @@ static cmg_status read_format(cmgi_text *t, bool *four, bool *binary)
 
 cmg_status cmgi_read_gmsh(cmgi_text *t, cmgi_raw *raw)
 {
+    cmgi_gmsh_entities entities = {{0}, {NULL}};
     bool four = false;
     bool binary = false;
+    cmg_status status = CMG_OK;
     CMGI_TRY(read_format(t, &four, &binary));
-    if (four) {
-        t->binary = binary;
-        return cmgi_read_gmsh4(t, raw);
-    }
     for (cmgi_text_word(t); t->word[0] != 0; cmgi_text_word(t)) {
-        if (t->word[0] != '$') {
-            return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where a section is expected", t->word);
-        }
         char name[sizeof t->word];
         memcpy(name, t->word, sizeof name);
-        CMGI_TRY(read_section(t, raw, name, binary));
+        if (name[0] != '$') {
+            status = cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where a section is expected", name);
+            goto done;
+        }
+        CMGI_TRY_GOTO(done, read_section(t, raw, four ? &entities : NULL, name, binary));
     }
     if (raw->nodes == 0 || raw->elements == 0) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends without %s",
-                              raw->nodes == 0 ? "$Nodes" : "$Elements");
+        status = cmgi_text_fail(t, CMG_ERR_FILE, "the file ends without %s",
+                                raw->nodes == 0 ? "$Nodes" : "$Elements");
     }
-    return CMG_OK;
+done:
+    for (int dim = 0; dim < 4; ++dim) {
+        cmgi_free(t->ctx, entities.list[dim]);
+    }
+    return status;
 }

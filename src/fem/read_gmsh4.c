@@ -3,19 +3,7 @@
 #include "core/memory.h"
 #include "fem/read_raw.h"
 
-#include <string.h>
-
-typedef struct entity {
-    cmg_index tag;
-    cmg_index group; /* first physical group, 0 = none */
-} entity;
-
-typedef struct entities {
-    cmg_size count[4];
-    entity *list[4]; /* by dimension */
-} entities;
-
-static cmg_index group_of(const entities *all, cmg_size dim, cmg_size tag)
+static cmg_index group_of(const cmgi_gmsh_entities *all, cmg_size dim, cmg_size tag)
 {
     for (cmg_size k = 0; k < all->count[dim]; ++k) {
         if (all->list[dim][k].tag == tag) {
@@ -26,13 +14,13 @@ static cmg_index group_of(const entities *all, cmg_size dim, cmg_size tag)
 }
 
 /* tag, box (a point: its place), groups, and the entities that bound it */
-static cmg_status read_entity(cmgi_text *t, int dim, entity *e)
+static cmg_status read_entity(cmgi_text *t, int dim, cmgi_gmsh_entity *e)
 {
     cmg_size value = 0;
     cmg_size count = 0;
     double ignored = 0;
     CMGI_TRY(cmgi_text_int(t, "the number of an entity", -INT32_MAX, INT32_MAX, &value));
-    *e = (entity){.tag = (cmg_index)value};
+    *e = (cmgi_gmsh_entity){.tag = (cmg_index)value};
     for (int k = 0; k < (dim == 0 ? 3 : 6); ++k) {
         CMGI_TRY(cmgi_text_real(t, "the extent of an entity", &ignored));
     }
@@ -50,7 +38,7 @@ static cmg_status read_entity(cmgi_text *t, int dim, entity *e)
     return CMG_OK;
 }
 
-static cmg_status read_entities(cmgi_text *t, entities *all)
+cmg_status cmgi_gmsh4_entities(cmgi_text *t, cmgi_gmsh_entities *all)
 {
     for (int dim = 0; dim < 4; ++dim) {
         CMGI_TRY(
@@ -59,7 +47,7 @@ static cmg_status read_entities(cmgi_text *t, entities *all)
     for (int dim = 0; dim < 4; ++dim) {
         CMGI_CHECK(t->ctx, all->list[dim] == NULL, CMG_ERR_FILE, "%s: $Entities is duplicated",
                    t->path);
-        CMGI_TRY(cmgi_alloc(t->ctx, all->count[dim], sizeof(entity), &all->list[dim]));
+        CMGI_TRY(cmgi_alloc(t->ctx, all->count[dim], sizeof *all->list[dim], &all->list[dim]));
         for (cmg_size k = 0; k < all->count[dim]; ++k) {
             CMGI_TRY(read_entity(t, dim, &all->list[dim][k]));
         }
@@ -105,7 +93,7 @@ static cmg_status read_node_block(cmgi_text *t, cmgi_raw *raw, cmg_size left, cm
     return CMG_OK;
 }
 
-static cmg_status read_nodes(cmgi_text *t, cmgi_raw *raw)
+cmg_status cmgi_gmsh4_nodes(cmgi_text *t, cmgi_raw *raw)
 {
     cmg_size blocks = 0;
     cmg_size nodes = 0;
@@ -121,7 +109,7 @@ static cmg_status read_nodes(cmgi_text *t, cmgi_raw *raw)
     return CMG_OK;
 }
 
-static cmg_status read_element_block(cmgi_text *t, cmgi_raw *raw, const entities *all,
+static cmg_status read_element_block(cmgi_text *t, cmgi_raw *raw, const cmgi_gmsh_entities *all,
                                      cmg_size left, cmg_size *count)
 {
     cmg_size dim = 0;
@@ -150,7 +138,7 @@ static cmg_status read_element_block(cmgi_text *t, cmgi_raw *raw, const entities
     return CMG_OK;
 }
 
-static cmg_status read_elements(cmgi_text *t, cmgi_raw *raw, const entities *all)
+cmg_status cmgi_gmsh4_elements(cmgi_text *t, cmgi_raw *raw, const cmgi_gmsh_entities *all)
 {
     cmg_size blocks = 0;
     cmg_size elements = 0;
@@ -165,56 +153,4 @@ static cmg_status read_elements(cmgi_text *t, cmgi_raw *raw, const entities *all
                               (long long)elements);
     }
     return CMG_OK;
-}
-
-static cmg_status read_section(cmgi_text *t, cmgi_raw *raw, entities *all, const char *name,
-                               bool binary)
-{
-    char end[140] = "$End";
-    (void)strncat(end, name + 1, sizeof end - 5);
-    cmg_status status = CMG_OK;
-    cmgi_text_skip_line(t); /* binary data begin on the next line */
-    t->binary = binary;
-    if (strcmp(name, "$Entities") == 0) {
-        status = read_entities(t, all);
-    } else if (strcmp(name, "$Nodes") == 0) {
-        status = read_nodes(t, raw);
-    } else if (strcmp(name, "$Elements") == 0) {
-        status = read_elements(t, raw, all);
-    } else if (strcmp(name, "$PhysicalNames") == 0) {
-        t->binary = false;
-        status = cmgi_gmsh_names(t, raw);
-    } else {
-        t->binary = false;
-        status = cmgi_text_skip_to(t, end);
-    }
-    CMGI_TRY(status);
-    t->binary = false;
-    return cmgi_text_expect(t, end);
-}
-
-cmg_status cmgi_read_gmsh4(cmgi_text *t, cmgi_raw *raw)
-{
-    const bool binary = t->binary;
-    entities all = {{0}, {NULL}};
-    cmg_status status = CMG_OK;
-    t->binary = false;
-    for (cmgi_text_word(t); t->word[0] != 0; cmgi_text_word(t)) {
-        char name[sizeof t->word];
-        memcpy(name, t->word, sizeof name);
-        if (name[0] != '$') {
-            status = cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where a section is expected", name);
-            goto done;
-        }
-        CMGI_TRY_GOTO(done, read_section(t, raw, &all, name, binary));
-    }
-    if (raw->nodes == 0 || raw->elements == 0) {
-        status = cmgi_text_fail(t, CMG_ERR_FILE, "the file ends without %s",
-                                raw->nodes == 0 ? "$Nodes" : "$Elements");
-    }
-done:
-    for (int dim = 0; dim < 4; ++dim) {
-        cmgi_free(t->ctx, all.list[dim]);
-    }
-    return status;
 }

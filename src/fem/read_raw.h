@@ -58,13 +58,23 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh);
 
 /* The formats. */
 cmg_status cmgi_read_gmsh(cmgi_text *t, cmgi_raw *raw);
-cmg_status cmgi_read_gmsh4(cmgi_text *t, cmgi_raw *raw);
 cmg_status cmgi_read_mfem(cmgi_text *t, cmgi_raw *raw);
 
-/* gmsh: kind and nodes of an element type, 0 nodes = unknown; and "$EndX" with what is around it.
- */
+/* Both versions of gmsh: kind and nodes of an element type, 0 nodes = unknown. */
 int cmgi_gmsh_type(cmg_size type, cmgi_raw_kind *kind);
-cmg_status cmgi_gmsh_names(cmgi_text *t, cmgi_raw *raw);
 /* Reads the nodes of an element of this type, keeping its corners. */
 cmg_status cmgi_gmsh_corners(cmgi_text *t, cmgi_raw *raw, int nodes, bool wide,
                              cmgi_raw_element *element);
+
+/* Version 4.1: sections; geometric entities by dimension carry the groups. */
+typedef struct cmgi_gmsh_entity {
+    cmg_index tag;
+    cmg_index group; /* first physical group, 0 = none */
+} cmgi_gmsh_entity;
+typedef struct cmgi_gmsh_entities {
+    cmg_size count[4];
+    cmgi_gmsh_entity *list[4];
+} cmgi_gmsh_entities;
+cmg_status cmgi_gmsh4_entities(cmgi_text *t, cmgi_gmsh_entities *all);
+cmg_status cmgi_gmsh4_nodes(cmgi_text *t, cmgi_raw *raw);
+cmg_status cmgi_gmsh4_elements(cmgi_text *t, cmgi_raw *raw, const cmgi_gmsh_entities *all);

@@ -83,11 +83,16 @@ void cmgi_text_word(cmgi_text *t)
     t->word[length] = 0;
 }
 
+static cmg_status unexpected(const cmgi_text *t, const char *what)
+{
+    return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
+}
+
 cmg_status cmgi_text_expect(cmgi_text *t, const char *word)
 {
     cmgi_text_word(t);
     if (strcmp(t->word, word) != 0) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, word);
+        return unexpected(t, word);
     }
     return CMG_OK;
 }
@@ -135,39 +140,34 @@ static cmg_status check_range(const cmgi_text *t, const char *what, cmg_size low
     return CMG_OK;
 }
 
-static cmg_status word_to_size(cmgi_text *t, const char *what, cmg_size *value)
+/* A whole number, in binary parts of `bytes` bytes. */
+static cmg_status whole(cmgi_text *t, const char *what, size_t bytes, cmg_size *value)
 {
+    int32_t narrow = 0;
+    int64_t wide = 0;
+    if (t->binary) {
+        const bool short_one = bytes == sizeof narrow;
+        CMGI_TRY(
+            take(t, what, bytes, short_one ? (unsigned char *)&narrow : (unsigned char *)&wide));
+        *value = short_one ? narrow : wide;
+        return CMG_OK;
+    }
     cmgi_text_word(t);
     const char *end = cmgi_parse_size(t->word, value);
-    if (end == NULL || *end != 0) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
-    }
-    return CMG_OK;
+    return end != NULL && *end == 0 ? CMG_OK : unexpected(t, what);
 }
 
 cmg_status cmgi_text_int(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
                          cmg_size *value)
 {
-    if (t->binary) {
-        int32_t number = 0;
-        CMGI_TRY(take(t, what, sizeof number, (unsigned char *)&number));
-        *value = number;
-    } else {
-        CMGI_TRY(word_to_size(t, what, value));
-    }
+    CMGI_TRY(whole(t, what, sizeof(int32_t), value));
     return check_range(t, what, low, high, *value);
 }
 
 cmg_status cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
                           cmg_size *value)
 {
-    if (t->binary) {
-        int64_t number = 0;
-        CMGI_TRY(take(t, what, sizeof number, (unsigned char *)&number));
-        *value = number;
-    } else {
-        CMGI_TRY(word_to_size(t, what, value));
-    }
+    CMGI_TRY(whole(t, what, sizeof(int64_t), value));
     return check_range(t, what, low, high, *value);
 }
 
@@ -179,7 +179,7 @@ cmg_status cmgi_text_real(cmgi_text *t, const char *what, double *value)
         cmgi_text_word(t);
         const char *end = cmgi_parse_double(t->word, value);
         if (end == NULL || *end != 0) {
-            return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
+            return unexpected(t, what);
         }
     }
     if (!isfinite(*value)) {
