@@ -10,6 +10,7 @@
 #pragma once
 #include "cmg_fem.h"
 
+#include "core/inline.h"
 #include "core/status.h"
 
 enum { CMGI_MAX_NODES = 27, CMGI_GEOMETRY_CORNERS = 8 };
@@ -32,4 +33,23 @@ static inline cmgi_basis cmgi_basis_of(cmg_element element, int dim)
 {
     return (cmgi_basis){element == CMG_ELEMENT_P1 || element == CMG_ELEMENT_P2,
                         element == CMG_ELEMENT_Q2 || element == CMG_ELEMENT_P2 ? 2 : 1, dim};
+}
+
+/* Inverse of J times its determinant, which is returned; row e of the result is column e. */
+CMGI_INLINE double cmgi_adjugate(int dim, double J[3][3], double A[3][3])
+{
+    if (dim == 2) {
+        A[0][0] = J[1][1];
+        A[0][1] = -J[0][1];
+        A[1][0] = -J[1][0];
+        A[1][1] = J[0][0];
+        return J[0][0] * J[1][1] - J[0][1] * J[1][0];
+    }
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 3; ++j) {
+            A[j][i] = J[(i + 1) % 3][(j + 1) % 3] * J[(i + 2) % 3][(j + 2) % 3] -
+                      J[(i + 1) % 3][(j + 2) % 3] * J[(i + 2) % 3][(j + 1) % 3];
+        }
+    }
+    return J[0][0] * A[0][0] + J[0][1] * A[1][0] + J[0][2] * A[2][0];
 }

@@ -59,33 +59,6 @@ typedef struct cell_point {
     const double *N;             /* values of the basis */
 } cell_point;
 
-/* Inverse of the dim x dim matrix J with J[d][e] = dx_d / dxi_e; returns the determinant. */
-static double invert_jacobian(int dim, double J[3][3], double inverse[3][3])
-{
-    if (dim == 2) {
-        const double det = J[0][0] * J[1][1] - J[0][1] * J[1][0];
-        inverse[0][0] = J[1][1] / det;
-        inverse[0][1] = -J[0][1] / det;
-        inverse[1][0] = -J[1][0] / det;
-        inverse[1][1] = J[0][0] / det;
-        return det;
-    }
-    for (int i = 0; i < 3; ++i) {
-        const int a = (i + 1) % 3;
-        const int b = (i + 2) % 3;
-        for (int j = 0; j < 3; ++j) {
-            const int c = (j + 1) % 3;
-            const int d = (j + 2) % 3;
-            inverse[j][i] = J[a][c] * J[b][d] - J[a][d] * J[b][c];
-        }
-    }
-    const double det = J[0][0] * inverse[0][0] + J[0][1] * inverse[1][0] + J[0][2] * inverse[2][0];
-    for (int i = 0; i < 9; ++i) {
-        inverse[i / 3][i % 3] /= det;
-    }
-    return det;
-}
-
 static void map_point(const cmgi_cell_form *form, const double *corners, int q, cell_point *point)
 {
     const int dim = form->basis.dim;
@@ -103,7 +76,10 @@ static void map_point(const cmgi_cell_form *form, const double *corners, int q, 
             }
         }
     }
-    point->determinant = invert_jacobian(dim, J, inverse);
+    point->determinant = cmgi_adjugate(dim, J, inverse);
+    for (int d = 0; d < dim * dim; ++d) {
+        inverse[d / dim][d % dim] /= point->determinant;
+    }
     point->w = form->weight[q] * point->determinant;
     point->N = form->N + q * form->nodes;
     for (int d = 0; d < dim; ++d) {
@@ -292,34 +268,4 @@ double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, do
         }
     }
     return least;
-}
-
-void cmgi_cell_error(const cmgi_cell_form *form, const double *corners, const double *u,
-                     double error[2])
-{
-    const cmgi_problem *p = form->problem;
-    error[0] = 0;
-    error[1] = 0;
-    for (int q = 0; q < form->points; ++q) {
-        cell_point point;
-        double value[3];
-        double slope[9];
-        map_point(form, corners, q, &point);
-        cmgi_problem_exact(p, point.x, value, slope);
-        for (int a = 0; a < form->nodes; ++a) {
-            for (int c = 0; c < p->components; ++c) {
-                const double coefficient = u[a * p->components + c];
-                value[c] -= coefficient * point.N[a];
-                for (int d = 0; d < p->dim; ++d) {
-                    slope[c * p->dim + d] -= coefficient * point.g[d][a];
-                }
-            }
-        }
-        for (int c = 0; c < p->components; ++c) {
-            error[0] += point.w * value[c] * value[c];
-            for (int d = 0; d < p->dim; ++d) {
-                error[1] += point.w * slope[c * p->dim + d] * slope[c * p->dim + d];
-            }
-        }
-    }
 }

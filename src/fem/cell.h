@@ -35,9 +35,3 @@ void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form);
  * NULL. Returns the least determinant of the map over the points: <= 0 means an inverted cell.
  */
 double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, double *K, double *F);
-/*
- * Squared errors of the function with local coefficients u (rows) against the exact solution:
- * error[0] in L2, error[1] of the gradient.
- */
-void cmgi_cell_error(const cmgi_cell_form *form, const double *corners, const double *u,
-                     double error[2]);

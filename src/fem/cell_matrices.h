@@ -70,25 +70,6 @@ CMGI_INLINE double cmgi_corner_slope(int dim, int a, int q, int axis)
     return N;
 }
 
-/* Inverse of J times its determinant, which is returned; row e of the result is column e. */
-CMGI_INLINE double cmgi_adjugate(int dim, double J[3][3], double A[3][3])
-{
-    if (dim == 2) {
-        A[0][0] = J[1][1];
-        A[0][1] = -J[0][1];
-        A[1][0] = -J[1][0];
-        A[1][1] = J[0][0];
-        return J[0][0] * J[1][1] - J[0][1] * J[1][0];
-    }
-    for (int i = 0; i < 3; ++i) {
-        for (int j = 0; j < 3; ++j) {
-            A[j][i] = J[(i + 1) % 3][(j + 1) % 3] * J[(i + 2) % 3][(j + 2) % 3] -
-                      J[(i + 1) % 3][(j + 2) % 3] * J[(i + 2) % 3][(j + 1) % 3];
-        }
-    }
-    return J[0][0] * A[0][0] + J[0][1] * A[1][0] + J[0][2] * A[2][0];
-}
-
 /* Gradients of the basis at point q of a cell; returns the determinant of its map. */
 CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, const double *x, const cmg_index *nodes,
                                    int q, double gradient[CMGI_FIRST_NODES][3])

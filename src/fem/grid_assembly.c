@@ -21,36 +21,6 @@ enum {
     CHUNK_ROWS = 1 << 18 /* rows a round where all cells are alike */
 };
 
-/* Copies the rows of a node out of its window; `row` is its first. */
-static void write_rows(const cmgi_grid_assembly *s, const cmgi_window *w, const double *sum,
-                       cmg_size row)
-{
-    const cmgi_grid_axis *axis = s->grid->axis;
-    const int nc = s->grid->components;
-    const int volume = w->width[0] * w->width[1] * w->width[2];
-    int begin[3];
-    int end[3];
-    cmgi_window_clip(s->grid, w, begin, end);
-    const int length = (end[0] - begin[0]) * nc;
-    cmg_size k = s->A->indptr[row];
-    for (int c = 0; c < nc; ++c) {
-        for (int z = begin[2]; z < end[2]; ++z) {
-            for (int y = begin[1]; y < end[1]; ++y) {
-                const int from = w->width[0] * (y + w->width[1] * z) + begin[0];
-                const cmg_size line = w->low[1] + y - axis[1].first +
-                                      axis[1].unknowns * (w->low[2] + z - axis[2].first);
-                const cmg_size column =
-                    (w->low[0] + begin[0] - axis[0].first + axis[0].unknowns * line) * nc;
-                const double *values = sum + (c * volume + from) * nc;
-                for (int i = 0; i < length; ++i, ++k) {
-                    s->A->indices[k] = (cmg_index)(column + i);
-                    s->A->values[k] = values[i];
-                }
-            }
-        }
-    }
-}
-
 /* b_i -= A_ij g_j over the positions j of the window on Dirichlet faces. */
 static void lift(const cmgi_grid_assembly *s, const cmgi_window *w, const double *sum, double *b)
 {
@@ -128,26 +98,28 @@ static void assemble_node(const cmgi_grid_assembly *s, const cmg_size p[3], cmg_
         return;
     }
     if (s->same_matrix) {
-        cmgi_copy_rows(s, p, row);
+        cmgi_copy_rows(s, cmgi_template_of(s, p), row);
     }
     if (s->same_matrix && s->b == NULL) {
         return;
     }
     const cmgi_window w = cmgi_window_of(s->grid, p);
+    double sum[CMGI_MAX_WINDOW];
     if (!s->same_matrix || lifts) {
-        double sum[CMGI_MAX_WINDOW];
         cmgi_gather_window(s, p, &w, sum);
-        if (!s->same_matrix) {
-            write_rows(s, &w, sum, row);
-        }
-        if (s->b != NULL) {
-            gather_load(s, p, &w, s->b + row);
-        }
-        if (lifts) {
-            lift(s, &w, sum, s->b + row);
-        }
-    } else {
+    }
+    if (!s->same_matrix) {
+        cmg_index offset[CMGI_MAX_WINDOW / 3];
+        double values[CMGI_MAX_WINDOW];
+        cmgi_row_template rows = {.offset = offset, .values = values};
+        cmgi_cut_rows(s->grid, p, &w, sum, &rows);
+        cmgi_copy_rows(s, &rows, row);
+    }
+    if (s->b != NULL) {
         gather_load(s, p, &w, s->b + row);
+    }
+    if (lifts) {
+        lift(s, &w, sum, s->b + row);
     }
 }
 

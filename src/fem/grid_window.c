@@ -105,26 +105,22 @@ static cmg_size position_of(const cmgi_grid_axis *axis, int class)
     return p >= 0 && p <= last && class_of(axis, p) == class ? p : -1;
 }
 
-/* Sums up the rows of one class at a node of it and stores what has columns. */
-static void make_template(cmgi_grid_assembly *s, const cmg_size p[3], cmgi_row_template *rows)
+void cmgi_cut_rows(const cmgi_grid *grid, const cmg_size p[3], const cmgi_window *w,
+                   const double *sum, cmgi_row_template *rows)
 {
-    const cmgi_grid_axis *axis = s->grid->axis;
-    const int nc = s->grid->components;
-    const cmgi_window w = cmgi_window_of(s->grid, p);
-    const int volume = w.width[0] * w.width[1] * w.width[2];
-    double sum[CMGI_MAX_WINDOW];
+    const int nc = grid->components;
+    const int volume = w->width[0] * w->width[1] * w->width[2];
     int begin[3];
     int end[3];
-    cmgi_gather_window(s, p, &w, sum);
-    cmgi_window_clip(s->grid, &w, begin, end);
+    cmgi_window_clip(grid, w, begin, end);
     rows->length = 0;
     for (int n = 0; n < volume; ++n) {
-        const int at[3] = {n % w.width[0], n / w.width[0] % w.width[1],
-                           n / (w.width[0] * w.width[1])};
+        const int at[3] = {n % w->width[0], n / w->width[0] % w->width[1],
+                           n / (w->width[0] * w->width[1])};
         cmg_size offset = 0;
         bool inside = true;
         for (int d = 2; d >= 0; --d) {
-            offset = offset * axis[d].unknowns + w.low[d] + at[d] - p[d];
+            offset = offset * grid->axis[d].unknowns + w->low[d] + at[d] - p[d];
             inside = inside && at[d] >= begin[d] && at[d] < end[d];
         }
         for (int j = 0; j < nc && inside; ++j, ++rows->length) {
@@ -159,18 +155,24 @@ cmg_status cmgi_make_templates(cmgi_grid_assembly *s)
         s->rows[n].offset = s->offsets + n * room;
         s->rows[n].values = s->values + n * room * nc;
         if (p[0] >= 0 && p[1] >= 0 && p[2] >= 0 && !cmgi_grid_fixed(s->grid, p)) {
-            make_template(s, p, &s->rows[n]);
+            const cmgi_window w = cmgi_window_of(s->grid, p);
+            double sum[CMGI_MAX_WINDOW];
+            cmgi_gather_window(s, p, &w, sum);
+            cmgi_cut_rows(s->grid, p, &w, sum, &s->rows[n]);
         }
     }
     return CMG_OK;
 }
 
-void cmgi_copy_rows(const cmgi_grid_assembly *s, const cmg_size p[3], cmg_size row)
+const cmgi_row_template *cmgi_template_of(const cmgi_grid_assembly *s, const cmg_size p[3])
 {
     const cmgi_grid_axis *axis = s->grid->axis;
-    const int class = class_of(&axis[0], p[0]) +
-                      CLASSES * (class_of(&axis[1], p[1]) + CLASSES * class_of(&axis[2], p[2]));
-    const cmgi_row_template *rows = &s->rows[class];
+    return &s->rows[class_of(&axis[0], p[0]) +
+                    CLASSES * (class_of(&axis[1], p[1]) + CLASSES * class_of(&axis[2], p[2]))];
+}
+
+void cmgi_copy_rows(const cmgi_grid_assembly *s, const cmgi_row_template *rows, cmg_size row)
+{
     const int length = rows->length;
     for (int c = 0; c < s->grid->components; ++c) {
         cmg_index *restrict indices = s->A->indices + s->A->indptr[row + c];

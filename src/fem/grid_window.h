@@ -10,8 +10,8 @@ enum {
         125 * 9 /* positions of a Q2 vertex's window in 3D, times components squared */
 };
 
-/* The rows of all nodes of a class: columns relative to the node's first row, the same for every
- * component; values component by component. */
+/* The rows of a node, or of all nodes of a class: columns relative to the node's first row, the
+ * same for every component; values component by component. */
 typedef struct cmgi_row_template {
     int length;
     cmg_index *offset; /* length */
@@ -55,5 +55,10 @@ void cmgi_gather_window(const cmgi_grid_assembly *s, const cmg_size p[3], const 
                         double *sum);
 /* same_matrix: sums up the rows of every class that occurs. */
 cmg_status cmgi_make_templates(cmgi_grid_assembly *s);
-/* same_matrix: copies the rows of a node, the first of which is `row`, from those of its class. */
-void cmgi_copy_rows(const cmgi_grid_assembly *s, const cmg_size p[3], cmg_size row);
+/* The template of the class that the node at p is of. */
+const cmgi_row_template *cmgi_template_of(const cmgi_grid_assembly *s, const cmg_size p[3]);
+/* Takes what has columns out of the window of the node at p; room for a window is the caller's. */
+void cmgi_cut_rows(const cmgi_grid *grid, const cmg_size p[3], const cmgi_window *w,
+                   const double *sum, cmgi_row_template *rows);
+/* Copies rows to those of the node whose first is `row`. */
+void cmgi_copy_rows(const cmgi_grid_assembly *s, const cmgi_row_template *rows, cmg_size row);

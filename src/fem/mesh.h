@@ -135,8 +135,6 @@ typedef struct cmgi_mesh_report {
  * may be NULL.
  */
 cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report);
-/* Volume of a cell by Gauss quadrature of the (multi)linear map. */
-double cmgi_mesh_cell_volume(const cmgi_mesh *mesh, cmg_size cell);
 /* Determinant of the map's derivative at corner c. */
 double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c);
 

@@ -86,20 +86,6 @@ static void gather_corners(const cmgi_mesh *mesh, cmg_size cell, double x[CMGI_M
     }
 }
 
-double cmgi_mesh_cell_volume(const cmgi_mesh *mesh, cmg_size cell)
-{
-    if (is_simplex(mesh)) {
-        return cmgi_mesh_corner_det(mesh, cell, 0) / (mesh->dim == 2 ? 2 : 6);
-    }
-    double x[CMGI_MAX_CORNERS][3];
-    gather_corners(mesh, cell, x);
-    double sum = 0;
-    for (int g = 0; g < 1 << mesh->dim; ++g) {
-        sum += gauss_det(mesh->dim, (const double(*)[3])x, g);
-    }
-    return sum / (1 << mesh->dim);
-}
-
 /* Lengths of all edges; at each corner the product of those that meet there. */
 static void measure_edges(const cmgi_cell_info *info, const double x[CMGI_MAX_CORNERS][3],
                           double product[CMGI_MAX_CORNERS], cmgi_cell_measure *m)

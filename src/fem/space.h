@@ -91,7 +91,3 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
  */
 void cmgi_space_add_flux(const cmgi_space *space, const bool *labels, const double *flux,
                          int axis_points, double *b);
-/* Errors against the problem's exact solution of the function with values u at the unknowns (fixed
- * nodes take the exact values): norms in L2 and of the gradient. */
-void cmgi_space_error(const cmgi_space *space, const cmgi_cell_form *form, const double *u,
-                      double error[2]);

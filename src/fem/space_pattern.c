@@ -196,33 +196,3 @@ void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, c
         }
     }
 }
-
-void cmgi_space_error(const cmgi_space *space, const cmgi_cell_form *form, const double *u,
-                      double error[2])
-{
-    const int nc = space->components;
-    error[0] = 0;
-    error[1] = 0;
-    for (cmg_size cell = 0; cell < space->mesh->cells; ++cell) {
-        double corners[CMGI_GEOMETRY_CORNERS * 3];
-        double local[CMGI_MAX_CELL_ROWS];
-        double part[2];
-        cmgi_space_corners(space, cell, corners);
-        for (int a = 0; a < space->local; ++a) {
-            const cmg_index node = space->cell_nodes[cell * space->local + a];
-            if (space->unknown[node] >= 0) {
-                memcpy(local + a * nc, u + (cmg_size)space->unknown[node] * nc,
-                       (size_t)nc * sizeof *u);
-            } else {
-                double x[3];
-                cmgi_space_position(space, node, x);
-                cmgi_problem_exact(form->problem, x, local + a * nc, NULL);
-            }
-        }
-        cmgi_cell_error(form, corners, local, part);
-        error[0] += part[0];
-        error[1] += part[1];
-    }
-    error[0] = sqrt(error[0]);
-    error[1] = sqrt(error[1]);
-}

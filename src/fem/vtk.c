@@ -17,6 +17,7 @@ enum { CHUNK = 4096 }; /* items converted at a time */
 typedef struct writer {
     const cmgi_mesh *mesh;
     FILE *file;
+    bool head;       /* arrays are declared, else written */
     uint64_t offset; /* of the next array, in characters */
     bool failed;
     int kept; /* bytes that wait for the rest of their group of three */
@@ -85,34 +86,15 @@ static void end_array(writer *w)
 /* Text with the characters that XML takes for its own replaced. */
 static void put_escaped(writer *w, const char *text)
 {
+    static const char own[] = "<>&\"";
+    static const char *const name[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
     for (; *text != 0; ++text) {
-        switch (*text) {
-        case '<':
-            put_text(w, "&lt;");
-            break;
-        case '>':
-            put_text(w, "&gt;");
-            break;
-        case '&':
-            put_text(w, "&amp;");
-            break;
-        case '"':
-            put_text(w, "&quot;");
-            break;
-        default:
-            put(w, text, 1);
-        }
+        const char *at = strchr(own, *text);
+        put(w, at != NULL ? name[at - own] : text, at != NULL ? strlen(name[at - own]) : 1);
     }
 }
 
-/* VTK has vectors of 3 alone. */
-static int padded(int components)
-{
-    return components == 2 ? 3 : components;
-}
-
-static void declare(writer *w, const char *type, const char *name, int components, cmg_size items,
-                    size_t size)
+static void declare(writer *w, const char *type, const char *name, int components, uint64_t bytes)
 {
     char line[160];
     (void)snprintf(line, sizeof line, "<DataArray type=\"%s\" Name=\"", type);
@@ -125,69 +107,21 @@ static void declare(writer *w, const char *type, const char *name, int component
     (void)snprintf(line, sizeof line, "\" format=\"appended\" offset=\"%llu\"/>\n",
                    (unsigned long long)w->offset);
     put_text(w, line);
-    const uint64_t bytes = sizeof(uint64_t) + (uint64_t)items * (uint64_t)components * size;
-    w->offset += (bytes + 2) / 3 * 4;
+    w->offset += (sizeof bytes + bytes + 2) / 3 * 4;
 }
 
-static cmg_size field_items(const cmgi_mesh *mesh, const cmgi_field *f)
-{
-    return f->on_cells ? mesh->cells : mesh->nodes;
-}
-
-static void declare_fields(writer *w, bool on_cells, int fields, const cmgi_field *field)
-{
-    for (int k = 0; k < fields; ++k) {
-        if (field[k].on_cells == on_cells) {
-            declare(w, "Float64", field[k].name, padded(field[k].components),
-                    field_items(w->mesh, &field[k]), sizeof(double));
-        }
-    }
-}
-
-static void write_head(writer *w, int fields, const cmgi_field *field)
-{
-    const cmgi_mesh *mesh = w->mesh;
-    const int corners = cmgi_cell_table(mesh->cell)->corners;
-    const uint16_t probe = 1;
-    const bool little = *(const unsigned char *)&probe == 1;
-    char line[200];
-    (void)snprintf(line, sizeof line,
-                   "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
-                   "byte_order=\"%s\" header_type=\"UInt64\">\n<UnstructuredGrid>\n",
-                   little ? "LittleEndian" : "BigEndian");
-    put_text(w, line);
-    (void)snprintf(line, sizeof line, "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
-                   (long long)mesh->nodes, (long long)mesh->cells);
-    put_text(w, line);
-    put_text(w, "<Points>\n");
-    declare(w, "Float64", "Points", 3, mesh->nodes, sizeof(double));
-    put_text(w, "</Points>\n<Cells>\n");
-    declare(w, "Int32", "connectivity", 1, mesh->cells * corners, sizeof(int32_t));
-    declare(w, "Int64", "offsets", 1, mesh->cells, sizeof(int64_t));
-    declare(w, "UInt8", "types", 1, mesh->cells, 1);
-    put_text(w, "</Cells>\n<PointData>\n");
-    declare_fields(w, false, fields, field);
-    put_text(w, "</PointData>\n<CellData>\n");
-    if (mesh->cell_label != NULL) {
-        declare(w, "Int32", "region", 1, mesh->cells, sizeof(int32_t));
-    }
-    declare_fields(w, true, fields, field);
-    put_text(w,
-             "</CellData>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"base64\">\n_");
-}
-
-static void put_count(writer *w, cmg_size items, size_t size)
-{
-    const uint64_t bytes = (uint64_t)items * size;
-    put_bytes(w, &bytes, sizeof bytes);
-}
-
-/* Vectors of `components`, zeros after them up to three where `wide` asks for it. */
-static void put_vectors(writer *w, cmg_size items, int components, int wide, const double *values)
+/* Vectors of `components`, zeros after them up to `wide`. */
+static void vectors(writer *w, const char *name, cmg_size items, int components, int wide,
+                    const double *values)
 {
     double buffer[CHUNK];
     const cmg_size chunk = CHUNK / wide;
-    put_count(w, items * wide, sizeof(double));
+    const uint64_t bytes = (uint64_t)items * (uint64_t)wide * sizeof(double);
+    if (w->head) {
+        declare(w, "Float64", name, wide, bytes);
+        return;
+    }
+    put_bytes(w, &bytes, sizeof bytes);
     for (cmg_size first = 0; first < items; first += chunk) {
         const cmg_size many = items - first < chunk ? items - first : chunk;
         for (cmg_size k = 0; k < many * wide; ++k) {
@@ -237,28 +171,83 @@ static void fill_regions(const cmgi_mesh *mesh, cmg_size first, cmg_size many, v
     }
 }
 
-/* An array of `bytes` a cell. */
-static void put_cells(writer *w, size_t bytes, fill_fn fill)
+/* An array of `each` bytes a cell. */
+static void of_cells(writer *w, const char *type, const char *name, size_t each, fill_fn fill)
 {
     int64_t buffer[CHUNK * CMGI_MAX_CORNERS / 2]; /* of int32_t */
-    put_count(w, w->mesh->cells, bytes);
-    for (cmg_size first = 0; first < w->mesh->cells; first += CHUNK) {
-        const cmg_size left = w->mesh->cells - first;
-        const cmg_size many = left < CHUNK ? left : CHUNK;
+    const cmg_size cells = w->mesh->cells;
+    const uint64_t bytes = (uint64_t)cells * each;
+    if (w->head) {
+        declare(w, type, name, 1, bytes);
+        return;
+    }
+    put_bytes(w, &bytes, sizeof bytes);
+    for (cmg_size first = 0; first < cells; first += CHUNK) {
+        const cmg_size many = cells - first < CHUNK ? cells - first : CHUNK;
         fill(w->mesh, first, many, buffer);
-        put_bytes(w, buffer, (size_t)many * bytes);
+        put_bytes(w, buffer, (size_t)many * each);
     }
     end_array(w);
 }
 
-static void put_fields(writer *w, bool on_cells, int fields, const cmgi_field *field)
+/* VTK has vectors of 3 alone. */
+static void data(writer *w, bool on_cells, int fields, const cmgi_field *field)
 {
     for (int k = 0; k < fields; ++k) {
+        const int nc = field[k].components;
         if (field[k].on_cells == on_cells) {
-            put_vectors(w, field_items(w->mesh, &field[k]), field[k].components,
-                        padded(field[k].components), field[k].values);
+            vectors(w, field[k].name, on_cells ? w->mesh->cells : w->mesh->nodes, nc,
+                    nc == 2 ? 3 : nc, field[k].values);
         }
     }
+}
+
+static void tag(writer *w, const char *text)
+{
+    if (w->head) {
+        put_text(w, text);
+    }
+}
+
+/* All arrays in order, with the tags around their declarations. */
+static void arrays(writer *w, int fields, const cmgi_field *field)
+{
+    const cmgi_mesh *mesh = w->mesh;
+    const size_t corners = (size_t)cmgi_cell_table(mesh->cell)->corners;
+    tag(w, "<Points>\n");
+    vectors(w, "Points", mesh->nodes, mesh->dim, 3, mesh->x);
+    tag(w, "</Points>\n<Cells>\n");
+    of_cells(w, "Int32", "connectivity", corners * sizeof(int32_t), fill_connectivity);
+    of_cells(w, "Int64", "offsets", sizeof(int64_t), fill_offsets);
+    of_cells(w, "UInt8", "types", 1, fill_types);
+    tag(w, "</Cells>\n<PointData>\n");
+    data(w, false, fields, field);
+    tag(w, "</PointData>\n<CellData>\n");
+    if (mesh->cell_label != NULL) {
+        of_cells(w, "Int32", "region", sizeof(int32_t), fill_regions);
+    }
+    data(w, true, fields, field);
+    tag(w, "</CellData>\n");
+}
+
+static void write_all(writer *w, int fields, const cmgi_field *field)
+{
+    const uint16_t probe = 1;
+    const bool little = *(const unsigned char *)&probe == 1;
+    char line[300];
+    (void)snprintf(line, sizeof line,
+                   "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
+                   "byte_order=\"%s\" header_type=\"UInt64\">\n<UnstructuredGrid>\n"
+                   "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n",
+                   little ? "LittleEndian" : "BigEndian", (long long)w->mesh->nodes,
+                   (long long)w->mesh->cells);
+    put_text(w, line);
+    w->head = true;
+    arrays(w, fields, field);
+    w->head = false;
+    put_text(w, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"base64\">\n_");
+    arrays(w, fields, field);
+    put_text(w, "\n</AppendedData>\n</VTKFile>\n");
 }
 
 cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
@@ -274,18 +263,7 @@ cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *m
     cmgi_output output = {0};
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
     writer w = {.mesh = mesh, .file = output.file};
-    write_head(&w, fields, field);
-    put_vectors(&w, mesh->nodes, mesh->dim, 3, mesh->x);
-    put_cells(&w, (size_t)cmgi_cell_table(mesh->cell)->corners * sizeof(int32_t),
-              fill_connectivity);
-    put_cells(&w, sizeof(int64_t), fill_offsets);
-    put_cells(&w, 1, fill_types);
-    put_fields(&w, false, fields, field);
-    if (mesh->cell_label != NULL) {
-        put_cells(&w, sizeof(int32_t), fill_regions);
-    }
-    put_fields(&w, true, fields, field);
-    put_text(&w, "\n</AppendedData>\n</VTKFile>\n");
+    write_all(&w, fields, field);
     const cmg_status status =
         w.failed ? cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be written to its end: %s", path,
                              strerror(errno))
