@@ -25,6 +25,3 @@ cmg_status cmgi_column_directions_cuda(cmg_context *ctx, cmgi_block of,
                                        const cmgi_column_ratio *ratio, cmg_precision pz,
                                        const void *z, double *p);
 cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
-
-/* ctx->column_partials with room for so many doubles, in the backend's memory. */
-cmg_status cmgi_reserve_column_partials(cmg_context *ctx, cmg_size length);

@@ -1,37 +1,22 @@
 /* Vector operations on blocks of columns on the CPU: rows are shared among the threads, and the
  * values of a row, side by side, are what vectors work on. */
+#include "core/blocks.h"
 #include "core/columns.h"
 #include "core/memory.h"
 
-/* Values that a thread is started for, and rows of a part of a sum. */
-enum { PARALLEL_FROM = 16384, PART = 1024 };
+enum { PART = 1024 }; /* rows of a part of a sum */
 
-static cmg_size part_count(cmg_size n)
-{
-    return (n + PART - 1) / PART;
-}
-
-static cmg_size part_end(cmg_size part, cmg_size n)
-{
-    return (part + 1) * PART < n ? (part + 1) * PART : n;
-}
+/* A kernel in precision p. */
+#define IN(p, kernel) ((p) == CMG_FP64 ? kernel##_f64 : kernel##_f32)
 
 static inline bool many(cmgi_block of)
 {
-    return of.n * of.k > PARALLEL_FROM;
+    return of.n * of.k > CMGI_PARALLEL_FROM;
 }
 
-cmg_status cmgi_reserve_column_partials(cmg_context *ctx, cmg_size length)
+static cmg_status reserve(cmg_context *ctx, cmg_size length)
 {
-    if (ctx->column_partials_length >= length) {
-        return CMG_OK;
-    }
-    double *larger = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *larger, &larger));
-    cmgi_free_device(ctx, ctx->column_partials);
-    ctx->column_partials = larger;
-    ctx->column_partials_length = length;
-    return CMG_OK;
+    return cmgi_reserve(ctx, &ctx->column_partials, &ctx->column_partials_length, length);
 }
 
 #define T double
@@ -48,11 +33,7 @@ cmg_status cmgi_reserve_column_partials(cmg_context *ctx, cmg_size length)
 cmg_status cmgi_column_move_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
                                 const void *x, void *y)
 {
-    if (p == CMG_FP64) {
-        move_f64(ctx->threads, of, put, x, y);
-    } else {
-        move_f32(ctx->threads, of, put, x, y);
-    }
+    IN(p, move)(ctx->threads, of, put, x, y);
     return CMG_OK;
 }
 
@@ -71,13 +52,9 @@ static void sum_parts(const double *partials, cmg_size parts, int k, double *res
 cmg_status cmgi_column_dots_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
                                 const void *y, double *result)
 {
-    CMGI_TRY(cmgi_reserve_column_partials(ctx, part_count(of.n) * of.k));
-    if (p == CMG_FP64) {
-        dots_f64(ctx->threads, of, x, y, ctx->column_partials);
-    } else {
-        dots_f32(ctx->threads, of, x, y, ctx->column_partials);
-    }
-    sum_parts(ctx->column_partials, part_count(of.n), of.k, result);
+    CMGI_TRY(reserve(ctx, cmgi_block_count(of.n, PART) * of.k));
+    IN(p, dots)(ctx->threads, of, x, y, ctx->column_partials);
+    sum_parts(ctx->column_partials, cmgi_block_count(of.n, PART), of.k, result);
     return CMG_OK;
 }
 
@@ -89,11 +66,7 @@ cmg_status cmgi_column_directions_cpu(cmg_context *ctx, cmgi_block of,
     for (int c = 0; c < of.k; ++c) {
         beta[c] = ratio->den[c] != 0 ? ratio->num[c] / ratio->den[c] : 0;
     }
-    if (pz == CMG_FP64) {
-        directions_f64(ctx->threads, of, beta, z, p);
-    } else {
-        directions_f32(ctx->threads, of, beta, z, p);
-    }
+    IN(pz, directions)(ctx->threads, of, beta, z, p);
     return CMG_OK;
 }
 
@@ -105,7 +78,7 @@ static void update_part(cmgi_block of, const cmgi_column_update *u, const double
     for (int c = 0; c < of.k; ++c) {
         sum[c] = 0;
     }
-    for (cmg_size i = part * PART; i < part_end(part, of.n); ++i) {
+    for (cmg_size i = part * PART; i < cmgi_block_end(part, of.n, PART); ++i) {
         const double *p = u->p + i * of.k;
         const double *q = u->q + i * of.k;
         double *x = u->x + i * of.k;
@@ -124,9 +97,9 @@ static void update_part(cmgi_block of, const cmgi_column_update *u, const double
 
 cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u)
 {
-    const cmg_size parts = part_count(of.n);
+    const cmg_size parts = cmgi_block_count(of.n, PART);
     double a[CMG_COLUMNS];
-    CMGI_TRY(cmgi_reserve_column_partials(ctx, parts * of.k));
+    CMGI_TRY(reserve(ctx, parts * of.k));
     for (int c = 0; c < of.k; ++c) {
         a[c] = cmgi_column_step(u, c);
     }

@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "core/columns.h"
+#include "core/memory.h"
 }
 
 enum { THREADS = 256, BLOCKS = 1024 };
@@ -75,7 +76,8 @@ static cmg_status reduce(cmg_context *ctx, cmgi_block of, const F &f, double *re
     const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size wanted = (of.n + THREADS / of.k - 1) / (THREADS / of.k);
     const int blocks = (int)(wanted < 1 ? 1 : wanted < BLOCKS ? wanted : (cmg_size)BLOCKS);
-    CMGI_TRY(cmgi_reserve_column_partials(ctx, (cmg_size)BLOCKS * CMG_COLUMNS));
+    CMGI_TRY(cmgi_reserve(ctx, &ctx->column_partials, &ctx->column_partials_length,
+                          (cmg_size)BLOCKS * CMG_COLUMNS));
     columns_kernel<<<blocks, THREADS, 0, stream>>>(of.n, of.k, f, ctx->column_partials);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     columns_kernel<<<1, THREADS, 0, stream>>>((cmg_size)blocks, of.k,
