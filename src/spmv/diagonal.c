@@ -1,6 +1,7 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/build.h"
 #include "spmv/columns.h"
+#include "spmv/precision.h"
 #include "spmv/reduced.h"
 
 #include <math.h>
@@ -8,9 +9,13 @@
 #define T double
 #define SUFFIX f64
 #include "spmv/simple_cpu.inc"
+#undef T
+#undef SUFFIX
 #define T float
 #define SUFFIX f32
 #include "spmv/simple_cpu.inc"
+#undef T
+#undef SUFFIX
 
 /* diagonal.cu */
 cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

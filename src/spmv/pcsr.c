@@ -1,12 +1,17 @@
 /* PCSR from CSR, and its product on the CPU; see pcsr.h. */
 #include "spmv/pcsr.h"
+#include "spmv/precision.h"
 
 #define T double
 #define SUFFIX f64
 #include "spmv/pcsr_cpu.inc"
+#undef T
+#undef SUFFIX
 #define T float
 #define SUFFIX f32
 #include "spmv/pcsr_cpu.inc"
+#undef T
+#undef SUFFIX
 
 static cmg_size padded(cmg_size length, int pad)
 {
