@@ -9,7 +9,6 @@
 #pragma once
 #include "core/context.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,20 +77,8 @@ static int test_runs = 0;
         fflush(stdout);                                                                            \
     } while (0)
 
-/* CMG_TEST_LOCALE: the locale of the program; empty where the test itself reads numbers as C does.
- */
-static inline void test_locale(void)
-{
-    const char *name = getenv("CMG_TEST_LOCALE");
-    if (name != NULL && name[0] != '\0' && setlocale(LC_ALL, name) == NULL) {
-        printf("no locale %s\n", name);
-        exit(1);
-    }
-}
-
 static inline void test_begin(int argc, char **argv)
 {
-    test_locale();
     int backend = CMG_BACKEND_CPU;
     if (argc > 1 && cmg_enum_parse("backend", argv[1], &backend) != CMG_OK) {
         printf("usage: %s [cpu|cuda]\n", argv[0]);

@@ -8,14 +8,7 @@
 #include "mg/solver.h"
 #include "solves.h"
 #include "spmv/compressed.h"
-
-static void *copy_there(const void *host, cmg_size count, size_t size)
-{
-    void *d = NULL;
-    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
-    CHECK_OK(cmgi_to_device(ctx, d, host, (size_t)count * size));
-    return d;
-}
+#include "arrays.h"
 
 static void free_there(const cmg_csr *A)
 {
@@ -63,21 +56,6 @@ static cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr arrays[
     return twin;
 }
 
-static void check_equal(const void *a, const void *b, size_t bytes)
-{
-    if (a == NULL || b == NULL) {
-        CHECK(a == b);
-        return;
-    }
-    char *ha = malloc(bytes + 1);
-    char *hb = malloc(bytes + 1);
-    CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
-    CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
-    CHECK(memcmp(ha, hb, bytes) == 0);
-    free(ha);
-    free(hb);
-}
-
 static void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
 {
     if (A == NULL || B == NULL) {
@@ -88,9 +66,8 @@ static void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
           A->options.warp == B->options.warp && A->stored == B->stored && A->nnz == B->nnz &&
           A->bytes == B->bytes);
     if (A->format == B->format && A->stored == B->stored) {
-        check_equal(A->values, B->values,
-                    (size_t)A->stored *
-                        cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
+        check_arrays(A->values, B->values, A->stored,
+                     cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
     }
 }
 

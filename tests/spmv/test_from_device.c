@@ -7,6 +7,7 @@
 #include "spmv/create.h"
 #include "spmv/formats.h"
 #include "spmv/stencil.h"
+#include "arrays.h"
 #include "suite.h"
 
 static const cmg_format formats[] = {CMG_FORMAT_AUTO,       CMG_FORMAT_CSR,  CMG_FORMAT_ELLPACK,
@@ -14,30 +15,6 @@ static const cmg_format formats[] = {CMG_FORMAT_AUTO,       CMG_FORMAT_CSR,  CMG
                                      CMG_FORMAT_K1,         CMG_FORMAT_K2,   CMG_FORMAT_K2RS,
                                      CMG_FORMAT_COMPRESSED, CMG_FORMAT_DENSE};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
-
-static void *on_device(const void *host, cmg_size count, size_t size)
-{
-    void *d = NULL;
-    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
-    CHECK_OK(cmgi_to_device(ctx, d, host, (size_t)count * size));
-    return d;
-}
-
-static void check_array(const void *a, const void *b, cmg_size count, size_t size)
-{
-    const size_t bytes = (size_t)count * size;
-    if (a == NULL || b == NULL) {
-        CHECK(a == b);
-        return;
-    }
-    char *ha = malloc(bytes + 1);
-    char *hb = malloc(bytes + 1);
-    CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
-    CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
-    CHECK(memcmp(ha, hb, bytes) == 0);
-    free(ha);
-    free(hb);
-}
 
 /* An array on the host and one on the device. */
 static void check_array_at(const void *here, const void *there, cmg_size count, size_t size)
@@ -56,18 +33,18 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
     if (A->format != B->format || A->stored != B->stored || A->format->fill_cuda == NULL) {
         return;
     }
-    check_array(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
-    check_array(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
+    check_arrays(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
+    check_arrays(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
     if (A->options.format == CMG_FORMAT_CSR) {
         const cmgi_csr_storage *a = A->data;
         const cmgi_csr_storage *b = B->data;
-        check_array(a->columns, b->columns, A->nnz, sizeof *a->columns);
-        check_array(a->indptr, b->indptr, A->rows + 1, sizeof *a->indptr);
+        check_arrays(a->columns, b->columns, A->nnz, sizeof *a->columns);
+        check_arrays(a->indptr, b->indptr, A->rows + 1, sizeof *a->indptr);
     } else {
         const cmgi_slices *a = A->data;
         const cmgi_slices *b = B->data;
-        check_array(a->columns, b->columns, A->stored, sizeof *a->columns);
-        check_array(a->rowmap, b->rowmap, A->rows, sizeof *a->rowmap);
+        check_arrays(a->columns, b->columns, A->stored, sizeof *a->columns);
+        check_arrays(a->rowmap, b->rowmap, A->rows, sizeof *a->rowmap);
     }
 }
 
@@ -113,7 +90,7 @@ static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format for
         check_same(M, N);
         check_products(M, N);
         double *twice = suite_vector(A->indptr[A->rows], 9);
-        double *twice_there = on_device(twice, A->indptr[A->rows], sizeof *twice);
+        double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
         CHECK_OK(cmg_matrix_update(M, twice));
         CHECK_OK(cmg_matrix_update(N, twice_there));
         check_same(M, N);
@@ -130,9 +107,9 @@ static void every_format_is_made_on_the_device(void)
         cmgi_csr A = suite_make(&suite[s]);
         const cmg_size nnz = A.indptr[A.rows];
         cmg_csr there = {A.rows, A.cols, NULL, NULL, NULL};
-        there.indptr = on_device(A.indptr, A.rows + 1, sizeof *A.indptr);
-        there.indices = on_device(A.indices, nnz, sizeof *A.indices);
-        there.values = on_device(A.values, nnz, sizeof *A.values);
+        there.indptr = copy_there(A.indptr, A.rows + 1, sizeof *A.indptr);
+        there.indices = copy_there(A.indices, nnz, sizeof *A.indices);
+        there.values = copy_there(A.values, nnz, sizeof *A.values);
         for (int f = 0; f < FORMATS; ++f) {
             const bool fits = (formats[f] != CMG_FORMAT_K2RS || A.rows == A.cols) &&
                               (formats[f] != CMG_FORMAT_DENSE || A.rows <= 2000);
@@ -159,16 +136,16 @@ static void check_templates(const cmg_matrix *A, const cmg_matrix *B)
     if (a->t.count != b->t.count || a->t.kinds != b->t.kinds || a->t.entries != b->t.entries) {
         return;
     }
-    check_array(a->t.slice, b->t.slice, a->t.count, sizeof *a->t.slice);
-    check_array(a->t.id, b->t.id, a->rows, sizeof *a->t.id);
-    check_array(a->t.begin, b->t.begin, a->t.kinds + 1, sizeof *a->t.begin);
-    check_array(a->t.pair, b->t.pair, a->t.entries, 2 * value);
+    check_arrays(a->t.slice, b->t.slice, a->t.count, sizeof *a->t.slice);
+    check_arrays(a->t.id, b->t.id, a->rows, sizeof *a->t.id);
+    check_arrays(a->t.begin, b->t.begin, a->t.kinds + 1, sizeof *a->t.begin);
+    check_arrays(a->t.pair, b->t.pair, a->t.entries, 2 * value);
     if (a->t.stencil != NULL && b->t.stencil != NULL) {
         const cmgi_stencil *s = a->t.stencil;
         CHECK(s->runs == b->t.stencil->runs &&
               memcmp(s->run, b->t.stencil->run, (size_t)s->runs * sizeof *s->run) == 0);
-        check_array(s->value, b->t.stencil->value, (cmg_size)a->t.kinds * s->runs * CMGI_RUN_STORED,
-                    value);
+        check_arrays(s->value, b->t.stencil->value,
+                     (cmg_size)a->t.kinds * s->runs * CMGI_RUN_STORED, value);
     }
 }
 
@@ -180,14 +157,14 @@ static void check_packed(const cmg_matrix *A, const cmg_matrix *B)
     if (a->count != b->count || a->steps != b->steps || a->code_bytes != b->code_bytes) {
         return;
     }
-    check_array(a->slice, b->slice, a->count, sizeof *a->slice);
-    check_array(a->step, b->step, a->count + 1, sizeof *a->step);
-    check_array(a->code, b->code, a->count + 1, sizeof *a->code);
-    check_array(a->bytes, b->bytes, a->count, sizeof *a->bytes);
-    check_array(a->base, b->base, a->steps, sizeof *a->base);
-    check_array(a->codes, b->codes, a->code_bytes, 1);
-    check_array(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
-    check_array(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
+    check_arrays(a->slice, b->slice, a->count, sizeof *a->slice);
+    check_arrays(a->step, b->step, a->count + 1, sizeof *a->step);
+    check_arrays(a->code, b->code, a->count + 1, sizeof *a->code);
+    check_arrays(a->bytes, b->bytes, a->count, sizeof *a->bytes);
+    check_arrays(a->base, b->base, a->steps, sizeof *a->base);
+    check_arrays(a->codes, b->codes, a->code_bytes, 1);
+    check_arrays(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
+    check_arrays(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
 }
 
 /* The format as the host builds it, and as the device builds it. */
@@ -215,7 +192,7 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool ke
         const cmgi_compressed *a = M->data;
         const cmgi_compressed *b = N->data;
         CHECK(M->stored == N->stored && M->bytes == N->bytes && M->nnz == N->nnz);
-        check_array(a->ref, b->ref, M->rows, sizeof *a->ref);
+        check_arrays(a->ref, b->ref, M->rows, sizeof *a->ref);
         check_templates(M, N);
         check_packed(M, N);
         check_products(M, N);
@@ -327,10 +304,10 @@ static void wrong_arrays_are_refused(void)
     const cmg_size falling[] = {0, 2, 1};
     const cmg_index outside[] = {0, 7};
     const double values[] = {1, 2};
-    cmg_size *d_indptr = on_device(indptr, 3, sizeof *indptr);
-    cmg_size *d_falling = on_device(falling, 3, sizeof *falling);
-    cmg_index *d_outside = on_device(outside, 2, sizeof *outside);
-    double *d_values = on_device(values, 2, sizeof *values);
+    cmg_size *d_indptr = copy_there(indptr, 3, sizeof *indptr);
+    cmg_size *d_falling = copy_there(falling, 3, sizeof *falling);
+    cmg_index *d_outside = copy_there(outside, 2, sizeof *outside);
+    double *d_values = copy_there(values, 2, sizeof *values);
     cmg_matrix *A = NULL;
     const cmg_csr wrong_column = {2, 2, d_indptr, d_outside, d_values};
     const cmg_csr wrong_rows = {2, 8, d_falling, d_outside, d_values};

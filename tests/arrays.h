@@ -1,0 +1,29 @@
+/* Arrays in the backend's memory: copied there, and compared bit by bit. */
+#pragma once
+#include "core/memory.h"
+#include "test.h"
+
+static inline void *copy_there(const void *host, cmg_size count, size_t size)
+{
+    void *d = NULL;
+    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
+    CHECK_OK(cmgi_to_device(ctx, d, host, (size_t)count * size));
+    return d;
+}
+
+/* Both there; two that are NULL are equal. */
+static inline void check_arrays(const void *a, const void *b, cmg_size count, size_t size)
+{
+    const size_t bytes = (size_t)count * size;
+    if (a == NULL || b == NULL) {
+        CHECK(a == b);
+        return;
+    }
+    char *ha = malloc(bytes + 1);
+    char *hb = malloc(bytes + 1);
+    CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
+    CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
+    CHECK(memcmp(ha, hb, bytes) == 0);
+    free(ha);
+    free(hb);
+}
