@@ -3,6 +3,7 @@
  * `key = "a text with blanks"`, # begins a comment. Keys are compared with - and _ alike.
  */
 #include "core/options.h"
+
 #include "core/number.h"
 
 #include <ctype.h>
@@ -236,7 +237,6 @@ static int match(const cmg_option *row, const char *key)
 typedef struct reading {
     const char *at;
     int line;
-    int lines; /* of the whole text */
     char key[64];
     char value[TOKEN];
     bool has_value;

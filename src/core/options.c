@@ -1,11 +1,11 @@
 /* Option structs as their tables describe them: defaults, checks, and values from and to text. */
 #include "core/options.h"
+
 #include "core/number.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MOST = 128 };

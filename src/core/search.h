@@ -1,4 +1,4 @@
-/* Binary search in ascending arrays, on the host and in kernels. */
+/* Binary search in ascending arrays, on the host and in kernels; sums of lengths. */
 #pragma once
 #include "cmg.h"
 #include "core/inline.h"
@@ -30,6 +30,14 @@ CMGI_INLINE cmg_size cmgi_search_index(const cmg_index *list, cmg_size low, cmg_
         }
     }
     return low;
+}
+
+/* Lengths at[1 .. n] become where each ends, at[0] is where the first begins. */
+static inline void cmgi_add_up(cmg_size *at, cmg_size n)
+{
+    for (cmg_size k = 0; k < n; ++k) {
+        at[k + 1] += at[k];
+    }
 }
 
 /* Place of an index in list[low .. high - 1], -1 = it is not there. */

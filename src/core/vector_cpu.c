@@ -4,8 +4,6 @@
 #include "core/memory.h"
 #include "core/random.h"
 
-#include <string.h>
-
 enum { BLOCK = 4096 }; /* values of a part of a sum */
 
 #define T double

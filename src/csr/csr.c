@@ -26,6 +26,19 @@ failed:
     return status;
 }
 
+cmg_status cmgi_csr_alloc_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr *A)
+{
+    *A = (cmgi_csr){.rows = rows, .cols = cols};
+    return cmgi_alloc_zero(ctx, rows + 1, sizeof *A->indptr, &A->indptr);
+}
+
+cmg_status cmgi_csr_alloc_entries(cmg_context *ctx, cmgi_csr *A)
+{
+    cmgi_add_up(A->indptr, A->rows);
+    CMGI_TRY(cmgi_alloc(ctx, A->indptr[A->rows], sizeof *A->indices, &A->indices));
+    return cmgi_alloc(ctx, A->indptr[A->rows], sizeof *A->values, &A->values);
+}
+
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D)
 {
     CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, D));

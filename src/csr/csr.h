@@ -31,6 +31,13 @@ static inline bool cmgi_csr_given(const cmgi_csr *A)
 /* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                           cmgi_csr *A);
+/*
+ * The same in two steps, for rows that are counted first: row pointers, all 0, of which
+ * indptr[i + 1] gets the length of row i, and from these lengths the offsets, and arrays for the
+ * entries.
+ */
+cmg_status cmgi_csr_alloc_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr *A);
+cmg_status cmgi_csr_alloc_entries(cmg_context *ctx, cmgi_csr *A);
 /* A diagonal n x n matrix: offsets and columns are set, the n values are not. */
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
 /* Frees what is not borrowed, on the device too, and clears the struct. */

@@ -4,39 +4,39 @@
 #include "csr/cliques.h"
 #include "csr/elements.h"
 
-#include <string.h>
+/* Columns of row i of A + A^T + I, ascending, to `out` unless it is NULL; returns their number. */
+static cmg_size symmetric_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, cmg_index *out)
+{
+    cmg_size p = A->indptr[i];
+    cmg_size q = T->indptr[i];
+    cmg_size length = 0;
+    bool diagonal = false;
+    while (p < A->indptr[i + 1] || q < T->indptr[i + 1] || !diagonal) {
+        const cmg_index a = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
+        const cmg_index t = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
+        const cmg_index least = a < t ? a : t;
+        const cmg_index j = !diagonal && i < least ? (cmg_index)i : least;
+        p += a == j;
+        q += t == j;
+        diagonal = diagonal || j == i;
+        if (out != NULL) {
+            out[length] = j;
+        }
+        ++length;
+    }
+    return length;
+}
 
-/* The pattern of A + A^T + I, rows sorted, and a sorted copy of A with entry numbers as values. */
 static cmg_status symmetric_pattern(cmg_context *ctx, const cmgi_csr *A, const cmgi_csr *T,
                                     cmgi_csr *S)
 {
-    cmg_size nnz = 0;
-    for (int pass = 0; pass < 2; ++pass) {
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            cmg_size p = A->indptr[i];
-            cmg_size q = T->indptr[i];
-            bool diagonal = false;
-            nnz = pass == 0 ? nnz : S->indptr[i];
-            while (p < A->indptr[i + 1] || q < T->indptr[i + 1] || !diagonal) {
-                const cmg_index a = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
-                const cmg_index t = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
-                const cmg_index least = a < t ? a : t;
-                const cmg_index j = !diagonal && i < least ? (cmg_index)i : least;
-                p += a == j;
-                q += t == j;
-                diagonal = diagonal || j == i;
-                if (pass == 1) {
-                    S->indices[nnz] = j;
-                }
-                ++nnz;
-            }
-            if (pass == 1) {
-                S->indptr[i + 1] = nnz;
-            }
-        }
-        if (pass == 0) {
-            CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->rows, nnz, S));
-        }
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, A->rows, S));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        S->indptr[i + 1] = symmetric_row(A, T, i, NULL);
+    }
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, S));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        (void)symmetric_row(A, T, i, S->indices + S->indptr[i]);
     }
     return CMG_OK;
 }

@@ -54,22 +54,17 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
                (long long)B->rows);
     cmg_index *mark = NULL;
     double *sum = NULL;
-    cmg_size *indptr = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     const cmg_size room = B->cols * ctx->threads;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, room, sizeof *mark, &mark));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room, sizeof *sum, &sum));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->rows + 1, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        indptr[i + 1] = merge_pattern(A, B, i, mark + B->cols * cmgi_thread(), NULL);
+        made.indptr[i + 1] = merge_pattern(A, B, i, mark + B->cols * cmgi_thread(), NULL);
     }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, B->cols, indptr[A->rows], &made));
-    memcpy(made.indptr, indptr, (size_t)(A->rows + 1) * sizeof *indptr);
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
     memset(mark, 0, (size_t)room * sizeof *mark);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -85,7 +80,6 @@ done:
     cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, mark);
     cmgi_free(ctx, sum);
-    cmgi_free(ctx, indptr);
     return status;
 }
 

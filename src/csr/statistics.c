@@ -2,6 +2,7 @@
 #include "csr/statistics.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 enum { MOST = 512, MANY_ROWS = 65536 }; /* fewer rows are counted on one thread */
 
@@ -59,9 +60,7 @@ cmg_status cmgi_column_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         ++indptr[A->indices[k] + 1];
     }
-    for (cmg_size j = 0; j < A->cols; ++j) {
-        indptr[j + 1] += indptr[j];
-    }
+    cmgi_add_up(indptr, A->cols);
     const cmg_csr T = {.rows = A->cols, .cols = A->rows, .indptr = indptr};
     const cmg_status status = cmgi_row_statistics_take(ctx, &T, s);
     cmgi_free(ctx, indptr);

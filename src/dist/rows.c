@@ -2,6 +2,7 @@
 #include "dist/rows.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 #include "core/order.h"
 
 #include <stdlib.h>
@@ -289,9 +290,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &own, sizeof own, at + 1));
     at[0] = 0;
-    for (int r = 0; r < ranks; ++r) {
-        at[r + 1] += at[r];
-    }
+    cmgi_add_up(at, ranks);
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], &made));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *length, &length));
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -299,9 +298,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     }
     to_bytes(ranks, part, sizeof *length, offsets);
     CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, length, made.indptr + 1, offsets));
-    for (cmg_size i = 0; i < made.rows; ++i) {
-        made.indptr[i + 1] += made.indptr[i];
-    }
+    cmgi_add_up(made.indptr, made.rows);
     to_bytes(ranks, at, sizeof *columns, offsets);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
     CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, columns, offsets));
@@ -336,9 +333,7 @@ static void sort_by_owner(const cmgi_own_rows *A, const cmg_size *part, int rank
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         ++at[cmgi_owner(part, ranks, A->indices[k]) + 1];
     }
-    for (int r = 0; r < ranks; ++r) {
-        at[r + 1] += at[r];
-    }
+    cmgi_add_up(at, ranks);
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             const int r = cmgi_owner(part, ranks, A->indices[k]);
@@ -372,9 +367,7 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     for (cmg_size k = 0; k < got_at[ranks]; ++k) {
         ++made.indptr[got[k].col - made.first + 1];
     }
-    for (cmg_size i = 0; i < rows; ++i) {
-        made.indptr[i + 1] += made.indptr[i];
-    }
+    cmgi_add_up(made.indptr, rows);
     for (cmg_size k = 0; k < got_at[ranks]; ++k) { /* indptr[i] moves on to the end of row i */
         const cmg_size to = made.indptr[got[k].col - made.first]++;
         made.indices[to] = got[k].row;

@@ -1,5 +1,6 @@
 /* Numbers of edges and faces, sorted by their nodes. */
 #include "core/memory.h"
+#include "core/search.h"
 #include "fem/mesh_sides.h"
 
 #include <string.h>
@@ -21,9 +22,7 @@ static cmg_size count_entities(const cmgi_side_lists *lists, gather of_node, cmg
         }
         start[v + 1] = distinct;
     }
-    for (cmg_size v = 0; v < nodes; ++v) {
-        start[v + 1] += start[v];
-    }
+    cmgi_add_up(start, nodes);
     return start[nodes];
 }
 

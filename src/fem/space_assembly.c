@@ -9,6 +9,7 @@
  * the threads.
  */
 #include "core/memory.h"
+#include "core/search.h"
 #include "fem/space.h"
 
 #include <math.h>
@@ -128,9 +129,7 @@ static cmg_status order_nodes(assembly *s)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         ++start[space->cell[space->start[space->node[u]]] + 1];
     }
-    for (cmg_size c = 0; c < space->mesh->cells; ++c) {
-        start[c + 1] += start[c];
-    }
+    cmgi_add_up(start, space->mesh->cells);
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         s->order[start[space->cell[space->start[space->node[u]]]]++] = (cmg_index)u;
     }

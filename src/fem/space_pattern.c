@@ -1,5 +1,6 @@
 /* Pattern of a space's matrix, cell integrals with boundary values, identity rows, errors. */
 #include "core/memory.h"
+#include "core/search.h"
 #include "core/order.h"
 #include "fem/space.h"
 
@@ -93,9 +94,7 @@ static void count_rows(const cmgi_space *space, cmg_index *scratch, cmg_size roo
             indptr[u * nc + c + 1] = space->fixed[node] ? 1 : length * nc;
         }
     }
-    for (cmg_size r = 0; r < space->unknowns * nc; ++r) {
-        indptr[r + 1] += indptr[r];
-    }
+    cmgi_add_up(indptr, space->unknowns * nc);
 }
 
 static void fill_rows(const cmgi_space *space, cmg_index *scratch, cmg_size room, cmgi_csr *A)

@@ -1,6 +1,7 @@
 /* Node numberings from keys, coordinates, graphs and transfers. */
 #include "hierarchy/numbering.h"
 #include "core/memory.h"
+#include "core/search.h"
 #include "core/random.h"
 
 #include <math.h>
@@ -30,9 +31,7 @@ cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_i
         for (cmg_size i = 0; i < n; ++i) {
             ++start[(keys[i] >> shift & (BUCKETS - 1)) + 1];
         }
-        for (int b = 0; b < BUCKETS; ++b) {
-            start[b + 1] += start[b];
-        }
+        cmgi_add_up(start, BUCKETS);
         for (cmg_size i = 0; i < n; ++i) {
             const cmg_size to = start[keys[i] >> shift & (BUCKETS - 1)]++;
             other_keys[to] = keys[i];

@@ -3,8 +3,6 @@
 #include "io/h5.h"
 #include "io/io.h"
 
-#include <string.h>
-
 /* A dataset of `count` rows; *there = it is in the file. */
 static cmg_status open_member(cmgi_h5 *h5, int level, const char *member, bool *there,
                               cmgi_dataset *d)

@@ -5,7 +5,6 @@
 #include "io/io.h"
 
 #ifdef CMGI_HAVE_HDF5
-#include "core/memory.h"
 #include "io/h5.h"
 
 #include "core/number.h"

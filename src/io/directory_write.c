@@ -1,5 +1,4 @@
 /* Hierarchies written as directories, named as names.c reads them. */
-#include "core/memory.h"
 #include "io/io.h"
 
 #include <string.h>
@@ -20,7 +19,6 @@ static void warn_left_out(const target *t, int level, const char *what, const ch
              name);
 }
 
-/* Entry by entry, whatever the order within the rows. */
 /* ------------------------------------------------------------------ names */
 
 static cmg_status check_name(const cmg_hierarchy *h, const char *name)

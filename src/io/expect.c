@@ -2,8 +2,6 @@
  * hold when one is written. */
 #include "io/io.h"
 
-#include "core/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
 

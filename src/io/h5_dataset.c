@@ -9,7 +9,6 @@
 #include "core/memory.h"
 #include "io/fletcher.h"
 #include "io/h5.h"
-#include "io/source.h"
 
 #include <stdio.h>
 #include <string.h>

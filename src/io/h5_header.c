@@ -13,8 +13,6 @@
  */
 #include "io/h5_header.h"
 
-#include "io/source.h"
-
 #include <string.h>
 
 enum { BLOCKS_MOST = 32, HEAP_MOST = 1 << 20 };

@@ -2,6 +2,7 @@
 #include "io/mtx.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 #include "core/number.h"
 
 #include <math.h>
@@ -336,9 +337,7 @@ static void count_lines(const cmgi_mtx *m, cmg_size chunks, cmg_size *first)
         first[c + 1] = lines;
     }
     first[0] = 0;
-    for (cmg_size c = 0; c < chunks; ++c) {
-        first[c + 1] += first[c];
-    }
+    cmgi_add_up(first, chunks);
 }
 
 /* Parses the chunks; the earliest bad line decides the message. */

@@ -56,20 +56,16 @@ static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
     cmg_size *next = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, m->rows, sizeof *next, &next));
-    put_all(m, &(scatter){next, NULL});
-    cmg_size nnz = 0;
-    for (cmg_size i = 0; i < m->rows; ++i) {
-        nnz += next[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, m->rows, m->cols, nnz, &made));
-    for (cmg_size i = 0; i < m->rows; ++i) {
-        made.indptr[i + 1] = made.indptr[i] + next[i];
-        next[i] = made.indptr[i];
-    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, m->rows, m->cols, &made));
+    put_all(m, &(scatter){made.indptr + 1, NULL});
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->rows, sizeof *next, &next));
+    memcpy(next, made.indptr, (size_t)m->rows * sizeof *next);
     put_all(m, &(scatter){next, &made});
     *A = made;
+    made = (cmgi_csr){0};
 done:
+    cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, next);
     return status;
 }

@@ -3,8 +3,6 @@
 
 #include "core/memory.h"
 
-#include <string.h>
-
 enum { BLOCK = 1 << 16 }; /* elements turned at a time */
 
 static uint32_t turn32(uint32_t v)

@@ -1,8 +1,6 @@
 /* PETSc binary objects, written; see petsc.h for the form. */
 #include "io/petsc.h"
 
-#include "core/memory.h"
-
 #include <string.h>
 
 enum { BLOCK = 1 << 13 };

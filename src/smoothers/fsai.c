@@ -12,6 +12,7 @@
  * J. Sci. Comput. 33 (2011), equations (2.5) and (3.2).
  */
 #include "smoothers/pattern.h"
+#include "core/search.h"
 #include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
@@ -193,9 +194,7 @@ static cmg_status make_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *
 
 static cmg_status compact(cmg_context *ctx, cmg_size n, rows *G, cmgi_csr *out)
 {
-    for (cmg_size i = 0; i < n; ++i) {
-        G->indptr[i + 1] += G->indptr[i];
-    }
+    cmgi_add_up(G->indptr, n);
     CMGI_TRY(cmgi_csr_alloc(ctx, n, n, G->indptr[n], out));
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size at = G->indptr[i];

@@ -34,24 +34,19 @@ typedef bool (*keep_fn)(const cmg_csr *A, cmg_size i, cmg_size k, const void *wi
 static cmg_status filter(cmg_context *ctx, const cmg_csr *A, keep_fn keep, const void *with,
                          cmgi_csr *B)
 {
-    cmg_size *indptr = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows + 1, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            indptr[i + 1] += keep(A, i, k, with);
+            made.indptr[i + 1] += keep(A, i, k, with);
         }
     }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, A->cols, indptr[A->rows], &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        cmg_size at = indptr[i];
-        made.indptr[i] = at;
+        cmg_size at = made.indptr[i];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             if (keep(A, i, k, with)) {
                 made.indices[at] = A->indices[k];
@@ -60,8 +55,9 @@ static cmg_status filter(cmg_context *ctx, const cmg_csr *A, keep_fn keep, const
         }
     }
     *B = made;
+    made = (cmgi_csr){0};
 done:
-    cmgi_free(ctx, indptr);
+    cmgi_csr_free(ctx, &made);
     return status;
 }
 
@@ -258,29 +254,26 @@ cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)
 {
     cmgi_csr T = {0};
     cmgi_csr made = {0};
-    cmg_size *indptr = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, M));
     const cmg_csr view = cmgi_csr_view(M);
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, M->rows + 1, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, M->rows, M->cols, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
     for (cmg_size i = 0; i < M->rows; ++i) {
-        indptr[i + 1] = add_row(M, &T, i, NULL, NULL);
+        made.indptr[i + 1] = add_row(M, &T, i, NULL, NULL);
     }
-    for (cmg_size i = 0; i < M->rows; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, M->rows, M->cols, indptr[M->rows], &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
     for (cmg_size i = 0; i < M->rows; ++i) {
-        made.indptr[i] = indptr[i];
-        (void)add_row(M, &T, i, made.indices + indptr[i], made.values + indptr[i]);
+        const cmg_size at = made.indptr[i];
+        (void)add_row(M, &T, i, made.indices + at, made.values + at);
     }
     cmgi_csr_free(ctx, M);
     *M = made;
+    made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &T);
-    cmgi_free(ctx, indptr);
+    cmgi_csr_free(ctx, &made);
     return status;
 }

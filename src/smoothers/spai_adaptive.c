@@ -7,6 +7,7 @@
  * Source  Grote and Huckle 1997, sections 3 and 4, equation (3.6).
  */
 #include "smoothers/spai.h"
+#include "core/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,9 +158,7 @@ static cmg_status compact(cmg_context *ctx, slab *rows, cmgi_csr *S)
 {
     const cmg_size n = S->rows;
     cmgi_csr made = {0};
-    for (cmg_size i = 0; i < n; ++i) {
-        rows->indptr[i + 1] += rows->indptr[i];
-    }
+    cmgi_add_up(rows->indptr, n);
     CMGI_TRY(cmgi_csr_alloc(ctx, n, S->cols, rows->indptr[n], &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < n; ++i) {

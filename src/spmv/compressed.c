@@ -49,19 +49,18 @@ static cmg_status gather_kinds(const cmgi_compressor *B, const cmgi_templates *t
 {
     cmg_context *ctx = B->A->ctx;
     const cmg_csr *csr = B->csr;
-    cmg_size nnz = 0;
     if (B->from->device != NULL) {
         return cmgi_resident_kernels_of(ctx)->gather(ctx, B->from->device, t->row, t->count, kinds);
     }
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, t->count, csr->cols, kinds));
     for (int j = 0; j < t->count; ++j) {
-        nnz += csr->indptr[t->row[j] + 1] - csr->indptr[t->row[j]];
+        kinds->indptr[j + 1] = csr->indptr[t->row[j] + 1] - csr->indptr[t->row[j]];
     }
-    CMGI_TRY(cmgi_csr_alloc(ctx, t->count, csr->cols, nnz, kinds));
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, kinds));
     for (int j = 0; j < t->count; ++j) {
         const cmg_size first = csr->indptr[t->row[j]];
         const cmg_size length = csr->indptr[t->row[j] + 1] - first;
         const cmg_size at = kinds->indptr[j];
-        kinds->indptr[j + 1] = at + length;
         memcpy(kinds->indices + at, csr->indices + first, (size_t)length * sizeof *csr->indices);
         memcpy(kinds->values + at, csr->values + first, (size_t)length * sizeof *csr->values);
     }

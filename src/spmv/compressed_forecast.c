@@ -234,23 +234,6 @@ static void copy_row(const cmgi_compression_look *l, cmg_size row, cmg_size at, 
     }
 }
 
-/* Row pointers of the sample; returns its entries. */
-static cmg_size lay_out(const cmgi_compression_look *l, const cmg_size *slice, cmg_size count,
-                        cmg_size *indptr)
-{
-    cmg_size row = 0;
-    cmg_size entries = 0;
-    for (cmg_size k = 0; k < count; ++k) {
-        for (cmg_size i = 0; i < rows_of(l, slice[k]); ++i) {
-            const cmg_size old = old_row(l, slice[k] * CMGI_SLICE + i);
-            indptr[row++] = entries;
-            entries += l->csr->indptr[old + 1] - l->csr->indptr[old];
-        }
-    }
-    indptr[row] = entries;
-    return entries;
-}
-
 /* The rows of the chosen slices, copied on the host or fetched from the device; their numbers. */
 static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const cmg_size *slice,
                          cmg_size count, cmgi_csr *sample, cmg_index *number)
@@ -265,18 +248,16 @@ static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const
     if (l->there != NULL) {
         return cmgi_resident_kernels_of(ctx)->gather(ctx, A, number, rows, sample);
     }
-    cmg_size *indptr = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *indptr, &indptr));
-    const cmg_size entries = lay_out(l, slice, count, indptr);
-    const cmg_status status = cmgi_csr_alloc(ctx, rows, A->cols, entries, sample);
-    if (status == CMG_OK) {
-        memcpy(sample->indptr, indptr, (size_t)(rows + 1) * sizeof *indptr);
-        for (cmg_size k = 0; k < rows; ++k) {
-            copy_row(l, old_row(l, number[k]), indptr[k], sample);
-        }
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, A->cols, sample));
+    for (cmg_size k = 0; k < rows; ++k) {
+        const cmg_size old = old_row(l, number[k]);
+        sample->indptr[k + 1] = A->indptr[old + 1] - A->indptr[old];
     }
-    cmgi_free(ctx, indptr);
-    return status == CMG_OK && l->to.column != NULL ? cmgi_csr_sort(ctx, sample) : status;
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, sample));
+    for (cmg_size k = 0; k < rows; ++k) {
+        copy_row(l, old_row(l, number[k]), sample->indptr[k], sample);
+    }
+    return l->to.column != NULL ? cmgi_csr_sort(ctx, sample) : CMG_OK;
 }
 
 /* Reference columns of the sample: their row numbers become those of a rectangular matrix. */

@@ -84,9 +84,6 @@ static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matr
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
     if (means_of(&R.rows, options) != MEANS_NONE) {
-        if (options->format == CMG_FORMAT_DIAGONAL) {
-            CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
-        }
         CMGI_TRY_GOTO(done, make_there(ctx, &R, csr->indptr, options, A));
         *made = true;
     }

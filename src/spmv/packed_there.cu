@@ -440,7 +440,7 @@ static cmg_status measure(const cmgi_compressor *B, const source &S)
     return on->offsets(ctx, P->count, P->code, &P->code_bytes);
 }
 
-extern "C" cmg_status cmgi_packed_refill_cuda(const cmgi_compressor *B, cmg_size longest)
+static cmg_status refill(const cmgi_compressor *B, cmg_size longest)
 {
     cmg_context *ctx = B->A->ctx;
     CMGI_ON_DEVICE(ctx);
@@ -469,7 +469,7 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
     CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
     B->A->stored = P->steps * SLICE;
     CMGI_TRY(cmgi_matrix_alloc_values(B->A, B->from));
-    return cmgi_packed_refill_cuda(B, longest);
+    return refill(B, longest);
 }
 
 /* ------------------------------------------------------------------ references, lists */

@@ -14,5 +14,3 @@ cmg_status cmgi_references_cuda(cmg_context *ctx, const cmg_csr *A, cmg_index *r
 cmg_status cmgi_split_slices_cuda(cmg_context *ctx, const uint16_t *id, cmgi_compressed *C);
 /* Plans and fills the packed slices of B->C, whose list is there; allocates all of it. */
 cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest);
-/* The values of the CSR into slices that are planned. */
-cmg_status cmgi_packed_refill_cuda(const cmgi_compressor *B, cmg_size longest);

@@ -2,8 +2,6 @@
 #include "core/memory.h"
 #include "spmv/templates.h"
 
-#include <string.h>
-
 enum { CHUNK = 4096 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)

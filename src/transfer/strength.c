@@ -29,12 +29,11 @@ static cmg_status condense(cmg_context *ctx, const cmg_csr *A, int block, cmgi_c
     const cmg_size nodes = A->rows / block;
     double *sum = NULL;
     cmg_index *list = NULL;
-    cmg_size *indptr = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes * ctx->threads, sizeof *sum, &sum));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes * ctx->threads, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes + 1, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, nodes, nodes, &made));
     for (cmg_size i = 0; i < nodes * ctx->threads; ++i) {
         sum[i] = -1;
     }
@@ -51,16 +50,12 @@ static cmg_status condense(cmg_context *ctx, const cmg_csr *A, int block, cmgi_c
                 }
                 mine[columns[e]] = -1;
             }
-            indptr[i + 1] = count;
+            if (pass == 0) {
+                made.indptr[i + 1] = count;
+            }
         }
         if (pass == 0) {
-            for (cmg_size i = 0; i < nodes; ++i) {
-                indptr[i + 1] += indptr[i];
-            }
-            CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, nodes, nodes, indptr[nodes], &made));
-            for (cmg_size i = 0; i <= nodes; ++i) {
-                made.indptr[i] = indptr[i];
-            }
+            CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
         }
     }
     *C = made;
@@ -69,7 +64,6 @@ done:
     cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, sum);
     cmgi_free(ctx, list);
-    cmgi_free(ctx, indptr);
     return status;
 }
 
@@ -137,7 +131,6 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
     cmgi_csr condensed = {0};
     cmgi_csr made = {0};
     coupling *c = NULL;
-    cmg_size *indptr = NULL;
     cmg_status status = CMG_OK;
     if (block > 1) {
         CMGI_TRY_GOTO(done, condense(ctx, A, block, &condensed));
@@ -145,22 +138,16 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
     const cmg_csr C = block > 1 ? cmgi_csr_view(&condensed) : *A;
     const cmg_size n = C.rows;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *c, &c));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n + 1, sizeof *indptr, &indptr));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, n, n, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
     for (cmg_size i = 0; i < n; ++i) {
         c[i] = look_at_row(&C, i, block == 1);
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
     for (cmg_size i = 0; i < n; ++i) {
-        indptr[i + 1] = strong_row(&C, i, c, theta, NULL);
+        made.indptr[i + 1] = strong_row(&C, i, c, theta, NULL);
     }
-    for (cmg_size i = 0; i < n; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, n, n, indptr[n], &made));
-    for (cmg_size i = 0; i <= n; ++i) {
-        made.indptr[i] = indptr[i];
-    }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
     for (cmg_size i = 0; i < n; ++i) {
         (void)strong_row(&C, i, c, theta, &made);
@@ -171,6 +158,5 @@ done:
     cmgi_csr_free(ctx, &condensed);
     cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, c);
-    cmgi_free(ctx, indptr);
     return status;
 }

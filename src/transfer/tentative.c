@@ -5,6 +5,7 @@
 #include "transfer/aggregate.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,9 +26,7 @@ static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg
             ++at[agg->of[i] + 1];
         }
     }
-    for (cmg_size a = 0; a < agg->count; ++a) {
-        at[a + 1] += at[a];
-    }
+    cmgi_add_up(at, agg->count);
     for (cmg_size i = 0; i < agg->nodes; ++i) {
         if (agg->of[i] >= 0) {
             (*node)[at[agg->of[i]]++] = (cmg_index)i;
