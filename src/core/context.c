@@ -25,20 +25,7 @@ static const cmg_option rows[] = {
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_context_options, rows);
 
-void cmg_context_options_init(cmg_context_options *options, size_t size)
-{
-    cmgi_options_init(&table, options, size);
-}
-
-cmg_status cmg_context_options_set(cmg_context_options *options, const char *text)
-{
-    return cmgi_options_set(&table, options, text);
-}
-
-const cmg_option *cmg_context_option(int i)
-{
-    return cmgi_options_row(&table, i);
-}
+CMGI_OPTION_FUNCTIONS(cmg_context_options, cmg_context_option, table)
 
 bool cmg_backend_available(cmg_backend backend)
 {
@@ -107,9 +94,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
 
 cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     char why[CMG_MESSAGE] = "";
     cmg_context_options own;
     cmg_status status = cmgi_options_accept(&table, options, &own, why);
@@ -168,9 +153,7 @@ void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2])
 
 cmg_status cmg_context_synchronize(cmg_context *ctx)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     return ctx->backend->synchronize != NULL ? ctx->backend->synchronize(ctx) : CMG_OK;
 }
 

@@ -17,8 +17,6 @@ static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
 static const size_t STAGED_FROM = (size_t)8 << 20;
 static const size_t STAGING_HALF = (size_t)16 << 20;
 
-/* ------------------------------------------------------------------ memory */
-
 static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
 {
     cmgi_device *d = cmgi_device_of(ctx);
@@ -114,8 +112,6 @@ static cmg_status synchronize(cmg_context *ctx)
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ copies */
 
 /* The pinned halves; false when they are not available, which only costs speed. */
 static bool has_staging(cmgi_device *d)
@@ -223,8 +219,6 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ life */
 
 /* Needs what is there only in part: also the clean-up of a failed open. */
 static void close(cmg_context *ctx)

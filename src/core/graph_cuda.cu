@@ -206,8 +206,6 @@ void cmgi_cuda_graph_destroy(cmg_context *ctx, void *graph)
     }
 }
 
-/* ------------------------------------------------------------------ device times */
-
 void cmgi_cuda_marks_free(cmg_context *ctx)
 {
     cmgi_device *d = cmgi_device_of(ctx);

@@ -25,8 +25,6 @@ static cmg_status told(cmg_context *ctx, cmg_status status)
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
 }
 
-/* ------------------------------------------------------------------ collective, on the host */
-
 cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all,
                                    const size_t *offsets)
 {
@@ -164,8 +162,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ failures */
-
 typedef struct outcome {
     int status;
     char message[CMG_MESSAGE];
@@ -205,8 +201,6 @@ cmg_status cmgi_group_fail(cmg_context *ctx, cmg_status status)
     }
     return status;
 }
-
-/* ------------------------------------------------------------------ the backend of all ranks */
 
 /* The values, in the backend's memory, become their sums over the ranks. */
 static cmg_status sum_ranks(cmg_context *ctx, double *values, int count)

@@ -17,8 +17,6 @@ typedef struct decimal {
     bool cut; /* nonzero digits after the 19th were left out of m */
 } decimal;
 
-/* ------------------------------------------------------------------ exact conversion */
-
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;
 
@@ -124,8 +122,6 @@ static bool convert_by_library(const char *start, const char *end, double *value
     return *stop == '\0';
 }
 
-/* ------------------------------------------------------------------ reading */
-
 static const char *parse_word(const char *p, bool negative, double *value)
 {
     static const struct {
@@ -229,8 +225,6 @@ const char *cmgi_parse_size(const char *p, cmg_size *value)
     *value = negative ? -v : v;
     return p;
 }
-
-/* ------------------------------------------------------------------ writing */
 
 /* Puts a point where the locale has something else. */
 static int replace_point(char *text, int length)

@@ -15,8 +15,6 @@
 
 enum { WORDS_MOST = 128, TOKEN = 512 };
 
-/* ------------------------------------------------------------------ values as text */
-
 static cmg_status set_flag(const cmg_option *row, void *options, const char *value,
                            char why[CMG_MESSAGE])
 {
@@ -207,8 +205,6 @@ void cmg_option_get(const cmg_option *row, const void *options, char *value, siz
     }
 }
 
-/* ------------------------------------------------------------------ several at once */
-
 static char dashed(char c)
 {
     return c == '_' ? '-' : c;
@@ -355,9 +351,8 @@ cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const
 {
     char scratch[CMGI_OPTIONS_MOST];
     char why[CMG_MESSAGE] = "";
-    if (options == NULL || text == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(options);
+    CMGI_GIVEN(text);
     const size_t size = cmgi_options_size(options);
     if (size < sizeof size + CMG_MESSAGE || size > sizeof scratch || size > table->bytes) {
         return CMG_ERR_ARG; /* there is no place for a sentence */

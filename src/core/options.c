@@ -21,8 +21,6 @@ cmg_status cmgi_option_refuse(char why[CMG_MESSAGE], const char *format, ...)
     return CMG_ERR_ARG;
 }
 
-/* ------------------------------------------------------------------ fields */
-
 static char *field_of(const cmg_option *row, void *options)
 {
     return (char *)options + row->offset;
@@ -80,8 +78,6 @@ void cmgi_option_put(const cmg_option *row, void *options, double value)
     }
 }
 
-/* ------------------------------------------------------------------ words */
-
 const char *cmgi_option_word(const cmg_option *row, int value)
 {
     return row->name != NULL ? row->name(row->words, value) : cmg_enum_name(row->words, value);
@@ -133,8 +129,6 @@ static cmg_status check_first_word(const cmg_option *row, const char *text, char
     }
     return cmgi_option_refuse_word(row->key, first, words, count, why);
 }
-
-/* ------------------------------------------------------------------ ranges */
 
 static bool on_list(const char *list, double value)
 {
@@ -216,8 +210,6 @@ cmg_status cmgi_option_check(const cmg_option *row, const void *options, char wh
     }
     return row->first != NULL && text[0] != '\0' ? check_first_word(row, text, why) : CMG_OK;
 }
-
-/* ------------------------------------------------------------------ structs */
 
 size_t cmgi_options_size(const void *options)
 {

@@ -55,6 +55,21 @@ cmg_status cmgi_size_check(const char *name, size_t size, size_t ours, char why[
 /* The first field of any option struct. */
 size_t cmgi_options_size(const void *options);
 
+/* The public functions of a struct: its defaults, its text setter, and its rows one by one. */
+#define CMGI_OPTION_FUNCTIONS(struct_, row_, table_)                                               \
+    void struct_##_init(struct_ *options, size_t size)                                             \
+    {                                                                                              \
+        cmgi_options_init(&(table_), options, size);                                               \
+    }                                                                                              \
+    cmg_status struct_##_set(struct_ *options, const char *text)                                   \
+    {                                                                                              \
+        return cmgi_options_set(&(table_), options, text);                                         \
+    }                                                                                              \
+    const cmg_option *row_(int i)                                                                  \
+    {                                                                                              \
+        return cmgi_options_row(&(table_), i);                                                     \
+    }
+
 /* Name of a value of a word's enumeration, NULL past the last. */
 const char *cmgi_option_word(const cmg_option *row, int value);
 /* One field: as a number (0 of a text), put there, checked, and whether a struct reaches to it. */

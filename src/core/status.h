@@ -28,6 +28,23 @@ cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
         }                                                                                          \
     } while (0)
 
+/* The same in a function that cleans up at a label and has a variable `status`. */
+#define CMGI_CHECK_GOTO(label, ctx, cond, code, ...)                                               \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            status = cmgi_fail((ctx), (code), __VA_ARGS__);                                        \
+            goto label;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+/* CMG_ERR_ARG without a sentence where the object that would carry it is missing. */
+#define CMGI_GIVEN(object)                                                                         \
+    do {                                                                                           \
+        if ((object) == NULL) {                                                                    \
+            return CMG_ERR_ARG;                                                                    \
+        }                                                                                          \
+    } while (0)
+
 /* Passes a failure up. */
 #define CMGI_TRY(call)                                                                             \
     do {                                                                                           \

@@ -9,9 +9,7 @@
 static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision precision,
                        void *data, cmg_vector **x)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, x != NULL, CMG_ERR_ARG, "vector: the out-pointer is NULL");
     CMGI_CHECK(ctx, n >= 0, CMG_ERR_ARG, "vector: length %lld is negative", (long long)n);
     CMGI_CHECK(ctx, columns >= 1 && columns <= CMG_COLUMNS, CMG_ERR_ARG,
@@ -72,9 +70,7 @@ cmg_status cmg_vector_wrap(cmg_context *ctx, cmg_size n, cmg_precision precision
 cmg_status cmg_vector_wrap_columns(cmg_context *ctx, cmg_size n, int columns,
                                    cmg_precision precision, void *data, cmg_vector **x)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, data != NULL, CMG_ERR_ARG, "vector: the array to wrap is NULL");
     return make(ctx, n, columns, precision, data, x);
 }
@@ -143,35 +139,28 @@ done:
 
 cmg_status cmg_vector_set(cmg_vector *x, const double *values)
 {
-    if (x == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(x);
     CMGI_CHECK(x->ctx, values != NULL || x->n == 0, CMG_ERR_ARG, "vector: values is NULL");
     return transfer(x, (double *)(uintptr_t)values, true);
 }
 
 cmg_status cmg_vector_get(const cmg_vector *x, double *values)
 {
-    if (x == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(x);
     CMGI_CHECK(x->ctx, values != NULL || x->n == 0, CMG_ERR_ARG, "vector: values is NULL");
     return transfer(x, values, false);
 }
 
 cmg_status cmg_vector_fill(cmg_vector *x, double value)
 {
-    if (x == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(x);
     return x->ctx->backend->fill(x->ctx, x->precision, cmgi_vector_count(x), value, x->data);
 }
 
 static cmg_status check_pair(const cmg_vector *x, const cmg_vector *y, bool same_precision)
 {
-    if (x == NULL || y == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(x);
+    CMGI_GIVEN(y);
     CMGI_CHECK(x->ctx, x->ctx == y->ctx, CMG_ERR_ARG, "vectors of two contexts cannot be combined");
     CMGI_CHECK(x->ctx, x->n == y->n, CMG_ERR_SHAPE, "x has %lld entries, y has %lld",
                (long long)x->n, (long long)y->n);

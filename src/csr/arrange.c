@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ order within rows */
-
 static void insertion_sort(cmg_index *indices, double *values, cmg_size length)
 {
     for (cmg_size k = 1; k < length; ++k) {
@@ -82,8 +80,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ transpose */
-
 /*
  * Every thread owns a contiguous part of the rows of A. count[t cols + j] becomes the place where
  * thread t puts its first entry of column j, so that the entries of a column come in the order of
@@ -140,8 +136,6 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     *T = made;
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ renumbering */
 
 /* position[perm[k]] = k */
 static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n,

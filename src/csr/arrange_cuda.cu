@@ -3,8 +3,6 @@
 
 enum { THREADS = 256, WARP = 32, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
 
-/* ------------------------------------------------------------------ offsets */
-
 /* part[c] = sum of the chunk c of the counts */
 __global__ void chunk_kernel(cmg_size n, const cmg_size *count, cmg_size *part)
 {
@@ -85,8 +83,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ rows to the host */
-
 __global__ void length_kernel(cmg_size n, const cmg_index *row, const cmg_size *indptr,
                               cmg_size *length)
 {
@@ -147,8 +143,6 @@ done:
     cmgi_free_device(ctx, (void *)part.values);
     return status;
 }
-
-/* ------------------------------------------------------------------ transposition */
 
 __global__ void count_columns_kernel(cmg_size nnz, const cmg_index *indices, cmg_size *count)
 {

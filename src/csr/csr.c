@@ -72,8 +72,6 @@ cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ check */
-
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
 {
     CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
@@ -165,8 +163,6 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
     return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: column %lld is duplicated", name,
                      (long long)bad_row, (long long)j);
 }
-
-/* ------------------------------------------------------------------ facts */
 
 cmg_size cmgi_csr_longest_row(const cmg_csr *A)
 {

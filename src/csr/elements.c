@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ checks */
-
 static cmg_status check_sizes(cmg_context *ctx, const char *name, const cmg_elements *E)
 {
     CMGI_CHECK(ctx, E->rows >= 0 && E->rows <= INT32_MAX && E->count >= 0, CMG_ERR_SHAPE,
@@ -68,8 +66,6 @@ cmg_status cmgi_elements_check(cmg_context *ctx, const char *name, const cmg_ele
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ life */
-
 /* A copy of `count` elements of an array that may be NULL. */
 static cmg_status copy(cmg_context *ctx, const void *from, cmg_size count, size_t size, void *to)
 {
@@ -120,8 +116,6 @@ void cmgi_elements_free(cmg_context *ctx, cmgi_elements *E)
     cmgi_free(ctx, E->diagonal);
     *E = (cmgi_elements){0};
 }
-
-/* ------------------------------------------------------------------ assembly */
 
 void cmgi_elements_matrix(const cmg_elements *E, cmg_size e, double *K)
 {
@@ -237,8 +231,6 @@ done:
     cmgi_csr_free(ctx, &made);
     return status;
 }
-
-/* ------------------------------------------------------------------ templates */
 
 /* Two scaled entries are one when they differ by less: corners of equal cells are rounded. */
 static const double ALIKE = 1e-13;

@@ -23,8 +23,6 @@ cmg_status cmgi_resident_is(cmg_context *ctx, const cmg_csr *A, bool *there)
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ arrays */
-
 cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                                cmg_csr *A)
 {
@@ -127,8 +125,6 @@ failed:
     return status;
 }
 
-/* ------------------------------------------------------------------ looking */
-
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
 {
     CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
@@ -185,13 +181,10 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
                "%s: arrays on a device need a context of that backend", name);
     CMGI_TRY(check_memory(ctx, name, "indptr", A->indptr));
     CMGI_TRY_GOTO(failed, on->rows(ctx, A, &made));
-    if (made.facts.bad_length >= 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SHAPE,
-                           "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
-                           "entries",
-                           name, (long long)made.facts.bad_length, (long long)A->cols);
-        goto failed;
-    }
+    CMGI_CHECK_GOTO(failed, ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
+                    "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
+                    "entries",
+                    name, (long long)made.facts.bad_length, (long long)A->cols);
     if (made.rows.nnz > 0) {
         CMGI_TRY_GOTO(failed, check_memory(ctx, name, "indices", A->indices));
         CMGI_TRY_GOTO(failed, check_memory(ctx, name, "values", A->values));
@@ -210,8 +203,6 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
     ++R->version;
     return cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
 }
-
-/* ------------------------------------------------------------------ beside the host's arrays */
 
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
 {

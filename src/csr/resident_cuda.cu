@@ -28,8 +28,6 @@ static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_s
     atomicMin(first, (unsigned long long)row);
 }
 
-/* ------------------------------------------------------------------ row pointers */
-
 static_assert((4 << (CMGI_SLICE_SIZES - 1)) == 512, "a block sees the largest slice");
 
 /* Adds the longest of each aligned run of 4, 8 .. 512 rows, times its size; 512 threads. */
@@ -189,8 +187,6 @@ done:
     cmgi_free(ctx, host);
     return status;
 }
-
-/* ------------------------------------------------------------------ entries */
 
 template <typename T>
 static __device__ __forceinline__ T group_add(T s)
@@ -394,8 +390,6 @@ done:
     cmgi_free_device(ctx, all);
     return status;
 }
-
-/* ------------------------------------------------------------------ small ones */
 
 __global__ void identity_kernel(const cmg_csr A, bool *flag)
 {

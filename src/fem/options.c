@@ -86,20 +86,7 @@ static const cmg_option rows[] = {
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_generate_options, rows);
 
-void cmg_generate_options_init(cmg_generate_options *options, size_t size)
-{
-    cmgi_options_init(&table, options, size);
-}
-
-cmg_status cmg_generate_options_set(cmg_generate_options *options, const char *text)
-{
-    return cmgi_options_set(&table, options, text);
-}
-
-const cmg_option *cmg_generate_option(int i)
-{
-    return cmgi_options_row(&table, i);
-}
+CMGI_OPTION_FUNCTIONS(cmg_generate_options, cmg_generate_option, table)
 
 /* Shapes that exist in one dimension only, and AUTO. */
 static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ checks */
-
 /* Position of the first value that is not finite, -1 if none. */
 static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size n)
 {
@@ -168,9 +166,7 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
 
 cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY(check_level(h, l));
     }
@@ -188,8 +184,6 @@ cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ facts */
 
 static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
 {
@@ -327,9 +321,7 @@ static size_t csr_bytes(const cmgi_csr *M)
 cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool galerkin,
                                     cmg_level_info *info)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
     CMGI_TRY(cmgi_sized_check(ctx, "cmg_level_info", info, sizeof *info));

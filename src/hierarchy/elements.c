@@ -52,9 +52,7 @@ cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_ele
 {
     cmgi_elements copy = {0};
     cmgi_csr A = {0};
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, elements != NULL, CMG_ERR_ARG, "hierarchy: elements is NULL");
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
@@ -82,9 +80,8 @@ done:
 
 cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level, cmg_elements *elements)
 {
-    if (h == NULL || elements == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
+    CMGI_GIVEN(elements);
     const bool there = level >= 0 && level < h->levels && h->level[level].elements.dofs != NULL;
     CMGI_CHECK(h->ctx, there, CMG_ERR_STATE, "level %d has no elements", level);
     *elements = cmgi_elements_view(&h->level[level].elements);

@@ -9,9 +9,7 @@
 
 cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(ctx, levels >= 1 && levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_ARG,
                "hierarchy: %d levels are not in 1 .. %d", levels, (int)CMGI_HIERARCHY_LEVELS);
@@ -73,8 +71,6 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
     cmgi_free(ctx, v);
     *h = NULL;
 }
-
-/* ------------------------------------------------------------------ matrices */
 
 static cmgi_stored_smoother *find_smoother(const cmgi_stored_level *level, const char *name)
 {
@@ -383,9 +379,7 @@ cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, con
                                  int factor, const cmg_csr *csr)
 {
     bool there = false;
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
     CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
     if (there) {
@@ -403,9 +397,7 @@ cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, co
                                   int factor, const cmg_csr *csr)
 {
     bool there = false;
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
     CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
     if (there) {
@@ -419,9 +411,7 @@ cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, co
 cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                  int factor, cmg_csr *csr)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG,
                "unknown role %d", (int)role);
@@ -481,9 +471,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
 {
     char what[128];
     bool device = false;
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, values != NULL, CMG_ERR_ARG, "hierarchy update: values is NULL");
     CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
                "hierarchy update: only A, P and R take new values");
@@ -526,13 +514,9 @@ int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name)
     return s != NULL ? s->factors : 0;
 }
 
-/* ------------------------------------------------------------------ selection of levels */
-
 cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx,
                first >= 0 && drop_coarsest >= 0 && drop_coarsest < h->levels &&

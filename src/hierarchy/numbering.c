@@ -132,8 +132,6 @@ cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ graphs */
-
 /*
  * The undirected graph of nodes: i and j are neighbours where any unknown of one is coupled to any
  * of the other, either way. Matrices with boundary rows kept as identities have one-way couplings,
@@ -344,11 +342,9 @@ cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_i
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
     const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
-    if (outcome != METIS_OK) {
-        status = cmgi_fail(ctx, outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-                           "METIS_NodeND failed with %d on %lld nodes", outcome, (long long)n);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
+                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+                    "METIS_NodeND failed with %d on %lld nodes", outcome, (long long)n);
     for (cmg_size i = 0; i < n; ++i) {
         order[i] = (cmg_index)perm[i];
     }

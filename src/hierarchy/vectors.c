@@ -90,9 +90,7 @@ failed:
 cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
                                     cmg_size n, const double *values)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, n >= 0 && (values != NULL || n == 0), CMG_ERR_ARG,
                "vector of %lld entries: values is NULL or the length negative", (long long)n);
     double *copy = NULL;
@@ -110,9 +108,7 @@ cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kin
 cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
                                        const double *values)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
     CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
@@ -125,9 +121,7 @@ cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
 cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const char *kind,
                                     const char *name, cmg_size *n, const double **values)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, kind != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "hierarchy: kind or an out-pointer is NULL");
     const cmgi_stored_vector *v = find_vector(h, level, kind, name);
@@ -165,13 +159,9 @@ void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last)
     h->vectors = kept;
 }
 
-/* ------------------------------------------------------------------ attributes */
-
 cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const char *value)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, key != NULL && key[0] != '\0' && value != NULL, CMG_ERR_ARG,
                "attribute: key or value is missing");

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ matrices */
-
 /* The group's attributes: shape, and that it is CSR. */
 static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
 {
@@ -81,12 +79,9 @@ static cmg_status read_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *exp
     CMGI_TRY_GOTO(done, cmgi_expect_check(h5->ctx, place, expect, shape[0], shape[1], nnz));
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, shape[0], shape[1], nnz, &made));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&d[0], made.indptr));
-    if (made.indptr[made.rows] != nnz) {
-        status = cmgi_fail(h5->ctx, CMG_ERR_FILE,
-                           "%s: indptr ends with %lld, but there are %lld entries", place,
-                           (long long)made.indptr[made.rows], (long long)nnz);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, made.indptr[made.rows] == nnz, CMG_ERR_FILE,
+                    "%s: indptr ends with %lld, but there are %lld entries", place,
+                    (long long)made.indptr[made.rows], (long long)nnz);
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[1], made.indices));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[2], made.values));
     *A = made;
@@ -127,8 +122,6 @@ static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *
     return take(h5, name, to, &A, h);
 }
 
-/* ------------------------------------------------------------------ vectors and dense inverses */
-
 static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const char *kind,
                               const char *as, cmg_hierarchy *h)
 {
@@ -143,12 +136,9 @@ static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const ch
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     const bool fits =
         d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
-    if (!fits || (single && d.dims[1] != 1)) {
-        status = cmgi_fail(h5->ctx, CMG_ERR_FILE,
-                           "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path,
-                           name, (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, fits && (!single || d.dims[1] == 1), CMG_ERR_FILE,
+                    "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
+                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *values, &values));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, values));
     CMGI_TRY_GOTO(done,
@@ -197,12 +187,9 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    if (d.dims[0] != n || d.dims[1] != n) {
-        status =
-            cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld x %lld, but the level has %lld rows",
-                      h5->path, name, (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
+                    "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
+                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, &made));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, made.values));
     for (cmg_size i = 0; i < n; ++i) {
@@ -228,8 +215,6 @@ static bool is_dataset(const cmgi_h5 *h5, const char *name)
     }
     return found;
 }
-
-/* ------------------------------------------------------------------ levels */
 
 /* One matrix, or factors 0, 1, ... */
 static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const char *as,
@@ -329,8 +314,6 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ the file */
 
 static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
 {

@@ -22,11 +22,8 @@ static cmg_status read_real(cmgi_h5 *h5, int level, const char *member, cmg_size
     if (!there) {
         return CMG_OK;
     }
-    if (d.count != count) {
-        status = cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld values, not %lld", h5->path, d.name,
-                           (long long)d.count, (long long)count);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, d.count == count, CMG_ERR_FILE, "%s: %s: %lld values, not %lld",
+                    h5->path, d.name, (long long)d.count, (long long)count);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, count, sizeof **to, to));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, *to));
 done:
@@ -44,12 +41,9 @@ static cmg_status read_dofs(cmgi_h5 *h5, int level, cmgi_elements *E)
                level);
     E->count = d.dims[0];
     E->local = d.dims[1] <= CMGI_ELEMENT_MOST ? (int)d.dims[1] : 0;
-    if (d.rank != 2 || E->local < 1) {
-        status =
-            cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: not elements x unknowns, 1 .. %d of them",
-                      h5->path, d.name, CMGI_ELEMENT_MOST);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, d.rank == 2 && E->local >= 1, CMG_ERR_FILE,
+                    "%s: %s: not elements x unknowns, 1 .. %d of them", h5->path, d.name,
+                    CMGI_ELEMENT_MOST);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *E->dofs, &E->dofs));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d, E->dofs));
 done:
@@ -78,11 +72,9 @@ static cmg_status read_matrices(cmgi_h5 *h5, int level, cmgi_elements *E)
     if (!there) {
         return CMG_OK;
     }
-    if (d.count != E->count) {
-        status = cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld numbers for %lld elements",
-                           h5->path, d.name, (long long)d.count, (long long)E->count);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, h5->ctx, d.count == E->count, CMG_ERR_FILE,
+                    "%s: %s: %lld numbers for %lld elements", h5->path, d.name, (long long)d.count,
+                    (long long)E->count);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *E->number, &E->number));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d, E->number));
 done:

@@ -48,11 +48,9 @@ static cmg_status read_unknowns(cmgi_dataset *d, cmgi_stored_mesh *mesh)
     CMGI_TRY(cmgi_alloc(h5->ctx, mesh->nodes, sizeof *wide, &wide));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_size(d, wide));
     for (cmg_size i = 0; i < mesh->nodes; ++i) {
-        if (wide[i] < -1 || wide[i] > INT32_MAX) {
-            status = cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: element %lld: %lld is out of range",
-                               h5->path, d->name, (long long)i, (long long)wide[i]);
-            goto done;
-        }
+        CMGI_CHECK_GOTO(done, h5->ctx, wide[i] >= -1 && wide[i] <= INT32_MAX, CMG_ERR_FILE,
+                        "%s: %s: element %lld: %lld is out of range", h5->path, d->name,
+                        (long long)i, (long long)wide[i]);
         mesh->unknown[i] = (cmg_index)wide[i];
     }
 done:

@@ -18,9 +18,6 @@ static cmg_status fail_write(const cmgi_h5 *h5, const char *name)
     return cmgi_fail(h5->ctx, CMG_ERR_IO, "%s: %s could not be written", h5->path, name);
 }
 
-/* ------------------------------------------------------------------ attributes, groups, datasets
- */
-
 static bool put_attribute(hid_t object, const char *key, hid_t type, int count, const void *value)
 {
     const hsize_t dims[1] = {(hsize_t)count};
@@ -116,8 +113,6 @@ static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int ran
     h5->done += (cmg_size)(dims[0] * (rank == 2 ? dims[1] : 1) * size);
     return cmgi_progress(h5->ctx, "writing", h5->done, 0);
 }
-
-/* ------------------------------------------------------------------ matrices and vectors */
 
 static cmg_status put_member(cmgi_h5 *h5, const char *group, const char *member, hid_t type,
                              cmg_size n, const void *data)
@@ -316,8 +311,6 @@ static cmg_status put_elements(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
                ? put_member(h5, group, "diagonal", H5T_NATIVE_DOUBLE, E->rows, E->diagonal)
                : CMG_OK;
 }
-
-/* ------------------------------------------------------------------ the file */
 
 /* Integers where the value is one and the key is known to be one; text otherwise. */
 static cmg_status put_root_attribute(cmgi_h5 *h5, const char *key, const char *value)

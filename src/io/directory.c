@@ -19,8 +19,6 @@ typedef struct listing {
     int levels;
 } listing;
 
-/* ------------------------------------------------------------------ what is there */
-
 static bool same_thing(const cmgi_item *a, const cmgi_item *b)
 {
     return a->what == b->what && a->level == b->level && a->factor == b->factor &&
@@ -108,8 +106,6 @@ static const cmgi_item *find(const listing *list, cmgi_what what, int level)
     return NULL;
 }
 
-/* ------------------------------------------------------------------ which levels */
-
 /* A0 and all that P0, P1, ... lead to; A below level 0 may be missing where P is there. */
 static cmg_status choose_plain(listing *list)
 {
@@ -168,8 +164,6 @@ static int level_of(const listing *list, const cmgi_item *item)
     const bool transfer = item->what == CMGI_IS_P || item->what == CMGI_IS_R;
     return l >= 0 && l < list->levels - transfer ? l : -1;
 }
-
-/* ------------------------------------------------------------------ loading */
 
 static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
 {

@@ -10,16 +10,12 @@ typedef struct target {
     const char *extension; /* of matrices */
 } target;
 
-/* ------------------------------------------------------------------ what the form cannot hold */
-
 static void warn_left_out(const target *t, int level, const char *what, const char *name)
 {
     cmgi_log(t->h->ctx, CMG_LOG_WARN,
              "level %d: %s %s is left out: this kind of file has no place for it", level, what,
              name);
 }
-
-/* ------------------------------------------------------------------ names */
 
 static cmg_status check_name(const cmg_hierarchy *h, const char *name)
 {
@@ -48,8 +44,6 @@ static cmg_status join(const target *t, const char *stem, const char *extension,
                t->path, stem, extension);
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ matrices */
 
 static cmg_status write_matrix(const target *t, const char *stem, const cmgi_csr *M)
 {
@@ -108,8 +102,6 @@ static cmg_status write_inverse(const target *t)
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ vectors */
-
 /* Stem of a vector's file; empty when the naming has none for it. */
 static void name_vector(const target *t, const cmgi_stored_vector *v, char *stem, size_t room)
 {
@@ -165,8 +157,6 @@ static cmg_status write_vector(const target *t, const cmgi_stored_vector *v)
                (long long)cmg_hierarchy_rows(t->h, v->level));
     return cmgi_mtx_write_dense(ctx, path, rows, rows > 0 ? v->n / rows : 1, v->values);
 }
-
-/* ------------------------------------------------------------------ all of it */
 
 static cmg_status write_all(const target *t)
 {

@@ -46,8 +46,6 @@ cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
     return dim > 0 && dim <= 3 && n == rows * dim ? rows : nodes;
 }
 
-/* ------------------------------------------------------------------ what the form cannot hold */
-
 static cmg_status equals_transpose(cmg_context *ctx, const cmg_csr *R, const cmg_csr *P,
                                    bool *equal)
 {

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ hierarchies */
-
 static cmg_status read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
@@ -85,9 +83,7 @@ static void clean_message(cmg_context *ctx, const char *path)
 cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
                               cmg_hierarchy **h)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG,
                "hierarchy read: the path or the out-pointer is NULL");
     CMGI_CHECK(ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
@@ -120,9 +116,7 @@ static cmg_status write_single_mtx(const cmg_hierarchy *h, const char *path)
 
 cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_file_kind kind)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, path != NULL && path[0] != '\0', CMG_ERR_ARG,
                "hierarchy write: the path is missing");
     CMGI_CHECK(h->ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,

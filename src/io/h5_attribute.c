@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ values in the header */
-
 static uint64_t load(const cmgi_raw_attribute *a, uint64_t k)
 {
     const unsigned char *p = a->value + k * a->size;
@@ -87,8 +85,6 @@ static bool text_from_header(const cmgi_h5 *h5, const cmgi_raw_attribute *a, cha
     }
 }
 
-/* ------------------------------------------------------------------ values in dense storage */
-
 /* An open attribute of the library, its type and number of elements. */
 typedef struct dense {
     hid_t id;
@@ -140,8 +136,6 @@ static bool dense_text(const dense *d, char *text, size_t room)
     }
     return copy_text((const unsigned char *)text, size, text, room);
 }
-
-/* ------------------------------------------------------------------ both */
 
 bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
                             size_t room)

@@ -17,8 +17,6 @@ enum { BLOCK = 1 << 20, CHUNKS_MOST = 8192 };
 /* deflate, the densest of the common filters, stays below 1032 : 1 */
 static const cmg_size EXPANSION = 1100;
 
-/* ------------------------------------------------------------------ opening */
-
 /* What the creation property list says about the storage. */
 typedef struct storage {
     bool elsewhere; /* raw data in other files */
@@ -150,8 +148,6 @@ void cmgi_dataset_close(cmgi_dataset *d)
     d->h5 = NULL;
 }
 
-/* ------------------------------------------------------------------ direct reading */
-
 static bool read_contiguous(const cmgi_dataset *d, char *to)
 {
     const haddr_t address = H5Dget_offset(d->id);
@@ -282,8 +278,6 @@ static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, boo
     cmgi_free(d->h5->ctx, address);
     return status;
 }
-
-/* ------------------------------------------------------------------ reading */
 
 static cmg_status read_as(cmgi_dataset *d, hid_t native, void *to)
 {

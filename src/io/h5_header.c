@@ -58,8 +58,6 @@ static bool read_bytes(const cmgi_h5 *h5, uint64_t address, uint64_t bytes, void
            cmgi_h5_read_at(h5, (cmg_size)address, (size_t)bytes, to);
 }
 
-/* ------------------------------------------------------------------ attribute messages */
-
 /* The fields of IEEE numbers of four or eight bytes, the only real ones that are read. */
 static bool is_ieee(const unsigned char *p, size_t size)
 {
@@ -144,8 +142,6 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
     s->attribute = a;
     s->found = true;
 }
-
-/* ------------------------------------------------------------------ object headers */
 
 /* An attribute info message: with a heap's address, attributes lie there. */
 static bool is_dense(const unsigned char *p, size_t size)
@@ -263,8 +259,6 @@ bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
     *dense = s.dense;
     return s.found;
 }
-
-/* ------------------------------------------------------------------ global heap */
 
 bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text, size_t room)
 {

@@ -19,8 +19,6 @@ cmg_size cmgi_mtx_line(const cmgi_mtx *m, const char *at)
     return line;
 }
 
-/* ------------------------------------------------------------------ lines */
-
 /*
  * The next line of data from *p on: neither blank nor a comment. *line is its first character that
  * is not blank, *p the start of the line after it. False at `end`.
@@ -63,8 +61,6 @@ static cmg_status fail_at(const cmgi_mtx *m, const char *line, const char *what)
     return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: %s: \"%s\"", m->path,
                      (long long)cmgi_mtx_line(m, line), what, shown);
 }
-
-/* ------------------------------------------------------------------ header */
 
 /* Copies the next word of the line in lower case; an empty word at its end. */
 static const char *next_word(const char *p, char *word, size_t room)
@@ -240,8 +236,6 @@ void cmgi_mtx_close(cmgi_mtx *m)
     *m = (cmgi_mtx){0};
 }
 
-/* ------------------------------------------------------------------ body */
-
 /* An index in 1 .. limit, stored from 0; *p moves past it. */
 static const char *parse_index(const char **p, cmg_size limit, cmg_index *index,
                                const char *out_of_range)
@@ -373,11 +367,9 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
     count_lines(m, chunks, first);
-    if (first[chunks] != m->entries) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld entries are announced, %lld lines follow",
-                           m->path, (long long)m->entries, (long long)first[chunks]);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, first[chunks] == m->entries, CMG_ERR_FILE,
+                    "%s: %lld entries are announced, %lld lines follow", m->path,
+                    (long long)m->entries, (long long)first[chunks]);
     if (!m->array) {
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));

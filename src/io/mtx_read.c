@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ matrices */
-
 /* Adds an entry: counts it, or puts it at its row's next place. */
 typedef struct scatter {
     cmg_size *next; /* per row */
@@ -111,10 +109,8 @@ cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
-    if (m.vector) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed", path);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, !m.vector, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed",
+                    path);
     const cmg_size most = m.symmetry == CMGI_MTX_GENERAL ? m.entries : 2 * m.entries;
     CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
     CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
@@ -134,8 +130,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ vectors */
-
 /* The dense values of a file of few columns, by rows. */
 static cmg_status build_dense(const cmgi_mtx *m, double **values)
 {
@@ -149,12 +143,10 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
         const cmg_size i = m->array ? k % m->rows : m->row[k];
         const cmg_size j = m->array ? k / m->rows : m->col[k];
         made[i * m->cols + j] = m->value[k];
-        if (!m->array && seen[i * m->cols + j]) {
-            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
-                               m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)),
-                               (long long)i + 1, (long long)j + 1);
-            goto done;
-        }
+        CMGI_CHECK_GOTO(done, m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
+                        "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
+                        (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
+                        (long long)j + 1);
         if (!m->array) {
             seen[i * m->cols + j] = true;
         }
@@ -173,22 +165,15 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
     cmgi_mtx m = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
-    if (expected >= 0 && m.rows != expected) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld rows where %lld are needed", path,
-                           (long long)m.rows, (long long)expected);
-        goto done;
-    }
-    if (m.symmetry != CMGI_MTX_GENERAL || m.cols > CMG_COLUMNS) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: a %lld x %lld matrix where a vector is needed",
-                           path, (long long)m.rows, (long long)m.cols);
-        goto done;
-    }
-    if (expected < 0 && !m.array && m.rows / 4096 > m.entries + 256) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE,
-                           "%s: %lld rows with %lld entries are too empty for a vector", path,
-                           (long long)m.rows, (long long)m.entries);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, expected < 0 || m.rows == expected, CMG_ERR_FILE,
+                    "%s: %lld rows where %lld are needed", path, (long long)m.rows,
+                    (long long)expected);
+    CMGI_CHECK_GOTO(done, ctx, m.symmetry == CMGI_MTX_GENERAL && m.cols <= CMG_COLUMNS,
+                    CMG_ERR_FILE, "%s: a %lld x %lld matrix where a vector is needed", path,
+                    (long long)m.rows, (long long)m.cols);
+    CMGI_CHECK_GOTO(done, ctx, expected >= 0 || m.array || m.rows / 4096 <= m.entries + 256,
+                    CMG_ERR_FILE, "%s: %lld rows with %lld entries are too empty for a vector",
+                    path, (long long)m.rows, (long long)m.entries);
     CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
     CMGI_TRY_GOTO(done, build_dense(&m, values));
     *rows = m.rows;

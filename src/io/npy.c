@@ -32,8 +32,6 @@ static uint64_t little(const unsigned char *p, int bytes)
     return v;
 }
 
-/* ------------------------------------------------------------------ headers */
-
 /* The text after "'key':" in the header's dictionary, NULL when it is not there. */
 static const char *entry(const char *text, const char *key)
 {
@@ -102,8 +100,6 @@ static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size l
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ values */
-
 static double real_at(const unsigned char *p, const array *a)
 {
     const uint64_t bits = little(p, a->bytes);
@@ -168,8 +164,6 @@ static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *w
                file->path);
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ vectors */
 
 /* From Fortran's order to rows side by side. */
 static cmg_status by_rows(cmg_context *ctx, const array *a, double **values)
@@ -251,8 +245,6 @@ cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_si
     }
     return cmgi_output_finish(&output, status);
 }
-
-/* ------------------------------------------------------------------ matrices */
 
 enum { END_RECORD = 22, LONGEST_COMMENT = 65535, CENTRAL_ENTRY = 46, LOCAL_HEADER = 30 };
 

@@ -12,8 +12,6 @@
 
 #include "core/memory.h"
 
-/* ------------------------------------------------------------------ reading */
-
 /* `given` level matrices, the finest last. */
 static cmg_status read_levels(const cmgi_petsc *p, int levels, int given, cmg_hierarchy *h)
 {
@@ -170,8 +168,6 @@ cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *
     cmgi_petsc_close(&p);
     return status;
 }
-
-/* ------------------------------------------------------------------ writing */
 
 static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
 {

@@ -57,8 +57,6 @@ static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size c
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ objects */
-
 /* Sum of the row lengths, for matrices whose header cannot hold it. */
 static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
 {
@@ -171,8 +169,6 @@ void cmgi_petsc_close(cmgi_petsc *p)
     cmgi_file_close(&p->file);
 }
 
-/* ------------------------------------------------------------------ data */
-
 /* indptr from the row lengths. */
 static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmgi_csr *A)
 {
@@ -183,12 +179,9 @@ static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, 
     CMGI_TRY_GOTO(done, read_integers(p, o->offset, o->rows, length));
     A->indptr[0] = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {
-        if (length[i] < 0 || length[i] > o->cols) {
-            status = cmgi_fail(
-                ctx, CMG_ERR_FILE, "%s: row %lld has %lld entries, but there are %lld columns",
-                p->file.path, (long long)i, (long long)length[i], (long long)o->cols);
-            goto done;
-        }
+        CMGI_CHECK_GOTO(done, ctx, length[i] >= 0 && length[i] <= o->cols, CMG_ERR_FILE,
+                        "%s: row %lld has %lld entries, but there are %lld columns", p->file.path,
+                        (long long)i, (long long)length[i], (long long)o->cols);
         A->indptr[i + 1] = A->indptr[i] + length[i];
     }
     if (A->indptr[o->rows] != o->nnz) {

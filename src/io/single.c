@@ -146,9 +146,7 @@ static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count, 
 
 cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "vector read: the path or an out-pointer is NULL");
     double *read = NULL;
@@ -162,9 +160,7 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
 cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
                             double **values)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && columns != NULL && values != NULL, CMG_ERR_ARG,
                "columns read: the path or an out-pointer is NULL");
     double *read = NULL;
@@ -190,9 +186,7 @@ cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, cons
 cmg_status cmg_columns_write(cmg_context *ctx, const char *path, cmg_size n, int columns,
                              const double *values)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
                CMG_ERR_ARG,
                "vector write: the path or the values are missing, or the length is negative");

@@ -14,8 +14,6 @@
 
 enum { BLOCK = 1 << 20 };
 
-/* ------------------------------------------------------------------ reading */
-
 cmg_status cmgi_file_open(cmg_context *ctx, const char *path, cmgi_file *file)
 {
     struct stat facts;
@@ -103,8 +101,6 @@ cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)
     }
     return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
 }
-
-/* ------------------------------------------------------------------ writing */
 
 /* Removes the files of a directory that this library made, then the directory. */
 static void remove_directory(const char *path)
@@ -338,9 +334,7 @@ cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
 
 cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data, size_t bytes)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && (data != NULL || bytes == 0), CMG_ERR_ARG,
                "file write: the path or the data are missing");
     cmgi_output output = {0};

@@ -60,10 +60,7 @@ cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n
     CMGI_TRY_GOTO(done, walk(ctx, path, text, size, NULL, &count));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made, &made));
     CMGI_TRY_GOTO(done, walk(ctx, path, text, size, made, &count));
-    if (count == 0) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: the file holds no number", path);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, count != 0, CMG_ERR_FILE, "%s: the file holds no number", path);
     *n = count;
     *values = made;
     made = NULL;

@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-/* ------------------------------------------------------------------ constants */
-
 /* Seconds, and shares of the copy bandwidth. */
 typedef struct cost {
     double launch;
@@ -104,8 +102,6 @@ static const cmg_size IN_CACHE = 1 << 18;
 /* A compressed matrix has to save this much to be worth its dearer conversion. */
 static const double worth = 0.95;
 
-/* ------------------------------------------------------------------ uses */
-
 /*
  * Compressed slices save bytes, and so pay where bytes are the cost. On a CPU P and R, whose short
  * rows jump through x, gain nothing (measured), and factors of smoothers are left to the model.
@@ -154,8 +150,6 @@ cmg_format cmgi_format_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, 
         return asked;
     }
 }
-
-/* ------------------------------------------------------------------ the model */
 
 /* A choice under way. */
 typedef struct chooser {
@@ -325,8 +319,6 @@ static void consider_splits(chooser *c)
     consider_split(c, 16);
 }
 
-/* ------------------------------------------------------------------ compression */
-
 static cmg_size sample_rows(const chooser *c)
 {
     const cmg_size most = cmgi_on_cuda(c->ctx) ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
@@ -413,8 +405,6 @@ static cmg_status choose_format(chooser *c)
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ options */
 
 static void resolve(const chooser *c, cmg_matrix_options *o)
 {

@@ -17,8 +17,6 @@ cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ column by column */
-
 /* x and the vectors of the write-back, of one column. */
 enum { APART_X = 0, APART_B, APART_C, APART_E, APART_Y, APART_ARRAYS };
 

@@ -30,8 +30,6 @@ struct entry {
     cmg_size column;
 };
 
-/* ------------------------------------------------------------------ where entries are */
-
 template <typename T>
 struct csr_rows {
     cmg_size count;
@@ -239,8 +237,6 @@ struct diagonal_rows {
     }
 };
 
-/* ------------------------------------------------------------------ the product */
-
 template <int W, typename T>
 __device__ __forceinline__ pack<T, W> load_if(const T *p, cmg_size at)
 {
@@ -342,8 +338,6 @@ static cmg_status run(const cmg_matrix *M, const ROWS &A, const cmgi_writeback *
         return cmgi_fail(M->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
     }
 }
-
-/* ------------------------------------------------------------------ formats */
 
 template <typename T>
 static cmg_status run_csr(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ templates */
-
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
 static cmg_status (*const refers)(cmg_context *, const cmg_csr *,
                                   cmg_index *) = CMGI_CUDA_FN(cmgi_references_cuda);
@@ -91,8 +89,6 @@ done:
     cmgi_templates_free(B->A->ctx, &t);
     return status;
 }
-
-/* ------------------------------------------------------------------ life */
 
 static cmg_status make_reference(const cmgi_compressor *B)
 {

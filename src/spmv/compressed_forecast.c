@@ -37,8 +37,6 @@ typedef struct census {
     cmgi_templates pattern; /* rows of equal offsets; id NULL = not needed */
 } census;
 
-/* ------------------------------------------------------------------ obstacles */
-
 static void meet(tally *t, cmgi_obstacle what, cmg_size row)
 {
     cmg_size *example = &t->obstacles.example[what];
@@ -113,8 +111,6 @@ static void look_at_slice(const census *s, cmg_size slice, cmg_index *base, tall
     t->code_bytes += (cmg_size)plan.width * CMGI_SLICE * plan.bytes;
 }
 
-/* ------------------------------------------------------------------ the whole look */
-
 static cmg_status find_templates(census *s)
 {
     const cmg_csr *csr = s->B.csr;
@@ -187,8 +183,6 @@ done:
     cmgi_templates_free(ctx, &s.pattern);
     return status;
 }
-
-/* ------------------------------------------------------------------ sample */
 
 static cmg_size old_row(const cmgi_compression_look *l, cmg_size row)
 {
@@ -269,8 +263,6 @@ static void refer(const cmgi_compression_look *l, const cmgi_csr *sample, cmg_in
         ref[row] = first < sample->indptr[row + 1] ? sample->indices[first] : 0;
     }
 }
-
-/* ------------------------------------------------------------------ figures */
 
 /* Statistics of the rows as they will be ordered. */
 static cmg_status take_statistics(cmg_context *ctx, const cmgi_compression_look *l,

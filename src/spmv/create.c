@@ -14,16 +14,12 @@
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
 
-/* ------------------------------------------------------------------ from the host */
-
 static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr,
                                const cmg_matrix_options *options, cmg_matrix **A)
 {
     const cmgi_matrix_source from = {.csr = csr};
     return cmgi_matrix_make(ctx, cmgi_format_find(options->format), &from, options, A);
 }
-
-/* ------------------------------------------------------------------ on the device */
 
 /* How the device can make a matrix. */
 typedef enum means {
@@ -129,8 +125,6 @@ failed:
     return status;
 }
 
-/* ------------------------------------------------------------------ from the device */
-
 /* Through the host: the whole CSR is fetched. */
 static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
                                const cmg_matrix_options *options, cmg_matrix **A)
@@ -172,8 +166,6 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     cmgi_resident_free(ctx, &R);
     return status;
 }
-
-/* ------------------------------------------------------------------ either */
 
 static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                          const cmg_matrix_options *options, bool checked, cmg_matrix **A)
@@ -218,9 +210,7 @@ cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elem
                                       const cmg_matrix_options *options, cmg_matrix **A)
 {
     cmg_matrix_options own;
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, elements != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the elements or the out-pointer is NULL");
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));

@@ -60,8 +60,6 @@ bool cmgi_rows_uneven(const cmgi_row_statistics *s)
     return s->sliced[k] / (4 << k) * rows > 4 * s->nnz || s->longest > WARP * lanes;
 }
 
-/* ------------------------------------------------------------------ making tiles */
-
 typedef struct maker {
     cmgi_tile *tile;       /* NULL: only counted */
     cmgi_split_row *split; /* likewise */

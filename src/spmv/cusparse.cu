@@ -52,8 +52,6 @@ static cudaDataType data_type(const cmg_matrix *A)
     return A->options.precision == CMG_FP64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-/* ------------------------------------------------------------------ set-up */
-
 typedef cmg_status (*build_fn)(cmg_matrix *A, const cmgi_matrix_source *from);
 
 /* Wraps the storage that another format builds. */
@@ -344,8 +342,6 @@ extern "C" void cmgi_cusparse_sell_destroy(cmg_matrix *A)
     unwrap(A);
     cmgi_slices_destroy(A);
 }
-
-/* ------------------------------------------------------------------ product */
 
 template <typename T, cmgi_wb_kind KIND>
 __global__ void put_kernel(cmg_size rows, const T *sum, const typename cmgi_wb_of<T>::type f)

@@ -5,8 +5,6 @@
 #include "core/report.h"
 #include "spmv/reduced.h"
 
-/* ------------------------------------------------------------------ life */
-
 /* Bytes of an element of A->values. */
 static size_t value_bytes(const cmg_matrix *A)
 {
@@ -84,9 +82,8 @@ void cmg_matrix_destroy(cmg_matrix **A)
 
 cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
 {
-    if (A == NULL || info == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(A);
+    CMGI_GIVEN(info);
     const cmg_matrix_info made = {.rows = A->rows,
                                   .cols = A->cols,
                                   .nnz = A->nnz,
@@ -128,9 +125,7 @@ static cmg_status update_on_host(cmg_matrix *A, const double *values)
 
 cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 {
-    if (A == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(A);
     cmg_context *ctx = A->ctx;
     CMGI_CHECK(ctx, values != NULL || A->nnz == 0, CMG_ERR_ARG, "matrix update: values is NULL");
     CMGI_CHECK(ctx, A->options.keep_map, CMG_ERR_STATE,
@@ -154,8 +149,6 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     cmgi_free_device(ctx, staged);
     return status;
 }
-
-/* ------------------------------------------------------------------ products */
 
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
 {
@@ -213,9 +206,7 @@ static cmg_status check_columns(const cmg_vector *x, const cmg_vector *v, const 
 
 static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *y)
 {
-    if (A == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(A);
     CMGI_TRY(check_vector(A, x, A->cols, "x"));
     CMGI_TRY(check_vector(A, y, A->rows, "y"));
     CMGI_TRY(check_columns(x, y, "y"));

@@ -16,20 +16,7 @@ static const cmg_option rows[] = {
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_matrix_options, rows);
 
-void cmg_matrix_options_init(cmg_matrix_options *options, size_t size)
-{
-    cmgi_options_init(&table, options, size);
-}
-
-cmg_status cmg_matrix_options_set(cmg_matrix_options *options, const char *text)
-{
-    return cmgi_options_set(&table, options, text);
-}
-
-const cmg_option *cmg_matrix_option(int i)
-{
-    return cmgi_options_row(&table, i);
-}
+CMGI_OPTION_FUNCTIONS(cmg_matrix_options, cmg_matrix_option, table)
 
 cmg_status cmgi_matrix_options_take(cmg_context *ctx, const cmg_matrix_options *given,
                                     cmg_matrix_options *own)

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-/* ------------------------------------------------------------------ filling */
-
 /* On a GPU two rows are neighbours, with 8-bit values in two slice columns. */
 static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
 {
@@ -94,8 +92,6 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
     }
     pad_row(B, plan, p, i, lane, e);
 }
-
-/* ------------------------------------------------------------------ all of them */
 
 static cmg_size slice_of(const cmgi_compressed *C, cmg_size p)
 {

@@ -74,8 +74,6 @@ static __device__ __forceinline__ int worth_beside(int value_bytes, int longest,
     return most > always_worth(longest) ? most : always_worth(longest);
 }
 
-/* ------------------------------------------------------------------ patterns */
-
 static __device__ __forceinline__ int find(const int *pattern, int width, int offset, int guess)
 {
     if (guess < width && pattern[guess] == offset) {
@@ -165,8 +163,6 @@ static __device__ bool plan_pattern(const source &S, plan &P, int lane)
     }
     return !__any_sync(ALL, outside);
 }
-
-/* ------------------------------------------------------------------ codes */
 
 static __device__ void plan_codes(const source &S, plan &P, int lane)
 {
@@ -276,8 +272,6 @@ __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const 
         to.bytes[p] = (uint8_t)P.bytes;
     }
 }
-
-/* ------------------------------------------------------------------ filling */
 
 static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg_size at,
                                                   cmg_size code)
@@ -398,8 +392,6 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
     }
 }
 
-/* ------------------------------------------------------------------ launches */
-
 static source source_of(const cmgi_compressor *B, cmg_size longest)
 {
     source S = {};
@@ -471,8 +463,6 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
     CMGI_TRY(cmgi_matrix_alloc_values(B->A, B->from));
     return refill(B, longest);
 }
-
-/* ------------------------------------------------------------------ references, lists */
 
 __global__ void reference_kernel(const cmg_csr A, cmg_index *ref)
 {

@@ -137,8 +137,6 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     return A->format->fill_cuda(A, from->device);
 }
 
-/* ------------------------------------------------------------------ blocks */
-
 /* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
 static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
                         const double *ids, cmg_size s)
@@ -236,8 +234,6 @@ done:
     cmgi_csr_free(ctx, &ids);
     return status;
 }
-
-/* ------------------------------------------------------------------ all */
 
 cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {

@@ -179,8 +179,6 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ bytes */
-
 /* What the storage is made of, without its arrays. */
 typedef struct extent {
     cmg_size entries;

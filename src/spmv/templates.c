@@ -47,8 +47,6 @@ typedef struct search {
     int slot[4 * CMGI_SAMPLE];       /* into seen, -1 = free */
 } search;
 
-/* ------------------------------------------------------------------ rounds */
-
 static int by_count(int64_t a, int64_t b, int64_t row_a, int64_t row_b)
 {
     if (a != b) {
@@ -170,8 +168,6 @@ static cmg_status find_all(search *s, uint16_t *id)
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ templates */
 
 /* Rows that make a template: as asked, but where there are few kinds all of them are templates, so
  * that the corners of a grid do not need a storage of their own. */

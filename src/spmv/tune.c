@@ -33,8 +33,6 @@ static const candidate candidates[] = {
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
-/* ------------------------------------------------------------------ memory of choices */
-
 uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr)
 {
     enum { CHUNK = 4096 };
@@ -112,8 +110,6 @@ int cmgi_tune_count(const cmg_context *ctx)
     const memory *known = ctx->tuned;
     return known != NULL ? known->count : 0;
 }
-
-/* ------------------------------------------------------------------ measuring */
 
 typedef struct trial {
     cmg_context *ctx;

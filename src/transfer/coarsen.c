@@ -25,20 +25,7 @@ static const cmg_option rows[] = {
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_coarsen_options, rows);
 
-void cmg_coarsen_options_init(cmg_coarsen_options *options, size_t size)
-{
-    cmgi_options_init(&table, options, size);
-}
-
-cmg_status cmg_coarsen_options_set(cmg_coarsen_options *options, const char *text)
-{
-    return cmgi_options_set(&table, options, text);
-}
-
-const cmg_option *cmg_coarsen_option(int i)
-{
-    return cmgi_options_row(&table, i);
-}
+CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 
 /* P of one more level and its near-null-space vectors; P stays empty where nothing is gained. */
 typedef struct next_level {
