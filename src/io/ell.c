@@ -9,6 +9,7 @@
  * Since zeros are padding, stored zeros do not survive in this form.
  */
 #include "core/memory.h"
+#include "io/bytes.h"
 #include "io/io.h"
 
 #include <string.h>
@@ -27,12 +28,7 @@ typedef struct ell {
 
 static uint64_t load(const char *p)
 {
-    const unsigned char *b = (const unsigned char *)p;
-    uint64_t v = 0;
-    for (int k = 7; k >= 0; --k) {
-        v = v << 8 | b[k];
-    }
-    return v;
+    return cmgi_little((const unsigned char *)p, 8);
 }
 
 static void store(char *p, uint64_t v)
@@ -40,14 +36,6 @@ static void store(char *p, uint64_t v)
     for (int k = 0; k < 8; ++k) {
         p[k] = (char)(unsigned char)(v >> (8 * k));
     }
-}
-
-static double load_double(const char *p)
-{
-    const uint64_t bits = load(p);
-    double value = 0;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 static cmg_status parse_header(cmg_context *ctx, const char *path, const char *data, cmg_size bytes,
@@ -86,7 +74,7 @@ static cmg_size gather_row(const ell *e, uint64_t r, cmg_index *indices, double 
     cmg_size n = 0;
     for (uint64_t k = 0; k < e->width; ++k) {
         const uint64_t at = (r + k * e->stride) * 8;
-        const double value = load_double(e->values + at);
+        const double value = cmgi_real(load(e->values + at), 8);
         if (value == 0) {
             continue;
         }

@@ -48,12 +48,8 @@ bool cmgi_h5_close(cmgi_h5 *h5)
     if (h5->driver >= 0) {
         (void)H5FDunregister(h5->driver);
     }
-    if (h5->group_access >= 0) {
-        (void)H5Pclose(h5->group_access);
-    }
-    if (h5->data_access >= 0) {
-        (void)H5Pclose(h5->data_access);
-    }
+    cmgi_h5_release(h5->group_access);
+    cmgi_h5_release(h5->data_access);
     cmgi_free(h5->ctx, h5->buffer);
     (void)H5Eclear2(H5E_DEFAULT);
     (void)H5Eset_auto2(H5E_DEFAULT, h5->error_print, h5->error_user);
@@ -77,12 +73,8 @@ static int descriptor_of(hid_t file)
         H5Fget_vfd_handle(file, access, &handle) >= 0 && handle != NULL) {
         fd = *(int *)handle;
     }
-    if (creation >= 0) {
-        (void)H5Pclose(creation);
-    }
-    if (access >= 0) {
-        (void)H5Pclose(access);
-    }
+    cmgi_h5_release(creation);
+    cmgi_h5_release(access);
     return fd;
 }
 
@@ -92,9 +84,9 @@ static hid_t file_access(cmgi_h5 *h5, bool writes)
     const hid_t access = h5->driver >= 0 ? H5Pcreate(H5P_FILE_ACCESS) : -1;
     const bool good = access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
                       H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0 &&
-                      cmgi_h5_set_driver(access, h5->driver, h5->faults);
+                      cmgi_h5_set_driver(access, h5->driver, writes, h5->faults);
     if (access >= 0 && !good) {
-        (void)H5Pclose(access);
+        cmgi_h5_release(access);
     }
     return good ? access : -1;
 }
@@ -116,7 +108,7 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
     const hid_t access = begin(ctx, path, h5) ? file_access(h5, false) : -1;
     if (access >= 0) {
         h5->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-        (void)H5Pclose(access);
+        cmgi_h5_release(access);
     }
     if (h5->file < 0) {
         const cmg_status status = cmgi_fail(
@@ -149,12 +141,8 @@ cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
         H5Pset_attr_phase_change(creation, 1000, 0) >= 0) {
         h5->file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
     }
-    if (access >= 0) {
-        (void)H5Pclose(access);
-    }
-    if (creation >= 0) {
-        (void)H5Pclose(creation);
-    }
+    cmgi_h5_release(access);
+    cmgi_h5_release(creation);
     if (h5->file < 0) {
         const cmg_status status = cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be created", path);
         (void)cmgi_h5_close(h5);
@@ -190,9 +178,7 @@ cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *
         length = H5Lget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, room,
                                     h5->group_access);
     }
-    if (object >= 0) {
-        (void)H5Gclose(object);
-    }
+    cmgi_h5_release(object);
     CMGI_CHECK(h5->ctx, known, CMG_ERR_FILE, "%s: %s is not a readable group", h5->path, group);
     CMGI_CHECK(h5->ctx, (hsize_t)i >= info.nlinks || (length > 0 && (size_t)length < room),
                CMG_ERR_FILE, "%s: %s: name %lld is unreadable or longer than %zu bytes", h5->path,

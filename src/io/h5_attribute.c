@@ -27,17 +27,6 @@ static int64_t load_integer(const cmgi_raw_attribute *a, uint64_t k)
     return a->is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
-static double load_real(const cmgi_raw_attribute *a)
-{
-    const uint64_t bits = load(a, 0);
-    const uint32_t half = (uint32_t)bits;
-    float single = 0;
-    double value = 0;
-    memcpy(&single, &half, sizeof single);
-    memcpy(&value, &bits, sizeof value);
-    return a->size == 4 ? (double)single : value;
-}
-
 /* As every program writes it, whatever the locale of this one. */
 static bool print_real(double value, char *text, size_t room)
 {
@@ -75,7 +64,7 @@ static bool text_from_header(const cmgi_h5 *h5, const cmgi_raw_attribute *a, cha
     case CMGI_RAW_INTEGER:
         return snprintf(text, room, "%lld", (long long)load_integer(a, 0)) < (int)room;
     case CMGI_RAW_REAL:
-        return print_real(load_real(a), text, room);
+        return print_real(cmgi_real(load(a, 0), (int)a->size), text, room);
     case CMGI_RAW_TEXT:
         return copy_text(a->value, a->size, text, room);
     case CMGI_RAW_LONG_TEXT:
@@ -100,19 +89,15 @@ static bool open_dense(hid_t object, const char *name, dense *d)
     const hid_t space = d->id >= 0 ? H5Aget_space(d->id) : -1;
     if (space >= 0) {
         d->count = H5Sget_simple_extent_npoints(space);
-        (void)H5Sclose(space);
+        cmgi_h5_release(space);
     }
     return d->type >= 0;
 }
 
 static void close_dense(const dense *d)
 {
-    if (d->type >= 0) {
-        (void)H5Tclose(d->type);
-    }
-    if (d->id >= 0) {
-        (void)H5Aclose(d->id);
-    }
+    cmgi_h5_release(d->type);
+    cmgi_h5_release(d->id);
 }
 
 static bool dense_text(const dense *d, char *text, size_t room)

@@ -53,7 +53,7 @@ static bool inspect(const cmgi_dataset *d, storage *s)
         s->plain = s->plain && filter == H5Z_FILTER_FLETCHER32 && filters == 1;
         s->packed = s->packed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
     }
-    (void)H5Pclose(creation);
+    cmgi_h5_release(creation);
     return good && filters >= 0;
 }
 
@@ -83,9 +83,7 @@ static cmg_status read_extent(cmgi_dataset *d)
     const int rank = space >= 0 ? H5Sget_simple_extent_ndims(space) : -1;
     const bool good =
         (rank == 1 || rank == 2) && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
-    if (space >= 0) {
-        (void)H5Sclose(space);
-    }
+    cmgi_h5_release(space);
     CMGI_CHECK(d->h5->ctx, good, CMG_ERR_FILE, "%s: %s: neither one- nor two-dimensional",
                d->h5->path, d->name);
     const hsize_t limit = (hsize_t)INT64_MAX / 4;
@@ -139,12 +137,8 @@ void cmgi_dataset_close(cmgi_dataset *d)
     if (d->h5 == NULL) {
         return;
     }
-    if (d->type >= 0) {
-        (void)H5Tclose(d->type);
-    }
-    if (d->id >= 0) {
-        (void)H5Dclose(d->id);
-    }
+    cmgi_h5_release(d->type);
+    cmgi_h5_release(d->id);
     d->h5 = NULL;
 }
 

@@ -31,6 +31,7 @@ enum { GUESS = 1 << 16 }; /* bytes that the library may ask for past the end */
 
 /* What the access list of a file carries for its driver. */
 typedef struct access_info {
+    bool writes;
     cmgi_h5_faults *faults;
 } access_info;
 
@@ -40,6 +41,7 @@ typedef struct opened {
     int fd;
     haddr_t end_of_file;
     haddr_t end_of_addresses; /* what the library has laid out */
+    bool writes;
     cmgi_h5_faults *faults;
 } opened;
 
@@ -60,15 +62,17 @@ bool cmgi_h5_read_at(const cmgi_h5 *h5, cmg_size offset, size_t bytes, void *to)
     return good;
 }
 
-static H5FD_t *open_file(const char *name, hid_t access, int flags)
+/* What is written has been made, with its rights, and is empty. */
+static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t most)
 {
     const access_info *info = H5Pget_driver_info(access);
     struct stat facts;
-    if (info == NULL) {
+    (void)most;
+    if (info == NULL || (!info->writes && (flags & H5F_ACC_RDWR) != 0)) {
         return NULL;
     }
     errno = 0;
-    const int fd = open(name, flags | O_CLOEXEC);
+    const int fd = open(name, (info->writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     opened *file = fd >= 0 && fstat(fd, &facts) == 0 ? calloc(1, sizeof *file) : NULL;
     if (file == NULL) {
         cmgi_h5_note(info->faults, errno);
@@ -79,39 +83,20 @@ static H5FD_t *open_file(const char *name, hid_t access, int flags)
     }
     file->fd = fd;
     file->end_of_file = (haddr_t)facts.st_size;
+    file->writes = info->writes;
     file->faults = info->faults;
     return &file->base;
 }
 
-static H5FD_t *open_reader(const char *name, unsigned flags, hid_t access, haddr_t most)
-{
-    (void)most;
-    return (flags & H5F_ACC_RDWR) == 0 ? open_file(name, access, O_RDONLY) : NULL;
-}
-
-static H5FD_t *open_writer(const char *name, unsigned flags, hid_t access, haddr_t most)
-{
-    (void)most;
-    (void)flags; /* the file has been made, with its rights, and is empty */
-    return open_file(name, access, O_RDWR);
-}
-
 /* What was read is there whatever close says. */
-static herr_t close_reader(H5FD_t *file)
+static herr_t close_file(H5FD_t *file)
 {
-    (void)close(((opened *)file)->fd);
-    free(file);
-    return 0;
-}
-
-static herr_t close_writer(H5FD_t *file)
-{
-    opened *w = (opened *)file;
+    opened *f = (opened *)file;
     errno = 0;
-    if (close(w->fd) != 0) {
-        cmgi_h5_note(w->faults, errno);
+    if (close(f->fd) != 0 && f->writes) {
+        cmgi_h5_note(f->faults, errno);
     }
-    free(w);
+    free(f);
     return 0;
 }
 
@@ -156,52 +141,25 @@ static herr_t get_descriptor(H5FD_t *file, hid_t access, void **handle)
     return 0;
 }
 
-/* Pieces may reach over the end, as guesses of the library do: zeros follow the file. */
+/*
+ * Pieces may reach over the end, as guesses of the library do: zeros follow the file. So they do
+ * where the library has not yet written what it wants to see again.
+ */
 static herr_t read_piece(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
                          size_t size, void *to)
 {
-    const opened *r = (const opened *)file;
+    const opened *f = (const opened *)file;
     (void)type;
     (void)transfer;
-    const haddr_t rest = address <= r->end_of_file ? r->end_of_file - address : 0;
+    const haddr_t rest = address <= f->end_of_file ? f->end_of_file - address : 0;
     const size_t there = size < rest ? size : (size_t)rest;
-    if (address > r->end_of_file || size - there > GUESS) {
+    if (!f->writes && (address > f->end_of_file || size - there > GUESS)) {
         return -1;
     }
     memset((char *)to + there, 0, size - there);
     errno = 0;
-    if (!cmgi_read_at(r->fd, (cmg_size)address, there, to)) {
-        cmgi_h5_note(r->faults, errno); /* whatever is made of zeros counts for nothing */
-        memset(to, 0, there);
-    }
-    return 0;
-}
-
-static herr_t refuse_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address,
-                           size_t size, const void *from)
-{
-    (void)file;
-    (void)type;
-    (void)transfer;
-    (void)address;
-    (void)size;
-    (void)from;
-    return -1;
-}
-
-/* What the library has written before and wants to see again. */
-static herr_t read_back(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
-                        void *to)
-{
-    const opened *w = (const opened *)file;
-    (void)type;
-    (void)transfer;
-    const haddr_t rest = address < w->end_of_file ? w->end_of_file - address : 0;
-    const size_t there = size < rest ? size : (size_t)rest;
-    memset((char *)to + there, 0, size - there);
-    errno = 0;
-    if (!cmgi_read_at(w->fd, (cmg_size)address, there, to)) {
-        cmgi_h5_note(w->faults, errno);
+    if (!cmgi_read_at(f->fd, (cmg_size)address, there, to)) {
+        cmgi_h5_note(f->faults, errno); /* whatever is made of zeros counts for nothing */
         memset(to, 0, there);
     }
     return 0;
@@ -215,6 +173,9 @@ static herr_t write_piece(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
     size_t done = 0;
     (void)type;
     (void)transfer;
+    if (!w->writes) {
+        return -1;
+    }
     while (done < size && atomic_load(&w->faults->error) == 0) {
         errno = 0;
         const ssize_t put = pwrite(w->fd, p + done, size - done, (off_t)(address + done));
@@ -250,48 +211,25 @@ static herr_t truncate_file(H5FD_t *file, hid_t transfer, hbool_t closing)
 #define DRIVER(NUMBER, NAME) .name = (NAME)
 #endif
 
-static const H5FD_class_t reader = {
-    DRIVER(513, "cmg-reader"),
-    .maxaddr = (haddr_t)INT64_MAX,
-    .fc_degree = H5F_CLOSE_STRONG,
-    .fapl_size = sizeof(access_info),
-    .open = open_reader,
-    .close = close_reader,
-    .query = query_reader,
-    .get_eoa = get_end_of_addresses,
-    .set_eoa = set_end_of_addresses,
-    .get_eof = get_end_of_file,
-    .get_handle = get_descriptor,
-    .read = read_piece,
-    .write = refuse_write,
-    .fl_map = H5FD_FLMAP_DICHOTOMY,
-};
+/* All that both have; only what is written is truncated. */
+#define BOTH                                                                                       \
+    .maxaddr = (haddr_t)INT64_MAX, .fc_degree = H5F_CLOSE_STRONG,                                  \
+    .fapl_size = sizeof(access_info), .open = open_file, .close = close_file,                      \
+    .get_eoa = get_end_of_addresses, .set_eoa = set_end_of_addresses, .get_eof = get_end_of_file,  \
+    .get_handle = get_descriptor, .read = read_piece, .write = write_piece,                        \
+    .fl_map = H5FD_FLMAP_DICHOTOMY
 
-static const H5FD_class_t writer = {
-    DRIVER(514, "cmg-writer"),
-    .maxaddr = (haddr_t)INT64_MAX,
-    .fc_degree = H5F_CLOSE_STRONG,
-    .fapl_size = sizeof(access_info),
-    .open = open_writer,
-    .close = close_writer,
-    .query = query_writer,
-    .get_eoa = get_end_of_addresses,
-    .set_eoa = set_end_of_addresses,
-    .get_eof = get_end_of_file,
-    .get_handle = get_descriptor,
-    .read = read_back,
-    .write = write_piece,
-    .truncate = truncate_file,
-    .fl_map = H5FD_FLMAP_DICHOTOMY,
-};
+static const H5FD_class_t reader = {DRIVER(513, "cmg-reader"), BOTH, .query = query_reader};
+static const H5FD_class_t writer = {DRIVER(514, "cmg-writer"), BOTH, .query = query_writer,
+                                    .truncate = truncate_file};
 
 hid_t cmgi_h5_register_driver(bool writes)
 {
     return H5FDregister(writes ? &writer : &reader);
 }
 
-bool cmgi_h5_set_driver(hid_t access, hid_t driver, cmgi_h5_faults *faults)
+bool cmgi_h5_set_driver(hid_t access, hid_t driver, bool writes, cmgi_h5_faults *faults)
 {
-    const access_info info = {faults};
+    const access_info info = {writes, faults};
     return H5Pset_driver(access, driver, &info) >= 0;
 }

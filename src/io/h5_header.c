@@ -43,15 +43,6 @@ typedef struct search {
     cmgi_raw_attribute attribute;
 } search;
 
-uint64_t cmgi_h5_little(const unsigned char *p, int bytes)
-{
-    uint64_t v = 0;
-    for (int k = bytes - 1; k >= 0; --k) {
-        v = v << 8 | p[k];
-    }
-    return v;
-}
-
 static bool read_bytes(const cmgi_h5 *h5, uint64_t address, uint64_t bytes, void *to)
 {
     return address <= (uint64_t)h5->size && bytes <= (uint64_t)h5->size - address &&
@@ -74,11 +65,11 @@ void cmgi_h5_parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute 
         return;
     }
     const unsigned class = p[0] & 0x0f;
-    a->size = (size_t)cmgi_h5_little(p + 4, 4);
+    a->size = (size_t)cmgi_little(p + 4, 4);
     a->big_endian = (p[1] & 1) != 0;
     a->is_signed = (p[1] & 8) != 0;
     const bool whole =
-        size >= 12 && cmgi_h5_little(p + 8, 2) == 0 && cmgi_h5_little(p + 10, 2) == 8 * a->size;
+        size >= 12 && cmgi_little(p + 8, 2) == 0 && cmgi_little(p + 10, 2) == 8 * a->size;
     if (class == 0 && whole && a->size >= 1 && a->size <= 8) {
         a->class = CMGI_RAW_INTEGER;
     } else if (class == 1 && whole && (a->size == 4 || a->size == 8) && is_ieee(p, size)) {
@@ -102,7 +93,7 @@ static uint64_t parse_space(const unsigned char *p, size_t size)
     const size_t start = p[0] == 1 ? 8 : 4;
     uint64_t count = 1;
     for (size_t d = 0; d < p[1]; ++d) {
-        const uint64_t n = start + 8 * d + 8 <= size ? cmgi_h5_little(p + start + 8 * d, 8) : 0;
+        const uint64_t n = start + 8 * d + 8 <= size ? cmgi_little(p + start + 8 * d, 8) : 0;
         if (n == 0 || count > UINT32_MAX / n) {
             return 0;
         }
@@ -119,9 +110,9 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
     }
     const size_t mask = p[0] == 1 ? 7 : 0;
     const size_t start = p[0] == 3 ? 9 : 8;
-    const size_t name = (size_t)cmgi_h5_little(p + 2, 2);
-    const size_t type_size = (size_t)cmgi_h5_little(p + 4, 2);
-    const size_t space_size = (size_t)cmgi_h5_little(p + 6, 2);
+    const size_t name = (size_t)cmgi_little(p + 2, 2);
+    const size_t type_size = (size_t)cmgi_little(p + 4, 2);
+    const size_t space_size = (size_t)cmgi_little(p + 6, 2);
     const size_t type = start + ((name + mask) & ~mask);
     const size_t space = type + ((type_size + mask) & ~mask);
     const size_t value = space + ((space_size + mask) & ~mask);
@@ -147,7 +138,7 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
 static bool is_dense(const unsigned char *p, size_t size)
 {
     const size_t at = size >= 2 && (p[1] & 1) != 0 ? 4 : 2;
-    return at + 8 <= size && cmgi_h5_little(p + at, 8) != UINT64_MAX;
+    return at + 8 <= size && cmgi_little(p + at, 8) != UINT64_MAX;
 }
 
 /* One part of a header; false when the visitor has seen enough or the part is broken. */
@@ -155,9 +146,8 @@ static bool scan_messages(header *o, const unsigned char *p, size_t size)
 {
     const size_t head = o->version == 1 ? 8 : (o->ordered ? 6 : 4);
     while (size >= head) {
-        const cmgi_h5_message m = {.type =
-                                       (unsigned)(o->version == 1 ? cmgi_h5_little(p, 2) : p[0]),
-                                   .size = (size_t)cmgi_h5_little(p + (o->version == 1 ? 2 : 1), 2),
+        const cmgi_h5_message m = {.type = (unsigned)(o->version == 1 ? cmgi_little(p, 2) : p[0]),
+                                   .size = (size_t)cmgi_little(p + (o->version == 1 ? 2 : 1), 2),
                                    .shared = (p[o->version == 1 ? 4 : 3] & 2) != 0,
                                    .data = p + head};
         if (m.size > size - head) {
@@ -167,8 +157,7 @@ static bool scan_messages(header *o, const unsigned char *p, size_t size)
             if (m.size < 16 || o->blocks == BLOCKS_MOST) {
                 return false;
             }
-            o->todo[o->blocks++] =
-                (block){cmgi_h5_little(m.data, 8), cmgi_h5_little(m.data + 8, 8)};
+            o->todo[o->blocks++] = (block){cmgi_little(m.data, 8), cmgi_little(m.data + 8, 8)};
         } else if (!o->visit(o->user, &m)) {
             return false;
         }
@@ -189,7 +178,7 @@ static bool open_header(header *o, uint64_t address)
     }
     if (memcmp(p, "OHDR", 4) != 0) {
         o->version = 1;
-        o->todo[o->blocks++] = (block){address + 16, cmgi_h5_little(p + 8, 4)};
+        o->todo[o->blocks++] = (block){address + 16, cmgi_little(p + 8, 4)};
         return p[0] == 1;
     }
     const unsigned flags = p[5];
@@ -198,7 +187,7 @@ static bool open_header(header *o, uint64_t address)
     o->version = 2;
     o->ordered = (flags & 0x04) != 0;
     o->todo[o->blocks++] =
-        (block){address + start + (unsigned)width, cmgi_h5_little(p + start, width)};
+        (block){address + start + (unsigned)width, cmgi_little(p + start, width)};
     return p[4] == 2;
 }
 
@@ -262,9 +251,9 @@ bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
 
 bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text, size_t room)
 {
-    const uint64_t wanted = cmgi_h5_little(a->value, 4);
-    const uint64_t heap = cmgi_h5_little(a->value + 4, 8);
-    const uint64_t index = cmgi_h5_little(a->value + 12, 4);
+    const uint64_t wanted = cmgi_little(a->value, 4);
+    const uint64_t heap = cmgi_little(a->value + 4, 8);
+    const uint64_t index = cmgi_little(a->value + 12, 4);
     unsigned char p[16] = {0};
     if (wanted >= room) {
         return false;
@@ -276,11 +265,11 @@ bool cmgi_h5_long_text(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *tex
     if (!read_bytes(h5, heap, 16, p) || memcmp(p, "GCOL", 4) != 0) {
         return false;
     }
-    const uint64_t size = cmgi_h5_little(p + 8, 8);
+    const uint64_t size = cmgi_little(p + 8, 8);
     for (uint64_t at = 16;
          size <= HEAP_MOST && at + 16 <= size && read_bytes(h5, heap + at, 16, p);) {
-        const uint64_t found = cmgi_h5_little(p, 2);
-        const uint64_t length = cmgi_h5_little(p + 8, 8);
+        const uint64_t found = cmgi_little(p, 2);
+        const uint64_t length = cmgi_little(p + 8, 8);
         if (found == 0 || length > size - at - 16) { /* free space, or damage */
             break;
         }

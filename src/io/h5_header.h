@@ -1,5 +1,6 @@
 /* Object headers of an HDF5 file as they lie in it, read without the library. */
 #pragma once
+#include "io/bytes.h"
 #include "io/h5.h"
 
 typedef enum cmgi_raw_class {
@@ -38,8 +39,6 @@ typedef bool (*cmgi_h5_visit)(void *user, const cmgi_h5_message *m);
  * messages that do not fit into it.
  */
 bool cmgi_h5_scan(const cmgi_h5 *h5, uint64_t address, cmgi_h5_visit visit, void *user);
-/* An unsigned integer of that many bytes, the least significant first. */
-uint64_t cmgi_h5_little(const unsigned char *p, int bytes);
 /* Class, size and byte order from a datatype message. */
 void cmgi_h5_parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a);
 

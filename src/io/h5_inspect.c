@@ -69,7 +69,7 @@ static void inspect_chunk(facts *f, const unsigned char *p, int rank, int width)
     uint64_t bytes = 1;
     f->chunk_rank = rank;
     for (int d = 0; d < rank; ++d) {
-        const uint64_t n = cmgi_h5_little(p + d * width, width);
+        const uint64_t n = cmgi_little(p + d * width, width);
         if (n == 0 || n > UINT32_MAX / bytes) {
             f->wrong = "a chunk of no bytes, or of over 4294967295";
             return;
@@ -109,7 +109,7 @@ static void inspect_layout(facts *f, const cmgi_h5_message *m)
         f->wrong = "a storage layout newer than this build's HDF5 library: write it with "
                    "libver=(\"v110\", \"v110\")";
     } else if (p[1] == COMPACT) {
-        f->wrong = m->size < 4 || cmgi_h5_little(p + 2, 2) > m->size - 4
+        f->wrong = m->size < 4 || cmgi_little(p + 2, 2) > m->size - 4
                        ? "the storage layout is damaged"
                        : f->wrong;
     } else if (p[1] == CONTIGUOUS) {
@@ -130,12 +130,12 @@ static void inspect_filters(facts *f, const cmgi_h5_message *m)
     size_t at = old ? 8 : 2;
     bool good = m->size >= at && (p[0] == 1 || p[0] == 2) && p[1] <= 32;
     for (int k = 0; good && k < p[1]; ++k) {
-        const bool named = old || (at + 2 <= m->size && cmgi_h5_little(p + at, 2) >= 256);
+        const bool named = old || (at + 2 <= m->size && cmgi_little(p + at, 2) >= 256);
         const size_t head = named ? 8 : 6;
         good = at + head <= m->size;
         if (good) {
-            const size_t name = named ? (size_t)cmgi_h5_little(p + at + 2, 2) : 0;
-            const size_t values = (size_t)cmgi_h5_little(p + at + head - 2, 2);
+            const size_t name = named ? (size_t)cmgi_little(p + at + 2, 2) : 0;
+            const size_t values = (size_t)cmgi_little(p + at + head - 2, 2);
             const size_t padded = old ? (name + 7) & ~(size_t)7 : name;
             at += head + padded + 4 * (values + (old ? values % 2 : 0));
             good = at <= m->size && values <= 64;

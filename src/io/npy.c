@@ -7,6 +7,7 @@
  *         PKWARE, APPNOTE.TXT, .ZIP file format specification, version 6.3.
  */
 #include "core/memory.h"
+#include "io/bytes.h"
 #include "io/io.h"
 
 #include <stdio.h>
@@ -22,15 +23,6 @@ typedef struct array {
     cmg_size width;  /* columns of a table, 1 of a vector */
     bool by_columns; /* Fortran's order */
 } array;
-
-static uint64_t little(const unsigned char *p, int bytes)
-{
-    uint64_t v = 0;
-    for (int k = bytes - 1; k >= 0; --k) {
-        v = v << 8 | p[k];
-    }
-    return v;
-}
 
 /* The text after "'key':" in the header's dictionary, NULL when it is not there. */
 static const char *entry(const char *text, const char *key)
@@ -87,7 +79,7 @@ static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size l
     CMGI_CHECK(ctx, memcmp(head, "\x93NUMPY", 6) == 0 && head[6] >= 1 && head[6] <= 3, CMG_ERR_FILE,
                "%s: no NumPy array, or of an unknown version", file->path);
     const int size = head[6] == 1 ? 2 : 4;
-    const cmg_size length = (cmg_size)little(head + 8, size);
+    const cmg_size length = (cmg_size)cmgi_little(head + 8, size);
     CMGI_CHECK(ctx, length < (cmg_size)sizeof text && length <= limit - offset - 8 - size,
                CMG_ERR_FILE, "%s: the header of an array has %lld bytes", file->path,
                (long long)length);
@@ -100,23 +92,8 @@ static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size l
     return CMG_OK;
 }
 
-static double real_at(const unsigned char *p, const array *a)
+static int64_t whole(uint64_t bits, const array *a)
 {
-    const uint64_t bits = little(p, a->bytes);
-    const uint32_t half = (uint32_t)bits;
-    double wide = 0;
-    float narrow = 0;
-    if (a->type == 'i') {
-        return a->bytes == 8 ? (double)(int64_t)bits : (double)(int32_t)half;
-    }
-    memcpy(&wide, &bits, sizeof wide);
-    memcpy(&narrow, &half, sizeof narrow);
-    return a->bytes == 8 ? wide : (double)narrow;
-}
-
-static int64_t whole_at(const unsigned char *p, const array *a)
-{
-    const uint64_t bits = little(p, a->bytes);
     return a->bytes == 8 ? (int64_t)bits : (int32_t)(uint32_t)bits;
 }
 
@@ -136,7 +113,8 @@ static cmg_status read_reals(const cmgi_file *file, const array *a, double *valu
     unsigned char *raw = NULL;
     CMGI_TRY(read_raw(file, a, &raw));
     for (cmg_size i = 0; i < a->n; ++i) {
-        values[i] = real_at(raw + i * a->bytes, a);
+        const uint64_t bits = cmgi_little(raw + i * a->bytes, a->bytes);
+        values[i] = a->type == 'i' ? (double)whole(bits, a) : cmgi_real(bits, a->bytes);
     }
     cmgi_free(file->ctx, raw);
     return CMG_OK;
@@ -151,7 +129,7 @@ static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *w
     CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: indices have to be whole numbers", file->path);
     CMGI_TRY(read_raw(file, a, &raw));
     for (cmg_size i = 0; i < a->n; ++i) {
-        const int64_t v = whole_at(raw + i * a->bytes, a);
+        const int64_t v = whole(cmgi_little(raw + i * a->bytes, a->bytes), a);
         if (narrow != NULL) {
             fits = fits && v >= 0 && v <= INT32_MAX;
             narrow[i] = (cmg_index)v;
@@ -203,24 +181,6 @@ done:
     return status;
 }
 
-static cmg_status write_values(cmgi_output *output, cmg_size n, const double *values)
-{
-    enum { BLOCK = 4096 };
-    unsigned char bytes[8 * BLOCK];
-    for (cmg_size first = 0; first < n; first += BLOCK) {
-        const cmg_size count = n - first < BLOCK ? n - first : BLOCK;
-        for (cmg_size i = 0; i < count; ++i) {
-            uint64_t bits = 0;
-            memcpy(&bits, &values[first + i], sizeof bits);
-            for (int k = 0; k < 8; ++k) {
-                bytes[8 * i + k] = (unsigned char)(bits >> (8 * k));
-            }
-        }
-        CMGI_TRY(cmgi_output_write(output, bytes, (size_t)(8 * count)));
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_size columns,
                           const double *values)
 {
@@ -241,7 +201,7 @@ cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_si
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
     cmg_status status = cmgi_output_write(&output, header, HEADER);
     if (status == CMG_OK) {
-        status = write_values(&output, n * columns, values);
+        status = cmgi_output_numbers(&output, n * columns, sizeof *values, values, false);
     }
     return cmgi_output_finish(&output, status);
 }
@@ -269,8 +229,8 @@ static cmg_status read_directory(archive *z)
         --at;
     }
     if (at >= 0) {
-        const cmg_size bytes = (cmg_size)little(tail + at + 12, 4);
-        const cmg_size offset = (cmg_size)little(tail + at + 16, 4);
+        const cmg_size bytes = (cmg_size)cmgi_little(tail + at + 12, 4);
+        const cmg_size offset = (cmg_size)cmgi_little(tail + at + 16, 4);
         if (offset <= z->file.size && bytes <= z->file.size - offset) {
             CMGI_TRY_GOTO(done, cmgi_alloc(ctx, bytes, 1, &z->directory));
             CMGI_TRY_GOTO(done, cmgi_file_read(&z->file, offset, bytes, z->directory));
@@ -292,9 +252,9 @@ static const unsigned char *find_entry(const archive *z, const char *name)
     cmg_size at = 0;
     while (z->bytes - at >= CENTRAL_ENTRY) {
         const unsigned char *p = z->directory + at;
-        const cmg_size n = (cmg_size)little(p + 28, 2);
+        const cmg_size n = (cmg_size)cmgi_little(p + 28, 2);
         const cmg_size whole =
-            CENTRAL_ENTRY + n + (cmg_size)little(p + 30, 2) + (cmg_size)little(p + 32, 2);
+            CENTRAL_ENTRY + n + (cmg_size)cmgi_little(p + 30, 2) + (cmg_size)cmgi_little(p + 32, 2);
         if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->bytes - at) {
             return NULL;
         }
@@ -314,16 +274,16 @@ static cmg_status open_entry(const archive *z, const char *name, array *a)
     const unsigned char *p = find_entry(z, name);
     CMGI_CHECK(ctx, p != NULL, CMG_ERR_FILE,
                "%s: no %s in it: not a CSR matrix of scipy.sparse.save_npz", z->file.path, name);
-    CMGI_CHECK(ctx, little(p + 10, 2) == 0, CMG_ERR_FILE,
+    CMGI_CHECK(ctx, cmgi_little(p + 10, 2) == 0, CMG_ERR_FILE,
                "%s: compressed; save it by scipy.sparse.save_npz(..., compressed=False)",
                z->file.path);
-    const cmg_size offset = (cmg_size)little(p + 42, 4);
-    const cmg_size size = (cmg_size)little(p + 24, 4);
+    const cmg_size offset = (cmg_size)cmgi_little(p + 42, 4);
+    const cmg_size size = (cmg_size)cmgi_little(p + 24, 4);
     CMGI_CHECK(ctx, offset <= z->file.size - LOCAL_HEADER, CMG_ERR_FILE,
                "%s: %s begins after the end of the file", z->file.path, name);
     CMGI_TRY(cmgi_file_read(&z->file, offset, LOCAL_HEADER, local));
-    const cmg_size begin =
-        offset + LOCAL_HEADER + (cmg_size)little(local + 26, 2) + (cmg_size)little(local + 28, 2);
+    const cmg_size begin = offset + LOCAL_HEADER + (cmg_size)cmgi_little(local + 26, 2) +
+                           (cmg_size)cmgi_little(local + 28, 2);
     CMGI_CHECK(ctx, begin <= z->file.size && size <= z->file.size - begin, CMG_ERR_FILE,
                "%s: %s ends after the end of the file", z->file.path, name);
     CMGI_TRY(read_header(&z->file, begin, begin + size, a));

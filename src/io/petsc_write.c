@@ -1,37 +1,11 @@
 /* PETSc binary objects, written; see petsc.h for the form. */
 #include "io/petsc.h"
 
-#include <string.h>
-
 enum { BLOCK = 1 << 13 };
-
-static void put32(unsigned char *p, uint32_t v)
-{
-    for (int k = 0; k < 4; ++k) {
-        p[k] = (unsigned char)(v >> (24 - 8 * k));
-    }
-}
-
-static cmg_status put_ints(cmgi_output *output, int count, const cmg_size *values)
-{
-    unsigned char bytes[32];
-    for (int k = 0; k < count; ++k) {
-        put32(bytes + 4 * k, (uint32_t)(int32_t)values[k]);
-    }
-    return cmgi_output_write(output, bytes, 4 * (size_t)count);
-}
 
 static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_index *values)
 {
-    unsigned char bytes[4 * BLOCK];
-    for (cmg_size first = 0; first < count; first += BLOCK) {
-        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
-        for (cmg_size k = 0; k < n; ++k) {
-            put32(bytes + 4 * k, (uint32_t)values[first + k]);
-        }
-        CMGI_TRY(cmgi_output_write(output, bytes, 4 * (size_t)n));
-    }
-    return CMG_OK;
+    return cmgi_output_numbers(output, count, sizeof *values, values, true);
 }
 
 static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
@@ -43,22 +17,6 @@ static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
             lengths[k] = (cmg_index)(A->indptr[first + k + 1] - A->indptr[first + k]);
         }
         CMGI_TRY(put_indices(output, n, lengths));
-    }
-    return CMG_OK;
-}
-
-static cmg_status put_values(cmgi_output *output, cmg_size count, const double *values)
-{
-    unsigned char bytes[8 * BLOCK];
-    for (cmg_size first = 0; first < count; first += BLOCK) {
-        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
-        for (cmg_size k = 0; k < n; ++k) {
-            uint64_t bits = 0;
-            memcpy(&bits, &values[first + k], sizeof bits);
-            put32(bytes + 8 * k, (uint32_t)(bits >> 32));
-            put32(bytes + 8 * k + 4, (uint32_t)bits);
-        }
-        CMGI_TRY(cmgi_output_write(output, bytes, 8 * (size_t)n));
     }
     return CMG_OK;
 }
@@ -90,19 +48,19 @@ cmg_status cmgi_petsc_put_matrix(cmgi_output *output, const cmg_csr *A)
         return status;
     }
     const cmg_size nnz = A->indptr[A->rows];
-    const cmg_size header[4] = {CMGI_PETSC_MAT, A->rows, A->cols,
-                                nnz < INT32_MAX ? nnz : INT32_MAX};
-    CMGI_TRY(put_ints(output, 4, header));
+    const cmg_index header[4] = {CMGI_PETSC_MAT, (cmg_index)A->rows, (cmg_index)A->cols,
+                                 nnz < INT32_MAX ? (cmg_index)nnz : INT32_MAX};
+    CMGI_TRY(put_indices(output, 4, header));
     CMGI_TRY(put_lengths(output, A));
     CMGI_TRY(put_indices(output, nnz, A->indices));
-    return put_values(output, nnz, A->values);
+    return cmgi_output_numbers(output, nnz, sizeof *A->values, A->values, true);
 }
 
 cmg_status cmgi_petsc_put_vector(cmgi_output *output, cmg_size n, const double *values)
 {
-    const cmg_size header[2] = {CMGI_PETSC_VEC, n};
+    const cmg_index header[2] = {CMGI_PETSC_VEC, (cmg_index)n};
     CMGI_CHECK(output->ctx, n <= INT32_MAX, CMG_ERR_UNSUPPORTED,
                "%s: %lld entries are more than 32-bit indices hold", output->path, (long long)n);
-    CMGI_TRY(put_ints(output, 2, header));
-    return put_values(output, n, values);
+    CMGI_TRY(put_indices(output, 2, header));
+    return cmgi_output_numbers(output, n, sizeof *values, values, true);
 }

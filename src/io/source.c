@@ -212,6 +212,32 @@ cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes
     return CMG_OK;
 }
 
+cmg_status cmgi_output_numbers(cmgi_output *output, cmg_size count, size_t size,
+                               const void *numbers, bool big)
+{
+    enum { PART = 1 << 13 };
+    unsigned char bytes[8 * PART];
+    for (cmg_size first = 0; first < count; first += PART) {
+        const cmg_size n = count - first < PART ? count - first : PART;
+        for (size_t i = 0; i < (size_t)n; ++i) {
+            const char *from = (const char *)numbers + ((size_t)first + i) * size;
+            uint32_t half = 0;
+            uint64_t bits = 0;
+            memcpy(&half, from, sizeof half);
+            if (size == 8) {
+                memcpy(&bits, from, sizeof bits);
+            } else {
+                bits = half;
+            }
+            for (size_t k = 0; k < size; ++k) {
+                bytes[i * size + k] = (unsigned char)(bits >> 8 * (big ? size - 1 - k : k));
+            }
+        }
+        CMGI_TRY(cmgi_output_write(output, bytes, (size_t)n * size));
+    }
+    return CMG_OK;
+}
+
 /* To the disk; file systems that have nothing to do for that say so. */
 static bool sync_descriptor(int fd)
 {

@@ -52,5 +52,8 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
  * failure.
  */
 cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status);
+/* `count` numbers of 4 or 8 bytes, the least significant byte first or, `big`, the most. */
+cmg_status cmgi_output_numbers(cmgi_output *output, cmg_size count, size_t size,
+                               const void *numbers, bool big);
 /* Writes; CMG_ERR_IO with the system's reason. */
 cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes);
