@@ -87,7 +87,7 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
         }
         project(n, q[m], made);
     }
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made));
+    status = cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made);
     made = NULL;
 done:
     for (int m = 0; m < modes; ++m) {

@@ -60,17 +60,6 @@ static void position(const level_nodes *nodes, cmg_size n, double *x)
     cmgi_grid_position(&nodes->grid, p, x);
 }
 
-/* Hands a vector over to the hierarchy or frees it. */
-static cmg_status store(cmg_hierarchy *h, int level, const char *kind, const char *name, cmg_size n,
-                        double *values)
-{
-    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, values);
-    if (status != CMG_OK) {
-        cmgi_free(h->ctx, values);
-    }
-    return status;
-}
-
 static cmg_status store_coords(const source *s, const level_nodes *nodes, int level)
 {
     double *x = NULL;
@@ -79,7 +68,7 @@ static cmg_status store_coords(const source *s, const level_nodes *nodes, int le
     for (cmg_size n = 0; n < nodes->count; ++n) {
         position(nodes, n, x + n * nodes->dim);
     }
-    return store(s->h, level, "coords", NULL, nodes->count * nodes->dim, x);
+    return cmgi_hierarchy_take_vector(s->h, level, "coords", NULL, nodes->count * nodes->dim, x);
 }
 
 static cmg_status store_exact(const source *s, const level_nodes *nodes)
@@ -93,7 +82,7 @@ static cmg_status store_exact(const source *s, const level_nodes *nodes)
         position(nodes, n, x);
         cmgi_problem_exact(&s->problem, x, u + n * nc, NULL);
     }
-    return store(s->h, 0, "solutions", "exact", nodes->count * nc, u);
+    return cmgi_hierarchy_take_vector(s->h, 0, "solutions", "exact", nodes->count * nc, u);
 }
 
 static cmg_status assemble(const source *s, const level_nodes *nodes, const cmgi_cell_form *form,
@@ -134,7 +123,7 @@ static cmg_status assemble_level(const source *s, const level_nodes *nodes, int 
         }
         double *taken = b;
         b = NULL;
-        CMGI_TRY_GOTO(done, store(s->h, 0, "rhs", "b", rows, taken));
+        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
         CMGI_TRY_GOTO(done, store_exact(s, nodes));
@@ -156,9 +145,7 @@ static cmg_status multiply_level(const source *s, int level)
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_P, NULL, 0, &P));
     const bool identity = s->plan->options.boundary != CMG_BOUNDARY_ELIMINATE;
     CMGI_TRY(cmgi_galerkin(s->ctx, NULL, &A, &P, identity, &Ac));
-    const cmg_status status = cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
-    cmgi_csr_free(s->ctx, &Ac);
-    return status;
+    return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
 }
 
 static cmg_status store_prolongation(const source *s, const level_nodes *fine,
@@ -171,9 +158,7 @@ static cmg_status store_prolongation(const source *s, const level_nodes *fine,
                  ? cmgi_grid_prolongation(s->ctx, &fine->grid, &coarse->grid, &P)
                  : cmgi_space_prolongation(fine->space, coarse->space,
                                            same ? NULL : s->chain.relation[from], &P));
-    const cmg_status status = cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_P, NULL, 0, &P);
-    cmgi_csr_free(s->ctx, &P);
-    return status;
+    return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_P, NULL, 0, &P);
 }
 
 static cmg_status order_by_cells(const source *s, const level_nodes *nodes, int refinement,

@@ -73,7 +73,6 @@ cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_ele
     stored->assembled = assembles;
     copy = (cmgi_elements){0};
 done:
-    cmgi_csr_free(ctx, &A);
     cmgi_elements_free(ctx, &copy);
     return status;
 }

@@ -342,8 +342,12 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
                                    int factor, cmgi_csr *csr)
 {
     const cmg_csr view = cmgi_csr_view(csr);
-    CMGI_TRY(check_structure(h, level, role, name, factor, &view));
-    return place(h, level, role, name, factor, csr);
+    cmg_status status = check_structure(h, level, role, name, factor, &view);
+    if (status == CMG_OK) {
+        status = place(h, level, role, name, factor, csr);
+    }
+    cmgi_csr_free(h->ctx, csr);
+    return status;
 }
 
 /*

@@ -87,12 +87,12 @@ struct cmg_hierarchy {
 };
 
 /*
- * Gives a level one of its matrices and takes over the arrays (cmgi_csr_alloc); *csr is cleared on
- * success and left alone on failure. The structure is checked.
+ * Gives a level one of its matrices; the arrays (cmgi_csr_alloc) are taken over, or freed where it
+ * is refused, and *csr is cleared. The structure is checked.
  */
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr);
-/* The same for a vector, an array of cmgi_alloc, which is taken on success. */
+/* The same for a vector, an array of cmgi_alloc. */
 cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size n, double *values);
 /* The level's A was formed as R A P; takes it over as above. */

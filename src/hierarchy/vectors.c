@@ -41,19 +41,27 @@ static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const 
     return NULL;
 }
 
-cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
-                                      const char *name, cmg_size n, double *values)
+static bool is_one_of(const char *kind, const char *const *kinds, int count)
 {
+    for (int k = 0; k < count; ++k) {
+        if (strcmp(kind, kinds[k]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cmg_status check_vector(const cmg_hierarchy *h, int level, const char *kind,
+                               const char *name, cmg_size n)
+{
+    static const char *const of_level[] = {"coords", "nullspace", "partition"};
+    static const char *const named[] = {"rhs", "solutions"};
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
-    const bool coords =
-        kind != NULL && (strcmp(kind, "coords") == 0 || strcmp(kind, "nullspace") == 0 ||
-                         strcmp(kind, "partition") == 0);
-    CMGI_CHECK(ctx,
-               coords ||
-                   (kind != NULL && (strcmp(kind, "rhs") == 0 || strcmp(kind, "solutions") == 0)),
-               CMG_ERR_ARG, "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
+    const bool coords = kind != NULL && is_one_of(kind, of_level, 3);
+    CMGI_CHECK(ctx, coords || (kind != NULL && is_one_of(kind, named, 2)), CMG_ERR_ARG,
+               "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
                coords ? "coords, nullspace and partition take no name"
                       : "a vector of kind \"%s\" needs a name",
@@ -62,6 +70,16 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
     CMGI_CHECK(ctx, coords || !cmgi_csr_given(A) || n == A->rows, CMG_ERR_SHAPE,
                "level %d: vector %s %s has %lld entries, A has %lld rows", level, kind, name,
                (long long)n, (long long)A->rows);
+    return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size n, double *values)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_stored_vector v = {.level = level, .n = n, .values = values};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, check_vector(h, level, kind, name, n));
     if (strcmp(kind, "nullspace") == 0) {
         h->level[level].exact_nullspace = false;
     }
@@ -73,12 +91,9 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
         h->checked = false;
         return CMG_OK;
     }
-    cmgi_stored_vector v = {.level = level, .n = n};
-    cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, kind, &v.kind));
     CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, name != NULL ? name : "", &v.name));
     CMGI_TRY_GOTO(failed, cmgi_hierarchy_grow(ctx, &h->vector, h->vectors, sizeof v));
-    v.values = values;
     h->vector[h->vectors++] = v;
     h->checked = false;
     return CMG_OK;
@@ -98,11 +113,7 @@ cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kin
     if (n > 0) {
         memcpy(copy, values, (size_t)n * sizeof *copy);
     }
-    const cmg_status status = cmgi_hierarchy_take_vector(h, level, kind, name, n, copy);
-    if (status != CMG_OK) {
-        cmgi_free(h->ctx, copy);
-    }
-    return status;
+    return cmgi_hierarchy_take_vector(h, level, kind, name, n, copy);
 }
 
 cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,

@@ -25,7 +25,7 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
     const bool encoded =
         cmgi_h5_attribute_text(h5, group, "encoding-type", encoding, sizeof encoding);
     const bool shaped = cmgi_h5_attribute_ints(h5, group, "shape", 2, shape);
-    (void)H5Gclose(group);
+    cmgi_h5_release(group);
     CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
                "%s: %s: the attribute encoding-type is \"%s\", not \"csr_matrix\"", h5->path, name,
                encoding);
@@ -102,16 +102,13 @@ typedef struct place {
     int factor;
 } place;
 
-/* Hands a matrix over; it is freed when it is refused. */
 static cmg_status take(cmgi_h5 *h5, const char *name, const place *to, cmgi_csr *A,
                        cmg_hierarchy *h)
 {
     char where[CMGI_PATH_LENGTH];
     (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
-    const cmg_status status =
-        cmgi_hierarchy_take_csr(h, to->level, to->role, to->name, to->factor, A);
-    cmgi_csr_free(h5->ctx, A);
-    return cmgi_in_file(h5->ctx, where, status);
+    return cmgi_in_file(h5->ctx, where,
+                        cmgi_hierarchy_take_csr(h, to->level, to->role, to->name, to->factor, A));
 }
 
 static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *expect,
@@ -141,9 +138,8 @@ static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const ch
                     (long long)d.dims[0], (long long)d.dims[1], (long long)n);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *values, &values));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, values));
-    CMGI_TRY_GOTO(done,
-                  cmgi_in_file(h5->ctx, h5->path,
-                               cmgi_hierarchy_take_vector(h, level, kind, as, d.count, values)));
+    status = cmgi_in_file(h5->ctx, h5->path,
+                          cmgi_hierarchy_take_vector(h, level, kind, as, d.count, values));
     values = NULL;
 done:
     cmgi_free(h5->ctx, values);
@@ -210,9 +206,7 @@ static bool is_dataset(const cmgi_h5 *h5, const char *name)
 {
     const hid_t object = H5Oopen(h5->file, name, h5->group_access);
     const bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET;
-    if (object >= 0) {
-        (void)H5Oclose(object);
-    }
+    cmgi_h5_release(object);
     return found;
 }
 
@@ -226,9 +220,7 @@ static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const
     char encoding[64];
     const bool single = object >= 0 && cmgi_h5_attribute_text(h5, object, "encoding-type", encoding,
                                                               sizeof encoding);
-    if (object >= 0) {
-        (void)H5Gclose(object);
-    }
+    cmgi_h5_release(object);
     if (single) {
         return read_matrix(h5, group, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, 0}, h);
     }

@@ -25,12 +25,8 @@ static bool put_attribute(hid_t object, const char *key, hid_t type, int count, 
     const hid_t attribute =
         space >= 0 ? H5Acreate2(object, key, type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
     const bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
-    if (attribute >= 0) {
-        (void)H5Aclose(attribute);
-    }
-    if (space >= 0) {
-        (void)H5Sclose(space);
-    }
+    cmgi_h5_release(attribute);
+    cmgi_h5_release(space);
     return good;
 }
 
@@ -41,9 +37,7 @@ static bool put_text(hid_t object, const char *key, const char *value)
     const bool good = type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
                       H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
                       put_attribute(object, key, type, 0, &value);
-    if (type >= 0) {
-        (void)H5Tclose(type);
-    }
+    cmgi_h5_release(type);
     return good;
 }
 
@@ -54,16 +48,14 @@ static cmg_status put_group(const cmgi_h5 *h5, const char *name, hid_t *group)
     if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) {
         made = H5Gcreate2(h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
     }
-    if (creation >= 0) {
-        (void)H5Pclose(creation);
-    }
+    cmgi_h5_release(creation);
     if (made < 0) {
         return fail_write(h5, name);
     }
     if (group != NULL) {
         *group = made;
     } else {
-        (void)H5Gclose(made);
+        cmgi_h5_release(made);
     }
     return CMG_OK;
 }
@@ -100,12 +92,8 @@ static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int ran
     if (dataset >= 0) {
         good = H5Dclose(dataset) >= 0 && good;
     }
-    if (space >= 0) {
-        (void)H5Sclose(space);
-    }
-    if (creation >= 0) {
-        (void)H5Pclose(creation);
-    }
+    cmgi_h5_release(space);
+    cmgi_h5_release(creation);
     if (!good) {
         return fail_write(h5, name);
     }
@@ -132,7 +120,7 @@ static cmg_status put_csr(cmgi_h5 *h5, const char *name, const cmg_csr *A)
     const bool good = put_text(group, "encoding-type", "csr_matrix") &&
                       put_text(group, "encoding-version", "0.1.0") &&
                       put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
-    (void)H5Gclose(group);
+    cmgi_h5_release(group);
     if (!good) {
         return fail_write(h5, name);
     }
@@ -239,9 +227,7 @@ static cmg_status put_exact(cmgi_h5 *h5, const char *name)
     const int64_t exact = 1;
     const hid_t dataset = H5Dopen2(h5->file, name, H5P_DEFAULT);
     const bool good = dataset >= 0 && put_attribute(dataset, "exact", H5T_NATIVE_INT64, 0, &exact);
-    if (dataset >= 0) {
-        (void)H5Dclose(dataset);
-    }
+    cmgi_h5_release(dataset);
     return good ? CMG_OK : fail_write(h5, name);
 }
 

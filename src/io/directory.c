@@ -199,12 +199,9 @@ static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, co
         return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld coordinates do not fit the level's %lld rows",
                          file, (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
     }
-    const cmg_status status = cmgi_hierarchy_take_vector(
-        h, l, item->kind, coords ? NULL : item->name, rows * cols, values);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, values);
-    }
-    return cmgi_in_file(ctx, file, status);
+    return cmgi_in_file(ctx, file,
+                        cmgi_hierarchy_take_vector(h, l, item->kind, coords ? NULL : item->name,
+                                                   rows * cols, values));
 }
 
 static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hierarchy *h)
@@ -228,11 +225,10 @@ static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hier
     const bool smoother = item->what == CMGI_IS_SMOOTHER;
     cmgi_csr A = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));
-    const cmg_status status =
-        cmgi_hierarchy_take_csr(h, l, (cmg_role)item->what, smoother ? item->name : NULL,
-                                item->factor > 0 ? item->factor : 0, &A);
-    cmgi_csr_free(ctx, &A);
-    return cmgi_in_file(ctx, file, status);
+    return cmgi_in_file(ctx, file,
+                        cmgi_hierarchy_take_csr(h, l, (cmg_role)item->what,
+                                                smoother ? item->name : NULL,
+                                                item->factor > 0 ? item->factor : 0, &A));
 }
 
 cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming naming,

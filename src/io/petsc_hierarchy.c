@@ -20,9 +20,7 @@ static cmg_status read_levels(const cmgi_petsc *p, int levels, int given, cmg_hi
     for (int l = 0; l < given; ++l) {
         cmgi_csr A = {0};
         CMGI_TRY(cmgi_petsc_matrix(p, &p->object[levels + given - 2 - l], &expect, &A));
-        const cmg_status status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
-        cmgi_csr_free(ctx, &A);
-        CMGI_TRY(status);
+        CMGI_TRY(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         CMGI_TRY(cmgi_progress(ctx, "reading", l + 1, 2 * levels - 1));
     }
     return CMG_OK;
@@ -67,12 +65,8 @@ static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
                    "%s: vector %d has %lld entries, the finest matrix %lld rows", p->file.path,
                    k - first, (long long)o->rows, (long long)cmg_hierarchy_rows(h, 0));
         CMGI_TRY(cmgi_petsc_vector(p, o, &values));
-        const cmg_status status =
-            cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows, values);
-        if (status != CMG_OK) {
-            cmgi_free(h->ctx, values);
-            return status;
-        }
+        CMGI_TRY(
+            cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows, values));
     }
     return CMG_OK;
 }

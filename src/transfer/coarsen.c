@@ -100,12 +100,12 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         h->level[l + 1].block = next->vectors;
         status =
             cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
+        next->B = NULL;
     }
     if (status != CMG_OK) {
         (void)cmg_hierarchy_select(h, 0, 1);
         goto done;
     }
-    next->B = NULL;
     *added = true;
 done:
     cmgi_csr_free(ctx, &coarse);
