@@ -57,7 +57,7 @@ typedef enum cmg_problem {
 /** The coefficient k over the bounding box of the domain; in elasticity it scales E. */
 typedef enum cmg_coefficient {
     CMG_COEFFICIENT_CONSTANT = 0,
-    /** exp of a product of sines, between 1 / e and e. */
+    /** exp(prod_d sin(2 pi s_d + 1/2 + d)), s in [0,1] in the bounding box, d from 0. */
     CMG_COEFFICIENT_SMOOTH,
     /** `contrast` in the middle half of every axis, 1 outside. */
     CMG_COEFFICIENT_JUMP,

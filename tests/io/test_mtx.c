@@ -168,6 +168,45 @@ static void long_files_equal_their_source(void)
     remove_all(path);
 }
 
+/*
+ * Lines of two bytes, so that every place in a file is one where a chunk may end: files of one
+ * chunk, of two and of three, around the sizes at which another begins.
+ */
+static void short_lines_fill_chunks(void)
+{
+    enum { CHUNK = 1 << 20 }; /* mtx_parse.c */
+    char *text = malloc(128 + 3 * CHUNK);
+    CHECK(text != NULL);
+    for (cmg_size lines = CHUNK / 2; text != NULL && lines <= CHUNK; lines += CHUNK / 4) {
+        for (cmg_size n = lines - 2; n <= lines + 2; ++n) {
+            const char *path = temporary("short.mtx");
+            cmg_size found = 0;
+            double *v = NULL;
+            int length = snprintf(text, 128, "%%%%MatrixMarket matrix array real general\n%lld 1\n",
+                                  (long long)n);
+            for (cmg_size i = 0; i < n; ++i) {
+                text[length++] = (char)('0' + i * 7 % 10);
+                text[length++] = '\n';
+            }
+            put_file(path, text, (size_t)length);
+            CHECK_OK(cmg_vector_read(ctx, path, &found, &v));
+            bool good = v != NULL && found == n;
+            for (cmg_size i = 0; good && i < n; ++i) {
+                good = v[i] == (double)(i * 7 % 10);
+            }
+            CHECK(good);
+            cmg_free(v);
+            text[length - 2] = 'x'; /* the last line is the one that is named */
+            put_file(path, text, (size_t)length);
+            CHECK_STATUS(cmg_vector_read(ctx, path, &found, &v), CMG_ERR_FILE);
+            (void)snprintf(text, 64, ":%lld: not a number", (long long)n + 2);
+            CHECK(strstr(cmg_context_message(ctx), text) != NULL);
+            remove_all(path);
+        }
+    }
+    free(text);
+}
+
 static void vectors_are_taken(void)
 {
     static const struct {
@@ -229,6 +268,7 @@ int main(int argc, char **argv)
     RUN(sizes_are_held_against_the_file);
     RUN(zero_bytes_are_refused);
     RUN(long_files_equal_their_source);
+    RUN(short_lines_fill_chunks);
     RUN(vectors_are_taken);
     RUN(bad_vectors_are_refused);
     return TEST_END();

@@ -154,6 +154,82 @@ static void matrix_with_two_vectors(void)
     remove_all(temporary("v"));
 }
 
+/* Writes out what was put together once it is nearly full, or at the end. */
+static void flush(bytes *b, FILE *file, bool last)
+{
+    if (last || b->n > sizeof b->data - 64) {
+        CHECK(fwrite(b->data, 1, b->n, file) == b->n);
+        b->n = 0;
+    }
+}
+
+/* A cyclic matrix with a_ii = i + 1 and a_i,i+1 = -1/3, and b = 1 / (i + 1). */
+static void put_long(const char *path, int n)
+{
+    bytes *b = calloc(1, sizeof *b);
+    FILE *file = fopen(path, "wb");
+    CHECK(b != NULL && file != NULL);
+    put_integer(b, 1211216);
+    put_integer(b, n);
+    put_integer(b, n);
+    put_integer(b, 2 * n);
+    for (int i = 0; i < n; ++i) {
+        put_integer(b, 2);
+        flush(b, file, false);
+    }
+    for (int i = 0; i < n; ++i) {
+        put_integer(b, i + 1 < n ? i : 0);
+        put_integer(b, i + 1 < n ? i + 1 : i);
+        flush(b, file, false);
+    }
+    for (int i = 0; i < n; ++i) {
+        put_real(b, i + 1 < n ? i + 1.0 : -1.0 / 3);
+        put_real(b, i + 1 < n ? -1.0 / 3 : i + 1.0);
+        flush(b, file, false);
+    }
+    put_integer(b, 1211214);
+    put_integer(b, n);
+    for (int i = 0; i < n; ++i) {
+        put_real(b, 1.0 / (i + 1));
+        flush(b, file, i == n - 1);
+    }
+    CHECK(fclose(file) == 0);
+    free(b);
+}
+
+static bool is_long(const cmg_hierarchy *h, int n)
+{
+    cmg_csr A = {0};
+    cmg_size found = 0;
+    const double *b = NULL;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
+    bool good = A.rows == n && A.indptr[n] == 2 * n && found == n;
+    for (int i = 0; good && i < n; ++i) {
+        const int diagonal = 2 * i + (i + 1 < n ? 0 : 1);
+        const int other = 2 * i + (i + 1 < n ? 1 : 0);
+        good = A.indptr[i] == 2 * i && A.indices[diagonal] == i &&
+               A.indices[other] == (i + 1) % n && A.values[diagonal] == i + 1.0 &&
+               A.values[other] == -1.0 / 3 && b[i] == 1.0 / (i + 1);
+    }
+    return good;
+}
+
+/* Files longer than what is turned at a time, around the sizes at which another piece begins. */
+static void long_files_equal_their_source(void)
+{
+    static const int lengths[] = {4095, 4096, 4097, 32768, 65535, 65536, 65537, 140000};
+    for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
+        const char *path = temporary("long.petsc");
+        cmg_hierarchy *h = NULL;
+        put_long(path, lengths[k]);
+        CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
+        CHECK(is_long(h, lengths[k]));
+        cmg_hierarchy_destroy(&h);
+        remove_all(path);
+    }
+}
+
 static void refuses(const bytes *b, const char *message)
 {
     cmg_hierarchy *h = NULL;
@@ -169,6 +245,7 @@ static void integers_of_eight_bytes(void)
     wide = true;
     dump_of_three_levels();
     matrix_with_two_vectors();
+    long_files_equal_their_source();
     wide = false;
 }
 
@@ -276,6 +353,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(dump_of_three_levels);
     RUN(matrix_with_two_vectors);
+    RUN(long_files_equal_their_source);
     RUN(integers_of_eight_bytes);
     RUN(symmetric_storage_is_expanded);
     RUN(malformed_files_are_refused);
