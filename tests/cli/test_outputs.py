@@ -96,12 +96,17 @@ class Outputs(cli.Case):
         bad = {"short": good[:-1], "head": good[:60], "type": npy(self.b, descr="<c8"), "order": good.replace(b"<f8", b">f8"),
                "columns": npy(self.b, shape="(75, 3)"), "scalar": npy(self.b, shape="()"), "version": good[:6] + b"\x09" + good[7:],
                "many": npy(self.b, shape="(99999999999999,)"), "negative": npy(self.b, shape="(-1,)")}
+        length = int.from_bytes(good[8:10], "little")  # of the header; one that ends behind the file, by one byte
+        bad["behind"] = good[:8] + (length + 1).to_bytes(2, "little") + good[10:10 + length]
         for name, data in bad.items():
             path = self.path(name)
             with open(path, "wb") as file:
                 file.write(data)
             with self.subTest(name=name):
-                self.assertIn(path, self.refused(2, "solve", self.h, "--rhs", path))
+                message = self.refused(2, "solve", self.h, "--rhs", path)
+                self.assertIn(path, message)
+                if name == "behind":
+                    self.assertIn(f"the header of an array has {length + 1} bytes", message)
 
     def matrix(self, path, compression=zipfile.ZIP_STORED, **change):
         A = self.A

@@ -61,6 +61,9 @@ static void fluxes_are_loads(void)
         o.problem = c / 8 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
         const int nc = c / 8 ? o.dim : 1;
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        CHECK(strcmp(cmg_hierarchy_attribute(h, "flux"), "3") == 0);
+        CHECK(strcmp(cmg_hierarchy_attribute(h, "flux_y"), "-2") == 0);
+        CHECK(cmg_hierarchy_attribute(h, "flux_z") == NULL);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         const double *b = vector_of(h, 0, "rhs", "b", &n);
         double sum[3] = {0, 0, 0};

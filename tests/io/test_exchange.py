@@ -126,7 +126,7 @@ def optional_parts_are_read():
         f["unknown/group"] = np.arange(3)
         f["levels/0/also_unknown"] = np.arange(3)
         f.attrs.update({"element": "Q1", "dim": 2, "symmetric": True, "problem": np.bytes_("fixed"), "factor": 0.5,
-                        "list": [1, 2, 3]})
+                        "list": [1, 2, 3], "square": np.array([[2.5]]), "table": np.ones((2, 3))})
     status, text = run(source, target)
     assert status == 0, text
     with h5py.File(target) as f:
@@ -138,6 +138,7 @@ def optional_parts_are_read():
         assert np.array_equal(f["solutions/x"][:], x) and np.array_equal(f["levels/1/rhs/b"][:], b[:7])
         assert f.attrs["element"] == "Q1" and f.attrs["dim"] == 2 and f.attrs["symmetric"] == 1
         assert f.attrs["problem"] == "fixed" and float(f.attrs["factor"]) == 0.5 and "list" not in f.attrs
+        assert float(f.attrs["square"]) == 2.5 and "table" not in f.attrs
         assert "unknown" not in f
 
 

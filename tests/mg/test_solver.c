@@ -255,7 +255,15 @@ static void set_diagonal(cmg_hierarchy *h, int level)
     cmgi_csr_free(ctx, &D);
 }
 
-enum { OTHER_PATTERN, OTHER_COARSE_PATTERN, FEWER_LEVELS, WITHOUT_COARSEST, RENUMBERED, CHANGES };
+enum {
+    OTHER_PATTERN,
+    OTHER_COARSE_PATTERN,
+    FEWER_LEVELS,
+    WITHOUT_COARSEST,
+    TWO,
+    RENUMBERED,
+    CHANGES
+};
 
 static void change_structure(cmg_hierarchy *h, int change)
 {
@@ -271,6 +279,10 @@ static void change_structure(cmg_hierarchy *h, int change)
         break;
     case WITHOUT_COARSEST:
         CHECK_OK(cmg_hierarchy_select(h, 0, 1));
+        break;
+    case TWO: /* the second does not take the first back */
+        set_diagonal(h, 0);
+        CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 1));
         break;
     default:
         CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 1));

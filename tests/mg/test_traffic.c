@@ -111,6 +111,90 @@ static void bytes_are_those_of_the_arrays(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static double steps_bytes(const cmgi_cycle *cycle)
+{
+    double bytes = 0;
+    for (int i = 0; i < cycle->nsteps; ++i) {
+        bytes += (double)cmgi_cycle_step_bytes(cycle, &cycle->steps[i]);
+    }
+    return bytes;
+}
+
+/*
+ * Nested iteration before CG: a residual and its norm (r) and that of b; another residual, which
+ * the nested cycle takes, and its result added to x (z, x, x).
+ */
+static void bytes_of_nested_iteration_are_counted(void)
+{
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        cmg_hierarchy *h = poisson(24, 3, 0);
+        const double n = (double)cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of((cmg_size)n, 5);
+        cmg_vector *x = vector_of((cmg_size)n, 6);
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        cmg_report r;
+        cmg_report_default(&r);
+        o.krylov = CMG_KRYLOV_CG;
+        o.precision = (cmg_precision)p;
+        o.matrix.format = CMG_FORMAT_CSR;
+        o.fallback = false;
+        o.fmg = true;
+        o.dirichlet = CMG_DIRICHLET_KEEP;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &r));
+        const double residual = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 8 * n;
+        const double across = p == CMG_FP64 ? 0 : 2 * (8 + 4); /* into the nested cycle, out */
+        CHECK(s->mg.nested != NULL && steps_bytes(s->mg.nested) > cycle_bytes(s));
+        const double before = 2 * residual + (2 * 8 + 3 * 8 + across) * n;
+        const double all = before + steps_bytes(s->mg.nested) + r.iterations * r.iteration_bytes +
+                           2 * residual + (3 * 8 + 2 * 8) * n;
+        CHECK_NEAR(r.bytes, all, 1e-12 * all);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* CG on k columns: A is read once a product, every vector k times; (p,q) is never taken along. */
+static void bytes_of_columns_are_counted(void)
+{
+    for (int c = 0; c < 4; ++c) {
+        const int k = c / 2 == 0 ? 2 : 5;
+        cmg_hierarchy *h = poisson(24, 3, 0);
+        const double n = (double)cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = NULL;
+        cmg_vector *x = NULL;
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        cmg_report r;
+        cmg_report_default(&r);
+        o.krylov = CMG_KRYLOV_CG;
+        o.precision = c % 2 == 0 ? CMG_FP64 : CMG_FP32;
+        o.matrix.format = CMG_FORMAT_CSR;
+        o.fallback = false;
+        o.dirichlet = CMG_DIRICHLET_KEEP;
+        CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &b));
+        CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &x));
+        CHECK_OK(cmg_vector_fill(b, 1));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &r)); /* oracle.h takes one column */
+        const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 16 * n * (k - 1);
+        const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;
+        const double iteration = steps_bytes(s->columns->cycle) + product + vectors * n * k;
+        const double all = r.iterations * iteration + 2 * (product + 8 * n * k) + 40 * n * k;
+        CHECK(r.iterations > 2 && cmg_outcome_converged(r.outcome));
+        CHECK_NEAR(r.iteration_bytes, iteration, 1e-12 * all);
+        CHECK_NEAR(r.bytes, all, 1e-12 * all);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 /* A X = I, entry by entry, for matrices that need pivots, that are definite, or of one row. */
 static void the_dense_inverse_inverts(void)
 {
@@ -172,6 +256,8 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(bytes_are_those_of_the_arrays);
+    RUN(bytes_of_nested_iteration_are_counted);
+    RUN(bytes_of_columns_are_counted);
     RUN(the_dense_inverse_inverts);
     RUN(singular_matrices_have_no_inverse);
     return TEST_END();
