@@ -1,4 +1,4 @@
-/* Orders for qsort. */
+/* Orders for qsort, and a sort of column indices that calls no function for each pair. */
 #pragma once
 #include "cmg.h"
 
@@ -15,3 +15,6 @@ static inline int cmgi_ascending_double(const void *a, const void *b)
     const double y = *(const double *)b;
     return (x > y) - (x < y);
 }
+
+/* Ascending. */
+void cmgi_sort_indices(cmg_index *list, cmg_size n);

@@ -5,6 +5,7 @@
 #include "core/search.h"
 #include "csr/resident.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz, cmgi_csr *A)
@@ -199,6 +200,33 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
         }
     }
     return diagonal;
+}
+
+cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
+                            double share)
+{
+    cmg_size lines = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : lines)           \
+    if (A->rows > 4096)
+    for (cmg_size i = first; i < last; ++i) {
+        double diagonal = 0;
+        double most = 0;
+        double second = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const double a = fabs(A->values[k]);
+            if (A->indices[k] == i) {
+                diagonal += a;
+            } else if (a > most) {
+                second = most;
+                most = a;
+            } else if (a > second) {
+                second = a;
+            }
+        }
+        lines += most + second > share * diagonal;
+    }
+    (void)ctx;
+    return lines;
 }
 
 bool cmgi_csr_has_diagonal(const cmgi_csr *A)

@@ -3,29 +3,47 @@
 #include "core/order.h"
 #include "csr/csr.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Columns of row i of A B, unsorted; mark[j] == i + 1 says that j is there. Returns their number.
- */
-static cmg_size merge_pattern(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark,
-                              cmg_index *columns)
+/* Number of columns of row i of A B; mark[j] == i + 1 says that j was seen. */
+static cmg_size count_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark)
 {
     cmg_size length = 0;
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const cmg_index r = A->indices[k];
         for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
             const cmg_index j = B->indices[e];
-            if (mark[j] != i + 1) {
-                mark[j] = (cmg_index)(i + 1);
-                if (columns != NULL) {
-                    columns[length] = j;
-                }
-                ++length;
-            }
+            length += mark[j] != i + 1;
+            mark[j] = (cmg_index)(i + 1);
         }
     }
     return length;
+}
+
+/* Row i of C = A B, its place known; mark as above, sum has a place a column. */
+static void form_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, cmg_index *mark, double *sum,
+                     cmgi_csr *C)
+{
+    cmg_index *columns = C->indices + C->indptr[i];
+    cmg_size length = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index r = A->indices[k];
+        const double a = A->values[k];
+        for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
+            const cmg_index j = B->indices[e];
+            if (mark[j] != i + 1) {
+                mark[j] = (cmg_index)(i + 1);
+                columns[length++] = j;
+                sum[j] = a * B->values[e];
+            } else {
+                sum[j] += a * B->values[e];
+            }
+        }
+    }
+    cmgi_sort_indices(columns, length);
+    for (cmg_size e = 0; e < length; ++e) {
+        C->values[C->indptr[i] + e] = sum[columns[e]];
+    }
 }
 
 /* Values of row i of C = A B, whose columns are there. */
@@ -38,8 +56,9 @@ static void multiply_row(const cmg_csr *A, const cmg_csr *B, cmg_size i, double 
     }
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const cmg_index r = A->indices[k];
+        const double a = A->values[k];
         for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
-            sum[B->indices[e]] += A->values[k] * B->values[e];
+            sum[B->indices[e]] += a * B->values[e];
         }
     }
     for (cmg_size e = 0; e < length; ++e) {
@@ -62,17 +81,14 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        made.indptr[i + 1] = merge_pattern(A, B, i, mark + B->cols * cmgi_thread(), NULL);
+        made.indptr[i + 1] = count_row(A, B, i, mark + B->cols * cmgi_thread());
     }
     CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
     memset(mark, 0, (size_t)room * sizeof *mark);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size mine = B->cols * cmgi_thread();
-        cmg_index *columns = made.indices + made.indptr[i];
-        const cmg_size length = merge_pattern(A, B, i, mark + mine, columns);
-        qsort(columns, (size_t)length, sizeof *columns, cmgi_ascending_index);
-        multiply_row(A, B, i, sum + mine, &made);
+        form_row(A, B, i, mark + mine, sum + mine, &made);
     }
     *C = made;
     made = (cmgi_csr){0};

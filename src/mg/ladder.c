@@ -106,18 +106,21 @@ static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg
            cmg_hierarchy_levels(mg->h) > 1;
 }
 
-/* Unknowns coupled along lines: no point smoother and no P across the lines goes with them. */
-static bool has_lines(const cmgi_multigrid *mg)
+/*
+ * Levels that the matrix contradicts: unknowns coupled along lines, with which no point smoother
+ * and no P across the lines goes, or coefficients that coarse cells cut through.
+ */
+static bool levels_misfit(const cmgi_multigrid *mg)
 {
     const char *text = cmg_hierarchy_attribute(mg->h, "block_size");
     const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
-    return strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2 &&
-           (text == NULL || strcmp(text, "1") == 0);
+    const bool lines = strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2;
+    return (lines || mg->completion.misfits > 0) && (text == NULL || strcmp(text, "1") == 0);
 }
 
 static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    if (has_other_levels(ladder, mg) && has_lines(mg)) {
+    if (has_other_levels(ladder, mg) && levels_misfit(mg)) {
         return CMGI_RUNG_LEVELS;
     }
     const bool polynomial = strcmp(mg->levels.level[0].smoother.chosen, "chebyshev4") == 0;

@@ -337,6 +337,10 @@ static void note_ranks(const cmgi_setup *s)
 static void note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;
+    if (c->taken > 0 && c->taken < cmg_hierarchy_levels(s->given)) {
+        note(s->levels, "levels follow the finest matrix alone, not the %d of the hierarchy",
+             cmg_hierarchy_levels(s->given));
+    }
     if (c->formed > 0) {
         note(s->levels, "level matrices formed as R A P: %d, from level %d on", c->formed,
              c->first_formed);

@@ -5,6 +5,7 @@
  *     symmetric positive definite   Chebyshev of the fourth kind up to lambda_max, degree 2, or 6
  *                                   where rows are coupled along lines;
  *                                   Jacobi where one step of it is enough, see below
+ *     nearly so                     the same of degree 2, where |A - A^T| <= 0.15 |A|
  *     otherwise                     SPAI; AINV where convection rules, |A - A^T| > 0.7 |A|
  *
  * Chebyshev. The residual polynomial of degree 2 is (4 t^2 + 2 t - 1) / 5 at the eigenvalue
@@ -22,6 +23,9 @@
  * rho = (lambda_max - lambda_min) / (lambda_max + lambda_min). For rho <= 1/2 two steps reduce it
  * to 1/4, the most that the polynomial leaves of any, for the same two products; and one step is a
  * cycle of half the bytes. So are mass matrices and short time steps.
+ *
+ * Nearly symmetric. Eigenvalues then lie near the real axis, where the polynomial is small; SPAI
+ * needs as many iterations and five times the set-up.
  *
  * Unsymmetric. Galerkin convection with cell Peclet numbers over 1 has |A - A^T| near |A|: SPAI and
  * every point method then diverge, AINV does not (docs/smoothers/auto.md has the figures).
@@ -41,13 +45,13 @@
 enum {
     DEGREE = 2,
     LINE_DEGREE = 6,
-    SMALL = 4096,
     STEPS = 8 /* of Lanczos; 12, which methods that are named take, change no iteration count */
 };
 static const double LINE = CMGI_LINE; /* of |a_ii| in the two largest other entries of a row */
 static const double LINES = 0.25;     /* share of such rows */
 static const double ENOUGH = 0.5;     /* rho of Jacobi */
 static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
+static const double MILD = 0.15;      /* the same */
 static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
@@ -76,7 +80,21 @@ static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, c
     return skew;
 }
 
-static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+/* Chebyshev of the fourth kind for eigenvalues up to `largest`; `out` has Jacobi. */
+static void make_polynomial(int degree, double largest, cmgi_smoother_factors *out)
+{
+    double theta[LINE_DEGREE];
+    out->stages = degree;
+    cmgi_roots_chebyshev4(degree, theta);
+    for (int j = 0; j < degree; ++j) {
+        out->stage[j] = 1 / (theta[j] * largest);
+    }
+    (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+}
+
+/* `out` has Jacobi; largest: a bound of its spectrum, 0 = unknown. */
+static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double largest,
+                                   cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr T = {0};
@@ -90,6 +108,10 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &transposed, &A)); /* A with sorted rows */
     sums[0] = skew_part(&here, &A, &T, &sums[1]);
     CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 2));
+    if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {
+        make_polynomial(DEGREE, largest, out);
+        goto done;
+    }
     const char *name = sums[0] > CONVECTION * CONVECTION * sums[1] ? "ainv" : "spai";
     if (source->frame != NULL && strcmp(name, "ainv") == 0) {
         status = cmgi_fail(ctx, CMG_ERR_ARG,
@@ -109,31 +131,12 @@ done:
 static cmg_status line_share(const cmgi_smoother_source *source, double *share)
 {
     const cmg_csr *A = &source->A;
-    cmg_size lines = 0;
     if (source->there != NULL) {
         *share = (double)source->there->facts.lines / (double)A->rows;
         return CMG_OK;
     }
-#pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(+ : lines)   \
-    if (A->rows > SMALL)
-    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        double diagonal = 0;
-        double first = 0;
-        double second = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const double a = fabs(A->values[k]);
-            if (A->indices[k] == i) {
-                diagonal += a;
-            } else if (a > first) {
-                second = first;
-                first = a;
-            } else if (a > second) {
-                second = a;
-            }
-        }
-        lines += first + second > LINE * diagonal;
-    }
-    double all = (double)lines;
+    double all = (double)cmgi_csr_line_rows(source->ctx, A, cmgi_source_first(source),
+                                            cmgi_source_last(source), LINE);
     CMGI_TRY(cmgi_all_sum(source->ctx, &all, 1));
     *share = all / (double)cmgi_source_total(source);
     return CMG_OK;
@@ -150,7 +153,6 @@ static bool jacobi_is_enough(const cmgi_spectrum *spectrum)
 static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
                                  cmgi_smoother_factors *out)
 {
-    double theta[LINE_DEGREE];
     double lines = 0;
     const double largest = spectrum->largest;
     const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
@@ -161,12 +163,7 @@ static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_
         return CMG_OK;
     }
     CMGI_TRY(line_share(source, &lines));
-    out->stages = lines >= LINES ? LINE_DEGREE : DEGREE;
-    cmgi_roots_chebyshev4(out->stages, theta);
-    for (int j = 0; j < out->stages; ++j) {
-        out->stage[j] = 1 / (theta[j] * largest);
-    }
-    (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+    make_polynomial(lines >= LINES ? LINE_DEGREE : DEGREE, largest, out);
     return CMG_OK;
 }
 
@@ -189,7 +186,9 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     if (status == CMG_OK && (spectrum.symmetric || cmgi_source_total(source) == 0)) {
         return make_symmetric(source, &spectrum, out);
     }
-    status = status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, out) : status;
+    const double largest = status == CMG_OK ? spectrum.largest : 0;
+    status =
+        status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, largest, out) : status;
     if (status == CMG_OK || may_go_on(status)) {
         status = cmgi_group_agree(source->ctx, status);
     }

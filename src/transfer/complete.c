@@ -151,8 +151,8 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
         CMGI_TRY_GOTO(done, replace_misfits(h, options->zero_dirichlet, &c));
     }
     const cmg_size rows = cmg_hierarchy_rows(h, h->levels - 1);
-    if (options->coarsen && rows > options->above &&
-        h->level[h->levels - 1].inverse.indptr == NULL) {
+    const cmg_size above = c.misfits > 0 ? options->above_misfit : options->above;
+    if (options->coarsen && rows > above && h->level[h->levels - 1].inverse.indptr == NULL) {
         CMGI_TRY_GOTO(done, cmgi_coarsen(h, &options->levels, &c.appended));
     }
     h->stale = false;

@@ -11,6 +11,7 @@ typedef struct cmgi_completion_options {
     bool zero_dirichlet;
     bool coarsen; /* append algebraic levels below more than `above` rows */
     cmg_size above;
+    cmg_size above_misfit; /* the same where a level matrix did not fit: coarse errors are rough */
     cmg_coarsen_options levels;
 } cmgi_completion_options;
 

@@ -75,7 +75,7 @@ typedef struct coupling {
 
 static double size_of(const coupling *c, double value)
 {
-    return c->sign == 0 ? fabs(value) : fmax(c->sign * value, 0);
+    return c->sign == 0 ? fabs(value) : c->sign * value;
 }
 
 static coupling look_at_row(const cmg_csr *C, cmg_size i, bool has_signs)
@@ -88,8 +88,10 @@ static coupling look_at_row(const cmg_csr *C, cmg_size i, bool has_signs)
         if (C->indices[k] == i) {
             diagonal = C->values[k];
         } else {
-            sum += fabs(C->values[k]);
-            most[C->values[k] > 0] = fmax(most[C->values[k] > 0], fabs(C->values[k]));
+            const double size = fabs(C->values[k]);
+            double *side = &most[C->values[k] > 0];
+            sum += size;
+            *side = size > *side ? size : *side;
         }
     }
     if (sum <= ISOLATED * fabs(diagonal)) {
@@ -109,12 +111,13 @@ static coupling look_at_row(const cmg_csr *C, cmg_size i, bool has_signs)
 static cmg_size strong_row(const cmg_csr *C, cmg_size i, const coupling *c, double theta,
                            cmgi_csr *to)
 {
+    const coupling own = c[i];
+    const double share = theta * theta * own.largest;
     cmg_size count = 0;
-    for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1] && c[i].largest > 0; ++k) {
+    for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1] && own.largest > 0; ++k) {
         const cmg_index j = C->indices[k];
-        const double size = size_of(&c[i], C->values[k]);
-        if (j == i || c[j].largest == 0 || size <= 0 ||
-            size * size < theta * theta * c[i].largest * c[j].largest) {
+        const double size = size_of(&own, C->values[k]);
+        if (j == i || size <= 0 || c[j].largest == 0 || size * size < share * c[j].largest) {
             continue;
         }
         if (to != NULL) {

@@ -258,14 +258,15 @@ static cmg_hierarchy *helmholtz(double k)
     return h;
 }
 
-static cmg_hierarchy *anisotropic(cmg_element element, double contrast, double angle)
+static cmg_hierarchy *with_coefficient(cmg_element element, cmg_coefficient coefficient,
+                                       double contrast, double angle)
 {
     cmg_generate_options g;
     cmg_hierarchy *h = NULL;
     cmg_generate_options_default(&g);
     g.element = element;
     g.cells = element == CMG_ELEMENT_Q1 ? 96 : 48;
-    g.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+    g.coefficient = coefficient;
     g.contrast = contrast;
     g.angle = angle;
     CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
@@ -304,12 +305,69 @@ static void rungs_follow_what_is_the_matter(void)
     cmg_hierarchy *h = helmholtz(9);
     climbs(h, "fgmres from iteration 0: cg ended as ", 20);
     cmg_hierarchy_destroy(&h);
-    h = anisotropic(CMG_ELEMENT_Q1, 1e4, 0);
-    climbs(h, "algebraic levels from iteration ", 30);
+    h = with_coefficient(CMG_ELEMENT_P2, CMG_COEFFICIENT_RANDOM, 1e6, 0); /* cut by coarse cells */
+    climbs(h, "algebraic levels from iteration ", 45);
     cmg_hierarchy_destroy(&h);
-    h = anisotropic(CMG_ELEMENT_Q2, 1e4, 45);
+    h = with_coefficient(CMG_ELEMENT_Q2, CMG_COEFFICIENT_ANISOTROPIC, 1e4, 45);
     climbs(h, "chebyshev4:degree=16 from iteration ", 40);
     cmg_hierarchy_destroy(&h);
+}
+
+/* Strong lines get levels that follow them at once, and not where nothing is to be replaced. */
+static void lines_get_their_levels(void)
+{
+    cmg_hierarchy *h = with_coefficient(CMG_ELEMENT_Q1, CMG_COEFFICIENT_ANISOTROPIC, 1e4, 0);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    for (int replaced = 0; replaced < 2; ++replaced) {
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver_options o;
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        cmg_solver_options_default(&o);
+        o.fallback = replaced == 1;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(s->mg.from_matrix == (replaced == 1));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+        CHECK(replaced == 1 ? report.iterations <= 10 : report.iterations > 15);
+        CHECK(true_residual(h, b, x) <= 1.0001e-8);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&x);
+    }
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* What is symmetric by the way it was made is so by trial, too. */
+static void symmetry_by_design_holds(void)
+{
+    static const struct {
+        cmg_problem problem;
+        const char *options;
+        bool design;
+    } cases[] = {{CMG_PROBLEM_POISSON, "", true},
+                 {CMG_PROBLEM_POISSON, "cycle=W", true},
+                 {CMG_PROBLEM_POISSON, "cycle=F", false},
+                 {CMG_PROBLEM_POISSON, "pre=2 post=0", false},
+                 {CMG_PROBLEM_POISSON, "smoother=spai", false},
+                 {CMG_PROBLEM_ELASTICITY, "", true},
+                 {CMG_PROBLEM_CONVECTION, "", false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        cmg_hierarchy *h = generated(cases[c].problem, 20);
+        cmg_solver_options o;
+        cmg_solver *s = NULL;
+        cmgi_symmetry seen;
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, cases[c].options));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK(s->mg.levels.symmetric == cases[c].design);
+        s->mg.levels.symmetric = false;
+        CHECK_OK(cmgi_symmetry_look(ctx, &s->mg.levels, s->mg.cycle, &seen));
+        CHECK(!cases[c].design || (seen.matrix && seen.cycle));
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
 }
 
 static void shuffled(cmg_size n, cmg_index *order)
@@ -411,6 +469,8 @@ int main(int argc, char **argv)
     RUN(the_best_iterate_is_told);
     RUN(weak_smoothers_are_replaced);
     RUN(rungs_follow_what_is_the_matter);
+    RUN(lines_get_their_levels);
+    RUN(symmetry_by_design_holds);
     RUN(what_is_small_is_solved_directly);
     RUN(hints_name_what_is_the_matter);
     return TEST_END();

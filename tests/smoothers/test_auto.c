@@ -57,6 +57,8 @@ static void follows_the_matrix(void)
     becomes(1, 0.01, 0, 0, "chebyshev4", 6); /* lines */
     becomes(1, 1, 0, 4.1, "jacobi", 1);      /* eigenvalues of D^-1 A in 1 -+ 4 / 8.1 */
     becomes(1, 1, 0, 3.5, "chebyshev4", 2);  /* in 1 -+ 4 / 7.5: just not */
+    becomes(1, 1, 0.4, 0, "chebyshev4", 2);  /* |A - A^T| = 0.12 |A| */
+    becomes(1, 1, 0.6, 0, "spai", 1);        /* 0.18 */
     becomes(1, 1, 0.5, 0, "spai", 1);
     becomes(1, 1, 5, 0, "ainv", 1);
 }

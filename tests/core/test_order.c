@@ -1,0 +1,54 @@
+/* Lists of column indices in ascending order, against qsort. */
+#include "core/order.h"
+#include "core/random.h"
+#include "test.h"
+
+enum { MOST = 3000 };
+
+static void same_as_qsort(const cmg_index *list, cmg_size n)
+{
+    static cmg_index mine[MOST];
+    static cmg_index theirs[MOST];
+    memcpy(mine, list, (size_t)n * sizeof *mine);
+    memcpy(theirs, list, (size_t)n * sizeof *theirs);
+    cmgi_sort_indices(mine, n);
+    qsort(theirs, (size_t)n, sizeof *theirs, cmgi_ascending_index);
+    CHECK(memcmp(mine, theirs, (size_t)n * sizeof *mine) == 0);
+}
+
+static void lists_of_every_length(void)
+{
+    cmg_index list[MOST];
+    uint64_t seed = 3;
+    for (cmg_size n = 0; n < 200; ++n) {
+        for (int range = 1; range <= 1000000; range *= 100) { /* repeats, too */
+            for (cmg_size i = 0; i < n; ++i) {
+                list[i] = (cmg_index)(cmgi_random(&seed) * range);
+            }
+            same_as_qsort(list, n);
+        }
+    }
+}
+
+/* Sorted, backwards, all equal, and two runs: what parts a list badly. */
+static void lists_in_some_order(void)
+{
+    cmg_index list[MOST];
+    for (int kind = 0; kind < 4; ++kind) {
+        for (cmg_index i = 0; i < MOST; ++i) {
+            list[i] = kind == 0   ? i
+                      : kind == 1 ? MOST - i
+                      : kind == 2 ? 7
+                                  : (i < MOST / 2 ? 2 * i : 2 * (MOST - i) - 1);
+        }
+        same_as_qsort(list, MOST);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(lists_of_every_length);
+    RUN(lists_in_some_order);
+    return TEST_END();
+}
