@@ -117,13 +117,14 @@ static void add_kind(search *s, const candidate *c)
 /* Kinds from a sample of what is unknown; returns how many were added. */
 static cmg_status find_kinds(search *s, const uint16_t *id, int *added)
 {
-    const uint64_t share = (uint64_t)((double)CMGI_SAMPLE / (double)s->unknown * 0x1p63) * 2;
     const int before = s->kinds;
     cmg_size sampled = 0;
     s->complete = s->unknown <= CMGI_SAMPLE;
+    const uint64_t share = s->complete
+                               ? UINT64_MAX
+                               : (uint64_t)((double)CMGI_SAMPLE / (double)s->unknown * 0x1p63) * 2;
     *added = 0;
-    CMGI_TRY(s->scan->sample(s->ctx, s->what, id, s->complete ? UINT64_MAX : share, 2 * CMGI_SAMPLE,
-                             s->sample, &sampled));
+    CMGI_TRY(s->scan->sample(s->ctx, s->what, id, share, 2 * CMGI_SAMPLE, s->sample, &sampled));
     if (sampled > 2 * CMGI_SAMPLE) {
         return CMG_OK; /* a sample of twice the mean: the numbers conspire */
     }

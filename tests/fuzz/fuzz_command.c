@@ -35,6 +35,7 @@ typedef struct kept {
 
 static kept files[MOST_FILES];
 static int nfiles;
+static char folder[64]; /* in which the command works */
 static jmp_buf behind;
 
 _Noreturn void cmg_quit(int status)
@@ -51,9 +52,8 @@ cmg_status __wrap_cmg_context_bandwidth(cmg_context *ctx, double *gigabytes_per_
 
 static void keep_files(void)
 {
-    DIR *folder = opendir(".");
-    for (struct dirent *d = readdir(folder); d != NULL && nfiles < MOST_FILES;
-         d = readdir(folder)) {
+    DIR *here = opendir(".");
+    for (struct dirent *d = readdir(here); d != NULL && nfiles < MOST_FILES; d = readdir(here)) {
         kept *k = &files[nfiles];
         if (stat(d->d_name, &k->is) != 0 || !S_ISREG(k->is.st_mode)) {
             continue;
@@ -68,7 +68,7 @@ static void keep_files(void)
         (void)close(fd);
         ++nfiles;
     }
-    (void)closedir(folder);
+    (void)closedir(here);
 }
 
 static kept *find(const char *name)
@@ -94,11 +94,11 @@ static void write_back(kept *k)
 /* Removes what is new, also in folders, and brings back what has changed. */
 static void restore(const char *path, bool top)
 {
-    DIR *folder = opendir(path);
-    if (folder == NULL) {
+    DIR *list = opendir(path);
+    if (list == NULL) {
         return;
     }
-    for (struct dirent *d = readdir(folder); d != NULL; d = readdir(folder)) {
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
         char name[600];
         (void)snprintf(name, sizeof name, "%s/%s", path, d->d_name);
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
@@ -110,7 +110,7 @@ static void restore(const char *path, bool top)
             (void)rmdir(name);
         }
     }
-    (void)closedir(folder);
+    (void)closedir(list);
     for (int i = 0; i < nfiles && top; ++i) {
         struct stat now;
         const struct stat *was = &files[i].is;
@@ -122,14 +122,22 @@ static void restore(const char *path, bool top)
     }
 }
 
+static void remove_folder(void)
+{
+    restore(".", false);
+    (void)rmdir(folder);
+}
+
 /* FUZZ_FOLDER has the files: each process works in a copy, as seeds.py lays it out. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    static char folder[] = "/tmp/cmg-fuzz-XXXXXX";
     char command[1024];
     (void)argc;
     (void)argv;
     const char *from = getenv("FUZZ_FOLDER");
+    /* in memory where there is such a file system: every output is synced */
+    (void)snprintf(folder, sizeof folder, "%s/cmg-fuzz-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     (void)setenv("OMP_WAIT_POLICY", "passive", 1); /* else the command starts itself again */
     if (from == NULL || mkdtemp(folder) == NULL) {
         fprintf(stderr, "FUZZ_FOLDER is not set, see tests/fuzz/seeds.py\n");
@@ -140,6 +148,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         exit(1);
     }
     keep_files();
+    (void)atexit(remove_folder);
     return 0;
 }
 

@@ -1,11 +1,12 @@
 /*
- * Fuzz targets: files, a program a reader; FUZZ_READER is its name. What is read is checked and
- * renumbered; anything but a status, and anything left allocated, is a finding.
+ * Fuzz targets: files, a program a reader; FUZZ_READER is its name. The file lies in memory. What
+ * is read is checked and renumbered, of every eighth mesh a hierarchy is made; anything but a
+ * status, and anything left allocated or open, is a finding.
  *
  *   cmake --preset fuzz && cmake --build --preset fuzz
- *   build-fuzz/tests/fuzz/fuzz_mtx -dict=tests/fuzz/files.dict -max_len=65536 CORPUS/mtx
+ *   build-fuzz/tests/fuzz/fuzz_mtx -dict=tests/fuzz/files.dict -max_len=2048 CORPUS/mtx
  */
-#define _GNU_SOURCE
+#include "cmg_fem.h"
 #include "core/context.h"
 #include "core/memory.h"
 #include "core/number.h"
@@ -13,16 +14,17 @@
 #include "fem/mesh_read.h"
 #include "hierarchy/hierarchy.h"
 #include "io/io.h"
+#include "memory_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#ifdef FUZZ_HDF5
+#include <hdf5.h>
+#endif
 
 static cmg_context *ctx;
-static int file = -1; /* in memory, used again and again */
-static char path[64];
+static const char path[] = MEMORY_FILE;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,26 +36,31 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     cmg_context_options options;
     cmg_context_options_default(&options);
     options.threads = 1;
-    file = memfd_create("fuzz", MFD_CLOEXEC);
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    return file >= 0 && cmg_context_create(&options, &ctx) == CMG_OK ? 0 : 1;
+#ifdef FUZZ_HDF5
+    (void)H5set_free_list_limits(-1, -1, -1, -1, -1, -1); /* else a megabyte is mapped for each */
+#endif
+    return cmg_context_create(&options, &ctx) == CMG_OK ? 0 : 1;
 }
 
-static void read_hierarchy(void)
+static void check_hierarchy(cmg_hierarchy *h, size_t choice)
 {
-    cmg_hierarchy *h = NULL;
-    if (cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h) != CMG_OK) {
-        return;
-    }
+    static const cmg_numbering numberings[] = {CMG_NUMBERING_CUTHILL_MCKEE,
+                                               CMG_NUMBERING_HIERARCHICAL, CMG_NUMBERING_RANDOM};
     if (cmg_hierarchy_check(h) != CMG_OK) {
         abort(); /* a reader gives what it has checked, or nothing */
     }
     if (cmg_hierarchy_rows(h, 0) < 4096) {
         cmg_level_info info = {.size = sizeof info};
         (void)cmg_hierarchy_level_info(h, 0, true, &info);
-        (void)cmg_hierarchy_renumber(h, CMG_NUMBERING_CUTHILL_MCKEE, 1);
-        (void)cmg_hierarchy_renumber(h, CMG_NUMBERING_HIERARCHICAL, 1);
-        (void)cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 1);
+        (void)cmg_hierarchy_renumber(h, numberings[choice % 3], 1);
+    }
+}
+
+static void read_hierarchy(size_t choice)
+{
+    cmg_hierarchy *h = NULL;
+    if (cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h) == CMG_OK) {
+        check_hierarchy(h, choice);
     }
     cmg_hierarchy_destroy(&h);
 }
@@ -76,11 +83,40 @@ static void read_vector(void)
     }
 }
 
-static void read_mesh(void)
+/* A hierarchy on the mesh that was read, if it is small. */
+static void generate(size_t choice)
+{
+    static const char *const words[] = {
+        "levels=1",
+        "levels=2 element=q1 numbering=rcm",
+        "levels=1 element=q2",
+        "levels=2 element=p1 numbering=hierarchical",
+        "levels=1 problem=elasticity",
+        "levels=2 general=yes order_coarsening=yes element=p2",
+    };
+    cmg_generate_options options;
+    cmg_generate_size size = {.size = sizeof size};
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&options);
+    (void)snprintf(options.mesh, sizeof options.mesh, "%s", path);
+    (void)cmg_generate_options_set(&options, words[choice % 6]);
+    if (cmg_generate_estimate(ctx, &options, &size) == CMG_OK && size.rows < 2000 &&
+        cmg_hierarchy_generate(ctx, &options, &h) == CMG_OK) {
+        check_hierarchy(h, choice);
+        (void)cmg_hierarchy_write_vtu(h, "/dev/null", 0, NULL, NULL);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+static void read_mesh(size_t choice)
 {
     cmgi_mesh *mesh = NULL;
-    if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
-        cmgi_mesh_destroy(&mesh);
+    if (cmgi_mesh_read(ctx, path, &mesh) != CMG_OK) {
+        return;
+    }
+    cmgi_mesh_destroy(&mesh);
+    if (choice % 8 == 0) {
+        generate(choice / 8);
     }
 }
 
@@ -114,7 +150,8 @@ static void check_memory(void)
 {
     size_t now[2];
     cmg_context_memory(ctx, now, NULL);
-    if (now[0] != (size_t)ctx->partials_length * sizeof(double)) {
+    if (memory_files_open() ||
+        now[0] != (size_t)(ctx->partials_length + ctx->column_partials_length) * sizeof(double)) {
         abort();
     }
 }
@@ -122,21 +159,20 @@ static void check_memory(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *reader = FUZZ_READER;
+    memory_file_set(data, size);
     if (strcmp(reader, "number") == 0) {
         read_number(data, size);
-        return 0;
-    }
-    if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != (ssize_t)size) {
-        abort();
-    }
-    if (strcmp(reader, "ell") == 0) {
+    } else if (strcmp(reader, "ell") == 0) {
         read_ell();
     } else if (strcmp(reader, "vector") == 0) {
         read_vector();
     } else if (strcmp(reader, "mesh") == 0) {
-        read_mesh();
+        read_mesh(size);
     } else {
-        read_hierarchy();
+        if (strcmp(reader, "directory") == 0) {
+            memory_folder_set(data, size);
+        }
+        read_hierarchy(size);
     }
     check_memory();
     return 0;

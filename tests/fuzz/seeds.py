@@ -3,11 +3,15 @@
     python3 tests/fuzz/seeds.py build/tools/cmg CORPUS
 """
 
+import io
 import os
+import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
+import zipfile
 
 tool, corpus = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 MESHES = {
@@ -58,6 +62,23 @@ def content(*path):
         return f.read()
 
 
+def npy(kind, values, shape):
+    """An array file of NumPy, version 1.0."""
+    head = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    letter = {"f8": "d", "i4": "i", "i8": "q"}[kind]
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}{letter}", *values)
+
+
+def npz(**arrays):
+    """A sparse matrix file of SciPy, not compressed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        for name, data in arrays.items():
+            z.writestr(name + ".npy", data)
+    return out.getvalue()
+
+
 def words():
     """What the help of the commands names: options and the words that they take."""
     found = set()
@@ -95,6 +116,19 @@ for name in os.listdir(os.path.join(folder, "ell")):
 shutil.rmtree(os.path.join(folder, "ell"))
 for name in os.listdir(os.path.join(folder, "mtx")):
     keep("vector" if name[0] in "bx" else "mtx", name, content(folder, "mtx", name))
+names = sorted(os.listdir(os.path.join(folder, "mtx")))
+keep("directory", "mtx", b"\x1e".join(name.encode() + b"\n" + content(folder, "mtx", name) for name in names))
+keep("directory", "few", b"\x1e".join(name.encode() + b"\n" + content(folder, "mtx", name) for name in ("A1.mtx", "b.mtx")
+                                    ).replace(b"A1.mtx", b"A0.mtx"))
+keep("vector", "x.npy", npy("f8", [1, 2.5, -3], "(3,)"))
+keep("vector", "x.txt", b"1\n-2.5e-3\n4\n")
+keep("mtx", "a.npz", npz(indptr=npy("i4", [0, 1, 3], "(3,)"), indices=npy("i4", [0, 0, 1], "(3,)"),
+                         data=npy("f8", [2, -1, 2], "(3,)"), shape=npy("i8", [2, 2], "(2,)"),
+                         format=b"\x93NUMPY\x01\x00" + struct.pack("<H", 54)
+                         + b"{'descr': '|S3', 'fortran_order': False, 'shape': (), }"[:53].ljust(53) + b"\ncsr"))
+rng = random.Random(18)
+for k in range(100):
+    keep("solve", str(k), bytes(rng.randrange(256) for _ in range(80)))
 keep("petsc", "a.petsc", content(folder, "a.petsc"))
 for name, text in MESHES.items():
     keep("mesh", name, text.encode())
