@@ -121,8 +121,6 @@ cmg_status cmg_hierarchy_own_rows(const cmg_hierarchy *h, int level, cmg_size *f
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ from a whole hierarchy */
-
 /* Where the rank begins on a level: as a vector of kind "partition" says, else evenly. */
 static cmg_status begin_of(cmg_context *ctx, const cmg_hierarchy *whole, int level, int rank,
                            cmg_size *begin)

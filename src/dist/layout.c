@@ -96,8 +96,6 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
     return CMG_OK;
 }
 
-/* ------------------------------------------------------------------ checks of own rows */
-
 static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
                                 const char *name)
 {
@@ -173,8 +171,6 @@ done:
     cmgi_free(ctx, all);
     return status;
 }
-
-/* ------------------------------------------------------------------ order */
 
 /* Clears the flags of rows with a column outside of a space's own. */
 static void mark_outer(const cmgi_own_rows *M, const cmgi_owners *cols, bool *inner)

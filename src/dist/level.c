@@ -118,8 +118,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ smoothers */
-
 /* Own rows of A with those around them, and who they are. */
 typedef struct extended {
     const cmgi_parts *parts;

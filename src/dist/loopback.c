@@ -52,8 +52,6 @@ struct loop {
     peer *peer;
 };
 
-/* ------------------------------------------------------------------ waiting, under the lock */
-
 static void wake_all(loop *all)
 {
     for (int r = 0; r < all->ranks; ++r) {
@@ -134,9 +132,6 @@ static bool barrier(peer *me)
     }
     return all->status == CMG_OK;
 }
-
-/* ------------------------------------------------------------------ the functions of a transport
- */
 
 static cmg_status start(void *user, const cmg_message *send, int sends, const cmg_message *receive,
                         int receives)
@@ -231,8 +226,6 @@ static const char *message_of(void *user)
 {
     return ((peer *)user)->message;
 }
-
-/* ------------------------------------------------------------------ running */
 
 static void *run(void *user)
 {

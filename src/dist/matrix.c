@@ -15,8 +15,6 @@ typedef struct cmgi_ranks_matrix {
     void *host; /* of a gathering, where the backend's memory is not the host's */
 } cmgi_ranks_matrix;
 
-/* ------------------------------------------------------------------ products */
-
 static const void *behind(const void *p, cmg_size rows, size_t size)
 {
     return p != NULL ? (const char *)p + (size_t)rows * size : NULL;
@@ -122,8 +120,6 @@ static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
                                          .spmv_cuda = CMGI_CUDA_FN(multiply),
                                          .destroy = destroy};
 
-/* ------------------------------------------------------------------ what is there */
-
 const struct cmgi_ranks_matrix *cmgi_ranks_matrix_of(const cmg_matrix *A)
 {
     return A != NULL && A->format == &ranks_format ? A->data : NULL;
@@ -168,8 +164,6 @@ int cmgi_ranks_matrix_messages(const cmg_matrix *A)
     const cmgi_ranks_matrix *M = A->data;
     return M->exchange != NULL ? M->exchange->send_peers : 0;
 }
-
-/* ------------------------------------------------------------------ set-up */
 
 /* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
 typedef struct build {

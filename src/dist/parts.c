@@ -8,8 +8,6 @@
 
 enum { SINGLE_ABOVE = 200 }; /* rows of a matrix alone from which on it gets levels */
 
-/* ------------------------------------------------------------------ divided levels */
-
 /* Rows without an entry get the place on the diagonal, rows of zeros a 1 there. */
 static cmg_status fill_rows(cmg_context *ctx, cmgi_own_rows *A)
 {
@@ -112,8 +110,6 @@ static cmg_status prepare_level(cmgi_parts *parts, const cmgi_blocks *blocks, in
     }
     return make_transfer(parts, given, l, coarse->dirichlet, coarse->dirichlet != NULL);
 }
-
-/* ------------------------------------------------------------------ whole levels */
 
 static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const cmgi_own_rows *A)
 {
@@ -242,8 +238,6 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmgi_completion_option
     cmg_hierarchy_destroy(&parts->given);
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ life */
 
 static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *options)
 {

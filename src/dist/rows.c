@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ life */
-
 cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
                            cmgi_own_rows *A)
 {
@@ -77,8 +75,6 @@ int cmgi_owner(const cmg_size *part, int ranks, cmg_size row)
     }
     return low;
 }
-
-/* ------------------------------------------------------------------ numbers */
 
 static int ascending(const void *a, const void *b)
 {
@@ -166,8 +162,6 @@ cmg_status cmgi_rows_local(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ rows of others */
 
 /* How much of a list sorted by owner goes to each rank. */
 static void divide(const cmg_size *part, int ranks, const cmgi_numbers *wanted, cmg_size *at)
@@ -264,8 +258,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ the whole matrix */
-
 static void to_bytes(int ranks, const cmg_size *at, size_t size, size_t *offsets)
 {
     for (int r = 0; r <= ranks; ++r) {
@@ -316,8 +308,6 @@ done:
     cmgi_free(ctx, length);
     return status;
 }
-
-/* ------------------------------------------------------------------ transpose and product */
 
 typedef struct entry {
     cmg_size row;

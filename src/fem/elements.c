@@ -5,8 +5,6 @@
 
 enum { CHUNK = 4096, MOST_TEMPLATES = 64 };
 
-/* ------------------------------------------------------------------ grids and spaces */
-
 /* What the cells are of: a grid or a space. */
 typedef struct cells {
     const cmgi_grid *grid;
@@ -56,8 +54,6 @@ static bool integrate_cell(const cells *s, cmg_size n, double *K)
     cmgi_grid_corners(s->grid, e, corners);
     return cmgi_cell_integrals(s->form, corners, K, NULL) > 0;
 }
-
-/* ------------------------------------------------------------------ elements */
 
 /* Matrices of the cells from `first` on; the number of an inverted one, or -1. */
 static cmg_size integrate(const cmg_context *ctx, const cells *from, cmg_size first, cmg_size count,

@@ -30,8 +30,6 @@ static cmg_size values(const cmgi_columns *c)
     return c->system.n * c->system.k;
 }
 
-/* ------------------------------------------------------------------ life */
-
 static cmg_status allocate(cmgi_columns *c)
 {
     cmg_context *ctx = c->system.ctx;
@@ -91,8 +89,6 @@ void cmgi_columns_destroy(cmgi_columns **c)
     cmgi_free(ctx, v);
     *c = NULL;
 }
-
-/* ------------------------------------------------------------------ the iteration */
 
 /* Scalars `from` .. RUNNING - 1 to the host. */
 static cmg_status fetch(cmgi_columns *c)

@@ -17,8 +17,6 @@
 static const double RANGE = 1e60;
 static const double RANGE_FP32 = 1e24;
 
-/* ------------------------------------------------------------------ vectors */
-
 static const cmgi_iteration *method_of(cmg_krylov method)
 {
     static const cmgi_iteration *const methods[] = {

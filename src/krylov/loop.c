@@ -21,8 +21,6 @@ void cmgi_krylov_drop_graphs(cmgi_krylov *k)
     }
 }
 
-/* ------------------------------------------------------------------ the parts of a solve */
-
 /* r = b - A x, its norm and that of b, the stopping test before the first step. */
 static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
 {
@@ -93,8 +91,6 @@ static cmg_status resume(cmgi_krylov *k)
     return cmgi_to_device(k->system.ctx, k->stop, &k->seen, sizeof k->seen);
 }
 
-/* ------------------------------------------------------------------ recording */
-
 static cmg_status put_part(cmgi_krylov *k, int part, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
@@ -139,8 +135,6 @@ static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
     k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
     return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
 }
-
-/* ------------------------------------------------------------------ running */
 
 /* Shows the last norm to the monitor; true when it asks to stop. */
 static bool watch(const cmgi_krylov *k)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ groups */
-
 typedef struct grower {
     const cmgi_matfree *S;
     const cmg_index *node; /* count x nodes */
@@ -104,8 +102,6 @@ done:
     cmgi_free(ctx, w.candidate);
     return status;
 }
-
-/* ------------------------------------------------------------------ parts */
 
 /* Arrays while parts are counted. */
 typedef struct parter {

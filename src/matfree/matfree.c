@@ -9,8 +9,6 @@
 /* More templates than this, and every element keeps its matrix. */
 enum { MOST_TEMPLATES = 64 };
 
-/* ------------------------------------------------------------------ nodes */
-
 /* Whether the unknowns of an element are nodes of b: n b, n b + 1 .. or nothing of them. */
 static bool in_nodes(const cmg_index *dofs, int local, int b)
 {
@@ -57,8 +55,6 @@ static cmg_status take_nodes(cmg_context *ctx, const cmg_elements *E, const cmgi
     }
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ values */
 
 static void put(const cmg_matrix *A, void *array, cmg_size at, double value)
 {
@@ -159,8 +155,6 @@ static cmg_status fill(cmg_matrix *A, const cmg_elements *E, const cmg_index *no
     CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &A->values));
     return put_matrices(A, E, A->values);
 }
-
-/* ------------------------------------------------------------------ build */
 
 static size_t bytes_of(const cmg_matrix *A)
 {
@@ -302,8 +296,6 @@ cmg_status cmgi_matfree_build(cmg_matrix *A, const cmgi_matrix_source *from)
     }
     return status;
 }
-
-/* ------------------------------------------------------------------ new values */
 
 /* A host array in place of one in the backend's memory; it is taken. */
 static cmg_status replace(cmg_context *ctx, cmg_size count, size_t size, void **made, void *held)

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------ what columns need */
-
 static bool together(const cmgi_multigrid *mg)
 {
     return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL &&
@@ -82,8 +80,6 @@ static cmg_status need_cycle(cmgi_column_solver *s)
     return s->cycle != NULL ? CMG_OK : cmgi_multigrid_columns(s->mg, s->k, &s->cycle);
 }
 
-/* ------------------------------------------------------------------ the linear systems */
-
 static cmg_status apply(void *user, const double *x, double *y)
 {
     const cmgi_column_solver *s = user;
@@ -140,8 +136,6 @@ cmg_status cmgi_column_solver_precondition(cmgi_column_solver *s, const double *
     CMGI_TRY(cmgi_cycle_run(s->cycle, s->rounded, s->image));
     return ctx->backend->convert(ctx, s->n * s->k, p, s->image, CMG_FP64, z);
 }
-
-/* ------------------------------------------------------------------ solving */
 
 /* Dirichlet rows solved exactly, as for one column (multigrid.c). */
 static cmg_status solve_boundary(cmgi_column_solver *s, const double *b, double *x)

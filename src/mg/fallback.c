@@ -24,8 +24,6 @@ static const double PACE = 0.28;    /* 0.9 an iteration */
 static const double STEADY = 0.027; /* 0.74 an iteration, 60 to 1e-8 */
 static const double NEAR = 2;       /* times the least residual: not worth going back for */
 
-/* ------------------------------------------------------------------ how it ended */
-
 /* The iteration ended for a reason that another cycle may cure. */
 static bool let_down(const cmgi_multigrid *mg)
 {
@@ -85,8 +83,6 @@ void cmgi_fallback_limits(cmgi_fallback *f, cmgi_multigrid *mg)
     set_limits(f, mg, mg->options.max_it);
 }
 
-/* ------------------------------------------------------------------ the best iterate */
-
 /* Adds the norms of the last attempt to those before; the first of a later one is the norm it went
  * on from. */
 static cmg_status keep_history(cmgi_fallback *f, const cmgi_krylov *k)
@@ -142,8 +138,6 @@ static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const dou
     cmgi_krylov_drop_graphs(k);
     return status;
 }
-
-/* ------------------------------------------------------------------ falling back */
 
 /* Adds a clause to what is told. */
 static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)

@@ -11,8 +11,6 @@ enum {
 static const double FAR = 1e-4; /* a residual that fell so far was not stopped by the smoother */
 static const char *const HIGH_DEGREE = "chebyshev4:degree=16";
 
-/* ------------------------------------------------------------------ more bits */
-
 static bool keeps_values(const cmgi_multigrid *mg)
 {
     const cmg_format format = mg->options.matrix.format;
@@ -58,8 +56,6 @@ static void strengthen_options(cmgi_multigrid *mg)
         }
     }
 }
-
-/* ------------------------------------------------------------------ which rung */
 
 /* Smoothers of one diagonal, or of polynomials in it. */
 static bool is_weak(const char *smoother)
@@ -161,8 +157,6 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
                ? CMGI_RUNG_DIRECT
                : CMGI_RUNG_NONE;
 }
-
-/* ------------------------------------------------------------------ climbing */
 
 static void use_stronger_smoother(const cmgi_ladder *ladder, cmgi_multigrid *mg)
 {

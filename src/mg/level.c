@@ -154,8 +154,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ divided among ranks */
-
 static cmg_status divided_matrix(int l, const cmgi_level_options *options, cmgi_level *level)
 {
     const cmgi_part_level *part = &options->parts->level[l];
@@ -184,8 +182,6 @@ static cmg_status divided_smoother(int l, const cmgi_level_options *options, cmg
         .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
     return cmgi_parts_smoother(options->parts, l, level->A, &smoother, &level->smoother);
 }
-
-/* ------------------------------------------------------------------ on this rank as a whole */
 
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level)
@@ -307,8 +303,6 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmgi_group_alone(ctx, false);
     return status;
 }
-
-/* ------------------------------------------------------------------ fused products */
 
 /* True where a smoothing step is one of Jacobi, in the numbering of the hierarchy. */
 static bool is_jacobi(const cmgi_level *level)

@@ -6,8 +6,6 @@
 
 #include "core/timer.h"
 
-/* ------------------------------------------------------------------ the linear system */
-
 /* A in fp64, or the finest matrix of a cycle in less. */
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
@@ -76,8 +74,6 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
                                               .monitor_user = o->monitor_user};
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
 }
-
-/* ------------------------------------------------------------------ life */
 
 static cmgi_setup setup_of(cmgi_multigrid *mg)
 {
@@ -159,8 +155,6 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     drop_cycles(mg);
     cmgi_levels_clear(mg->ctx, &mg->levels);
 }
-
-/* ------------------------------------------------------------------ solve */
 
 static cmg_status run_nested(void *user, const void *r, void *z)
 {

@@ -42,8 +42,6 @@ typedef struct process {
     char why[CMG_MESSAGE];
 } process;
 
-/* ------------------------------------------------------------------ failures */
-
 static cmg_status note_failure(process *p, int rank, cmg_status status, const char *message)
 {
     if (!p->failed) {
@@ -104,8 +102,6 @@ static const char *message_of(void *user)
 {
     return ((process *)user)->why;
 }
-
-/* ------------------------------------------------------------------ requests */
 
 static cmg_status next_request(process *p, MPI_Request **request)
 {
@@ -193,9 +189,6 @@ static cmg_status wait_for_all(process *p)
     return status;
 }
 
-/* ------------------------------------------------------------------ the functions of a transport
- */
-
 static cmg_status start(void *user, const cmg_message *send, int sends, const cmg_message *receive,
                         int receives)
 {
@@ -266,8 +259,6 @@ static cmg_status gather(void *user, const void *mine, void *all, const size_t *
     return offsets[p->transport.ranks] <= STAGED ? gather_staged(p, all, offsets)
                                                  : gather_messages(p, all, offsets);
 }
-
-/* ------------------------------------------------------------------ life */
 
 static cmg_status open_comm(MPI_Comm comm, process *p)
 {

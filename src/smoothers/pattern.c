@@ -61,8 +61,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ patterns */
-
 typedef struct threshold {
     const double *diagonal;
     double tau;
@@ -136,8 +134,6 @@ done:
     cmgi_free(ctx, diagonal);
     return status;
 }
-
-/* ------------------------------------------------------------------ symmetry */
 
 static bool is_coupled(const cmg_csr *A, cmg_size i, cmg_size k, const void *with)
 {

@@ -67,8 +67,6 @@ void cmgi_roots_least_squares(int n, double *theta)
     order(n, theta);
 }
 
-/* ------------------------------------------------------------------ optimal for the V-cycle */
-
 /*
  * lambda q^2 / (1 - q^2) <= C means |f| <= 1 for f = q sqrt((lambda + C) / C). At the minimum f
  * alternates between -1 and 1 at n points of (0, 1], the last of which is 1, and f'(0) = 0, that is
@@ -205,9 +203,6 @@ void cmgi_orthogonal_optimal(int n, cmgi_orthogonal *o)
     }
     cmgi_orthogonal_under(n, &mu, o);
 }
-
-/* ------------------------------------------------------------------ least squares over a spectrum
- */
 
 /* (1 - share) of the Ritz values' weights and share of the least-squares weight, at its Gauss
  * points. */

@@ -67,8 +67,6 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
     return cmgi_fail(ctx, CMG_ERR_ARG, "unknown smoother \"%s\"; known: %s", name, known);
 }
 
-/* ------------------------------------------------------------------ making */
-
 /* No method can do anything with a zero on the diagonal or a value that is not a number. */
 static cmg_status check_matrix(const cmgi_smoother_source *source, const char *name)
 {
@@ -155,8 +153,6 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
     out->factors = 0;
     out->stages = 0;
 }
-
-/* ------------------------------------------------------------------ placing */
 
 /* Of offsets and columns. */
 static uint64_t pattern_hash(const cmg_csr *A)

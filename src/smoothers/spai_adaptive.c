@@ -117,8 +117,6 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
     return length;
 }
 
-/* ------------------------------------------------------------------ all rows */
-
 static cmg_size smaller(cmg_size a, cmg_size b)
 {
     return a < b ? a : b;

@@ -108,8 +108,6 @@ static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
     return P->mask != NULL ? multiply(P->mask, drawn, x) : CMG_OK;
 }
 
-/* ------------------------------------------------------------------ symmetry */
-
 /*
  * |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric. Rounding of the products is
  * far below it; values in few bits are rounded row by row, so that a_ij and a_ji differ.
@@ -145,8 +143,6 @@ static cmg_status is_symmetric(const problem *P, bool inverse, double allowed, b
     *symmetric = fabs(uBv - vBu) <= allowed * sqrt(size);
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ Lanczos */
 
 /* Coefficients of the tridiagonal matrix; `next` couples it to the step that was not taken. */
 typedef struct tridiagonal {
@@ -233,8 +229,6 @@ static void ritz_values(const tridiagonal *T, cmgi_spectrum *spectrum)
     }
 }
 
-/* ------------------------------------------------------------------ power method */
-
 /* Largest growth of the last steps, with a tenth on top; for matrices without symmetry. */
 static cmg_status power_method(const problem *P, double *bound)
 {
@@ -258,8 +252,6 @@ static cmg_status power_method(const problem *P, double *bound)
     *bound = 1.1 * largest;
     return CMG_OK;
 }
-
-/* ------------------------------------------------------------------ bounds */
 
 cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest)
 {

@@ -14,8 +14,6 @@
  */
 static const double MISFIT = 1.8;
 
-/* ------------------------------------------------------------------ a hierarchy over another */
-
 /* The matrices of a level but A, and A unless it is formed here. */
 static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg_hierarchy *h)
 {
@@ -79,8 +77,6 @@ done:
     }
     return status;
 }
-
-/* ------------------------------------------------------------------ what is to be done */
 
 /* The first level whose A does not fit the one above, `levels` where all do. */
 static cmg_status find_misfit(const cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,

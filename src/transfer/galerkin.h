@@ -17,8 +17,6 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
 cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
                                 const cmg_csr *P, cmgi_csr *AP, cmgi_csr *Ac);
 
-/* ------------------------------------------------------------------ of a hierarchy */
-
 /*
  * Forms A of levels `from` .. coarsest where it is missing or was formed before, and with `all`
  * every one; from >= 1. Dirichlet rows above are left out, and their coarse rows are those of the

@@ -144,8 +144,6 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ smoothing */
-
 /*
  * A without the entries that are neither strong nor on the diagonal, which takes them over so that
  * constants stay what they are to A. Rows whose diagonal would nearly vanish stay whole.
