@@ -134,6 +134,14 @@ void cmgi_free_device(cmg_context *ctx, void *p)
     }
 }
 
+void cmgi_free_each(void (*release)(cmg_context *ctx, void *p), cmg_context *ctx, void *const *p,
+                    size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        release(ctx, p[k]);
+    }
+}
+
 cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device)
 {
     *device = false;

@@ -21,6 +21,14 @@ void cmgi_free(cmg_context *ctx, void *p);
 /* The same in the memory of the context's backend. */
 cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p);
 void cmgi_free_device(cmg_context *ctx, void *p);
+/* Several arrays, the first first. */
+#define CMGI_FREE(ctx, ...) CMGI_EACH(cmgi_free, ctx, __VA_ARGS__)
+#define CMGI_FREE_DEVICE(ctx, ...) CMGI_EACH(cmgi_free_device, ctx, __VA_ARGS__)
+#define CMGI_EACH(release, ctx, ...)                                                               \
+    cmgi_free_each(release, ctx, (void *const[]){__VA_ARGS__},                                     \
+                   sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+void cmgi_free_each(void (*release)(cmg_context *ctx, void *p), cmg_context *ctx, void *const *p,
+                    size_t count);
 /* Whether p is memory of the device. */
 cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
 /* Copies between the host and the backend's memory; both wait until the data have arrived. */

@@ -31,9 +31,7 @@ cmg_status cmgi_flags_fetch(cmg_context *ctx, const cmg_size *part, const bool *
     }
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *answer, answer, asked_at, flags, unused));
 done:
-    cmgi_free(ctx, answer);
-    cmgi_free(ctx, asked);
-    cmgi_free(ctx, at);
+    CMGI_FREE(ctx, answer, asked, at);
     return status;
 }
 
@@ -137,8 +135,7 @@ cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
     status = settle(ctx, made, below.rows, false, row, count);
     made = NULL;
 done:
-    cmgi_free(ctx, all);
-    cmgi_free(ctx, made);
+    CMGI_FREE(ctx, all, made);
     cmgi_rows_free(ctx, &marks);
     cmgi_rows_free(ctx, &below);
     return status;
@@ -164,7 +161,6 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
         }
     }
 done:
-    cmgi_free(ctx, marked);
-    cmgi_free(ctx, columns.number);
+    CMGI_FREE(ctx, marked, columns.number);
     return status;
 }

@@ -65,8 +65,7 @@ static cmg_status fill_in(cmgi_exchange *x, const cmg_size *part, const cmgi_num
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, x->sends + x->receives, size, &x->host));
     }
 done:
-    cmgi_free(ctx, asked);
-    cmgi_free(ctx, at);
+    CMGI_FREE(ctx, asked, at);
     return status;
 }
 
@@ -92,11 +91,8 @@ void cmgi_exchange_destroy(cmgi_exchange **x)
         return;
     }
     cmg_context *ctx = (*x)->ctx;
-    cmgi_free_device(ctx, (*x)->pack);
-    cmgi_free_device(ctx, (*x)->send);
-    cmgi_free(ctx, (*x)->host);
-    cmgi_free(ctx, (*x)->message);
-    cmgi_free(ctx, *x);
+    CMGI_FREE_DEVICE(ctx, (*x)->pack, (*x)->send);
+    CMGI_FREE(ctx, (*x)->host, (*x)->message, *x);
     *x = NULL;
 }
 

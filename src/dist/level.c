@@ -113,8 +113,7 @@ cmg_status cmgi_parts_magnitude(const cmgi_parts *parts, const double *b, const 
 done:
     cmgi_rows_free(ctx, &vector);
     cmgi_rows_free(ctx, &theirs);
-    cmgi_free(ctx, columns.number);
-    cmgi_free(ctx, row);
+    CMGI_FREE(ctx, columns.number, row);
     return status;
 }
 
@@ -250,8 +249,7 @@ static cmg_status extend(extended *x, int rings)
     CMGI_TRY_GOTO(done, assemble(x, &around, &theirs));
 done:
     cmgi_rows_free(ctx, &theirs);
-    cmgi_free(ctx, around.number);
-    cmgi_free(ctx, wider.number);
+    CMGI_FREE(ctx, around.number, wider.number);
     return status;
 }
 

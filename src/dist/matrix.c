@@ -105,11 +105,8 @@ static void destroy(cmg_matrix *A)
     cmg_matrix_destroy(&M->inner);
     cmg_matrix_destroy(&M->outer);
     cmgi_exchange_destroy(&M->exchange);
-    cmgi_free_device(A->ctx, M->near);
-    cmgi_free_device(A->ctx, M->columns);
-    cmgi_free(A->ctx, M->offsets);
-    cmgi_free(A->ctx, M->host);
-    cmgi_free(A->ctx, M);
+    CMGI_FREE_DEVICE(A->ctx, M->near, M->columns);
+    CMGI_FREE(A->ctx, M->offsets, M->host, M);
 }
 
 /* Not in the list of formats: nothing is built of it by name. */
@@ -325,8 +322,7 @@ static cmg_status make_parts(build *b)
         CMGI_TRY_GOTO(done, make_part(b, M->split, b->A.rows, &near, &halo, &M->outer));
     }
 done:
-    cmgi_free(ctx, halo.number);
-    cmgi_free(ctx, near.number);
+    CMGI_FREE(ctx, halo.number, near.number);
     return status;
 }
 

@@ -308,10 +308,7 @@ void cmgi_parts_destroy(cmgi_parts **parts)
         cmgi_rows_free(ctx, &level->A);
         cmgi_rows_free(ctx, &level->P);
         cmgi_rows_free(ctx, &level->R);
-        cmgi_free(ctx, level->perm);
-        cmgi_free(ctx, level->space.part);
-        cmgi_free(ctx, level->space.position);
-        cmgi_free(ctx, level->dirichlet);
+        CMGI_FREE(ctx, level->perm, level->space.part, level->space.position, level->dirichlet);
     }
     cmgi_free(ctx, p->whole_dirichlet);
     cmg_hierarchy_destroy(&p->h);

@@ -28,9 +28,7 @@ done:
 void cmgi_rows_free(cmg_context *ctx, cmgi_own_rows *A)
 {
     if (!A->borrowed) {
-        cmgi_free(ctx, A->indptr);
-        cmgi_free(ctx, A->indices);
-        cmgi_free(ctx, A->values);
+        CMGI_FREE(ctx, A->indptr, A->indices, A->values);
     }
     *A = (cmgi_own_rows){0};
 }
@@ -186,10 +184,7 @@ typedef struct packed {
 
 static void free_packed(cmg_context *ctx, packed *p)
 {
-    cmgi_free(ctx, p->length);
-    cmgi_free(ctx, p->columns);
-    cmgi_free(ctx, p->values);
-    cmgi_free(ctx, p->at);
+    CMGI_FREE(ctx, p->length, p->columns, p->values, p->at);
 }
 
 static cmg_status pack(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *asked,
@@ -252,9 +247,7 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
 done:
     cmgi_rows_free(ctx, &made);
     free_packed(ctx, &p);
-    cmgi_free(ctx, length);
-    cmgi_free(ctx, asked);
-    cmgi_free(ctx, at);
+    CMGI_FREE(ctx, length, asked, at);
     return status;
 }
 
@@ -302,10 +295,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, at);
-    cmgi_free(ctx, offsets);
-    cmgi_free(ctx, columns);
-    cmgi_free(ctx, length);
+    CMGI_FREE(ctx, at, offsets, columns, length);
     return status;
 }
 
@@ -371,9 +361,7 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     made = (cmgi_own_rows){0};
 done:
     cmgi_rows_free(ctx, &made);
-    cmgi_free(ctx, send);
-    cmgi_free(ctx, got);
-    cmgi_free(ctx, at);
+    CMGI_FREE(ctx, send, got, at);
     return status;
 }
 
@@ -407,7 +395,6 @@ done:
     cmgi_csr_free(ctx, &right);
     cmgi_csr_free(ctx, &product);
     cmgi_rows_free(ctx, &fetched);
-    cmgi_free(ctx, inner.number);
-    cmgi_free(ctx, outer.number);
+    CMGI_FREE(ctx, inner.number, outer.number);
     return status;
 }

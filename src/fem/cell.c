@@ -42,11 +42,7 @@ done:
 
 void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form)
 {
-    cmgi_free(ctx, form->weight);
-    cmgi_free(ctx, form->N);
-    cmgi_free(ctx, form->dN);
-    cmgi_free(ctx, form->G);
-    cmgi_free(ctx, form->dG);
+    CMGI_FREE(ctx, form->weight, form->N, form->dN, form->G, form->dG);
     *form = (cmgi_cell_form){0};
 }
 

@@ -122,8 +122,7 @@ static cmg_status make(cmg_context *ctx, const cells *from, cmgi_elements *E)
     }
     CMGI_TRY_GOTO(done, find_templates(ctx, from, K, E));
     if (E->templates == 0) { /* a matrix for every cell */
-        cmgi_free(ctx, E->number);
-        cmgi_free(ctx, E->factor);
+        CMGI_FREE(ctx, E->number, E->factor);
         E->number = NULL;
         E->factor = NULL;
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count * square, sizeof *E->matrices, &E->matrices));

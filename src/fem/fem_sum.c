@@ -152,15 +152,9 @@ void cmg_fem_sum_destroy(cmg_fem_sum **sum)
     cmgi_sum_free(&s->vector);
     cmgi_sum_free(&s->matrix);
     cmgi_csr_free(ctx, &s->A);
-    cmgi_free_device(ctx, s->x);
-    cmgi_free_device(ctx, s->nodes);
-    cmgi_free(ctx, s->space.cell_nodes);
-    cmgi_free(ctx, s->space.fixed);
-    cmgi_free(ctx, s->space.unknown);
-    cmgi_free(ctx, s->space.node);
-    cmgi_free(ctx, s->space.start);
-    cmgi_free(ctx, s->space.cell);
-    cmgi_free(ctx, s);
+    CMGI_FREE_DEVICE(ctx, s->x, s->nodes);
+    CMGI_FREE(ctx, s->space.cell_nodes, s->space.fixed, s->space.unknown, s->space.node,
+              s->space.start, s->space.cell, s);
     *sum = NULL;
 }
 

@@ -16,8 +16,7 @@ void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
         cmgi_refinement_destroy(&chain->relation[r]);
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
-    cmgi_free(ctx, chain->fixes);
-    cmgi_free(ctx, chain->flux);
+    CMGI_FREE(ctx, chain->fixes, chain->flux);
 }
 
 static cmgi_shape_options shape_options(const cmgi_plan *plan)

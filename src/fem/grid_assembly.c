@@ -297,11 +297,7 @@ cmg_status cmgi_grid_assemble(cmg_context *ctx, const cmgi_grid *grid, const cmg
     *A = made;
     made = (cmgi_csr){0};
 done:
-    cmgi_free(ctx, s.rows);
-    cmgi_free(ctx, s.offsets);
-    cmgi_free(ctx, s.values);
-    cmgi_free(ctx, s.K);
-    cmgi_free(ctx, s.F);
+    CMGI_FREE(ctx, s.rows, s.offsets, s.values, s.K, s.F);
     cmgi_csr_free(ctx, &made);
     return status;
 }

@@ -328,8 +328,7 @@ done:
 void cmgi_locator_free(cmgi_locator *locator)
 {
     if (locator->ctx != NULL) {
-        cmgi_free(locator->ctx, locator->order);
-        cmgi_free(locator->ctx, locator->box);
+        CMGI_FREE(locator->ctx, locator->order, locator->box);
     }
     *locator = (cmgi_locator){0};
 }

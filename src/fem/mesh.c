@@ -116,14 +116,8 @@ void cmgi_mesh_destroy(cmgi_mesh **mesh)
         return;
     }
     cmgi_mesh *m = *mesh;
-    cmgi_free(m->ctx, m->x);
-    cmgi_free(m->ctx, m->cell_nodes);
-    cmgi_free(m->ctx, m->facet_nodes);
-    cmgi_free(m->ctx, m->facet_label);
-    cmgi_free(m->ctx, m->label);
-    cmgi_free(m->ctx, m->cell_label);
-    cmgi_free(m->ctx, m->region);
-    cmgi_free(m->ctx, m);
+    CMGI_FREE(m->ctx, m->x, m->cell_nodes, m->facet_nodes, m->facet_label, m->label, m->cell_label,
+              m->region, m);
     *mesh = NULL;
 }
 

@@ -302,7 +302,6 @@ cmg_status cmgi_mesh_check_conforming(const cmgi_mesh *mesh, cmgi_mesh_report *r
     CMGI_TRY_GOTO(done, find_duplicates(&b, report));
     CMGI_TRY_GOTO(done, find_hanging(&b, report));
 done:
-    cmgi_free(mesh->ctx, b.list);
-    cmgi_free(mesh->ctx, b.start);
+    CMGI_FREE(mesh->ctx, b.list, b.start);
     return status;
 }

@@ -108,8 +108,6 @@ cmg_status cmgi_mesh_distort(cmgi_mesh *mesh, double fraction, unsigned long lon
         }
     }
 done:
-    cmgi_free(mesh->ctx, held);
-    cmgi_free(mesh->ctx, reach);
-    cmgi_free(mesh->ctx, from);
+    CMGI_FREE(mesh->ctx, held, reach, from);
     return status;
 }

@@ -100,13 +100,8 @@ void cmgi_entities_destroy(cmgi_entities **entities)
         return;
     }
     cmgi_entities *e = *entities;
-    cmgi_free(e->ctx, e->edge_nodes);
-    cmgi_free(e->ctx, e->edge_start);
-    cmgi_free(e->ctx, e->cell_edges);
-    cmgi_free(e->ctx, e->face_nodes);
-    cmgi_free(e->ctx, e->face_start);
-    cmgi_free(e->ctx, e->cell_faces);
-    cmgi_free(e->ctx, e);
+    CMGI_FREE(e->ctx, e->edge_nodes, e->edge_start, e->cell_edges, e->face_nodes, e->face_start,
+              e->cell_faces, e);
     *entities = NULL;
 }
 

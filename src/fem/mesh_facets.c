@@ -116,8 +116,7 @@ static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
         cmgi_free(mesh->ctx, nodes);
         return status;
     }
-    cmgi_free(mesh->ctx, mesh->facet_nodes);
-    cmgi_free(mesh->ctx, mesh->facet_label);
+    CMGI_FREE(mesh->ctx, mesh->facet_nodes, mesh->facet_label);
     mesh->facets = count;
     mesh->facet_nodes = nodes;
     mesh->facet_label = label;
@@ -149,8 +148,7 @@ cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped)
     }
     CMGI_TRY_GOTO(done, replace_facets(mesh, single, label));
 done:
-    cmgi_free(mesh->ctx, label);
-    cmgi_free(mesh->ctx, single);
+    CMGI_FREE(mesh->ctx, label, single);
     cmgi_side_lists_free(&lists);
     return status;
 }

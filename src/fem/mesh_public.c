@@ -82,8 +82,7 @@ done:
 void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh)
 {
     if (ctx != NULL && mesh != NULL) {
-        cmgi_free(ctx, (void *)mesh->x);
-        cmgi_free(ctx, (void *)mesh->cell_nodes);
+        CMGI_FREE(ctx, (void *)mesh->x, (void *)mesh->cell_nodes);
         *mesh = (cmg_fem_mesh){0};
     }
 }

@@ -84,9 +84,7 @@ void cmgi_side_lists_free(cmgi_side_lists *lists)
     if (lists->mesh == NULL) {
         return;
     }
-    cmgi_free(lists->mesh->ctx, lists->start);
-    cmgi_free(lists->mesh->ctx, lists->list);
-    cmgi_free(lists->mesh->ctx, lists->scratch);
+    CMGI_FREE(lists->mesh->ctx, lists->start, lists->list, lists->scratch);
     memset(lists, 0, sizeof *lists);
 }
 

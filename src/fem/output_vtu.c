@@ -66,7 +66,6 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
     }
     CMGI_TRY_GOTO(done, write(h, path, count, names, field));
 done:
-    cmgi_free(h->ctx, values);
-    cmgi_free(h->ctx, field);
+    CMGI_FREE(h->ctx, values, field);
     return status;
 }

@@ -85,9 +85,6 @@ cmg_status cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *
 
 void cmgi_raw_free(cmgi_raw *raw)
 {
-    cmgi_free(raw->ctx, raw->x);
-    cmgi_free(raw->ctx, raw->node_tag);
-    cmgi_free(raw->ctx, raw->element);
-    cmgi_free(raw->ctx, raw->name);
+    CMGI_FREE(raw->ctx, raw->x, raw->node_tag, raw->element, raw->name);
     *raw = (cmgi_raw){0};
 }

@@ -187,13 +187,7 @@ void cmgi_space_destroy(cmgi_space **space)
     if (s == NULL) {
         return;
     }
-    cmgi_free(s->ctx, s->cell_nodes);
-    cmgi_free(s->ctx, s->fixed);
-    cmgi_free(s->ctx, s->unknown);
-    cmgi_free(s->ctx, s->node);
-    cmgi_free(s->ctx, s->start);
-    cmgi_free(s->ctx, s->cell);
-    cmgi_free(s->ctx, s);
+    CMGI_FREE(s->ctx, s->cell_nodes, s->fixed, s->unknown, s->node, s->start, s->cell, s);
     *space = NULL;
 }
 

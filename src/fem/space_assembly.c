@@ -214,10 +214,7 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
     *A = made;
     made = (cmgi_csr){0};
 done:
-    cmgi_free(ctx, all.cells);
-    cmgi_free(ctx, all.K);
-    cmgi_free(ctx, all.F);
-    cmgi_free(ctx, s.order);
+    CMGI_FREE(ctx, all.cells, all.K, all.F, s.order);
     cmgi_csr_free(ctx, &made);
     return status;
 }

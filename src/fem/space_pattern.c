@@ -139,8 +139,7 @@ cmg_status cmgi_space_pattern(const cmgi_space *space, cmgi_csr *A)
     memcpy(A->indptr, indptr, (size_t)(rows + 1) * sizeof *indptr);
     fill_rows(space, scratch, room, A);
 done:
-    cmgi_free(ctx, scratch);
-    cmgi_free(ctx, indptr);
+    CMGI_FREE(ctx, scratch, indptr);
     return status;
 }
 

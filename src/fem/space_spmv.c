@@ -81,8 +81,7 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
 done:
     cmgi_sum_free(&S);
     cmgi_sum_free(&T);
-    cmgi_free(ctx, K);
-    cmgi_free(ctx, F);
+    CMGI_FREE(ctx, K, F);
     cmgi_csr_free(ctx, &made);
     return status;
 }

@@ -73,21 +73,14 @@ cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cm
     *S = made;
     made = (cmgi_sum){.ctx = ctx};
 done:
-    cmgi_free(ctx, indptr);
-    cmgi_free(ctx, host.first_row);
-    cmgi_free(ctx, host.start);
-    cmgi_free(ctx, host.end);
-    cmgi_free(ctx, host.indices);
+    CMGI_FREE(ctx, indptr, host.first_row, host.start, host.end, host.indices);
     cmgi_sum_free(&made);
     return status;
 }
 
 void cmgi_sum_free(cmgi_sum *S)
 {
-    cmgi_free_device(S->ctx, S->first_row);
-    cmgi_free_device(S->ctx, S->start);
-    cmgi_free_device(S->ctx, S->end);
-    cmgi_free_device(S->ctx, S->indices);
+    CMGI_FREE_DEVICE(S->ctx, S->first_row, S->start, S->end, S->indices);
     *S = (cmgi_sum){.ctx = S->ctx};
 }
 

@@ -94,9 +94,7 @@ done:
 void cmg_fem_csr_free(cmg_context *ctx, cmg_csr *A)
 {
     if (ctx != NULL && A != NULL) {
-        cmgi_free(ctx, (void *)A->indptr);
-        cmgi_free(ctx, (void *)A->indices);
-        cmgi_free(ctx, (void *)A->values);
+        CMGI_FREE(ctx, (void *)A->indptr, (void *)A->indices, (void *)A->values);
         *A = (cmg_csr){0};
     }
 }

@@ -77,16 +77,8 @@ void cmgi_columns_destroy(cmgi_columns **c)
     if (v->rounded != v->r) {
         cmgi_free_device(ctx, v->rounded);
     }
-    cmgi_free_device(ctx, v->r);
-    cmgi_free_device(ctx, v->p);
-    cmgi_free_device(ctx, v->q);
-    cmgi_free_device(ctx, v->image);
-    cmgi_free_device(ctx, v->scalars);
-    cmgi_free(ctx, v->host);
-    cmgi_free(ctx, v->stop);
-    cmgi_free(ctx, v->starts);
-    cmgi_free(ctx, v->history);
-    cmgi_free(ctx, v);
+    CMGI_FREE_DEVICE(ctx, v->r, v->p, v->q, v->image, v->scalars);
+    CMGI_FREE(ctx, v->host, v->stop, v->starts, v->history, v);
     *c = NULL;
 }
 

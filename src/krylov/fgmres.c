@@ -37,12 +37,7 @@ void cmgi_arnoldi_clear(cmg_context *ctx, int restart, cmgi_arnoldi *a)
     for (int j = 0; j < restart && a->Z != NULL; ++j) {
         cmgi_free_device(ctx, a->Z[j]);
     }
-    cmgi_free(ctx, a->V);
-    cmgi_free(ctx, a->Z);
-    cmgi_free(ctx, a->H);
-    cmgi_free(ctx, a->cosine);
-    cmgi_free(ctx, a->sine);
-    cmgi_free(ctx, a->g);
+    CMGI_FREE(ctx, a->V, a->Z, a->H, a->cosine, a->sine, a->g);
     cmgi_free_device(ctx, a->column);
     *a = (cmgi_arnoldi){0};
 }

@@ -104,11 +104,7 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     cmg_context *ctx = v->system.ctx;
     cmgi_krylov_drop_graphs(v);
     if (v->method->inner) {
-        cmgi_free_device(ctx, v->inner.x);
-        cmgi_free_device(ctx, v->inner.r);
-        cmgi_free_device(ctx, v->inner.p);
-        cmgi_free_device(ctx, v->inner.q);
-        cmgi_free_device(ctx, v->image);
+        CMGI_FREE_DEVICE(ctx, v->inner.x, v->inner.r, v->inner.p, v->inner.q, v->image);
     } else if (v->rounded != v->work[0]) {
         cmgi_free_device(ctx, v->rounded);
     }
@@ -116,10 +112,8 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
         cmgi_free_device(ctx, v->work[w]);
     }
     cmgi_arnoldi_clear(ctx, v->options.restart, &v->arnoldi);
-    cmgi_free_device(ctx, v->scalars);
-    cmgi_free_device(ctx, v->stop);
-    cmgi_free(ctx, v->history);
-    cmgi_free(ctx, v);
+    CMGI_FREE_DEVICE(ctx, v->scalars, v->stop);
+    CMGI_FREE(ctx, v->history, v);
     *k = NULL;
 }
 

@@ -94,12 +94,7 @@ cmg_status cmgi_matfree_group(cmg_context *ctx, const cmgi_matfree *S, const cmg
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->count, sizeof *w.candidate, &w.candidate));
     grow_all(&w, order);
 done:
-    cmgi_free(ctx, w.first);
-    cmgi_free(ctx, w.item);
-    cmgi_free(ctx, w.reached);
-    cmgi_free(ctx, w.seen);
-    cmgi_free(ctx, w.shared);
-    cmgi_free(ctx, w.candidate);
+    CMGI_FREE(ctx, w.first, w.item, w.reached, w.seen, w.shared, w.candidate);
     return status;
 }
 
@@ -188,9 +183,6 @@ cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
     make_parts(S, &w, length, of);
     CMGI_TRY_GOTO(done, cmgi_incidence_make(ctx, S->all, S->parts, of, &S->first, &S->list));
 done:
-    cmgi_free(ctx, w.place);
-    cmgi_free(ctx, w.owner);
-    cmgi_free(ctx, length);
-    cmgi_free(ctx, of);
+    CMGI_FREE(ctx, w.place, w.owner, length, of);
     return status;
 }

@@ -362,16 +362,8 @@ void cmgi_matfree_destroy(cmg_matrix *A)
     if (S == NULL) {
         return;
     }
-    cmgi_free_device(ctx, S->node);
-    cmgi_free_device(ctx, S->number);
-    cmgi_free_device(ctx, S->factor);
-    cmgi_free_device(ctx, S->lone);
-    cmgi_free_device(ctx, S->first);
-    cmgi_free_device(ctx, S->list);
-    cmgi_free_device(ctx, S->part_first);
-    cmgi_free_device(ctx, S->pick_first);
-    cmgi_free_device(ctx, S->pick);
-    cmgi_free_device(ctx, S->part);
+    CMGI_FREE_DEVICE(ctx, S->node, S->number, S->factor, S->lone, S->first, S->list, S->part_first,
+                     S->pick_first, S->pick, S->part);
     cmgi_free(ctx, S->order);
     cmgi_element_origin_free(ctx, &S->origin);
     cmgi_elements_free(ctx, &S->shape);

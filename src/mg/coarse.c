@@ -107,8 +107,7 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
                            "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
     }
 done:
-    cmgi_free(ctx, pivots);
-    cmgi_free(ctx, work);
+    CMGI_FREE(ctx, pivots, work);
     return status;
 }
 
@@ -156,10 +155,7 @@ static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, doubl
     }
     sum_eigenvectors(n, V, lambda, X);
 done:
-    cmgi_free(ctx, V);
-    cmgi_free(ctx, lambda);
-    cmgi_free(ctx, work);
-    cmgi_free(ctx, iwork);
+    CMGI_FREE(ctx, V, lambda, work, iwork);
     return status;
 }
 
@@ -330,10 +326,7 @@ cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, dou
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(batches * batch) * sizeof *host));
     spread_images(ctx, n, k, host, X);
 done:
-    cmgi_free_device(ctx, units);
-    cmgi_free_device(ctx, unit);
-    cmgi_free_device(ctx, image);
-    cmgi_free_device(ctx, images);
+    CMGI_FREE_DEVICE(ctx, units, unit, image, images);
     cmgi_free(ctx, host);
     return status;
 }

@@ -19,8 +19,7 @@ void cmgi_column_solver_forget(cmgi_column_solver *s)
         cmg_context *ctx = s->mg->ctx;
         cmgi_cycle_destroy(&s->cycle);
         cmgi_columns_destroy(&s->outer);
-        cmgi_free_device(ctx, s->rounded);
-        cmgi_free_device(ctx, s->image);
+        CMGI_FREE_DEVICE(ctx, s->rounded, s->image);
         s->rounded = NULL;
         s->image = NULL;
     }
@@ -34,12 +33,8 @@ void cmgi_column_solver_destroy(cmgi_column_solver **s)
     cmgi_column_solver *v = *s;
     cmg_context *ctx = v->mg->ctx;
     cmgi_column_solver_forget(v);
-    cmgi_free_device(ctx, v->guess);
-    cmgi_free_device(ctx, v->b);
-    cmgi_free_device(ctx, v->x);
-    cmgi_free(ctx, v->reports);
-    cmgi_free(ctx, v->history);
-    cmgi_free(ctx, v);
+    CMGI_FREE_DEVICE(ctx, v->guess, v->b, v->x);
+    CMGI_FREE(ctx, v->reports, v->history, v);
     *s = NULL;
 }
 

@@ -36,11 +36,7 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
     for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
         cmgi_free_device(c->ctx, c->buffers[k]);
     }
-    cmgi_free(c->ctx, c->buffers);
-    cmgi_free(c->ctx, c->buffer_bytes);
-    cmgi_free(c->ctx, c->steps);
-    cmgi_free(c->ctx, c->values);
-    cmgi_free(c->ctx, c);
+    CMGI_FREE(c->ctx, c->buffers, c->buffer_bytes, c->steps, c->values, c);
     *cycle = NULL;
 }
 

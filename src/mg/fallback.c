@@ -269,7 +269,6 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
 
 void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)
 {
-    cmgi_free_device(ctx, f->guess);
-    cmgi_free_device(ctx, f->rest);
+    CMGI_FREE_DEVICE(ctx, f->guess, f->rest);
     cmgi_free(ctx, f->history);
 }

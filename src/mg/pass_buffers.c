@@ -109,7 +109,6 @@ cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
             done, cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
     }
 done:
-    cmgi_free(ctx, last);
-    cmgi_free(ctx, taken);
+    CMGI_FREE(ctx, last, taken);
     return status;
 }

@@ -60,7 +60,6 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
     cycle->output = resolve(alias, cycle->output);
     drop_unread(cycle);
 done:
-    cmgi_free(cycle->ctx, alias);
-    cmgi_free(cycle->ctx, zero);
+    CMGI_FREE(cycle->ctx, alias, zero);
     return status;
 }

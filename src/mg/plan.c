@@ -150,7 +150,6 @@ done:
     if (ctx->backend->mark_reserve != NULL) {
         (void)ctx->backend->mark_reserve(ctx, 0);
     }
-    cmgi_free(ctx, host);
-    cmgi_free(ctx, samples);
+    CMGI_FREE(ctx, host, samples);
     return status;
 }

@@ -105,9 +105,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     }
 done:
     for (int l = 0; l < h->levels; ++l) {
-        cmgi_free(h->ctx, order[l]);
-        cmgi_free(h->ctx, p.side[l].order);
-        cmgi_free(h->ctx, p.side[l].place);
+        CMGI_FREE(h->ctx, order[l], p.side[l].order, p.side[l].place);
     }
     return status;
 }

@@ -56,8 +56,7 @@ cmg_status cmgi_projection_constant(cmg_context *ctx, cmg_size n, cmg_size total
 
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P)
 {
-    cmgi_free_device(ctx, P->q);
-    cmgi_free_device(ctx, P->scalars);
+    CMGI_FREE_DEVICE(ctx, P->q, P->scalars);
     *P = (cmgi_projection){0};
 }
 

@@ -148,9 +148,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmg_hierarchy_destroy(&v->mg.completion.h);
     cmgi_parts_destroy(&v->mg.parts);
     cmgi_fallback_clear(ctx, &v->fallback);
-    cmgi_free_device(ctx, v->b);
-    cmgi_free_device(ctx, v->x);
-    cmgi_free_device(ctx, v->perm);
+    CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);
     cmgi_free(ctx, v);
     *s = NULL;
 }

@@ -22,8 +22,7 @@ typedef struct trial {
 static void clear(trial *t)
 {
     for (int k = 0; k < 2; ++k) {
-        cmgi_free_device(t->ctx, t->u[k]);
-        cmgi_free_device(t->ctx, t->image[k]);
+        CMGI_FREE_DEVICE(t->ctx, t->u[k], t->image[k]);
     }
     cmgi_free_device(t->ctx, t->scalars);
 }

@@ -293,12 +293,7 @@ static cmg_status allocate(process *P)
 static void release(process *P, family *Z, family *W)
 {
     cmgi_pool_destroy(&P->pool);
-    cmgi_free(P->ctx, P->cells);
-    cmgi_free(P->ctx, P->support);
-    cmgi_free(P->ctx, Z->columns);
-    cmgi_free(P->ctx, Z->rows);
-    cmgi_free(P->ctx, W->columns);
-    cmgi_free(P->ctx, W->rows);
+    CMGI_FREE(P->ctx, P->cells, P->support, Z->columns, Z->rows, W->columns, W->rows);
 }
 
 cmg_status cmgi_biconjugate(cmg_context *ctx, const cmg_csr *A, const cmg_csr *T,

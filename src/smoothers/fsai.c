@@ -240,14 +240,9 @@ static void release(cmg_context *ctx, work *w, rows *G)
     for (int t = 0; w != NULL && t < ctx->threads; ++t) {
         cmgi_index_map_destroy(ctx, &w[t].map);
         cmgi_index_map_destroy(ctx, &w[t].gradient);
-        cmgi_free(ctx, w[t].slope);
-        cmgi_free(ctx, w[t].H);
-        cmgi_free(ctx, w[t].y);
+        CMGI_FREE(ctx, w[t].slope, w[t].H, w[t].y);
     }
-    cmgi_free(ctx, w);
-    cmgi_free(ctx, G->columns);
-    cmgi_free(ctx, G->values);
-    cmgi_free(ctx, G->indptr);
+    CMGI_FREE(ctx, w, G->columns, G->values, G->indptr);
 }
 
 /* G of a symmetric A with unit diagonal. */

@@ -138,9 +138,7 @@ static void release(assembly *a)
         cmgi_index_map_destroy(a->ctx, &a->threads[t].map);
         cmgi_free(a->ctx, a->threads[t].H);
     }
-    cmgi_free(a->ctx, a->threads);
-    cmgi_free(a->ctx, a->weight);
-    cmgi_free(a->ctx, a->inverse);
+    CMGI_FREE(a->ctx, a->threads, a->weight, a->inverse);
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

@@ -218,8 +218,7 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, identity);
-    cmgi_free(ctx, diagonal);
+    CMGI_FREE(ctx, identity, diagonal);
     return status;
 }
 

@@ -137,8 +137,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
         CMGI_TRY_GOTO(done, multiply_out(ctx, out));
     }
 done:
-    cmgi_free(ctx, s);
-    cmgi_free(ctx, pivot);
+    CMGI_FREE(ctx, s, pivot);
     cmgi_csr_free(ctx, &transposed);
     cmgi_csr_free(ctx, &Zt);
     cmgi_csr_free(ctx, &Wt);

@@ -225,10 +225,7 @@ done:
     }
     cmgi_free(ctx, c);
     cmgi_spai_work_destroy(ctx, &work);
-    cmgi_free(ctx, rows.columns);
-    cmgi_free(ctx, rows.values);
-    cmgi_free(ctx, rows.indptr);
-    cmgi_free(ctx, norm2);
+    CMGI_FREE(ctx, rows.columns, rows.values, rows.indptr, norm2);
     cmgi_csr_free(ctx, &transposed);
     return status;
 }

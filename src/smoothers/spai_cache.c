@@ -25,8 +25,7 @@ cmg_status cmgi_spai_cache_create(cmg_context *ctx, cmg_size entries, cmg_size r
 
 void cmgi_spai_cache_destroy(cmg_context *ctx, cmgi_spai_cache *cache)
 {
-    cmgi_free(ctx, cache->values);
-    cmgi_free(ctx, cache->slot);
+    CMGI_FREE(ctx, cache->values, cache->slot);
     *cache = (cmgi_spai_cache){0};
 }
 

@@ -38,11 +38,7 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
     for (int t = 0; *work != NULL && t < ctx->threads; ++t) {
         cmgi_spai_work *w = &(*work)[t];
         cmgi_index_map_destroy(ctx, &w->map);
-        cmgi_free(ctx, w->L);
-        cmgi_free(ctx, w->b);
-        cmgi_free(ctx, w->weight);
-        cmgi_free(ctx, w->diagonal);
-        cmgi_free(ctx, w->x);
+        CMGI_FREE(ctx, w->L, w->b, w->weight, w->diagonal, w->x);
         cmgi_spai_cache_destroy(ctx, &w->cache);
     }
     cmgi_free(ctx, *work);

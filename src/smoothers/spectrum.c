@@ -345,8 +345,7 @@ static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
     CMGI_TRY_GOTO(done, place_there(P, &D, &P->mask));
 done:
     cmgi_resident_free(ctx, &D);
-    cmgi_free_device(ctx, flag);
-    cmgi_free_device(ctx, values);
+    CMGI_FREE_DEVICE(ctx, flag, values);
     return status;
 }
 

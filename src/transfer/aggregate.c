@@ -70,8 +70,7 @@ static cmg_status independent_set(cmg_context *ctx, const cmgi_csr *S, uint64_t 
         }
     }
 done:
-    cmgi_free(ctx, one);
-    cmgi_free(ctx, two);
+    CMGI_FREE(ctx, one, two);
     return status;
 }
 

@@ -187,9 +187,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
         energy[c % VECTORS] += part[c];
     }
 done:
-    cmgi_free(ctx, y);
-    cmgi_free(ctx, w);
-    cmgi_free(ctx, part);
+    CMGI_FREE(ctx, y, w, part);
     return status;
 }
 
@@ -266,9 +264,7 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
         }
     }
 done:
-    cmgi_free(ctx, part);
-    cmgi_free(ctx, diagonal);
-    cmgi_free(ctx, place);
+    CMGI_FREE(ctx, part, diagonal, place);
     return status;
 }
 
@@ -335,10 +331,6 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
         *factor = fmax(*factor, single / SINGLE);
     }
 done:
-    cmgi_free(ctx, p.list);
-    cmgi_free(ctx, p.inside);
-    cmgi_free(ctx, p.inverse);
-    cmgi_free(ctx, p.x);
-    cmgi_free(ctx, p.y);
+    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y);
     return status;
 }

@@ -203,8 +203,7 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
         CMGI_TRY_GOTO(done, try_candidate(h, level, B, vectors, c, v, space));
     }
 done:
-    cmgi_free(ctx, B);
-    cmgi_free(ctx, v);
+    CMGI_FREE(ctx, B, v);
     if (status != CMG_OK || space->count == 0) {
         cmgi_null_space_free(ctx, space);
     }

@@ -62,8 +62,7 @@ static cmg_status condense(cmg_context *ctx, const cmg_csr *A, int block, cmgi_c
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, sum);
-    cmgi_free(ctx, list);
+    CMGI_FREE(ctx, sum, list);
     return status;
 }
 

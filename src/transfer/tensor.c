@@ -18,9 +18,7 @@ done:
 
 void cmgi_axis_map_free(cmg_context *ctx, cmgi_axis_map *map)
 {
-    cmgi_free(ctx, map->count);
-    cmgi_free(ctx, map->column);
-    cmgi_free(ctx, map->weight);
+    CMGI_FREE(ctx, map->count, map->column, map->weight);
     *map = (cmgi_axis_map){0};
 }
 

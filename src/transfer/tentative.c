@@ -138,9 +138,7 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
     Bc = NULL;
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, Bc);
-    cmgi_free(ctx, start);
-    cmgi_free(ctx, node);
+    CMGI_FREE(ctx, Bc, start, node);
     return status;
 }
 
@@ -275,9 +273,7 @@ static cmg_status largest_eigenvalue(cmg_context *ctx, const cmg_csr *A, const d
         *lambda = isfinite(bound) && bound > 0 ? bound : 1;
     }
 done:
-    cmgi_free(ctx, x);
-    cmgi_free(ctx, y);
-    cmgi_free(ctx, part);
+    CMGI_FREE(ctx, x, y, part);
     return status;
 }
 
