@@ -18,20 +18,18 @@
 enum { RHO = 0, SV, TR, TT, UP, DOWN, RR }; /* positions in k->scalars */
 
 /* s = r, p = v = 0, and (t,r) = (t,t) = (s,v) = 0: the first direction is r. */
-static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+static cmg_status start(cmgi_krylov *k)
 {
     const cmgi_linear_system *A = &k->system;
     cmg_context *ctx = A->ctx;
     const cmgi_backend *on = ctx->backend;
-    (void)b;
-    (void)x;
     CMGI_TRY(on->fill(ctx, CMG_FP64, A->n, 0.0, k->work[2]));
     CMGI_TRY(on->fill(ctx, CMG_FP64, A->n, 0.0, k->work[3]));
     CMGI_TRY(on->fill(ctx, CMG_FP64, RR, 0.0, k->scalars));
     return on->convert(ctx, A->n, CMG_FP64, k->work[0], CMG_FP64, k->work[4]);
 }
 
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
     const cmgi_linear_system *A = &k->system;
     cmg_context *ctx = A->ctx;
@@ -44,7 +42,6 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     const double *s = k->work[4];
     double *t = k->work[5];
     double *c = k->scalars;
-    (void)b;
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, r, c + RHO));
     CMGI_TRY(on->add_ratio(ctx, n, -1, c + TR, c + TT, v, p));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, c + RHO, c + TT, c + UP));
@@ -54,14 +51,14 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, v, c + SV));
-    CMGI_TRY(on->add_ratio(ctx, n, 1, c + RHO, c + SV, z, x));
+    CMGI_TRY(on->add_ratio(ctx, n, 1, c + RHO, c + SV, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, n, -1, c + RHO, c + SV, v, r));
 
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, t, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, r, c + TR));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, t, c + TT));
-    CMGI_TRY(on->add_ratio(ctx, n, 1, c + TR, c + TT, z, x));
+    CMGI_TRY(on->add_ratio(ctx, n, 1, c + TR, c + TT, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, n, -1, c + TR, c + TT, t, r));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, r, c + RR));
     return on->stop_note(ctx, k->stop, c + RR);

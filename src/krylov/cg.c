@@ -56,23 +56,21 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
     return on->cg_update(ctx, n, &update);
 }
 
-static cmgi_cg_vectors vectors(const cmgi_krylov *k, double *x)
+static cmgi_cg_vectors vectors(const cmgi_krylov *k)
 {
     return (cmgi_cg_vectors){
-        .precision = CMG_FP64, .x = x, .r = k->work[0], .p = k->work[2], .q = k->work[3]};
+        .precision = CMG_FP64, .x = k->x, .r = k->work[0], .p = k->work[2], .q = k->work[3]};
 }
 
-static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+static cmg_status start(cmgi_krylov *k)
 {
-    const cmgi_cg_vectors v = vectors(k, x);
-    (void)b;
+    const cmgi_cg_vectors v = vectors(k);
     return cmgi_cg_start(k, &v);
 }
 
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
-    const cmgi_cg_vectors v = vectors(k, x);
-    (void)b;
+    const cmgi_cg_vectors v = vectors(k);
     return cmgi_cg_step(k, &v);
 }
 

@@ -15,35 +15,30 @@
 #include "krylov/krylov.h"
 
 /* c = 0, r = d in low precision, no last direction. */
-static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+static cmg_status start(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
     const cmgi_cg_vectors *inner = &k->inner;
-    (void)b;
-    (void)x;
     CMGI_TRY(on->fill(s->ctx, s->precision, s->n, 0.0, inner->x));
     CMGI_TRY(on->convert(s->ctx, s->n, CMG_FP64, k->work[0], s->precision, inner->r));
     return cmgi_cg_start(k, inner);
 }
 
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
-    (void)b;
-    (void)x;
     return cmgi_cg_step(k, &k->inner);
 }
 
 /* x = x + c, c = 0: the inner iteration may only be pausing. */
-static cmg_status finish(cmgi_krylov *k, const double *b, double *x)
+static cmg_status finish(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
     void *c = k->inner.x;
     double *wide = k->work[1];
-    (void)b;
     CMGI_TRY(on->convert(s->ctx, s->n, s->precision, c, CMG_FP64, wide));
-    CMGI_TRY(on->axpby(s->ctx, CMG_FP64, s->n, 1.0, wide, 1.0, x));
+    CMGI_TRY(on->axpby(s->ctx, CMG_FP64, s->n, 1.0, wide, 1.0, k->x));
     return on->fill(s->ctx, s->precision, s->n, 0.0, c);
 }
 

@@ -17,19 +17,17 @@
 enum { RZ = 0, PQ_OLD, PQ, RR, ZQ }; /* positions in k->scalars */
 
 /* p = q = 0 and a ratio with the denominator 0: there is no last direction yet. */
-static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+static cmg_status start(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
-    (void)b;
-    (void)x;
     CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
     CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
     return on->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + PQ_OLD);
 }
 
 /* One iteration: direction, new x and r, stopping test. */
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
     const cmgi_linear_system *A = &k->system;
     cmg_context *ctx = A->ctx;
@@ -43,9 +41,14 @@ static cmg_status step(cmgi_krylov *k, const double *b, double *x)
     double *old = k->scalars + PQ_OLD; /* -(p,q) of the last iteration */
     double *pq = k->scalars + PQ;
     double *zq = k->scalars + ZQ;
-    const cmgi_cg_update update = {
-        .rz = rz, .pq = pq, .p = p, .q = q, .x = x, .r = r, .rr = k->scalars + RR, .stop = k->stop};
-    (void)b;
+    const cmgi_cg_update update = {.rz = rz,
+                                   .pq = pq,
+                                   .p = p,
+                                   .q = q,
+                                   .x = k->x,
+                                   .r = r,
+                                   .rr = k->scalars + RR,
+                                   .stop = k->stop};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, z, rz));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, z, q, zq));

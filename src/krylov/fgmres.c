@@ -49,13 +49,11 @@ static cmg_status need(cmgi_krylov *k, double **vector)
 }
 
 /* v_0 = r / ||r||, g = ||r|| e_1, with r in work[0]. */
-static cmg_status start(cmgi_krylov *k, const double *b, double *x)
+static cmg_status start(cmgi_krylov *k)
 {
     cmg_context *ctx = k->system.ctx;
     cmgi_arnoldi *a = &k->arnoldi;
     double norm = 0;
-    (void)b;
-    (void)x;
     a->used = 0;
     CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
     a->g[0] = norm;
@@ -65,19 +63,18 @@ static cmg_status start(cmgi_krylov *k, const double *b, double *x)
 }
 
 /* x += Z y with H y = g; the columns are used up. */
-static cmg_status finish(cmgi_krylov *k, const double *b, double *x)
+static cmg_status finish(cmgi_krylov *k)
 {
     cmg_context *ctx = k->system.ctx;
     cmgi_arnoldi *a = &k->arnoldi;
     const int m = k->options.restart;
-    (void)b;
     for (int j = a->used - 1; j >= 0; --j) {
         const double *column = a->H + (cmg_size)j * (m + 1);
         const double y = column[j] != 0 ? a->g[j] / column[j] : 0;
         for (int i = 0; i < j; ++i) {
             a->g[i] -= column[i] * y;
         }
-        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, y, a->Z[j], 1.0, x));
+        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, y, a->Z[j], 1.0, k->x));
     }
     a->used = 0;
     return CMG_OK;
@@ -122,16 +119,16 @@ static void rotate(cmgi_krylov *k, int j)
     a->g[j] *= a->cosine[j];
 }
 
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
     const cmgi_linear_system *A = &k->system;
     cmg_context *ctx = A->ctx;
     const cmgi_backend *on = ctx->backend;
     cmgi_arnoldi *a = &k->arnoldi;
     if (a->used == k->options.restart) {
-        CMGI_TRY(finish(k, b, x));
-        CMGI_TRY(A->residual(A->user, b, x, k->work[0]));
-        CMGI_TRY(start(k, b, x));
+        CMGI_TRY(finish(k));
+        CMGI_TRY(A->residual(A->user, k->b, k->x, k->work[0]));
+        CMGI_TRY(start(k));
     }
     const int j = a->used;
     double *w = k->work[1];

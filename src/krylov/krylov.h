@@ -41,7 +41,7 @@ enum { CMGI_KRYLOV_VECTORS = 6, CMGI_KRYLOV_SCALARS = 12 };
 
 struct cmgi_krylov;
 /* One iteration: enqueues work in the backend and decides nothing on the host. */
-typedef cmg_status (*cmgi_step_fn)(struct cmgi_krylov *k, const double *b, double *x);
+typedef cmg_status (*cmgi_step_fn)(struct cmgi_krylov *k);
 
 /* A method; its scalars and vectors belong to it from start to finish. */
 typedef struct cmgi_iteration {
@@ -84,11 +84,10 @@ typedef struct cmgi_cg_vectors {
 
 /* What FGMRES has built since its last restart (fgmres.c). */
 typedef struct cmgi_arnoldi {
-    int used;      /* columns */
-    int allocated; /* of V and Z: as many as were ever needed */
-    double **V;    /* restart + 1 orthonormal vectors in the backend's memory */
-    double **Z;    /* restart images under C */
-    double *H;     /* host: (restart + 1) x restart by columns, made upper triangular */
+    int used;   /* columns */
+    double **V; /* restart + 1 orthonormal vectors in the backend's memory */
+    double **Z; /* restart images under C */
+    double *H;  /* host: (restart + 1) x restart by columns, made upper triangular */
     double *cosine;
     double *sine;
     double *g;      /* right-hand side of the small problem, restart + 1 */
@@ -100,6 +99,8 @@ typedef struct cmgi_krylov {
     cmgi_linear_system system;
     cmgi_iteration_options options;
     const cmgi_iteration *method;
+    const double *b; /* of the loop that runs */
+    double *x;
     int patience; /* as in cmgi_limits, 0 unless set */
     double pace;
     double range;                      /* as in cmgi_limits, by the precision of C */

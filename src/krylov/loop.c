@@ -22,7 +22,7 @@ void cmgi_krylov_drop_graphs(cmgi_krylov *k)
 }
 
 /* r = b - A x, its norm and that of b, the stopping test before the first step. */
-static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
+static cmg_status begin(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
@@ -39,18 +39,18 @@ static cmg_status begin(cmgi_krylov *k, const double *b, double *x)
                                 .patience = k->patience,
                                 .pace = k->pace,
                                 .range = k->range};
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, b, b, bb));
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, k->b, k->b, bb));
     if (!corrects || k->iterations == 0) { /* else the last end left it there */
-        CMGI_TRY(s->residual(s->user, b, x, r));
+        CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     }
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
     CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, &limits, bb, rr));
-    return k->method->start != NULL ? k->method->start(k, b, x) : CMG_OK;
+    return k->method->start != NULL ? k->method->start(k) : CMG_OK;
 }
 
 /* The true residual norm. The iteration may only be pausing: what its next step takes over stays.
  */
-static cmg_status end(cmgi_krylov *k, const double *b, double *x)
+static cmg_status end(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
@@ -60,9 +60,9 @@ static cmg_status end(cmgi_krylov *k, const double *b, double *x)
         return CMG_OK;
     }
     if (k->method->finish != NULL) {
-        CMGI_TRY(k->method->finish(k, b, x));
+        CMGI_TRY(k->method->finish(k));
     }
-    CMGI_TRY(s->residual(s->user, b, x, r));
+    CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
     return ctx->backend->stop_exact(ctx, k->stop, rr);
 }
@@ -91,46 +91,46 @@ static cmg_status resume(cmgi_krylov *k)
     return cmgi_to_device(k->system.ctx, k->stop, &k->seen, sizeof k->seen);
 }
 
-static cmg_status put_part(cmgi_krylov *k, int part, const double *b, double *x)
+static cmg_status put_part(cmgi_krylov *k, int part)
 {
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
     if (part == CMGI_RECORD_WHOLE) {
-        CMGI_TRY(begin(k, b, x));
+        CMGI_TRY(begin(k));
     }
     CMGI_TRY(backend->graph_loop(ctx));
-    CMGI_TRY(k->method->step(k, b, x));
+    CMGI_TRY(k->method->step(k));
     CMGI_TRY(backend->graph_after(ctx));
-    return end(k, b, x);
+    return end(k);
 }
 
 /* Records a part, unless it already is. CMG_ERR_UNSUPPORTED leaves everything as it was. */
-static cmg_status record(cmgi_krylov *k, int part, const double *b, double *x)
+static cmg_status record(cmgi_krylov *k, int part)
 {
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
     cmgi_recording *mine = &k->recorded[part];
-    if (mine->graph != NULL && mine->b == b && mine->x == x) {
+    if (mine->graph != NULL && mine->b == k->b && mine->x == k->x) {
         return CMG_OK;
     }
     if (mine->graph != NULL) {
         backend->graph_destroy(ctx, mine->graph);
     }
-    *mine = (cmgi_recording){.b = b, .x = x};
+    *mine = (cmgi_recording){.b = k->b, .x = k->x};
     CMGI_TRY(backend->graph_begin(ctx, &k->stop->running));
-    const cmg_status status = put_part(k, part, b, x);
+    const cmg_status status = put_part(k, part);
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 
 /* The way that is available: a loop needs a recent driver, a recording a stream that allows it. */
-static cmg_status choose(cmgi_krylov *k, const double *b, double *x)
+static cmg_status choose(cmgi_krylov *k)
 {
     const bool can =
         k->system.ctx->backend->graph_begin != NULL && k->system.recordable && !k->method->host;
     cmg_status status = CMG_ERR_UNSUPPORTED;
     if (can && k->options.loop != CMG_LOOP_HOST && k->options.monitor == NULL) {
-        status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST, b, x);
+        status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST);
     }
     k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
     return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
@@ -145,12 +145,12 @@ static bool watch(const cmgi_krylov *k)
 }
 
 /* Runs at least one iteration, if there is one to run. */
-static cmg_status run_some(cmgi_krylov *k, const double *b, double *x)
+static cmg_status run_some(cmgi_krylov *k)
 {
     if (k->used == CMG_LOOP_HOST) {
-        return k->method->step(k, b, x);
+        return k->method->step(k);
     }
-    CMGI_TRY(record(k, CMGI_RECORD_REST, b, x));
+    CMGI_TRY(record(k, CMGI_RECORD_REST));
     return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[CMGI_RECORD_REST].graph);
 }
 
@@ -158,14 +158,16 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
     bool stopped = false;
-    CMGI_TRY(choose(k, b, x));
+    k->b = b;
+    k->x = x;
+    CMGI_TRY(choose(k));
     k->seen.running = 1;
     k->seen.base = k->iterations;
     if (k->used == CMG_LOOP_GRAPH && k->iterations == 0) {
         CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_WHOLE].graph));
         CMGI_TRY(fetch(k));
     } else {
-        CMGI_TRY(begin(k, b, x));
+        CMGI_TRY(begin(k));
         if (k->used == CMG_LOOP_HOST) {
             CMGI_TRY(fetch(k));
             stopped = k->iterations == 0 && watch(k);
@@ -175,12 +177,12 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         if (!k->seen.running) {
             CMGI_TRY(resume(k));
         }
-        CMGI_TRY(run_some(k, b, x));
+        CMGI_TRY(run_some(k));
         CMGI_TRY(fetch(k));
         stopped = watch(k) && k->seen.running;
     }
     if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
-        CMGI_TRY(end(k, b, x));
+        CMGI_TRY(end(k));
         CMGI_TRY(fetch(k));
     }
     k->outcome = stopped ? CMG_INTERRUPTED : (cmg_outcome)k->seen.outcome;

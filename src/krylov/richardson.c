@@ -6,15 +6,15 @@
  */
 #include "krylov/krylov.h"
 
-static cmg_status step(cmgi_krylov *k, const double *b, double *x)
+static cmg_status step(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
     double *r = k->work[0];
     double *z = k->work[1];
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-    CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, x));
-    CMGI_TRY(s->residual(s->user, b, x, r));
+    CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, k->x));
+    CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, k->scalars));
     return ctx->backend->stop_note(ctx, k->stop, k->scalars);
 }
