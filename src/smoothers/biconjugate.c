@@ -17,6 +17,7 @@
  */
 #include "smoothers/biconjugate.h"
 
+#include "csr/by_rows.h"
 #include "smoothers/pool.h"
 
 #include <math.h>
@@ -264,23 +265,21 @@ static cmg_status run(process *P, const cmg_csr *A, const cmg_csr *T, family *Z,
     return CMG_OK;
 }
 
-/* Row i of C = column i of the family. */
+/* Row i of the result = column i of the family. */
+static cmg_size copy_column(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const cmgi_list *column = &((const family *)user)->columns[i];
+    const entry *z = column->data;
+    for (int32_t e = 0; e < column->length && columns != NULL; ++e) {
+        columns[e] = z[e].row;
+        values[e] = z[e].value;
+    }
+    return column->length;
+}
+
 static cmg_status gather(cmg_context *ctx, cmg_size n, const family *F, cmgi_csr *C)
 {
-    cmg_size nnz = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        nnz += F->columns[i].length;
-    }
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, nnz, C));
-    cmg_size at = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        const entry *z = F->columns[i].data;
-        C->indptr[i] = at;
-        for (int32_t e = 0; e < F->columns[i].length; ++e) {
-            C->indices[at] = z[e].row;
-            C->values[at++] = z[e].value;
-        }
-    }
+    CMGI_TRY(cmgi_csr_by_rows(ctx, n, n, copy_column, F, C));
     return cmgi_csr_sort(ctx, C);
 }
 

@@ -12,7 +12,7 @@
  * J. Sci. Comput. 33 (2011), equations (2.5) and (3.2).
  */
 #include "smoothers/pattern.h"
-#include "core/search.h"
+#include "smoothers/rows.h"
 #include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
@@ -23,26 +23,10 @@
 enum { TAU, POWER, ADAPTIVE, ADD, EPSILON };
 
 static const cmgi_key keys[] = {
-    [TAU] = {.key = "tau",
-             .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",
-             .standard = 0.04,
-             .high = 1},
-    [POWER] = {.key = "power",
-               .text = "pattern of that matrix to a power, lower triangle",
-               .standard = 1,
-               .high = 4,
-               .integer = true},
-    [ADAPTIVE] = {.key = "adaptive",
-                  .text = "times that a row's pattern may grow",
-                  .standard = 3,
-                  .high = 100,
-                  .integer = true},
-    [ADD] = {.key = "add",
-             .text = "entries that enter each time",
-             .standard = 1,
-             .low = 1,
-             .high = 100,
-             .integer = true},
+    [TAU] = CMGI_KEY_TAU,
+    [POWER] = CMGI_KEY_POWER("pattern of that matrix to a power, lower triangle"),
+    [ADAPTIVE] = CMGI_KEY_ADAPTIVE(3),
+    [ADD] = CMGI_KEY_ADD(1),
     [EPSILON] = {.key = "epsilon",
                  .text = "a row grows while that lowers d by more than this part",
                  .standard = 0.01,
@@ -60,10 +44,11 @@ typedef struct work {
 } work;
 
 typedef struct rows {
-    cmg_size room;      /* places a row */
-    cmg_index *columns; /* J in any order, i last */
-    double *values;
-    cmg_size *indptr; /* lengths, then offsets */
+    const cmg_csr *A;
+    const cmgi_csr *S; /* the first pattern */
+    const double *value;
+    work *work;
+    cmgi_slab G; /* J in any order, i last */
 } rows;
 
 /* y and d of row i on J; false when A(J,J) or d is not positive. */
@@ -165,84 +150,51 @@ static cmg_size make_row(const cmg_csr *A, cmg_size i, const double *value, cmg_
     return length + 1;
 }
 
-/* All rows; *bad is the first row that failed, or n. */
-static cmg_status make_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
-                            const double *value, work *w, rows *G, cmg_size *bad)
+static bool fill_row(const void *user, cmg_size i, int thread)
 {
-    enum { CHUNK = 16384 };
-    cmg_size first_bad = A->rows;
-    for (cmg_size first = 0; first < A->rows; first += CHUNK) {
-        const cmg_size last = first + CHUNK < A->rows ? first + CHUNK : A->rows;
-        CMGI_TRY(cmgi_progress(ctx, "FSAI", first, A->rows));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64) reduction(min : first_bad)
-        for (cmg_size i = first; i < last; ++i) {
-            cmg_index *J = G->columns + i * G->room;
-            cmg_size length = 0;
-            for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && S->indices[k] < i; ++k) {
-                J[length++] = S->indices[k];
-            }
-            G->indptr[i + 1] =
-                make_row(A, i, value, length, J, G->values + i * G->room, &w[cmgi_thread()]);
-            if (G->indptr[i + 1] == 0) {
-                first_bad = i < first_bad ? i : first_bad;
-            }
-        }
+    const rows *r = user;
+    const cmgi_csr *S = r->S;
+    cmg_index *J = r->G.columns + i * r->G.room;
+    cmg_size length = 0;
+    for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && S->indices[k] < i; ++k) {
+        J[length++] = S->indices[k];
     }
-    *bad = first_bad;
-    return CMG_OK;
+    r->G.length[i] =
+        make_row(r->A, i, r->value, length, J, r->G.values + i * r->G.room, &r->work[thread]);
+    return r->G.length[i] > 0;
 }
 
-static cmg_status compact(cmg_context *ctx, cmg_size n, rows *G, cmgi_csr *out)
+static cmg_status allocate(cmg_context *ctx, rows *r)
 {
-    cmgi_add_up(G->indptr, n);
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, G->indptr[n], out));
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_size at = G->indptr[i];
-        const size_t length = (size_t)(G->indptr[i + 1] - at);
-        out->indptr[i] = at;
-        memcpy(out->indices + at, G->columns + i * G->room, length * sizeof *out->indices);
-        memcpy(out->values + at, G->values + i * G->room, length * sizeof *out->values);
-    }
-    return cmgi_csr_sort(ctx, out);
-}
-
-static cmg_status allocate(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
-                           const double *value, work **w, rows *G)
-{
-    cmg_size longest = 0;
-    cmg_size longest_of_A = 0;
-    const cmg_size n = A->rows;
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_size length = S->indptr[i + 1] - S->indptr[i];
-        const cmg_size length_of_A = A->indptr[i + 1] - A->indptr[i];
-        longest = length > longest ? length : longest;
-        longest_of_A = length_of_A > longest_of_A ? length_of_A : longest_of_A;
-    }
-    G->room = longest + 1 + (cmg_size)value[ADAPTIVE] * (cmg_size)value[ADD];
-    G->room = G->room < n ? G->room : n;
-    const cmg_size reach = G->room * longest_of_A < n ? G->room * longest_of_A : n;
-    CMGI_TRY(cmgi_alloc(ctx, n * G->room, sizeof *G->columns, &G->columns));
-    CMGI_TRY(cmgi_alloc(ctx, n * G->room, sizeof *G->values, &G->values));
-    CMGI_TRY(cmgi_alloc_zero(ctx, n + 1, sizeof *G->indptr, &G->indptr));
-    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof **w, w));
+    const cmg_csr S = cmgi_csr_view(r->S);
+    const cmg_size n = S.rows;
+    const cmg_size most =
+        cmgi_csr_longest_row(&S) + 1 + (cmg_size)r->value[ADAPTIVE] * (cmg_size)r->value[ADD];
+    const cmg_size room = most < n ? most : n;
+    const cmg_size met = room * cmgi_csr_longest_row(r->A);
+    const cmg_size reach = met < n ? met : n;
+    CMGI_TRY(cmgi_slab_create(ctx, n, room, &r->G));
+    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *r->work, &r->work));
     for (int t = 0; t < ctx->threads; ++t) {
-        CMGI_TRY(cmgi_index_map_create(ctx, G->room, &(*w)[t].map));
-        CMGI_TRY(cmgi_index_map_create(ctx, reach, &(*w)[t].gradient));
-        CMGI_TRY(cmgi_alloc(ctx, reach, sizeof(double), &(*w)[t].slope));
-        CMGI_TRY(cmgi_alloc(ctx, G->room * G->room, sizeof(double), &(*w)[t].H));
-        CMGI_TRY(cmgi_alloc(ctx, G->room, sizeof(double), &(*w)[t].y));
+        work *w = &r->work[t];
+        CMGI_TRY(cmgi_index_map_create(ctx, room, &w->map));
+        CMGI_TRY(cmgi_index_map_create(ctx, reach, &w->gradient));
+        CMGI_TRY(cmgi_alloc(ctx, reach, sizeof *w->slope, &w->slope));
+        CMGI_TRY(cmgi_alloc(ctx, room * room, sizeof *w->H, &w->H));
+        CMGI_TRY(cmgi_alloc(ctx, room, sizeof *w->y, &w->y));
     }
     return CMG_OK;
 }
 
-static void release(cmg_context *ctx, work *w, rows *G)
+static void release(cmg_context *ctx, rows *r)
 {
-    for (int t = 0; w != NULL && t < ctx->threads; ++t) {
-        cmgi_index_map_destroy(ctx, &w[t].map);
-        cmgi_index_map_destroy(ctx, &w[t].gradient);
-        CMGI_FREE(ctx, w[t].slope, w[t].H, w[t].y);
+    for (int t = 0; r->work != NULL && t < ctx->threads; ++t) {
+        cmgi_index_map_destroy(ctx, &r->work[t].map);
+        cmgi_index_map_destroy(ctx, &r->work[t].gradient);
+        CMGI_FREE(ctx, r->work[t].slope, r->work[t].H, r->work[t].y);
     }
-    CMGI_FREE(ctx, w, G->columns, G->values, G->indptr);
+    cmgi_free(ctx, r->work);
+    cmgi_slab_free(ctx, &r->G);
 }
 
 /* G of a symmetric A with unit diagonal. */
@@ -251,22 +203,21 @@ static cmg_status make_factor(const cmgi_smoother_source *source, const cmg_csr 
     cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
     cmgi_csr S = {0};
-    work *w = NULL;
-    rows made = {0};
+    rows r = {.A = A, .S = &S, .value = value};
     cmg_size bad = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], &S));
-    CMGI_TRY_GOTO(done, allocate(ctx, A, &S, value, &w, &made));
-    CMGI_TRY_GOTO(done, make_rows(ctx, A, &S, value, w, &made, &bad));
+    CMGI_TRY_GOTO(done, allocate(ctx, &r));
+    CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "FSAI", A->rows, fill_row, &r, &bad));
     if (bad < A->rows) {
         status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
                            "fsai: level %d: A is not positive definite, seen in row %lld",
                            source->level, (long long)bad);
         goto done;
     }
-    CMGI_TRY_GOTO(done, compact(ctx, A->rows, &made, G));
+    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, A->rows, &r.G, G));
 done:
-    release(ctx, w, &made);
+    release(ctx, &r);
     cmgi_csr_free(ctx, &S);
     return status;
 }

@@ -12,10 +12,9 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, sections 4.1 and 12.4.
  */
+#include "csr/by_rows.h"
 #include "smoothers/pattern.h"
 #include "smoothers/smoother.h"
-
-#include <string.h>
 
 enum { SYMMETRIC };
 enum { YES, NO };
@@ -61,14 +60,22 @@ static cmg_status find_colours(const cmgi_smoother_source *source, const cmg_csr
     return CMG_OK;
 }
 
-/* The factor of colour c; `side` -1 takes earlier colours (forward), 1 later ones (backward). */
-static cmg_size factor_row(const cmg_csr *A, const int *colour, int c, int side, cmg_size i,
-                           cmgi_csr *F, cmg_size at)
+typedef struct factor {
+    const cmg_csr *A;
+    const int *colour; /* of each row */
+    int c;
+    int side; /* -1 takes earlier colours (forward), 1 later ones (backward) */
+} factor;
+
+/* Row i of the factor of colour c. */
+static cmg_size factor_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    if (colour[i] != c) {
-        if (F != NULL) {
-            F->indices[at] = (cmg_index)i;
-            F->values[at] = 1;
+    const factor *f = user;
+    const cmg_csr *A = f->A;
+    if (f->colour[i] != f->c) {
+        if (columns != NULL) {
+            columns[0] = (cmg_index)i;
+            values[0] = 1;
         }
         return 1;
     }
@@ -76,31 +83,14 @@ static cmg_size factor_row(const cmg_csr *A, const int *colour, int c, int side,
     cmg_size length = 0;
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const cmg_index j = A->indices[k];
-        const bool wanted = j == i || (A->values[k] != 0 && (colour[j] - c) * side > 0);
-        if (wanted && F != NULL) {
-            F->indices[at + length] = j;
-            F->values[at + length] =
-                j == i ? (side < 0 ? 1 / diagonal : 1) : -A->values[k] / diagonal;
+        const bool wanted = j == i || (A->values[k] != 0 && (f->colour[j] - f->c) * f->side > 0);
+        if (wanted && columns != NULL) {
+            columns[length] = j;
+            values[length] = j == i ? (f->side < 0 ? 1 / diagonal : 1) : -A->values[k] / diagonal;
         }
         length += wanted;
     }
     return length;
-}
-
-static cmg_status make_factor(cmg_context *ctx, const cmg_csr *A, const int *colour, int c,
-                              int side, cmgi_csr *F)
-{
-    cmg_size nnz = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        nnz += factor_row(A, colour, c, side, i, NULL, 0);
-    }
-    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->rows, nnz, F));
-    cmg_size at = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        F->indptr[i] = at;
-        at += factor_row(A, colour, c, side, i, F, at);
-    }
-    return CMG_OK;
 }
 
 static cmg_status make_factors(const cmgi_smoother_source *source, const cmg_csr *A, int *colour,
@@ -121,9 +111,9 @@ static cmg_status make_factors(const cmgi_smoother_source *source, const cmg_csr
                source->level, colours, factors, (int)CMGI_MAX_FACTORS);
     for (int f = 0; f < factors; ++f) {
         const bool forward = f < colours;
-        const int c = forward ? f : 2 * colours - 2 - f;
+        const factor row = {A, colour, forward ? f : 2 * colours - 2 - f, forward ? -1 : 1};
         out->factors = f + 1;
-        CMGI_TRY(make_factor(ctx, A, colour, c, forward ? -1 : 1, &out->factor[f]));
+        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->rows, factor_row, &row, &out->factor[f]));
     }
     return CMG_OK;
 }

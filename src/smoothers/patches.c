@@ -13,6 +13,7 @@
  */
 #include "csr/cliques.h"
 #include "smoothers/pattern.h"
+#include "smoothers/rows.h"
 #include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
@@ -29,18 +30,12 @@ static const cmgi_key keys[] = {
     {.key = NULL},
 };
 
-/* Work space of one thread. */
-typedef struct work {
-    cmgi_index_map map;
-    double *H; /* A_e */
-} work;
-
 typedef struct assembly {
     cmg_context *ctx;
     const cmg_csr *A;
     const cmgi_cliques *patches;
     bool symmetric;
-    work *threads;
+    cmgi_row_work *threads;
     double *weight;  /* w */
     double *inverse; /* of the patches of a chunk, square of the largest patch each */
     cmg_size bad;    /* first patch that is singular */
@@ -49,7 +44,7 @@ typedef struct assembly {
 enum { CHUNK = 4096 };
 
 /* X = A_e^(-1); false when it is singular. */
-static bool invert(const assembly *a, cmg_size e, work *w, double *X)
+static bool invert(const assembly *a, cmg_size e, cmgi_row_work *w, double *X)
 {
     const cmg_index *J = a->patches->members + a->patches->first[e];
     const cmg_size n = a->patches->first[e + 1] - a->patches->first[e];
@@ -118,11 +113,7 @@ static cmg_status allocate(assembly *a)
     const cmg_size chunk = a->patches->count < CHUNK ? a->patches->count : CHUNK;
     CMGI_TRY(cmgi_alloc_zero(ctx, a->A->rows, sizeof *a->weight, &a->weight));
     CMGI_TRY(cmgi_alloc(ctx, chunk * largest * largest, sizeof *a->inverse, &a->inverse));
-    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *a->threads, &a->threads));
-    for (int t = 0; t < ctx->threads; ++t) {
-        CMGI_TRY(cmgi_index_map_create(ctx, largest, &a->threads[t].map));
-        CMGI_TRY(cmgi_alloc(ctx, largest * largest, sizeof(double), &a->threads[t].H));
-    }
+    CMGI_TRY(cmgi_row_work_create(ctx, largest, &a->threads));
     for (cmg_size k = 0; k < a->patches->first[a->patches->count]; ++k) {
         a->weight[a->patches->members[k]] += 1;
     }
@@ -130,15 +121,6 @@ static cmg_status allocate(assembly *a)
         a->weight[i] = 1 / sqrt(a->weight[i]);
     }
     return CMG_OK;
-}
-
-static void release(assembly *a)
-{
-    for (int t = 0; a->threads != NULL && t < a->ctx->threads; ++t) {
-        cmgi_index_map_destroy(a->ctx, &a->threads[t].map);
-        cmgi_free(a->ctx, a->threads[t].H);
-    }
-    CMGI_FREE(a->ctx, a->threads, a->weight, a->inverse);
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
@@ -165,7 +147,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
                            source->level, (long long)patches.members[patches.first[a.bad]]);
     }
 done:
-    release(&a);
+    cmgi_row_work_destroy(ctx, &a.threads);
+    CMGI_FREE(ctx, a.weight, a.inverse);
     cmgi_cliques_free(ctx, &patches);
     cmgi_csr_free(ctx, &B);
     return status;

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "csr/by_rows.h"
 
 #include <math.h>
 
@@ -27,38 +28,27 @@ void cmgi_csr_scale(cmg_context *ctx, const double *rows, const double *cols, cm
     }
 }
 
-/* Which entries of a matrix stay. */
-typedef bool (*keep_fn)(const cmg_csr *A, cmg_size i, cmg_size k, const void *with);
+/* The entries of A that `keep` wants, in their order. */
+typedef struct selection {
+    const cmg_csr *A;
+    bool (*keep)(const cmg_csr *A, cmg_size i, cmg_size k, const void *with);
+    const void *with;
+} selection;
 
-/* B = the entries of A that `keep` wants, in their order. */
-static cmg_status filter(cmg_context *ctx, const cmg_csr *A, keep_fn keep, const void *with,
-                         cmgi_csr *B)
+static cmg_size select_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            made.indptr[i + 1] += keep(A, i, k, with);
-        }
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        cmg_size at = made.indptr[i];
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            if (keep(A, i, k, with)) {
-                made.indices[at] = A->indices[k];
-                made.values[at++] = A->values[k];
+    const selection *s = user;
+    cmg_size length = 0;
+    for (cmg_size k = s->A->indptr[i]; k < s->A->indptr[i + 1]; ++k) {
+        if (s->keep(s->A, i, k, s->with)) {
+            if (columns != NULL) {
+                columns[length] = s->A->indices[k];
+                values[length] = s->A->values[k];
             }
+            ++length;
         }
     }
-    *B = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return length;
 }
 
 typedef struct threshold {
@@ -82,17 +72,6 @@ static void set_ones(cmg_context *ctx, cmgi_csr *S)
     }
 }
 
-static cmg_status diagonal_pattern(cmg_context *ctx, cmg_size n, cmgi_csr *S)
-{
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, S));
-    for (cmg_size i = 0; i < n; ++i) {
-        S->indptr[i] = i;
-        S->indices[i] = (cmg_index)i;
-    }
-    set_ones(ctx, S);
-    return CMG_OK;
-}
-
 /* S = S B, as patterns. */
 static cmg_status raise_pattern(cmg_context *ctx, const cmgi_csr *B, cmgi_csr *S)
 {
@@ -109,7 +88,9 @@ static cmg_status raise_pattern(cmg_context *ctx, const cmgi_csr *B, cmgi_csr *S
 cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int power, cmgi_csr *S)
 {
     if (power == 0) {
-        return diagonal_pattern(ctx, A->rows, S);
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, S));
+        set_ones(ctx, S);
+        return CMG_OK;
     }
     double *diagonal = NULL;
     cmgi_csr B = {0};
@@ -118,7 +99,8 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
     cmgi_csr_diagonal(ctx, A, diagonal);
     const threshold t = {diagonal, tau};
-    CMGI_TRY_GOTO(done, filter(ctx, A, is_strong, &t, &B));
+    const selection strong = {A, is_strong, &t};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, A->rows, A->cols, select_row, &strong, &B));
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
     const cmg_csr view = cmgi_csr_view(&B);
@@ -183,17 +165,6 @@ static bool is_as_wanted(cmg_context *ctx, const cmg_csr *A, const bool *identit
     return bad == 0;
 }
 
-/* B over A's arrays, which B does not own and nothing changes through it. */
-static cmgi_csr borrow(const cmg_csr *A)
-{
-    return (cmgi_csr){.rows = A->rows,
-                      .cols = A->cols,
-                      .indptr = (cmg_size *)(uintptr_t)A->indptr,
-                      .indices = (cmg_index *)(uintptr_t)A->indices,
-                      .values = (double *)(uintptr_t)A->values,
-                      .borrowed = true};
-}
-
 cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr *B, bool *symmetric)
 {
     bool *identity = NULL;
@@ -207,9 +178,10 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
         identity[i] = cmgi_csr_identity_row(A, i);
     }
     if (!own && is_as_wanted(ctx, A, identity)) {
-        made = borrow(A);
+        made = cmgi_csr_borrow(A);
     } else {
-        CMGI_TRY_GOTO(done, filter(ctx, A, is_coupled, identity, &made));
+        const selection coupled = {A, is_coupled, identity};
+        CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, A->rows, A->cols, select_row, &coupled, &made));
         CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
     }
     cmgi_csr_diagonal(ctx, A, diagonal);
@@ -222,11 +194,17 @@ done:
     return status;
 }
 
-/* Row i of (M + T) / 2, rows sorted; returns its length and writes it where `columns` is not NULL.
- */
-static cmg_size add_row(const cmgi_csr *M, const cmgi_csr *T, cmg_size i, cmg_index *columns,
-                        double *values)
+/* M and M^T, rows sorted. */
+typedef struct pair {
+    const cmgi_csr *M;
+    const cmgi_csr *T;
+} pair;
+
+/* Row i of (M + M^T) / 2. */
+static cmg_size add_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
+    const cmgi_csr *M = ((const pair *)user)->M;
+    const cmgi_csr *T = ((const pair *)user)->T;
     cmg_size length = 0;
     cmg_size a = M->indptr[i];
     cmg_size b = T->indptr[i];
@@ -253,22 +231,11 @@ cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, M));
     const cmg_csr view = cmgi_csr_view(M);
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, M->rows, M->cols, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
-    for (cmg_size i = 0; i < M->rows; ++i) {
-        made.indptr[i + 1] = add_row(M, &T, i, NULL, NULL);
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (M->rows > SMALL)
-    for (cmg_size i = 0; i < M->rows; ++i) {
-        const cmg_size at = made.indptr[i];
-        (void)add_row(M, &T, i, made.indices + at, made.values + at);
-    }
+    const pair both = {M, &T};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, M->rows, M->cols, add_row, &both, &made));
     cmgi_csr_free(ctx, M);
     *M = made;
-    made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &made);
     return status;
 }

@@ -4,6 +4,29 @@
  */
 #pragma once
 #include "csr/csr.h"
+#include "smoothers/arguments.h"
+
+/* Keys that several of them have. */
+#define CMGI_KEY_TAU                                                                               \
+    {                                                                                              \
+        .key = "tau",                                                                              \
+        .text = "pattern: entries with |a_ij| > tau sqrt(|a_ii a_jj|); 0 = all of A",              \
+        .standard = 0.04, .high = 1                                                                \
+    }
+#define CMGI_KEY_POWER(text_)                                                                      \
+    {                                                                                              \
+        .key = "power", .text = text_, .standard = 1, .high = 4, .integer = true                   \
+    }
+#define CMGI_KEY_ADAPTIVE(standard_)                                                               \
+    {                                                                                              \
+        .key = "adaptive", .text = "times that a row's pattern may grow", .standard = standard_,   \
+        .high = 100, .integer = true                                                               \
+    }
+#define CMGI_KEY_ADD(standard_)                                                                    \
+    {                                                                                              \
+        .key = "add", .text = "entries that enter each time", .standard = standard_, .low = 1,     \
+        .high = 100, .integer = true                                                               \
+    }
 
 /*
  * Pattern S of an approximate inverse: the pattern of B^power, where B keeps the diagonal of A and

@@ -176,100 +176,30 @@ static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smooth
     return CMG_OK;
 }
 
-static cmg_status make_chebyshev(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, CHEBYSHEV, out);
-}
+#define CMGI_POLYNOMIAL(row, family, name_, keys_, text_, ...)                                     \
+    static cmg_status make_##row(const cmgi_smoother_source *source, cmgi_smoother_factors *out)   \
+    {                                                                                              \
+        return make(source, family, out);                                                          \
+    }                                                                                              \
+    static const char *const row##_examples[] = {__VA_ARGS__, NULL};                               \
+    const cmgi_smoother_method cmgi_smoother_##row = {.name = name_,                               \
+                                                      .text = text_,                               \
+                                                      .omega = 1.0,                                \
+                                                      .keys = keys_,                               \
+                                                      .symmetric = true,                           \
+                                                      .examples = row##_examples,                  \
+                                                      .make = make_##row};
 
-static cmg_status make_chebyshev4(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, CHEBYSHEV4, out);
-}
-
-static cmg_status make_optimal(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, OPTIMAL, out);
-}
-
-static cmg_status make_least_squares(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, LEAST_SQUARES, out);
-}
-
-static cmg_status make_gls(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, GLS, out);
-}
-
-static cmg_status make_neumann(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    return make(source, NEUMANN, out);
-}
-
-static const char *const chebyshev_examples[] = {
-    "base=sainv",    "degree=1", "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0",
-    "lower=lanczos", NULL};
-const cmgi_smoother_method cmgi_smoother_chebyshev = {
-    .name = "chebyshev",
-    .text = "Chebyshev polynomial on the upper part of the spectrum",
-    .omega = 1.0,
-    .keys = chebyshev_keys,
-    .symmetric = true,
-    .examples = chebyshev_examples,
-    .make = make_chebyshev,
-};
-
-static const char *const chebyshev4_examples[] = {"degree=6", "base=l1-jacobi", NULL};
-const cmgi_smoother_method cmgi_smoother_chebyshev4 = {
-    .name = "chebyshev4",
-    .text = "Chebyshev polynomial of the fourth kind",
-    .omega = 1.0,
-    .keys = polynomial_keys,
-    .symmetric = true,
-    .examples = chebyshev4_examples,
-    .make = make_chebyshev4,
-};
-
-static const char *const chebyshev4_opt_examples[] = {"degree=1", "degree=7:base=spai", NULL};
-const cmgi_smoother_method cmgi_smoother_chebyshev4_opt = {
-    .name = "chebyshev4-opt",
-    .text = "the fourth kind optimised for the V-cycle",
-    .omega = 1.0,
-    .keys = polynomial_keys,
-    .symmetric = true,
-    .examples = chebyshev4_opt_examples,
-    .make = make_optimal,
-};
-
-static const char *const least_squares_examples[] = {"degree=4", NULL};
-const cmgi_smoother_method cmgi_smoother_least_squares = {
-    .name = "least-squares",
-    .text = "least-squares polynomial on the whole spectrum",
-    .omega = 1.0,
-    .keys = polynomial_keys,
-    .symmetric = true,
-    .examples = least_squares_examples,
-    .make = make_least_squares,
-};
-
-static const char *const gls_examples[] = {"degree=4:base=spai", NULL};
-const cmgi_smoother_method cmgi_smoother_gls = {
-    .name = "gls",
-    .text = "least-squares polynomial, weight from Lanczos",
-    .omega = 1.0,
-    .keys = polynomial_keys,
-    .symmetric = true,
-    .examples = gls_examples,
-    .make = make_gls,
-};
-
-static const char *const neumann_examples[] = {"degree=2", NULL};
-const cmgi_smoother_method cmgi_smoother_neumann = {
-    .name = "neumann",
-    .text = "Neumann series, equal dampings",
-    .omega = 1.0,
-    .keys = polynomial_keys,
-    .symmetric = true,
-    .examples = neumann_examples,
-    .make = make_neumann,
-};
+CMGI_POLYNOMIAL(chebyshev, CHEBYSHEV, "chebyshev", chebyshev_keys,
+                "Chebyshev polynomial on the upper part of the spectrum", "base=sainv", "degree=1",
+                "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0", "lower=lanczos")
+CMGI_POLYNOMIAL(chebyshev4, CHEBYSHEV4, "chebyshev4", polynomial_keys,
+                "Chebyshev polynomial of the fourth kind", "degree=6", "base=l1-jacobi")
+CMGI_POLYNOMIAL(chebyshev4_opt, OPTIMAL, "chebyshev4-opt", polynomial_keys,
+                "the fourth kind optimised for the V-cycle", "degree=1", "degree=7:base=spai")
+CMGI_POLYNOMIAL(least_squares, LEAST_SQUARES, "least-squares", polynomial_keys,
+                "least-squares polynomial on the whole spectrum", "degree=4")
+CMGI_POLYNOMIAL(gls, GLS, "gls", polynomial_keys, "least-squares polynomial, weight from Lanczos",
+                "degree=4:base=spai")
+CMGI_POLYNOMIAL(neumann, NEUMANN, "neumann", polynomial_keys, "Neumann series, equal dampings",
+                "degree=2")

@@ -6,8 +6,8 @@
  *
  * Source  Grote and Huckle 1997, sections 3 and 4, equation (3.6).
  */
+#include "smoothers/rows.h"
 #include "smoothers/spai.h"
-#include "core/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,12 @@ typedef struct grower {
     const double *norm2; /* |A(j,:)|^2 */
     const cmgi_spai_growth *growth;
     bool counted;
+    const cmgi_csr *S;        /* the pattern to begin with */
+    cmgi_spai_work *work;     /* of the threads */
+    struct candidates *found; /* likewise */
+    cmgi_slab rows;
 } grower;
 
-/* A thread's candidates. */
 typedef struct candidates {
     cmgi_index_map rows;
     double *gain;
@@ -122,53 +125,17 @@ static cmg_size smaller(cmg_size a, cmg_size b)
     return a < b ? a : b;
 }
 
-/* Rows of M, `room` places each: columns and values, and their lengths. */
-typedef struct slab {
-    cmg_size room;
-    cmg_index *columns;
-    double *values;
-    cmg_size *indptr;
-} slab;
-
-static cmg_status grow_rows(cmg_context *ctx, const grower *g, const cmgi_csr *S,
-                            cmgi_spai_work *work, candidates *c, slab *rows)
+static bool make_row(const void *user, cmg_size i, int thread)
 {
-    enum { CHUNK = 8192 };
-    for (cmg_size first = 0; first < S->rows; first += CHUNK) {
-        const cmg_size last = smaller(first + CHUNK, S->rows);
-        CMGI_TRY(cmgi_progress(ctx, "adaptive SPAI", first, S->rows));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 32)
-        for (cmg_size i = first; i < last; ++i) {
-            const cmg_size begin = S->indptr[i];
-            const cmg_size length = S->indptr[i + 1] - begin;
-            const int t = cmgi_thread();
-            cmg_index *J = rows->columns + i * rows->room;
-            memcpy(J, S->indices + begin, (size_t)length * sizeof *J);
-            const cmg_size grown = grow_row(g, i, J, length, &work[t], &c[t]);
-            memcpy(rows->values + i * rows->room, work[t].x, (size_t)grown * sizeof(double));
-            rows->indptr[i + 1] = grown;
-        }
-    }
-    return CMG_OK;
-}
-
-static cmg_status compact(cmg_context *ctx, slab *rows, cmgi_csr *S)
-{
-    const cmg_size n = S->rows;
-    cmgi_csr made = {0};
-    cmgi_add_up(rows->indptr, n);
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, S->cols, rows->indptr[n], &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_size at = rows->indptr[i];
-        const size_t length = (size_t)(rows->indptr[i + 1] - at);
-        made.indptr[i] = at;
-        memcpy(made.indices + at, rows->columns + i * rows->room, length * sizeof *made.indices);
-        memcpy(made.values + at, rows->values + i * rows->room, length * sizeof *made.values);
-    }
-    cmgi_csr_free(ctx, S);
-    *S = made;
-    return cmgi_csr_sort(ctx, S);
+    const grower *g = user;
+    const cmg_size begin = g->S->indptr[i];
+    const cmg_size length = g->S->indptr[i + 1] - begin;
+    cmg_index *J = g->rows.columns + i * g->rows.room;
+    cmgi_spai_work *work = &g->work[thread];
+    memcpy(J, g->S->indices + begin, (size_t)length * sizeof *J);
+    g->rows.length[i] = grow_row(g, i, J, length, work, &g->found[thread]);
+    memcpy(g->rows.values + i * g->rows.room, work->x, (size_t)g->rows.length[i] * sizeof *work->x);
+    return true;
 }
 
 static void squared_norms(cmg_context *ctx, const cmg_csr *A, double *norm2)
@@ -197,35 +164,40 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
 {
     const cmg_csr pattern = cmgi_csr_view(S);
     const cmg_size n = A->rows;
+    const cmg_size room =
+        smaller(cmgi_csr_longest_row(&pattern) + (cmg_size)growth->steps * growth->add, n);
+    const cmg_size local = smaller(room * cmgi_csr_longest_row(A), A->cols);
     cmgi_csr transposed = {0};
+    cmgi_csr made = {0};
     double *norm2 = NULL;
-    candidates *c = NULL;
-    cmgi_spai_work *work = NULL;
-    slab rows = {
-        .room = smaller(cmgi_csr_longest_row(&pattern) + (cmg_size)growth->steps * growth->add, n)};
+    cmg_size bad = 0;
+    grower g = {.A = A, .growth = growth, .counted = counted, .S = S};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &transposed));
     const cmg_csr T = cmgi_csr_view(&transposed);
-    const cmg_size local = smaller(rows.room * cmgi_csr_longest_row(A), A->cols);
+    g.T = &T;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
     squared_norms(ctx, A, norm2);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * rows.room, sizeof *rows.columns, &rows.columns));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * rows.room, sizeof *rows.values, &rows.values));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n + 1, sizeof *rows.indptr, &rows.indptr));
-    CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, rows.room, local, local * rows.room, &work));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *c, &c));
-    CMGI_TRY_GOTO(done, create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&T), n), c));
-    const grower g = {A, &T, norm2, growth, counted};
-    CMGI_TRY_GOTO(done, grow_rows(ctx, &g, S, work, c, &rows));
-    CMGI_TRY_GOTO(done, compact(ctx, &rows, S));
+    g.norm2 = norm2;
+    CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, n, room, &g.rows));
+    CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *g.found, &g.found));
+    CMGI_TRY_GOTO(done,
+                  create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&T), n), g.found));
+    CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
+    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, &g.rows, &made));
+    cmgi_csr_free(ctx, S);
+    *S = made;
+    made = (cmgi_csr){0};
 done:
-    for (int t = 0; c != NULL && t < ctx->threads; ++t) {
-        cmgi_index_map_destroy(ctx, &c[t].rows);
-        cmgi_free(ctx, c[t].gain);
+    cmgi_csr_free(ctx, &made);
+    for (int t = 0; g.found != NULL && t < ctx->threads; ++t) {
+        cmgi_index_map_destroy(ctx, &g.found[t].rows);
+        cmgi_free(ctx, g.found[t].gain);
     }
-    cmgi_free(ctx, c);
-    cmgi_spai_work_destroy(ctx, &work);
-    CMGI_FREE(ctx, rows.columns, rows.values, rows.indptr, norm2);
+    cmgi_spai_work_destroy(ctx, &g.work);
+    cmgi_slab_free(ctx, &g.rows);
+    CMGI_FREE(ctx, g.found, norm2);
     cmgi_csr_free(ctx, &transposed);
     return status;
 }

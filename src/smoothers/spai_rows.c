@@ -7,6 +7,7 @@
 #include "smoothers/spai.h"
 
 #include "smoothers/qr.h"
+#include "smoothers/rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -114,27 +115,32 @@ static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
     }
 }
 
+typedef struct rows {
+    const cmg_csr *A;
+    bool counted;
+    cmgi_spai_work *work;
+    cmgi_csr *S;
+} rows;
+
+static bool make_row(const void *user, cmg_size i, int thread)
+{
+    const rows *r = user;
+    cmgi_spai_work *mine = &r->work[thread];
+    const cmg_size begin = r->S->indptr[i];
+    const cmg_size length = r->S->indptr[i + 1] - begin;
+    cmgi_spai_row(r->A, i, r->S->indices + begin, length, r->counted, mine);
+    memcpy(r->S->values + begin, mine->x, (size_t)length * sizeof *mine->x);
+    return true;
+}
+
 cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    enum { CHUNK = 16384 };
     cmg_size sizes[3];
-    cmgi_spai_work *work = NULL;
-    cmg_status status = CMG_OK;
+    cmg_size bad = 0;
+    rows r = {.A = A, .counted = counted, .S = S};
     find_sizes(A, S, sizes);
-    CMGI_TRY(cmgi_spai_work_create(ctx, sizes[0], sizes[1], sizes[2], &work));
-    for (cmg_size first = 0; first < S->rows; first += CHUNK) {
-        const cmg_size last = first + CHUNK < S->rows ? first + CHUNK : S->rows;
-        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", first, S->rows));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
-        for (cmg_size i = first; i < last; ++i) {
-            const cmg_size begin = S->indptr[i];
-            const cmg_size length = S->indptr[i + 1] - begin;
-            cmgi_spai_work *mine = &work[cmgi_thread()];
-            cmgi_spai_row(A, i, S->indices + begin, length, counted, mine);
-            memcpy(S->values + begin, mine->x, (size_t)length * sizeof *mine->x);
-        }
-    }
-done:
-    cmgi_spai_work_destroy(ctx, &work);
+    CMGI_TRY(cmgi_spai_work_create(ctx, sizes[0], sizes[1], sizes[2], &r.work));
+    const cmg_status status = cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
+    cmgi_spai_work_destroy(ctx, &r.work);
     return status;
 }

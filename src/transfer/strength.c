@@ -2,23 +2,42 @@
 #include "transfer/aggregate.h"
 
 #include "core/memory.h"
+#include "csr/by_rows.h"
 
 #include <math.h>
 
 static const double ISOLATED = 0.1; /* sum of off-diagonal entries over the diagonal */
 
-/* Sums squares of entries by pairs of nodes: `sum` has one place a node and is left as it was. */
-static cmg_size condense_row(const cmg_csr *A, int block, cmg_size node, double *sum,
-                             cmg_index *list)
+typedef struct blocks {
+    const cmg_csr *A;
+    int block;
+    cmg_size nodes;
+    double *sum;     /* of the threads: a place a node, -1 between rows */
+    cmg_index *list; /* likewise */
+} blocks;
+
+/* Frobenius norms of a row of blocks. */
+static cmg_size condense_row(const void *user, cmg_size node, cmg_index *columns, double *values)
 {
+    const blocks *b = user;
+    const cmg_csr *A = b->A;
+    double *sum = b->sum + b->nodes * cmgi_thread();
+    cmg_index *list = b->list + b->nodes * cmgi_thread();
     cmg_size count = 0;
-    for (cmg_size k = A->indptr[node * block]; k < A->indptr[(node + 1) * block]; ++k) {
-        const cmg_index j = A->indices[k] / block;
+    for (cmg_size k = A->indptr[node * b->block]; k < A->indptr[(node + 1) * b->block]; ++k) {
+        const cmg_index j = A->indices[k] / b->block;
         if (sum[j] < 0) {
             list[count++] = j;
             sum[j] = 0;
         }
         sum[j] += A->values[k] * A->values[k];
+    }
+    for (cmg_size e = 0; e < count; ++e) {
+        if (columns != NULL) {
+            columns[e] = list[e];
+            values[e] = sqrt(sum[list[e]]);
+        }
+        sum[list[e]] = -1;
     }
     return count;
 }
@@ -26,43 +45,17 @@ static cmg_size condense_row(const cmg_csr *A, int block, cmg_size node, double 
 /* The matrix of Frobenius norms of the blocks. */
 static cmg_status condense(cmg_context *ctx, const cmg_csr *A, int block, cmgi_csr *C)
 {
-    const cmg_size nodes = A->rows / block;
-    double *sum = NULL;
-    cmg_index *list = NULL;
-    cmgi_csr made = {0};
+    blocks b = {.A = A, .block = block, .nodes = A->rows / block};
+    const cmg_size places = b.nodes * ctx->threads;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes * ctx->threads, sizeof *sum, &sum));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes * ctx->threads, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, nodes, nodes, &made));
-    for (cmg_size i = 0; i < nodes * ctx->threads; ++i) {
-        sum[i] = -1;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, places, sizeof *b.sum, &b.sum));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, places, sizeof *b.list, &b.list));
+    for (cmg_size i = 0; i < places; ++i) {
+        b.sum[i] = -1;
     }
-    for (int pass = 0; pass < 2; ++pass) {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nodes > 256)
-        for (cmg_size i = 0; i < nodes; ++i) {
-            double *mine = sum + nodes * cmgi_thread();
-            cmg_index *columns = list + nodes * cmgi_thread();
-            const cmg_size count = condense_row(A, block, i, mine, columns);
-            for (cmg_size e = 0; e < count; ++e) {
-                if (pass == 1) {
-                    made.indices[made.indptr[i] + e] = columns[e];
-                    made.values[made.indptr[i] + e] = sqrt(mine[columns[e]]);
-                }
-                mine[columns[e]] = -1;
-            }
-            if (pass == 0) {
-                made.indptr[i + 1] = count;
-            }
-        }
-        if (pass == 0) {
-            CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-        }
-    }
-    *C = made;
-    made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, b.nodes, b.nodes, condense_row, &b, C));
 done:
-    cmgi_csr_free(ctx, &made);
-    CMGI_FREE(ctx, sum, list);
+    CMGI_FREE(ctx, b.sum, b.list);
     return status;
 }
 
@@ -106,12 +99,20 @@ static coupling look_at_row(const cmg_csr *C, cmg_size i, bool has_signs)
     return c;
 }
 
-/* Strong entries of row i, counted, and written where `to` is not NULL. */
-static cmg_size strong_row(const cmg_csr *C, cmg_size i, const coupling *c, double theta,
-                           cmgi_csr *to)
+typedef struct couplings {
+    const cmg_csr *C;
+    coupling *of; /* each row */
+    double theta;
+} couplings;
+
+/* Strong entries of row i. */
+static cmg_size strong_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
+    const couplings *s = user;
+    const cmg_csr *C = s->C;
+    const coupling *c = s->of;
     const coupling own = c[i];
-    const double share = theta * theta * own.largest;
+    const double share = s->theta * s->theta * own.largest;
     cmg_size count = 0;
     for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1] && own.largest > 0; ++k) {
         const cmg_index j = C->indices[k];
@@ -119,9 +120,9 @@ static cmg_size strong_row(const cmg_csr *C, cmg_size i, const coupling *c, doub
         if (j == i || size <= 0 || c[j].largest == 0 || size * size < share * c[j].largest) {
             continue;
         }
-        if (to != NULL) {
-            to->indices[to->indptr[i] + count] = j;
-            to->values[to->indptr[i] + count] = size;
+        if (columns != NULL) {
+            columns[count] = j;
+            values[count] = size;
         }
         ++count;
     }
@@ -131,34 +132,20 @@ static cmg_size strong_row(const cmg_csr *C, cmg_size i, const coupling *c, doub
 cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double theta, cmgi_csr *S)
 {
     cmgi_csr condensed = {0};
-    cmgi_csr made = {0};
-    coupling *c = NULL;
     cmg_status status = CMG_OK;
     if (block > 1) {
-        CMGI_TRY_GOTO(done, condense(ctx, A, block, &condensed));
+        CMGI_TRY(condense(ctx, A, block, &condensed));
     }
     const cmg_csr C = block > 1 ? cmgi_csr_view(&condensed) : *A;
-    const cmg_size n = C.rows;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *c, &c));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, n, n, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        c[i] = look_at_row(&C, i, block == 1);
+    couplings s = {.C = &C, .theta = theta};
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, C.rows, sizeof *s.of, &s.of));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C.rows > 256)
+    for (cmg_size i = 0; i < C.rows; ++i) {
+        s.of[i] = look_at_row(&C, i, block == 1);
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        made.indptr[i + 1] = strong_row(&C, i, c, theta, NULL);
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        (void)strong_row(&C, i, c, theta, &made);
-    }
-    *S = made;
-    made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, C.rows, C.rows, strong_row, &s, S));
 done:
     cmgi_csr_free(ctx, &condensed);
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, c);
+    cmgi_free(ctx, s.of);
     return status;
 }

@@ -1,0 +1,31 @@
+/* What methods that make M row by row share. */
+#pragma once
+#include "smoothers/index_map.h"
+#include "csr/csr.h"
+
+/* Makes row i on one of the threads; false where it cannot be made. */
+typedef bool (*cmgi_try_row_fn)(const void *user, cmg_size i, int thread);
+/* All n rows in parallel, with progress; *bad is the first that failed, or n. */
+cmg_status cmgi_each_row(cmg_context *ctx, const char *what, cmg_size n, cmgi_try_row_fn row,
+                         const void *user, cmg_size *bad);
+
+/* Small systems, one at a time on every thread. */
+typedef struct cmgi_row_work {
+    cmgi_index_map map; /* local numbering */
+    double *H;          /* A(J, J) */
+} cmgi_row_work;
+/* Of up to `size` unknowns each. */
+cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmgi_row_work **work);
+void cmgi_row_work_destroy(cmg_context *ctx, cmgi_row_work **work);
+
+/* Rows of M whose lengths are not known before they are there. */
+typedef struct cmgi_slab {
+    cmg_size room;      /* places a row */
+    cmg_index *columns; /* of row i from i room on */
+    double *values;
+    cmg_size *length;
+} cmgi_slab;
+cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab);
+void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab);
+/* The rows as a square matrix, columns ascending. */
+cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, const cmgi_slab *slab, cmgi_csr *M);
