@@ -2,7 +2,6 @@
 // from cell to cell.
 //
 // Tried with deal.II 9.4: deal_ii_setup_target() and target_link_libraries(... cmg::cmg) in CMake.
-// --cflags --libs cmg)
 #include <cmg.h>
 #include <deal.II/dofs/dof_handler.h>
 #include <deal.II/dofs/dof_tools.h>
