@@ -150,6 +150,8 @@ class Writes(unittest.TestCase):
                 os.unlink(os.path.join(folder, old))
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "cmg-test", folder], check=True)
             try:
+                if not self.is_small(folder):
+                    self.skipTest("a tmpfs of 256 kB takes more or less than that here")
                 for left in (0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160):
                     old = self.prepare(name, folder)
                     self.fill(os.path.join(folder, "filler"), folder, left)
@@ -163,6 +165,19 @@ class Writes(unittest.TestCase):
             finally:
                 subprocess.run(["umount", folder], check=True)
         print(f"{tries} runs on a full device", file=sys.stderr)
+
+    @staticmethod
+    def is_small(folder):
+        """Does the device take what it says, and nothing more?"""
+        path, written = os.path.join(folder, "filler"), []
+        for length in (248 << 10, 264 << 10):
+            try:
+                with open(path, "wb") as f:
+                    written.append(f.write(b"\0" * length))
+            except OSError:
+                written.append(0)
+            os.unlink(path)
+        return written == [248 << 10, 0]
 
     @staticmethod
     def fill(filler, folder, left):
