@@ -171,6 +171,11 @@ cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t byt
     return CMG_OK;
 }
 
+cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p)
+{
+    return ctx->backend->alloc != NULL ? cmgi_alloc(ctx, count, size, p) : CMG_OK;
+}
+
 cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size)
 {
     if (ctx->backend->alloc == NULL || *(void **)p == NULL) {

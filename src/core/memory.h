@@ -34,6 +34,9 @@ cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
 /* Copies between the host and the backend's memory; both wait until the data have arrived. */
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+/* An array on the host beside one in the backend's memory, for what passes between them; where they
+ * are the same memory there is none, and *p stays as it is. */
+cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p);
 /* Moves a host array of cmgi_alloc to the backend's memory: *p is freed or, on the CPU, handed over
  * as it is. */
 cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size);

@@ -73,12 +73,18 @@ cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)
     return CMG_OK;
 }
 
-static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
+cmg_status cmgi_csr_check_sizes(cmg_context *ctx, const char *name, const cmg_csr *A)
 {
     CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
                CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
                name, (long long)A->rows, (long long)A->cols);
     CMGI_CHECK(ctx, A->indptr != NULL, CMG_ERR_ARG, "%s: indptr is NULL", name);
+    return CMG_OK;
+}
+
+static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
+{
+    CMGI_TRY(cmgi_csr_check_sizes(ctx, name, A));
     CMGI_CHECK(ctx, A->indptr[0] == 0, CMG_ERR_SHAPE, "%s: indptr[0] is %lld, not 0", name,
                (long long)A->indptr[0]);
     cmg_size bad = A->rows; /* first row of an impossible length */

@@ -65,6 +65,8 @@ static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
  * sorted.
  */
 cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
+/* Its part that does not look into the arrays. */
+cmg_status cmgi_csr_check_sizes(cmg_context *ctx, const char *name, const cmg_csr *A);
 /* Entries of the longest row, 0 without rows. */
 cmg_size cmgi_csr_longest_row(const cmg_csr *A);
 /* a_ii, 0 where the row does not have it. */

@@ -46,40 +46,41 @@ void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A)
     *A = (cmg_csr){0};
 }
 
+/* The three arrays of `from`, with nnz entries, to those of `to`. */
+static cmg_status copy_arrays(cmg_context *ctx,
+                              cmg_status (*copy)(cmg_context *, void *, const void *, size_t),
+                              const cmg_csr *from, cmg_size nnz, const cmg_csr *to)
+{
+    const size_t entries = (size_t)nnz;
+    CMGI_TRY(copy(ctx, (void *)(uintptr_t)to->indptr, from->indptr,
+                  (size_t)(from->rows + 1) * sizeof *to->indptr));
+    CMGI_TRY(
+        copy(ctx, (void *)(uintptr_t)to->indices, from->indices, entries * sizeof *to->indices));
+    return copy(ctx, (void *)(uintptr_t)to->values, from->values, entries * sizeof *to->values);
+}
+
 cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R)
 {
-    const size_t nnz = (size_t)R->rows.nnz;
     cmg_csr made = {0};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_resident_alloc(ctx, R->csr.rows, R->csr.cols, R->rows.nnz, &made));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.indptr, R->csr.indptr,
-                                         (size_t)(R->csr.rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.indices, R->csr.indices,
-                                         nnz * sizeof *made.indices));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)made.values, R->csr.values,
-                                         nnz * sizeof *made.values));
+    const cmg_status status = copy_arrays(ctx, cmgi_to_device, &R->csr, R->rows.nnz, &made);
+    if (status != CMG_OK) {
+        cmgi_resident_free_arrays(ctx, &made);
+        return status;
+    }
     R->csr = made;
     R->borrowed = false;
     return CMG_OK;
-failed:
-    cmgi_resident_free_arrays(ctx, &made);
-    return status;
 }
 
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
-    const size_t nnz = (size_t)A->indptr[A->rows];
+    const cmg_size nnz = A->indptr[A->rows];
     cmgi_resident made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, (cmg_size)nnz, &made.csr));
-    const cmg_csr *to = &made.csr;
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->indptr, A->indptr,
-                                         (size_t)(A->rows + 1) * sizeof *A->indptr));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->indices, A->indices,
-                                         nnz * sizeof *A->indices));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, (void *)(uintptr_t)to->values, A->values,
-                                         nnz * sizeof *A->values));
-    CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, to, &made));
+    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
+    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_to_device, A, nnz, &made.csr));
+    CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
     *R = made;
     return CMG_OK;
 failed:
@@ -110,27 +111,14 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
 cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host)
 {
     cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
-    CMGI_TRY_GOTO(failed, cmgi_to_host(ctx, made.indptr, A->indptr,
-                                       (size_t)(A->rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(failed,
-                  cmgi_to_host(ctx, made.indices, A->indices, (size_t)nnz * sizeof *made.indices));
-    CMGI_TRY_GOTO(failed,
-                  cmgi_to_host(ctx, made.values, A->values, (size_t)nnz * sizeof *made.values));
+    const cmg_csr view = cmgi_csr_view(&made);
+    const cmg_status status = copy_arrays(ctx, cmgi_to_host, A, nnz, &view);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, &made);
+        return status;
+    }
     *host = made;
-    return CMG_OK;
-failed:
-    cmgi_csr_free(ctx, &made);
-    return status;
-}
-
-static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr *A)
-{
-    CMGI_CHECK(ctx, A->rows >= 0 && A->cols >= 0 && A->rows <= INT32_MAX && A->cols <= INT32_MAX,
-               CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
-               name, (long long)A->rows, (long long)A->cols);
-    CMGI_CHECK(ctx, A->indptr != NULL, CMG_ERR_ARG, "%s: indptr is NULL", name);
     return CMG_OK;
 }
 
@@ -176,7 +164,7 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident made = {.csr = *A, .borrowed = true};
     cmg_status status = CMG_OK;
-    CMGI_TRY(check_shape(ctx, name, A));
+    CMGI_TRY(cmgi_csr_check_sizes(ctx, name, A));
     CMGI_CHECK(ctx, on != NULL, CMG_ERR_UNSUPPORTED,
                "%s: arrays on a device need a context of that backend", name);
     CMGI_TRY(check_memory(ctx, name, "indptr", A->indptr));

@@ -61,9 +61,7 @@ static cmg_status fill_in(cmgi_exchange *x, const cmg_size *part, const cmgi_num
     x->receive_peers = add_messages(ranks, me, at, size, x->message + x->send_peers);
     CMGI_TRY_GOTO(done, place_pack(x, asked, part[me], position));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, x->sends, size, &x->send));
-    if (cmgi_on_cuda(ctx)) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, x->sends + x->receives, size, &x->host));
-    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_staging(ctx, x->sends + x->receives, size, &x->host));
 done:
     CMGI_FREE(ctx, asked, at);
     return status;

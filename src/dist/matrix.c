@@ -339,7 +339,7 @@ static cmg_status make_gathering(build *b, const cmgi_owners *rows)
         b->M->offsets[r] = (size_t)rows->part[r] * size;
     }
     b->M->offset = b->M->offsets;
-    return cmgi_on_cuda(ctx) ? cmgi_alloc(ctx, rows->total, size, &b->M->host) : CMG_OK;
+    return cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
 }
 
 /* What is known of the matrix as a whole. */

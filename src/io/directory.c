@@ -71,13 +71,6 @@ static cmg_status insert_item(listing *list, const cmgi_item *item)
     return CMG_OK;
 }
 
-static bool has_extension(const char *file, const char *extension)
-{
-    const size_t n = strlen(file);
-    const size_t m = strlen(extension);
-    return n >= m && strcmp(file + n - m, extension) == 0;
-}
-
 static cmg_status scan(listing *list, const char *extension)
 {
     cmg_status status = CMG_OK;
@@ -87,7 +80,7 @@ static cmg_status scan(listing *list, const char *extension)
     }
     for (struct dirent *entry = NULL; status == CMG_OK && (entry = readdir(folder)) != NULL;) {
         cmgi_item item = {0};
-        if (has_extension(entry->d_name, extension) &&
+        if (cmgi_has_suffix(entry->d_name, extension) &&
             cmgi_item_parse(list->naming, entry->d_name, &item)) {
             status = insert_item(list, &item);
         }

@@ -132,11 +132,7 @@ cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *
 
 cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)
 {
-    cmg_size width = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        width = length > width ? length : width;
-    }
+    const cmg_size width = cmgi_csr_longest_row(A);
     const cmg_size stride = (A->rows + STRIDE - 1) / STRIDE * STRIDE;
     const cmg_size size = stride * width;
     char *data = NULL;

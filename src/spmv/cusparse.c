@@ -3,7 +3,8 @@
 
 #include "core/search.h"
 
-size_t cmgi_bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+/* Lower bound of a matrix in whole blocks. */
+static size_t bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
     const size_t b = options->block_rows > 0 ? (size_t)options->block_rows : CMGI_BLOCK_MOST;
     return (size_t)s->nnz *
@@ -83,7 +84,7 @@ const cmgi_format cmgi_format_cusparse_coo = {.id = CMG_FORMAT_CUSPARSE_COO,
 
 const cmgi_format cmgi_format_cusparse_bsr = {.id = CMG_FORMAT_CUSPARSE_BSR,
                                               .at_least = true,
-                                              .bytes = cmgi_bsr_bytes,
+                                              .bytes = bsr_bytes,
                                               .build = CUSPARSE_FN(cmgi_cusparse_bsr_build),
                                               .finish = CUSPARSE_FN(cmgi_cusparse_bsr_finish),
                                               .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),

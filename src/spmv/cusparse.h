@@ -3,8 +3,6 @@
 #include "spmv/csr.h"
 #include "spmv/slices.h"
 
-/* Lower bound of a matrix in whole blocks. */
-size_t cmgi_bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options);
 /*
  * CSR of the blocks in the storage of csr: values block by block, row by row in a block.
  * A->options.block_rows says how large they are, 0 = the largest that are mostly full.

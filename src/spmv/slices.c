@@ -320,40 +320,29 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     return CMG_OK;
 }
 
-/* Blocks come from the host. */
-#define BLOCK_ROW(NAME, ID)                                                                        \
+#define ROW(NAME, ID, ...)                                                                         \
     const cmgi_format cmgi_format_##NAME = {                                                       \
         .id = ID,                                                                                  \
-        .at_least = true,                                                                          \
         .bytes = cmgi_slices_bytes,                                                                \
         .build = cmgi_slices_build,                                                                \
         .spmv_cpu = multiply,                                                                      \
         .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),                                          \
         .destroy = cmgi_slices_destroy,                                                            \
+        __VA_ARGS__,                                                                               \
     }
+/* Blocks come from the host, and column by column. */
+#define ENTRIES .columns = true, .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
+#define BLOCKS .at_least = true
 
-#define ROW(NAME, ID, RENUMBERS)                                                                   \
-    const cmgi_format cmgi_format_##NAME = {                                                       \
-        .id = ID,                                                                                  \
-        .renumbers = RENUMBERS,                                                                    \
-        .columns = true,                                                                           \
-        .bytes = cmgi_slices_bytes,                                                                \
-        .build = cmgi_slices_build,                                                                \
-        .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda),                                          \
-        .spmv_cpu = multiply,                                                                      \
-        .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),                                          \
-        .destroy = cmgi_slices_destroy,                                                            \
-    }
-
-ROW(ellpack, CMG_FORMAT_ELLPACK, false);
-ROW(ellr, CMG_FORMAT_ELLR, false);
-ROW(ellt, CMG_FORMAT_ELLT, false);
-ROW(sell, CMG_FORMAT_SELL, false);
-ROW(k1, CMG_FORMAT_K1, false);
-ROW(k1r, CMG_FORMAT_K1R, true);
-ROW(k1rs, CMG_FORMAT_K1RS, true);
-ROW(k2, CMG_FORMAT_K2, false);
-ROW(k2r, CMG_FORMAT_K2R, true);
-ROW(k2rs, CMG_FORMAT_K2RS, true);
-BLOCK_ROW(bell, CMG_FORMAT_BELL);
-BLOCK_ROW(sbell, CMG_FORMAT_SBELL);
+ROW(ellpack, CMG_FORMAT_ELLPACK, ENTRIES);
+ROW(ellr, CMG_FORMAT_ELLR, ENTRIES);
+ROW(ellt, CMG_FORMAT_ELLT, ENTRIES);
+ROW(sell, CMG_FORMAT_SELL, ENTRIES);
+ROW(k1, CMG_FORMAT_K1, ENTRIES);
+ROW(k1r, CMG_FORMAT_K1R, ENTRIES, .renumbers = true);
+ROW(k1rs, CMG_FORMAT_K1RS, ENTRIES, .renumbers = true);
+ROW(k2, CMG_FORMAT_K2, ENTRIES);
+ROW(k2r, CMG_FORMAT_K2R, ENTRIES, .renumbers = true);
+ROW(k2rs, CMG_FORMAT_K2RS, ENTRIES, .renumbers = true);
+ROW(bell, CMG_FORMAT_BELL, BLOCKS);
+ROW(sbell, CMG_FORMAT_SBELL, BLOCKS);
