@@ -90,27 +90,13 @@ static cmgi_csr *find_given(const cmg_hierarchy *h, int level, cmg_role role, co
         return NULL;
     }
     const cmgi_stored_level *stored = &h->level[level];
-    const cmgi_csr *found = NULL;
-    switch (role) {
-    case CMG_ROLE_A:
-        found = &stored->A;
-        break;
-    case CMG_ROLE_P:
-        found = &stored->P;
-        break;
-    case CMG_ROLE_R:
-        found = &stored->R;
-        break;
-    case CMG_ROLE_INVERSE:
-        found = &stored->inverse;
-        break;
-    case CMG_ROLE_SMOOTHER: {
+    const cmgi_csr *const found[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
+    const cmgi_csr *M = found[role];
+    if (role == CMG_ROLE_SMOOTHER) {
         const cmgi_stored_smoother *s = find_smoother(stored, name);
-        found = s != NULL && factor >= 0 && factor < s->factors ? &s->factor[factor] : NULL;
-        break;
+        M = s != NULL && factor >= 0 && factor < s->factors ? &s->factor[factor] : NULL;
     }
-    }
-    return found != NULL && cmgi_csr_given(found) ? (cmgi_csr *)(uintptr_t)found : NULL;
+    return M != NULL && cmgi_csr_given(M) ? (cmgi_csr *)(uintptr_t)M : NULL;
 }
 
 const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
@@ -129,60 +115,6 @@ const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg
 {
     const cmgi_csr *found = find_given(h, level, role, NULL, 0);
     return found != NULL ? found->there : NULL;
-}
-
-cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
-{
-    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
-    for (int l = 0; l < h->levels; ++l) {
-        for (int r = 0; r < 3; ++r) {
-            cmgi_csr *M = find_given(h, l, roles[r], NULL, 0);
-            CMGI_TRY(M != NULL ? cmgi_resident_bring(h->ctx, M) : CMG_OK);
-        }
-    }
-    return CMG_OK;
-}
-
-void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
-{
-    for (int l = 0; l < h->levels; ++l) {
-        cmgi_csr *const matrices[] = {&h->level[l].A, &h->level[l].P, &h->level[l].R};
-        for (int r = 0; r < 3; ++r) {
-            const cmgi_csr *M = matrices[r];
-            if (M->there != NULL && M->indptr != NULL && (all || M->there->staged)) {
-                cmgi_resident_drop(h->ctx, matrices[r]);
-            }
-        }
-    }
-}
-
-/* Entries from which a matrix is worth its way to the device. */
-enum { STAGE_FROM = 1 << 18 };
-
-cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
-{
-    cmg_context *ctx = h->ctx;
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        return CMG_OK;
-    }
-    for (int l = 0; l < h->levels; ++l) {
-        cmgi_csr *const matrices[] = {&h->level[l].A, &h->level[l].P, &h->level[l].R};
-        for (int r = 0; r < 3; ++r) {
-            cmgi_csr *M = matrices[r];
-            if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < STAGE_FROM) {
-                continue;
-            }
-            const cmg_csr view = cmgi_csr_view(M);
-            cmgi_resident R = {0};
-            cmg_status status = cmgi_resident_send(ctx, &view, &R);
-            status = status == CMG_OK ? cmgi_resident_look_again(ctx, &R) : status;
-            R.staged = true;
-            status = status == CMG_OK ? cmgi_resident_attach(ctx, &R, M) : status;
-            cmgi_resident_free(ctx, &R);
-            CMGI_TRY(status);
-        }
-    }
-    return CMG_OK;
 }
 
 /* The smoother of that name, made if it is not there. */
@@ -379,37 +311,35 @@ done:
     return status;
 }
 
-cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                                 int factor, const cmg_csr *csr)
+/* The caller's matrix, copied or borrowed. */
+static cmg_status place_given(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                              int factor, const cmg_csr *csr, bool borrow)
 {
     bool there = false;
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
     CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
     if (there) {
-        return place_there(h, level, role, name, factor, csr, false);
+        return place_there(h, level, role, name, factor, csr, borrow);
     }
     CMGI_TRY(check_structure(h, level, role, name, factor, csr));
-    cmgi_csr copy = {0};
-    CMGI_TRY(cmgi_csr_copy(h->ctx, csr, &copy));
-    const cmg_status status = place(h, level, role, name, factor, &copy);
-    cmgi_csr_free(h->ctx, &copy);
+    cmgi_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
+    CMGI_TRY(borrow ? CMG_OK : cmgi_csr_copy(h->ctx, csr, &own));
+    const cmg_status status = place(h, level, role, name, factor, &own);
+    cmgi_csr_free(h->ctx, &own);
     return status;
+}
+
+cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
+                                 int factor, const cmg_csr *csr)
+{
+    return place_given(h, level, role, name, factor, csr, false);
 }
 
 cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                   int factor, const cmg_csr *csr)
 {
-    bool there = false;
-    CMGI_GIVEN(h);
-    CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
-    CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
-    if (there) {
-        return place_there(h, level, role, name, factor, csr, true);
-    }
-    CMGI_TRY(check_structure(h, level, role, name, factor, csr));
-    cmgi_csr wrapped = cmgi_csr_borrow(csr);
-    return place(h, level, role, name, factor, &wrapped);
+    return place_given(h, level, role, name, factor, csr, true);
 }
 
 cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role, const char *name,

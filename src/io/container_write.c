@@ -204,23 +204,6 @@ static cmg_status put_smoothers(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     return CMG_OK;
 }
 
-/* Coordinates by rows: as many as the level has nodes. */
-static cmg_status put_coords(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
-{
-    cmg_size n = 0;
-    const double *values = NULL;
-    char name[64];
-    if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) != CMG_OK) {
-        return CMG_OK;
-    }
-    const cmg_size nodes = cmgi_coords_rows(h, level, n);
-    const hsize_t dims[2] = {(hsize_t)nodes, nodes > 0 ? (hsize_t)(n / nodes) : 0};
-    CMGI_CHECK(h5->ctx, nodes > 0, CMG_ERR_SHAPE, "level %d: %lld coordinates do not fit %lld rows",
-               level, (long long)n, (long long)cmg_hierarchy_rows(h, level));
-    (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
-    return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values);
-}
-
 /* That A takes the vectors of a dataset to 0. */
 static cmg_status put_exact(cmgi_h5 *h5, const char *name)
 {
@@ -231,20 +214,25 @@ static cmg_status put_exact(cmgi_h5 *h5, const char *name)
     return good ? CMG_OK : fail_write(h5, name);
 }
 
-/* Near-null-space vectors by rows. */
-static cmg_status put_nullspace(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+/* Coordinates by nodes, near-null-space vectors by rows. */
+static cmg_status put_table(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
 {
+    const bool coords = strcmp(kind, "coords") == 0;
     cmg_size n = 0;
     const double *values = NULL;
     char name[64];
-    if (cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &n, &values) != CMG_OK) {
+    if (cmg_hierarchy_get_vector(h, level, kind, NULL, &n, &values) != CMG_OK) {
         return CMG_OK;
     }
     const cmg_size rows = cmg_hierarchy_rows(h, level);
-    const hsize_t dims[2] = {(hsize_t)rows, rows > 0 ? (hsize_t)(n / rows) : 0};
-    (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
+    const cmg_size given = coords ? cmgi_coords_rows(h, level, n) : rows;
+    const hsize_t dims[2] = {(hsize_t)given, given > 0 ? (hsize_t)(n / given) : 0};
+    CMGI_CHECK(h5->ctx, !coords || given > 0, CMG_ERR_SHAPE,
+               "level %d: %lld coordinates do not fit %lld rows", level, (long long)n,
+               (long long)rows);
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, kind);
     CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values));
-    return h->level[level].exact_nullspace ? put_exact(h5, name) : CMG_OK;
+    return !coords && h->level[level].exact_nullspace ? put_exact(h5, name) : CMG_OK;
 }
 
 /* Vectors of one kind and level as datasets of a group. */
@@ -365,8 +353,8 @@ static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));
         CMGI_TRY(put_elements(h5, h, l));
         CMGI_TRY(put_smoothers(h5, h, l));
-        CMGI_TRY(put_coords(h5, h, l));
-        CMGI_TRY(put_nullspace(h5, h, l));
+        CMGI_TRY(put_table(h5, h, l, "coords"));
+        CMGI_TRY(put_table(h5, h, l, "nullspace"));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_INVERSE, "inverse"));
         CMGI_TRY(put_vectors(h5, h, l, "rhs"));
         CMGI_TRY(put_vectors(h5, h, l, "solutions"));

@@ -101,10 +101,7 @@ static cmg_status make_reference(const cmgi_compressor *B)
         return refers(B->A->ctx, B->from->device, B->C->ref);
     }
     CMGI_TRY(cmgi_alloc(B->A->ctx, csr->rows, sizeof *B->C->ref, &B->C->ref));
-    for (cmg_size i = 0; i < csr->rows; ++i) {
-        const cmg_size first = csr->indptr[i];
-        B->C->ref[i] = first < csr->indptr[i + 1] ? csr->indices[first] : 0;
-    }
+    cmgi_references(csr, B->C->ref);
     return CMG_OK;
 }
 

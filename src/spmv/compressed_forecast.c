@@ -254,16 +254,6 @@ static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const
     return l->to.column != NULL ? cmgi_csr_sort(ctx, sample) : CMG_OK;
 }
 
-/* Reference columns of the sample: their row numbers become those of a rectangular matrix. */
-static void refer(const cmgi_compression_look *l, const cmgi_csr *sample, cmg_index *ref)
-{
-    const cmg_csr *A = shape_of(l);
-    for (cmg_size row = 0; row < sample->rows && A->rows != A->cols; ++row) {
-        const cmg_size first = sample->indptr[row];
-        ref[row] = first < sample->indptr[row + 1] ? sample->indices[first] : 0;
-    }
-}
-
 /* Statistics of the rows as they will be ordered. */
 static cmg_status take_statistics(cmg_context *ctx, const cmgi_compression_look *l,
                                   cmgi_row_statistics *s)
@@ -357,8 +347,10 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
     CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
-    refer(l, &sample, ref);
     const cmg_csr view = cmgi_csr_view(&sample);
+    if (A->rows != A->cols) { /* else that is the number of the row */
+        cmgi_references(&view, ref);
+    }
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
     const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
     const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
@@ -381,10 +373,7 @@ static cmg_status predict_whole(cmg_context *ctx, const cmgi_compression_look *l
     tally t;
     if (A->rows != A->cols) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *ref, &ref));
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            const cmg_size first = A->indptr[i];
-            ref[i] = first < A->indptr[i + 1] ? A->indices[first] : 0;
-        }
+        cmgi_references(A, ref);
     }
     const cmg_status status = look(ctx, l, A, ref, CMGI_TEMPLATE_ROWS, &t);
     cmgi_free(ctx, ref);

@@ -79,6 +79,14 @@ static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
     return C->ref != NULL ? C->ref[i] : (cmg_index)i;
 }
 
+/* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
+static inline void cmgi_references(const cmg_csr *A, cmg_index *ref)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        ref[i] = A->indptr[i] < A->indptr[i + 1] ? A->indices[A->indptr[i]] : 0;
+    }
+}
+
 static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 {
     const cmg_size end = (slice + 1) * CMGI_SLICE;

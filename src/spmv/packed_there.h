@@ -7,7 +7,7 @@
 
 enum { CMGI_PACKED_LONGEST = 1024 }; /* entries of the longest row that the kernels take */
 
-/* ref[i] = first column of row i, 0 in an empty row */
+/* cmgi_references there. */
 cmg_status cmgi_references_cuda(cmg_context *ctx, const cmg_csr *A, cmg_index *ref);
 /* Lists of the slices all of whose rows are templates, and of the others; C->t.count and p.count.
  */

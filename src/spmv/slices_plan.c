@@ -34,7 +34,7 @@ cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
     return plan;
 }
 
-/* Rows by length, longest first, stable: a counting sort. */
+/* A counting sort. */
 cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order)
 {
     const cmg_size longest = cmgi_csr_longest_row(A);
@@ -76,11 +76,23 @@ static int lanes_shift(const cmgi_slices_plan *plan, cmg_size length)
     return shift;
 }
 
-/* Length of storage row r; `order` NULL = given order. */
 cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r)
 {
     const cmg_size i = order != NULL ? order[r] : r;
     return A->indptr[i + 1] - A->indptr[i];
+}
+
+/* Storage rows r .. end - 1 as slice s, whose rows take 2^shift lanes. */
+static void cut_slice(const cmg_csr *A, const cmg_index *order, cmg_size r, cmg_size end, int shift,
+                      cmg_size s, cmgi_slices *S)
+{
+    cmg_size longest = 0;
+    for (cmg_size q = r; q < end; ++q) {
+        const cmg_size length = cmgi_slices_length(A, order, q);
+        longest = length > longest ? length : longest;
+    }
+    S->first_row[s] = (cmg_index)r;
+    S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
 }
 
 /* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others
@@ -98,13 +110,7 @@ static cmg_size cut_evenly(const cmg_context *ctx, const cmgi_slices_plan *plan,
     schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < count; ++s) {
         const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
-        cmg_size longest = 0;
-        for (cmg_size q = s * room; q < end; ++q) {
-            const cmg_size length = cmgi_slices_length(A, order, q);
-            longest = length > longest ? length : longest;
-        }
-        S->first_row[s] = (cmg_index)(s * room);
-        S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
+        cut_slice(A, order, s * room, end, shift, s, S);
     }
     S->first_row[count] = (cmg_index)A->rows;
     (void)ctx;
@@ -122,17 +128,9 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, const
         const int shift = lanes_shift(plan, cmgi_slices_length(A, order, r));
         const cmg_size room = (cmg_size)plan->lanes >> shift;
         const cmg_size end = r + room < A->rows ? r + room : A->rows;
-        cmg_size longest = 0;
-        for (cmg_size q = r; q < end; ++q) {
-            const cmg_size length = cmgi_slices_length(A, order, q);
-            longest = length > longest ? length : longest;
-        }
         if (S->first_row != NULL) {
-            S->first_row[s] = (cmg_index)r;
-            S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
-            if (S->shift != NULL) {
-                S->shift[s] = (unsigned char)shift;
-            }
+            cut_slice(A, order, r, end, shift, s, S);
+            S->shift[s] = (unsigned char)shift;
         }
         ++s;
         r = end;

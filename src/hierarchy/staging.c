@@ -1,0 +1,54 @@
+/* Matrices of a hierarchy that are brought from the device, or sent there for a set-up. */
+#include "hierarchy/hierarchy.h"
+
+/* Matrix k of all A, P and R, k < 3 levels. */
+static cmgi_csr *level_matrix(cmg_hierarchy *h, int k)
+{
+    cmgi_stored_level *level = &h->level[k / 3];
+    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R};
+    return matrices[k % 3];
+}
+
+cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
+{
+    for (int k = 0; k < 3 * h->levels; ++k) {
+        CMGI_TRY(cmgi_resident_bring(h->ctx, level_matrix((cmg_hierarchy *)(uintptr_t)h, k)));
+    }
+    return CMG_OK;
+}
+
+void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
+{
+    for (int k = 0; k < 3 * h->levels; ++k) {
+        cmgi_csr *M = level_matrix(h, k);
+        if (M->there != NULL && M->indptr != NULL && (all || M->there->staged)) {
+            cmgi_resident_drop(h->ctx, M);
+        }
+    }
+}
+
+/* Entries from which a matrix is worth its way to the device. */
+enum { STAGE_FROM = 1 << 18 };
+
+cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
+{
+    cmg_context *ctx = h->ctx;
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        return CMG_OK;
+    }
+    for (int k = 0; k < 3 * h->levels; ++k) {
+        cmgi_csr *M = level_matrix(h, k);
+        if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < STAGE_FROM) {
+            continue;
+        }
+        const cmg_csr view = cmgi_csr_view(M);
+        cmgi_resident R = {0};
+        cmg_status status = cmgi_resident_send(ctx, &view, &R);
+        status = status == CMG_OK ? cmgi_resident_look_again(ctx, &R) : status;
+        R.staged = true;
+        status = status == CMG_OK ? cmgi_resident_attach(ctx, &R, M) : status;
+        cmgi_resident_free(ctx, &R);
+        CMGI_TRY(status);
+    }
+    return CMG_OK;
+}
