@@ -24,6 +24,7 @@ import tempfile
 import cases
 import lines
 
+ROOT = os.path.dirname(cases.HERE) + os.sep  # lines name files from here on
 SQUARE = [4, 5, 6, 7, 8]
 MESHES = [("square, q1", ["--element", "q1"], SQUARE), ("square, q2", ["--element", "q2"], SQUARE),
           ("square, p1", ["--element", "p1"], SQUARE), ("square, p2", ["--element", "p2"], SQUARE),
@@ -39,7 +40,7 @@ def solve(options, generate, more, told):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "h")
         cases.run([options.tool, "generate", *generate, "--to", "petsc", path])
-        return solve_file(options, path, more, {**told, "generate": " ".join(generate)})
+        return solve_file(options, path, more, {**told, "generate": " ".join(generate).replace(ROOT, "")})
 
 
 def solve_file(options, path, more, told):

@@ -138,7 +138,7 @@ class Run:
                 if key in result:
                     line[key] = result[key]
         else:
-            line["error"] = done.stderr.strip()[-300:]
+            line["error"] = done.stderr.strip().replace(os.path.dirname(os.path.dirname(file)) + os.sep, "")[-300:]
         if os.path.exists(x_file):
             x = np.loadtxt(x_file, comments="%", skiprows=2)
             norm = np.linalg.norm(b)
