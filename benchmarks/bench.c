@@ -2,8 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 
-#include <cmg.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -105,4 +103,61 @@ double bench_peak_memory(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
+}
+
+static bool set_shared(bench_problem *p, const char *name, const char *text)
+{
+    char setting[600];
+    const struct {
+        const char *name;
+        int *value;
+    } numbers[] = {{"--dim", &p->dim},
+                   {"--cells", &p->cells},
+                   {"--threads", &p->context.threads},
+                   {"--repeat", &p->repeat}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+        if (strcmp(name, numbers[i].name) == 0) {
+            *numbers[i].value = atoi(text);
+            return true;
+        }
+    }
+    if (strcmp(name, "--backend") == 0) {
+        return bench_enum("backend", text, &p->context.backend);
+    }
+    if (strcmp(name, "--distort") == 0) {
+        p->distort = atof(text);
+        return true;
+    }
+    (void)snprintf(setting, sizeof setting, "%.64s=\"%.512s\"", name + 2, text);
+    return strncmp(name, "--", 2) == 0 && cmg_solver_options_set(&p->solver, setting) == CMG_OK;
+}
+
+bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
+                 void *user)
+{
+    cmg_context_options_default(&p->context);
+    cmg_solver_options_default(&p->solver);
+    for (int a = 1; a < argc; a += 2) {
+        const char *text = a + 1 < argc ? argv[a + 1] : NULL;
+        bool known = false;
+        bool good = text != NULL && own != NULL && own(user, argv[a], text, &known);
+        good = known ? good : text != NULL && set_shared(p, argv[a], text);
+        if (!good) {
+            (void)fprintf(stderr, "%s: option %s is unknown or its value is wrong\n", program,
+                          argv[a]);
+            return false;
+        }
+    }
+    if (p->repeat < 1 || (p->dim != 2 && p->dim != 3)) {
+        (void)fprintf(stderr, "%s: %d repeats in %d dimensions\n", program, p->repeat, p->dim);
+        return false;
+    }
+    return true;
+}
+
+int bench_failed(const char *program, cmg_context *ctx, cmg_status status)
+{
+    (void)fprintf(stderr, "%s: %s: %s\n", program, cmg_status_name(status),
+                  ctx != NULL ? cmg_context_message(ctx) : "no context");
+    return 4;
 }

@@ -1,6 +1,7 @@
 /* Timing and output shared by the benchmark programs: samples of at least 0.2 s, one JSON line
  * each. */
 #pragma once
+#include <cmg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -27,3 +28,26 @@ double bench_median(double *values, int n);
 bool bench_enum(const char *kind, const char *text, void *value);
 /* Peak resident memory of this process, bytes. */
 double bench_peak_memory(void);
+
+/* What programs that solve are asked for. */
+typedef struct bench_problem {
+    int dim;
+    int cells;      /* a side */
+    double distort; /* > 0: no two cells alike, smooth coefficient */
+    int repeat;
+    cmg_context_options context;
+    cmg_solver_options solver;
+} bench_problem;
+
+/* An option of one program; `known` is false where it is none of its. Returns whether the text is
+ * a value of it. */
+typedef bool (*bench_own_fn)(void *user, const char *name, const char *text, bool *known);
+/*
+ * Options --dim, --cells, --distort, --repeat, --backend, --threads, every option of a solver, and
+ * before them the program's own (NULL = none); false with a message where one is wrong. The caller
+ * sets the defaults of the first four.
+ */
+bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
+                 void *user);
+/* An exit status and its message where a call has failed. */
+int bench_failed(const char *program, cmg_context *ctx, cmg_status status);

@@ -13,13 +13,8 @@
 #include <string.h>
 
 typedef struct settings {
-    int dim;
-    int cells;
+    bench_problem p;
     int columns;
-    int repeat;
-    double distort;
-    cmg_context_options context;
-    cmg_solver_options solver;
 } settings;
 
 /* What is measured: blocks and single columns in the context's memory. */
@@ -38,32 +33,12 @@ typedef struct work {
     cmg_report report;
 } work;
 
-static bool set_option(settings *s, const char *name, const char *text)
+static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
-    char setting[600];
-    const struct {
-        const char *name;
-        int *value;
-    } numbers[] = {{"--dim", &s->dim},
-                   {"--cells", &s->cells},
-                   {"--columns", &s->columns},
-                   {"--threads", &s->context.threads},
-                   {"--repeat", &s->repeat}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
-        if (strcmp(name, numbers[i].name) == 0) {
-            *numbers[i].value = atoi(text);
-            return true;
-        }
-    }
-    if (strcmp(name, "--backend") == 0) {
-        return bench_enum("backend", text, &s->context.backend);
-    }
-    if (strcmp(name, "--distort") == 0) {
-        s->distort = atof(text);
-        return true;
-    }
-    (void)snprintf(setting, sizeof setting, "%.64s=\"%.512s\"", name + 2, text);
-    return strncmp(name, "--", 2) == 0 && cmg_solver_options_set(&s->solver, setting) == CMG_OK;
+    settings *s = user;
+    *known = strcmp(name, "--columns") == 0;
+    s->columns = *known ? atoi(text) : s->columns;
+    return s->columns >= 1 && s->columns <= CMG_COLUMNS;
 }
 
 /* Random columns, as a block and one by one. */
@@ -127,21 +102,21 @@ static cmg_status solve_alone(const settings *s, work *w, double *seconds)
 /* In turn, so that both meet the same machine. */
 static cmg_status measure(const settings *s, work *w)
 {
-    double *times = malloc(2 * (size_t)s->repeat * sizeof *times);
+    double *times = malloc(2 * (size_t)s->p.repeat * sizeof *times);
     cmg_status status = times != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    for (int r = -1; r < s->repeat && status == CMG_OK; ++r) { /* the first warms up */
+    for (int r = -1; r < s->p.repeat && status == CMG_OK; ++r) { /* the first warms up */
         double together = 0;
         double alone = 0;
         status = solve_together(s, w, &together);
         status = status == CMG_OK ? solve_alone(s, w, &alone) : status;
         if (r >= 0) {
             times[r] = together;
-            times[s->repeat + r] = alone;
+            times[s->p.repeat + r] = alone;
         }
     }
     if (status == CMG_OK) {
-        w->together_seconds = bench_median(times, s->repeat);
-        w->alone_seconds = bench_median(times + s->repeat, s->repeat);
+        w->together_seconds = bench_median(times, s->p.repeat);
+        w->alone_seconds = bench_median(times + s->p.repeat, s->p.repeat);
     }
     free(times);
     return status;
@@ -164,11 +139,11 @@ static void print_line(const settings *s, const work *w)
            "\"unknowns\": %lld, \"backend\": \"%s\", \"smoother\": \"%s\", \"precision\": \"%s\", "
            "\"columns\": %d, \"seconds\": %.5g, \"single_seconds\": %.5g, \"ratio\": %.4f, "
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"repeats\": %d, ",
-           s->dim, s->cells, s->distort, (long long)cmg_hierarchy_rows(w->h, 0),
-           cmg_enum_name("backend", (int)s->context.backend), s->solver.smoother,
-           cmg_enum_name("precision", (int)s->solver.precision), s->columns, w->together_seconds,
+           s->p.dim, s->p.cells, s->p.distort, (long long)cmg_hierarchy_rows(w->h, 0),
+           cmg_enum_name("backend", (int)s->p.context.backend), s->p.solver.smoother,
+           cmg_enum_name("precision", (int)s->p.solver.precision), s->columns, w->together_seconds,
            w->alone_seconds, w->together_seconds / w->alone_seconds, w->report.bytes, copy,
-           s->repeat);
+           s->p.repeat);
     bench_machine(stdout, cmg_context_threads(w->ctx));
     print_counts("iterations", w->together, s->columns);
     print_counts("single_iterations", w->alone, s->columns);
@@ -177,30 +152,18 @@ static void print_line(const settings *s, const work *w)
 
 int main(int argc, char **argv)
 {
-    settings s = {.dim = 3, .cells = 64, .columns = 8, .repeat = 5, .distort = 0.4};
+    settings s = {.p = {.dim = 3, .cells = 64, .repeat = 5, .distort = 0.4}, .columns = 8};
     work w = {.report = {.size = sizeof w.report}};
-    cmg_context_options_default(&s.context);
-    cmg_solver_options_default(&s.solver);
-    for (int a = 1; a < argc; a += 2) {
-        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
-            (void)fprintf(stderr, "columns: option %s is unknown or its value is wrong\n", argv[a]);
-            return 1;
-        }
+    if (!bench_parse("columns", argc, argv, &s.p, set_own, &s)) {
+        return 1;
     }
-    if (s.repeat < 1 || s.columns < 1 || s.columns > CMG_COLUMNS || (s.dim != 2 && s.dim != 3) ||
-        cmg_context_create(&s.context, &w.ctx) != CMG_OK) {
-        (void)fprintf(stderr, "columns: no context, or an option is out of range\n");
-        return 4;
-    }
-    cmg_status status = s.distort > 0 ? q1_distorted(w.ctx, s.dim, s.cells, s.distort, &w.h)
-                                      : q1_hierarchy(w.ctx, s.dim, s.cells, &w.h);
-    status = status == CMG_OK ? cmg_solver_create(w.h, &s.solver, &w.solver) : status;
+    cmg_status status = cmg_context_create(&s.p.context, &w.ctx);
+    status = status == CMG_OK ? q1_problem(w.ctx, &s.p, &w.h) : status;
+    status = status == CMG_OK ? cmg_solver_create(w.h, &s.p.solver, &w.solver) : status;
     status = status == CMG_OK ? make_vectors(&s, &w) : status;
     status = status == CMG_OK ? measure(&s, &w) : status;
     if (status != CMG_OK) {
-        (void)fprintf(stderr, "columns: %s: %s\n", cmg_status_name(status),
-                      cmg_context_message(w.ctx));
-        return 4;
+        return bench_failed("columns", w.ctx, status);
     }
     print_line(&s, &w);
     for (int c = 0; c < s.columns; ++c) {

@@ -19,12 +19,8 @@
 #include <string.h>
 
 typedef struct settings {
-    int dim;
-    int cells;
-    int repeat;
+    bench_problem p;
     const char *collapse;
-    cmg_context_options context;
-    cmg_solver_options solver;
 } settings;
 
 typedef struct cycle_job {
@@ -36,35 +32,11 @@ typedef struct cycle_job {
     int repeat;
 } cycle_job;
 
-static bool set_option(settings *s, const char *name, const char *text)
+static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
-    const struct {
-        const char *name;
-        const char *kind; /* NULL: a number */
-        void *value;
-    } options[] = {{"--dim", NULL, &s->dim},
-                   {"--cells", NULL, &s->cells},
-                   {"--repeat", NULL, &s->repeat},
-                   {"--backend", "backend", &s->context.backend},
-                   {"--precision", "precision", &s->solver.precision},
-                   {"--format", "format", &s->solver.matrix.format}};
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; ++i) {
-        int v = 0;
-        if (strcmp(name, options[i].name) != 0) {
-            continue;
-        }
-        if (options[i].kind == NULL) {
-            v = atoi(text);
-        } else if (cmg_enum_parse(options[i].kind, text, &v) != CMG_OK) {
-            return false;
-        }
-        memcpy(options[i].value, &v, sizeof v); /* every enumeration here is an int */
-        return true;
-    }
-    if (strcmp(name, "--collapse") != 0) {
-        return false;
-    }
-    s->collapse = text;
+    settings *s = user;
+    *known = strcmp(name, "--collapse") == 0;
+    s->collapse = *known ? text : s->collapse;
     return true;
 }
 
@@ -108,12 +80,12 @@ static cmg_status steps(const cycle_job *job, double *seconds)
 
 static cmg_status measure(const settings *s, cmg_context *ctx, cmg_hierarchy *h)
 {
-    cycle_job job = {.ctx = ctx, .repeat = s->repeat};
+    cycle_job job = {.ctx = ctx, .repeat = s->p.repeat};
     bench_times replayed = {0};
     bench_times launched = {0};
     double summed = 0;
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_status status = cmg_solver_create(h, &s->solver, &job.solver);
+    cmg_status status = cmg_solver_create(h, &s->p.solver, &job.solver);
     cmg_vector **const vectors[] = {&job.r, &job.z, &job.w};
     for (int v = 0; v < 3 && status == CMG_OK; ++v) {
         status = cmg_vector_create(ctx, n, CMG_FP64, vectors[v]);
@@ -129,16 +101,17 @@ static cmg_status measure(const settings *s, cmg_context *ctx, cmg_hierarchy *h)
         status = CMG_ERR_DEVICE;
     }
     if (status == CMG_OK) {
-        const double each = replayed.median / s->repeat;
+        const double each = replayed.median / s->p.repeat;
         printf(
             "{\"benchmark\": \"cycle\", \"problem\": \"q1-%dd-%d\", \"unknowns\": %lld, "
             "\"backend\": \"%s\", \"precision\": \"%s\", \"format\": \"%s\", \"collapse\": %lld, "
             "\"steps\": %d, \"cycle_seconds\": %.5g, \"steps_seconds\": %.5g, "
             "\"ratio\": %.4g, \"launched_seconds\": %.5g, ",
-            s->dim, s->cells, (long long)n, cmg_enum_name("backend", (int)s->context.backend),
-            cmg_enum_name("precision", (int)s->solver.precision),
-            cmg_enum_name("format", (int)s->solver.matrix.format), (long long)s->solver.collapse,
-            cmg_solver_steps(job.solver), each, summed, each / summed, launched.median / s->repeat);
+            s->p.dim, s->p.cells, (long long)n, cmg_enum_name("backend", (int)s->p.context.backend),
+            cmg_enum_name("precision", (int)s->p.solver.precision),
+            cmg_enum_name("format", (int)s->p.solver.matrix.format),
+            (long long)s->p.solver.collapse, cmg_solver_steps(job.solver), each, summed,
+            each / summed, launched.median / s->p.repeat);
         bench_machine(stdout, cmg_context_threads(ctx));
         printf("}\n");
         (void)fflush(stdout);
@@ -152,30 +125,21 @@ static cmg_status measure(const settings *s, cmg_context *ctx, cmg_hierarchy *h)
 
 int main(int argc, char **argv)
 {
-    settings s = {.dim = 2, .cells = 320, .repeat = 100, .collapse = "-1"};
-    cmg_context_options_default(&s.context);
-    cmg_solver_options_default(&s.solver);
-    for (int a = 1; a < argc; a += 2) {
-        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
-            (void)fprintf(stderr, "cycle: option %s is unknown or its value is wrong\n", argv[a]);
-            return 1;
-        }
+    settings s = {.p = {.dim = 2, .cells = 320, .repeat = 100}, .collapse = "-1"};
+    if (!bench_parse("cycle", argc, argv, &s.p, set_own, &s) || s.p.repeat < 2) {
+        return 1;
     }
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
-    if (s.repeat < 2 || (s.dim != 2 && s.dim != 3) ||
-        cmg_context_create(&s.context, &ctx) != CMG_OK) {
-        (void)fprintf(stderr, "cycle: no context, or an option is out of range\n");
-        return 4;
-    }
-    cmg_status status = q1_hierarchy(ctx, s.dim, s.cells, &h);
+    cmg_status status = cmg_context_create(&s.p.context, &ctx);
+    status = status == CMG_OK ? q1_hierarchy(ctx, s.p.dim, s.p.cells, &h) : status;
     for (const char *at = s.collapse; status == CMG_OK && at != NULL; at = strchr(at, ',')) {
         at += *at == ',';
-        s.solver.collapse = atoi(at);
+        s.p.solver.collapse = atoi(at);
         status = measure(&s, ctx, h);
     }
     if (status != CMG_OK) {
-        (void)fprintf(stderr, "cycle: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
+        (void)bench_failed("cycle", ctx, status);
     }
     cmg_hierarchy_destroy(&h);
     cmg_context_destroy(&ctx);

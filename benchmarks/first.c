@@ -21,13 +21,8 @@ enum { LEVELS = 64, ROLES = 2, ARRAYS = LEVELS * ROLES * 3 };
 static const cmg_role roles[ROLES] = {CMG_ROLE_A, CMG_ROLE_P};
 
 typedef struct settings {
-    int dim;
-    int cells;
-    double distort;
-    int repeat;
-    cmg_context_options context;
-    cmg_solver_options solver;
-    const char *text;
+    bench_problem p;
+    const char *text; /* options of the solver */
 } settings;
 
 /* Level matrices in the backend's memory; the arrays are the data of vectors. */
@@ -155,14 +150,14 @@ static cmg_status from_backend(cmg_context *ctx, const settings *s, const copies
     cmg_status status = CMG_OK;
     size_t before[2];
     size_t peak[2];
-    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+    for (int k = 0; status == CMG_OK && k < s->p.repeat; ++k) {
         cmg_hierarchy *h = NULL;
         cmg_solver *solver = NULL;
         cmg_context_memory(ctx, before, NULL);
         const double begin = bench_seconds();
         status = wrap(ctx, c, levels, &h);
         const double wrapped = bench_seconds();
-        status = status == CMG_OK ? cmg_solver_create(h, &s->solver, &solver) : status;
+        status = status == CMG_OK ? cmg_solver_create(h, &s->p.solver, &solver) : status;
         const double made = bench_seconds();
         r->first = k == 0 ? made - begin : r->first;
         keep_least(&r->check, wrapped - begin);
@@ -170,7 +165,7 @@ static cmg_status from_backend(cmg_context *ctx, const settings *s, const copies
         cmg_context_memory(ctx, NULL, peak);
         r->device_peak = peak[1] - before[1];
         r->host_peak = peak[0] > before[0] ? peak[0] - before[0] : 0;
-        if (status == CMG_OK && k + 1 == s->repeat) {
+        if (status == CMG_OK && k + 1 == s->p.repeat) {
             status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &r->solve, &r->iterations,
                            &r->residual, r->part);
         }
@@ -185,11 +180,11 @@ static cmg_status refresh(cmg_context *ctx, const settings *s, const copies *c, 
 {
     cmg_hierarchy *h = NULL;
     cmg_solver *solver = NULL;
-    cmg_solver_options o = s->solver;
+    cmg_solver_options o = s->p.solver;
     o.matrix.keep_map = true;
     cmg_status status = wrap(ctx, c, levels, &h);
     status = status == CMG_OK ? cmg_solver_create(h, &o, &solver) : status;
-    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+    for (int k = 0; status == CMG_OK && k < s->p.repeat; ++k) {
         const double begin = bench_seconds();
         for (int l = 0; status == CMG_OK && l < levels; ++l) {
             status = cmg_hierarchy_update(h, l, CMG_ROLE_A, c->csr[l][0].values);
@@ -206,12 +201,12 @@ static cmg_status refresh(cmg_context *ctx, const settings *s, const copies *c, 
 static cmg_status from_host(cmg_context *ctx, const settings *s, cmg_hierarchy *h, result *r)
 {
     cmg_status status = CMG_OK;
-    for (int k = 0; status == CMG_OK && k < s->repeat; ++k) {
+    for (int k = 0; status == CMG_OK && k < s->p.repeat; ++k) {
         cmg_solver *solver = NULL;
         double seconds = 0;
         double residual = 0;
         const double begin = bench_seconds();
-        status = cmg_solver_create(h, &s->solver, &solver);
+        status = cmg_solver_create(h, &s->p.solver, &solver);
         keep_least(&r->host, bench_seconds() - begin);
         if (status == CMG_OK && k == 0) {
             status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &seconds, &r->host_iterations,
@@ -238,8 +233,8 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
     (void)cmg_context_bandwidth(ctx, &copy);
     printf("{\"benchmark\": \"first\", \"problem\": \"q1-%dd-%d\", \"distort\": %g, \"unknowns\": "
            "%lld, \"backend\": \"%s\", \"options\": \"%s\", ",
-           s->dim, s->cells, s->distort, (long long)n,
-           cmg_enum_name("backend", (int)s->context.backend), s->text);
+           s->p.dim, s->p.cells, s->p.distort, (long long)n,
+           cmg_enum_name("backend", (int)s->p.context.backend), s->text);
     printf("\"check_seconds\": %.5g, \"setup_seconds\": %.5g, \"first_setup_seconds\": %.5g, "
            "\"solve_seconds\": %.5g, \"first_solution_seconds\": %.5g, "
            "\"host_setup_seconds\": %.5g, \"refresh_seconds\": %.5g, \"iterations\": %d, "
@@ -252,41 +247,23 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
            "\"values_pass_seconds\": %.5g, \"setup_device_bytes\": %zu, \"setup_host_bytes\": %zu, "
            "\"repeats\": %d, ",
            copy, c->bytes, c->bytes / (copy * 1e9), c->value_bytes / (copy * 1e9), r->device_peak,
-           r->host_peak, s->repeat);
+           r->host_peak, s->p.repeat);
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
 }
 
-static bool set_option(settings *s, const char *name, const char *text)
+static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
-    if (strcmp(name, "--backend") == 0) {
-        return bench_enum("backend", text, &s->context.backend);
-    }
-    if (strcmp(name, "--options") == 0) {
-        s->text = text;
-        return cmg_solver_options_set(&s->solver, text) == CMG_OK;
-    }
-    if (strcmp(name, "--dim") == 0) {
-        s->dim = atoi(text);
-    } else if (strcmp(name, "--cells") == 0) {
-        s->cells = atoi(text);
-    } else if (strcmp(name, "--distort") == 0) {
-        s->distort = atof(text);
-    } else if (strcmp(name, "--threads") == 0) {
-        s->context.threads = atoi(text);
-    } else if (strcmp(name, "--repeat") == 0) {
-        s->repeat = atoi(text);
-    } else {
-        return false;
-    }
+    settings *s = user;
+    *known = strcmp(name, "--options") == 0;
+    s->text = *known ? text : s->text;
     return true;
 }
 
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
-    cmg_status status = s->distort > 0 ? q1_distorted(ctx, s->dim, s->cells, s->distort, &h)
-                                       : q1_hierarchy(ctx, s->dim, s->cells, &h);
+    cmg_status status = q1_problem(ctx, &s->p, &h);
     *n = cmg_hierarchy_rows(h, 0);
     const int levels = cmg_hierarchy_levels(h);
     status = status == CMG_OK ? copy_matrices(ctx, h, c) : status;
@@ -299,28 +276,20 @@ static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result
 
 int main(int argc, char **argv)
 {
-    settings s = {.dim = 3, .cells = 128, .repeat = 5, .text = "format=compressed precision=mixed"};
-    cmg_context_options_default(&s.context);
-    cmg_solver_options_default(&s.solver);
-    (void)cmg_solver_options_set(&s.solver, s.text);
-    for (int a = 1; a < argc; a += 2) {
-        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
-            (void)fprintf(stderr, "first: option %s is unknown or its value is wrong\n", argv[a]);
-            return 1;
-        }
+    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5},
+                  .text = "format=compressed precision=mixed"};
+    if (!bench_parse("first", argc, argv, &s.p, set_own, &s) ||
+        cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK) {
+        return 1;
     }
     cmg_context *ctx = NULL;
     copies c = {.arrays = 0};
     result r = {.iterations = 0};
     cmg_size n = 0;
-    if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) ||
-        cmg_context_create(&s.context, &ctx) != CMG_OK) {
-        (void)fprintf(stderr, "first: no context, or an option is out of range\n");
-        return 4;
-    }
-    const cmg_status status = measure(ctx, &s, &c, &r, &n);
+    cmg_status status = cmg_context_create(&s.p.context, &ctx);
+    status = status == CMG_OK ? measure(ctx, &s, &c, &r, &n) : status;
     if (status != CMG_OK) {
-        (void)fprintf(stderr, "first: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
+        (void)bench_failed("first", ctx, status);
     } else {
         print_line(&s, ctx, n, &c, &r);
     }

@@ -34,3 +34,9 @@ cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cm
     }
     return generate(ctx, dim, cells, levels, distort, h);
 }
+
+cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **h)
+{
+    return p->distort > 0 ? q1_distorted(ctx, p->dim, p->cells, p->distort, h)
+                          : q1_hierarchy(ctx, p->dim, p->cells, h);
+}

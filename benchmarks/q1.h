@@ -1,5 +1,7 @@
 /* Q1 Poisson on the unit square or cube, `cells` a side, Dirichlet unknowns eliminated. */
 #pragma once
+#include "bench.h"
+
 #include <cmg_fem.h>
 
 /* Levels down to 2 cells a side. */
@@ -9,3 +11,5 @@ cmg_status q1_matrix(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);
 /* A mesh without two equal cells: coarse nodes shifted by up to half of `distort` cells, smooth
  * coefficient, levels down to 16 cells a side. */
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h);
+/* The hierarchy of a problem: distorted, or not. */
+cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **h);

@@ -16,11 +16,8 @@
 #include <string.h>
 
 typedef struct settings {
-    cmg_generate_options mesh;
-    cmg_context_options context;
-    cmg_solver_options solver;
+    bench_problem p;
     const char *smoother;
-    int repeat;
     bool solve;
 } settings;
 
@@ -32,37 +29,20 @@ typedef struct result {
     int iterations;
 } result;
 
-static bool set_option(settings *s, const char *name, const char *text)
+static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
-    if (strcmp(name, "--backend") == 0) {
-        return bench_enum("backend", text, &s->context.backend);
-    }
-    if (strcmp(name, "--format") == 0) {
-        return bench_enum("format", text, &s->solver.matrix.format);
-    }
-    if (strcmp(name, "--dim") == 0) {
-        s->mesh.dim = atoi(text);
-    } else if (strcmp(name, "--cells") == 0) {
-        s->mesh.cells = atoi(text);
-    } else if (strcmp(name, "--distort") == 0) {
-        s->mesh.distort = atof(text);
-    } else if (strcmp(name, "--threads") == 0) {
-        s->context.threads = atoi(text);
-    } else if (strcmp(name, "--smoother") == 0) {
-        s->smoother = text;
-    } else if (strcmp(name, "--repeat") == 0) {
-        s->repeat = atoi(text);
-    } else if (strcmp(name, "--solve") == 0) {
-        s->solve = atoi(text) != 0;
-    } else {
-        return false;
-    }
+    settings *s = user;
+    const bool smoother = strcmp(name, "--smoother") == 0;
+    const bool solve = strcmp(name, "--solve") == 0;
+    *known = smoother || solve;
+    s->smoother = smoother ? text : s->smoother;
+    s->solve = solve ? atoi(text) != 0 : s->solve;
     return true;
 }
 
 static cmg_status set_up(cmg_hierarchy *h, const settings *s, result *r)
 {
-    for (int k = 0; k < s->repeat; ++k) {
+    for (int k = 0; k < s->p.repeat; ++k) {
         r->info.size = sizeof r->info;
         const cmg_status status = cmg_hierarchy_smooth(h, 0, s->smoother, "kept", &r->info);
         if (status != CMG_OK) {
@@ -85,7 +65,7 @@ static cmg_status solve(cmg_context *ctx, cmg_hierarchy *h, const settings *s, r
         status = cmg_hierarchy_smooth(h, l, s->smoother, "kept", NULL);
     }
     if (status == CMG_OK) {
-        status = cmg_solver_create(h, &s->solver, &solver);
+        status = cmg_solver_create(h, &s->p.solver, &solver);
     }
     if (status == CMG_OK) {
         status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b);
@@ -122,13 +102,13 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size rows, const
     printf("{\"benchmark\": \"setup\", \"problem\": \"q1-%dd-%lld\", \"distort\": %g, "
            "\"unknowns\": %lld, \"backend\": \"%s\", \"smoother\": \"%s\", \"entries\": %lld, "
            "\"quality\": %.4f, \"repeats\": %d, \"first_seconds\": %.4g, \"setup_seconds\": %.4g, ",
-           s->mesh.dim, (long long)s->mesh.cells, s->mesh.distort, (long long)rows,
-           cmg_enum_name("backend", (int)s->context.backend), s->smoother, (long long)r->info.nnz,
-           r->info.quality, s->repeat, r->first, r->minimum);
+           s->p.dim, (long long)s->p.cells, s->p.distort, (long long)rows,
+           cmg_enum_name("backend", (int)s->p.context.backend), s->smoother, (long long)r->info.nnz,
+           r->info.quality, s->p.repeat, r->first, r->minimum);
     if (s->solve) {
         printf(
             "\"format\": \"%s\", \"iterations\": %d, \"solve_seconds\": %.5g, \"solves\": %.2f, ",
-            cmg_enum_name("format", (int)s->solver.matrix.format), r->iterations, r->solve,
+            cmg_enum_name("format", (int)s->p.solver.matrix.format), r->iterations, r->solve,
             r->minimum / r->solve);
     }
     printf("\"host_bytes\": %zu, \"device_bytes\": %zu, ", peak[0], peak[1]);
@@ -138,33 +118,28 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size rows, const
 
 int main(int argc, char **argv)
 {
-    settings s = {.smoother = "spai:tau=0", .repeat = 3, .solve = true};
-    cmg_generate_options_default(&s.mesh);
-    cmg_context_options_default(&s.context);
-    cmg_solver_options_default(&s.solver);
-    s.mesh.dim = 3;
-    s.mesh.cells = 128;
-    s.mesh.coords = false;
-    s.mesh.output_mesh = false;
-    (void)cmg_solver_options_set(&s.solver, "smoother=file:kept");
-    for (int a = 1; a < argc; a += 2) {
-        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
-            (void)fprintf(stderr, "setup: option %s is unknown or its value is wrong\n", argv[a]);
-            return 1;
-        }
+    settings s = {
+        .p = {.dim = 3, .cells = 128, .repeat = 3}, .smoother = "spai:tau=0", .solve = true};
+    cmg_generate_options mesh;
+    if (!bench_parse("setup", argc, argv, &s.p, set_own, &s)) {
+        return 1;
     }
-    if (s.mesh.distort > 0) { /* bend every cell in its own way */
-        s.mesh.coefficient = CMG_COEFFICIENT_SMOOTH;
-        s.mesh.levels = s.mesh.cells >= 16 ? 4 : 0;
+    (void)cmg_solver_options_set(&s.p.solver, "smoother=file:kept");
+    cmg_generate_options_default(&mesh);
+    mesh.dim = s.p.dim;
+    mesh.cells = s.p.cells;
+    mesh.distort = s.p.distort;
+    mesh.coords = false;
+    mesh.output_mesh = false;
+    if (mesh.distort > 0) { /* bend every cell in its own way */
+        mesh.coefficient = CMG_COEFFICIENT_SMOOTH;
+        mesh.levels = mesh.cells >= 16 ? 4 : 0;
     }
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     result r = {.iterations = 0};
-    if (s.repeat < 1 || cmg_context_create(&s.context, &ctx) != CMG_OK) {
-        (void)fprintf(stderr, "setup: no context, or an option is out of range\n");
-        return 4;
-    }
-    cmg_status status = cmg_hierarchy_generate(ctx, &s.mesh, &h);
+    cmg_status status = cmg_context_create(&s.p.context, &ctx);
+    status = status == CMG_OK ? cmg_hierarchy_generate(ctx, &mesh, &h) : status;
     if (status == CMG_OK) {
         status = set_up(h, &s, &r);
     }
@@ -172,7 +147,7 @@ int main(int argc, char **argv)
         status = solve(ctx, h, &s, &r);
     }
     if (status != CMG_OK) {
-        (void)fprintf(stderr, "setup: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
+        (void)bench_failed("setup", ctx, status);
     } else {
         print_line(&s, ctx, cmg_hierarchy_rows(h, 0), &r);
     }

@@ -14,45 +14,20 @@
 #include <string.h>
 
 typedef struct settings {
-    int dim;
-    int cells;
-    int repeat;
-    double distort;
+    bench_problem p;
     bool plan;
-    cmg_context_options context;
-    cmg_solver_options solver;
 } settings;
 
-static bool set_option(settings *s, const char *name, const char *text)
+static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
-    cmg_solver_options *o = &s->solver;
-    char setting[600];
-    const struct {
-        const char *name;
-        int *value;
-    } numbers[] = {{"--dim", &s->dim},
-                   {"--cells", &s->cells},
-                   {"--threads", &s->context.threads},
-                   {"--repeat", &s->repeat}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
-        if (strcmp(name, numbers[i].name) == 0) {
-            *numbers[i].value = atoi(text);
-            return true;
-        }
+    settings *s = user;
+    const bool templates = strcmp(name, "--templates") == 0;
+    const bool plan = strcmp(name, "--plan") == 0;
+    *known = templates || plan;
+    if (templates) {
+        s->p.solver.matrix.no_templates = atoi(text) == 0;
     }
-    if (strcmp(name, "--backend") == 0) {
-        return bench_enum("backend", text, &s->context.backend);
-    }
-    if (strcmp(name, "--distort") == 0) {
-        s->distort = atof(text);
-    } else if (strcmp(name, "--templates") == 0) {
-        o->matrix.no_templates = atoi(text) == 0;
-    } else if (strcmp(name, "--plan") == 0) {
-        s->plan = atoi(text) != 0;
-    } else { /* every other one is an option of the solver */
-        (void)snprintf(setting, sizeof setting, "%.64s=\"%.512s\"", name + 2, text);
-        return strncmp(name, "--", 2) == 0 && cmg_solver_options_set(o, setting) == CMG_OK;
-    }
+    s->plan = plan ? atoi(text) != 0 : s->plan;
     return true;
 }
 
@@ -117,7 +92,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
     cmg_context_memory(ctx, NULL, peak);
     (void)cmg_context_bandwidth(ctx, &copy);
     const double floor = copy > 0 ? 1e-9 * report->bytes / copy : 0;
-    const double n = (double)pow(s->cells - 1, s->dim);
+    const double n = (double)pow(s->p.cells - 1, s->p.dim);
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
            "\"distort\": %g, "
            "\"unknowns\": %.0f, "
@@ -130,14 +105,15 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"hierarchy_seconds\": %.3g, "
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
-           s->dim, s->cells, s->distort, n, cmg_enum_name("backend", (int)s->context.backend),
-           cmg_enum_name("krylov", (int)s->solver.krylov),
-           cmg_enum_name("cycle", (int)s->solver.cycle), s->solver.pre, s->solver.post,
-           s->solver.smoother, cmg_enum_name("loop", (int)report->loop), report->graph_launches,
-           report->synchronisations, cmg_enum_name("precision", (int)s->solver.precision),
-           cmg_enum_name("format", (int)s->solver.matrix.format),
+           s->p.dim, s->p.cells, s->p.distort, n,
+           cmg_enum_name("backend", (int)s->p.context.backend),
+           cmg_enum_name("krylov", (int)s->p.solver.krylov),
+           cmg_enum_name("cycle", (int)s->p.solver.cycle), s->p.solver.pre, s->p.solver.post,
+           s->p.solver.smoother, cmg_enum_name("loop", (int)report->loop), report->graph_launches,
+           report->synchronisations, cmg_enum_name("precision", (int)s->p.solver.precision),
+           cmg_enum_name("format", (int)s->p.solver.matrix.format),
            cmg_enum_name("outcome", (int)report->outcome), report->iterations,
-           report->relative_residual, report->setup_seconds, seconds, s->repeat, made,
+           report->relative_residual, report->setup_seconds, seconds, s->p.repeat, made,
            report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
     printf(", \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision, report->fallbacks);
@@ -146,38 +122,27 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
 
 int main(int argc, char **argv)
 {
-    settings s = {.dim = 3, .cells = 128, .repeat = 5};
-    cmg_context_options_default(&s.context);
-    cmg_solver_options_default(&s.solver);
-    for (int a = 1; a < argc; a += 2) {
-        if (a + 1 == argc || !set_option(&s, argv[a], argv[a + 1])) {
-            (void)fprintf(stderr, "solve: option %s is unknown or its value is wrong\n", argv[a]);
-            return 1;
-        }
+    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}};
+    if (!bench_parse("solve", argc, argv, &s.p, set_own, &s)) {
+        return 1;
     }
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_solver *solver = NULL;
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     double seconds = 0;
-    if (s.repeat < 1 || (s.dim != 2 && s.dim != 3) ||
-        cmg_context_create(&s.context, &ctx) != CMG_OK) {
-        (void)fprintf(stderr, "solve: no context, or an option is out of range\n");
-        return 4;
-    }
+    cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
-    cmg_status status = s.distort > 0 ? q1_distorted(ctx, s.dim, s.cells, s.distort, &h)
-                                      : q1_hierarchy(ctx, s.dim, s.cells, &h);
+    status = status == CMG_OK ? q1_problem(ctx, &s.p, &h) : status;
     const double made = bench_seconds() - begin;
     if (status == CMG_OK) {
-        status = cmg_solver_create(h, &s.solver, &solver);
+        status = cmg_solver_create(h, &s.p.solver, &solver);
     }
     if (status == CMG_OK) {
-        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), s.repeat, &report, &seconds);
+        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), s.p.repeat, &report, &seconds);
     }
     if (status != CMG_OK) {
-        (void)fprintf(stderr, "solve: %s: %s\n", cmg_status_name(status), cmg_context_message(ctx));
-        return 4;
+        return bench_failed("solve", ctx, status);
     }
     print_line(&s, ctx, &report, seconds, made);
     if (s.plan) {
