@@ -4,6 +4,7 @@ A file of benchmarks/results holds JSON objects, one a line, as the programs pri
 documents are made from these by tables.py and papers.py and from nothing else.
 """
 
+import functools
 import json
 import os
 
@@ -48,6 +49,7 @@ def paths(question):
     return [os.path.join(FOLDER, name) for name in FILES[question]]
 
 
+@functools.lru_cache(None)
 def read(question):
     """All lines of a question, in the order in which they were recorded; [] where no file is there."""
     found = []
@@ -55,6 +57,15 @@ def read(question):
         with open(path, encoding="utf-8") as file:
             found += [json.loads(line) for line in file if line.startswith("{")]
     return found
+
+
+TABLES = {}  # name: function
+GONE = ("bf16",)  # storage that old lines have and the library no longer does
+
+
+def table(function):
+    TABLES[function.__name__.replace("_", "-")] = function
+    return function
 
 
 def matches(line, wanted):

@@ -22,6 +22,7 @@ import sys
 
 import lines
 import tables
+import tables_methods
 from lines import markdown, product
 
 # quantiles of the row lengths of published matrices: CMG_MATRIX_STATISTICS names the file
@@ -79,13 +80,13 @@ def numbering_gains(question):
     """Time in random order over the best of the other numberings, for every case and smoother."""
     found = [line for line in lines.read(question)
              if "smoother" in line and lines.matches(line, dict(krylov="cg", precision="mixed"))]
-    rows = tables.by_case(found, ["numbering"])
+    rows = tables_methods.by_case(found, ["numbering"])
     gains = []
     for (*case, numbering), smoothers in rows.items():
         for head, line in smoothers.items() if numbering == "random" else ():
-            others = [tables.cost(rows.get((*case, n), {}).get(head)) for n in tables.NUMBERINGS[:3]]
+            others = [tables_methods.cost(rows.get((*case, n), {}).get(head)) for n in tables_methods.NUMBERINGS[:3]]
             if line["converged"] and min(others) < float("inf"):
-                gains.append(tables.cost(line) / min(others))
+                gains.append(tables_methods.cost(line) / min(others))
     return gains
 
 
@@ -100,7 +101,7 @@ def gpu_over_cpu():
 
 
 def fegmg():
-    told = [line["factors"] for line in tables.factor_lines()]
+    told = [line["factors"] for line in tables_methods.factor_lines()]
     smoother = {t["case"]: t["baseline_over_same_cycle"] for t in told if t["baseline_over_same_cycle"]}
     total = [t["plain_cpu_over_best"] for t in told if t["plain_cpu_over_best"]]
     numbering = statistics.median(numbering_gains("numberings"))
@@ -117,7 +118,7 @@ def fegmg():
          "The smoother's factor depends on the cells: " + ", ".join(f"{c} {f:.2f}" for c, f in smoother.items()) +
          ". On distorted cells it is far from 3.5; stretched and bad ones come near it or pass it.")
     rows = {}
-    for line in tables.counts("published"):
+    for line in tables_methods.counts("published"):
         if line["smoother"] in ("jacobi", "file:spai", "file:sainv"):
             rows.setdefault((line["file"], line["smoother"]), []).append(str(line["iterations"]))
     show("Their own hierarchies and approximate inverses, 4 / 2 / 1 steps", "`benchmarks/iterations.py`",
@@ -219,7 +220,7 @@ ZHANG_3 = {"neumann": (1321, 1142, 1024, 932, 862), "least-squares": (898, 690, 
 
 
 def zhang_counts(group, what):
-    counted = {(line["family"], line["order"]): line["iterations"] for line in tables.counts(group) if line["way"] == "fp64"}
+    counted = {(line["family"], line["order"]): line["iterations"] for line in tables_methods.counts(group) if line["way"] == "fp64"}
     jacobi = counted.get(("jacobi", 0))
     if not jacobi:
         return
@@ -242,7 +243,7 @@ def zhang():
     zhang_counts("zhang", "their mesh `quad`, 400 x 400 cells, to 1e-7")
     zhang_counts("polynomials", "96 x 96 cells, to 1e-8")
     ways = {}
-    for line in tables.counts("polynomials"):
+    for line in tables_methods.counts("polynomials"):
         ways.setdefault((line["family"], line["order"]), {})[line["way"]] = line["iterations"]
     ways = [w for w in ways.values() if len(w) == 3]
     show("Mixed precision beside fp64", "the same lines", ["algorithm", "iterations"],

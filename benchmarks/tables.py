@@ -9,27 +9,17 @@ A table stands between the marks `<!-- table NAME -->` and `<!-- end -->`; NAME 
 themselves are in benchmarks/results, lines.py says which file answers which question.
 """
 
-import functools
 import json
-import math
 import os
 import re
 import sys
 
 import cases
 import lines
-from lines import markdown, ms, number, pick
+import tables_methods  # noqa: F401 - its tables
+from lines import GONE, TABLES, markdown, ms, number, pick, read, table
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-TABLES = {}
-
-
-def table(function):
-    TABLES[function.__name__.replace("_", "-")] = function
-    return function
-
-
-read = functools.lru_cache(None)(lines.read)
 
 
 def share(line):
@@ -40,8 +30,6 @@ def share(line):
 def gigabytes(line, key="device_bytes"):
     return number(line[key] / 1e9, 2) if line and line.get(key) else ""
 
-
-GONE = ("bf16",)  # storage that old lines have and the library no longer does
 
 # ------------------------------------------------------------------ one GPU: products
 
@@ -384,196 +372,6 @@ def cpu_products():
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
              f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median") and line["values"] not in GONE]
     return markdown(["format", "values", "ms", "GB/s", "share of copy"], rows)
-
-
-# ------------------------------------------------------------------ smoothers
-
-def tuned(line):
-    """Columns of a line: Jacobi is two, at its default damping and at the best of those that were tried."""
-    smoother = line["smoother"]
-    if smoother == "jacobi":
-        return ["jacobi", "jacobi tuned"]
-    return ["jacobi tuned" if smoother.startswith("jacobi:omega=") else smoother]
-
-
-def cost(line):
-    if line is None or not line["converged"]:
-        return math.inf
-    return line.get("solve_seconds") or line["bytes_per_digit_and_unknown"]
-
-
-def by_case(found, more=()):
-    rows = {}
-    for line in found:
-        row = rows.setdefault((cases.case_name(line), line["quality"], *(line[k] for k in more)), {})
-        for head in tuned(line):
-            if head not in row or cost(line) < cost(row[head]):
-                row[head] = line
-    return rows
-
-
-def smoother_table(question, **wanted):
-    found = [line for line in read(question) if "smoother" in line and lines.matches(line, wanted)]
-    heads = list(dict.fromkeys(head for line in found for head in tuned(line)))
-
-    def cell(line, best):
-        if line is None or not line["converged"]:
-            return "" if line is None else "-"
-        text = f"{line['iterations']} / {ms(line)} / {line['bytes_per_digit_and_unknown']:.0f}"
-        return f"**{text}**" if line is best else text
-
-    return markdown(["element", "mesh", *(f"`{head}`" for head in heads)],
-                    [[*case, *(cell(row.get(head), min(row.values(), key=cost)) for head in heads)]
-                     for case, row in by_case(found).items()])
-
-
-@table
-def smoothers_gpu():
-    """CG around V(1,1) on one H200: iterations / ms / bytes per digit and unknown."""
-    return smoother_table("smoothers", krylov="cg", precision="mixed")
-
-
-@table
-def smoothers_paper_cycle():
-    """The cycle that FE-gMG compared with, V(4,4) alone in fp64 slices, on one H200."""
-    return smoother_table("smoothers", krylov="none", precision="fp64")
-
-
-@table
-def smoothers_cpu():
-    """CG around V(1,1) on two cores."""
-    return smoother_table("cpu-smoothers", krylov="cg", precision="mixed")
-
-
-NUMBERINGS = ("lexicographic", "cells", "hierarchical", "random")
-
-
-def numbering_table(question, value, heads, **wanted):
-    found = [line for line in read(question) if "smoother" in line and lines.matches(line, wanted)]
-    rows = by_case(found, ["numbering"])
-    kept = list(dict.fromkeys(key[:2] for key in rows))
-
-    def cell(case, head):
-        picked = [rows.get((*case, n), {}).get(head) for n in NUMBERINGS]
-        texts = [value(line) if line and line["converged"] else "" for line in picked]
-        return " / ".join(texts) if any(texts) else ""
-
-    return markdown(["element", "mesh", *(f"`{h}`" for h in heads)],
-                    [[*case, *(cell(case, head) for head in heads)] for case in kept])
-
-
-@table
-def numberings_gpu():
-    """Milliseconds on one H200: lexicographic / cells / hierarchical / random."""
-    return numbering_table("numberings", ms, ("jacobi tuned", "spai", "sainv", "fsai"), krylov="cg", precision="mixed")
-
-
-@table
-def numberings_cpu():
-    """Milliseconds on two cores: lexicographic / cells / hierarchical / random."""
-    return numbering_table("cpu-numberings", ms, ("jacobi tuned", "spai", "fsai"), krylov="cg", precision="mixed")
-
-
-@table
-def numberings_counts():
-    """Iterations, and last bytes per digit and unknown of SPAI: lexicographic / cells / hierarchical / random."""
-    first = numbering_table("counts", lambda l: str(l["iterations"]),
-                            ("jacobi tuned", "spai", "sainv", "fsai", "fsai:power=0:adaptive=8"), krylov="cg")
-    last = numbering_table("counts", lambda l: f"{l['bytes_per_digit_and_unknown']:.0f}", ("spai",), krylov="cg")
-    return "\n".join(a + b[b.rindex("|", 0, len(b) - 1) + 1 :].replace("`spai`", "bytes, `spai`")
-                     for a, b in zip(first.splitlines(), last.splitlines()))
-
-
-FACTOR_HEADS = ["case", "unknowns", "tuned Jacobi", "best", "factor 1", "baseline", "best of that cycle", "factor 2a",
-                "factor 2b", "plain, 16 cores", "factor 3"]
-
-
-def factor_lines():
-    return [line for line in read("factors") if "factors" in line]
-
-
-@table
-def factors():
-    """What the best smoother gains: over tuned Jacobi (1), over FE-gMG's baseline (2), over plain CPU multigrid (3)."""
-    rows = []
-    for line in factor_lines():
-        told = line["factors"]
-        number_of = {k: "" if told[k] is None else f"**{told[k]:.2f}**" for k in list(told)[2:]}
-        text = {k: (line[k] or "").replace("e+03 ms", "000 ms") for k in ("tuned", "best", "baseline", "same", "plain")}
-        text["plain"] = re.sub(r"([0-9.]+)e\+03 ms", lambda m: f"{1e3 * float(m[1]):.0f} ms", line["plain"] or "")
-        rows.append([told["case"], f"{told['unknowns'] / 1e6:.2f} M", text["tuned"], text["best"],
-                     number_of["jacobi_over_best"], text["baseline"], text["same"],
-                     number_of["baseline_over_same_cycle"], number_of["baseline_over_best"], text["plain"],
-                     number_of["plain_cpu_over_best"]])
-    return markdown(FACTOR_HEADS, rows)
-
-
-# ------------------------------------------------------------------ counts, which no machine changes
-
-def outcome(line):
-    """Iterations without falling back, or why there are none, and those with it."""
-    strict = line["without_fallback"]
-    own = str(strict["iterations"]) if strict["converged"] else {
-        "indefinite_preconditioner": "indefinite", "iteration_limit": "limit", "not_a_number": "NaN"}.get(
-            strict["reason"], strict["reason"])
-    if line["fallbacks"] == 0:
-        return own
-    return f"{own}: " + (f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails")
-
-
-@table
-def precision():
-    """Iterations by storage of the cycle; "limit: fp64 224" is 224 in all after falling back to fp64."""
-    found, rows = [line for line in read("precision") if line["storage"] not in GONE], {}
-    for line in found:
-        rows.setdefault((line["group"], line["case"]), {})[line["storage"]] = line
-    heads = list(dict.fromkeys(line["storage"] for line in found))
-    return markdown(["group", "case", *heads],
-                    [[*case, *(outcome(row[h]) if h in row else "" for h in heads)] for case, row in rows.items()])
-
-
-def counts(group):
-    return [line for line in read("small-counts") if line.get("group") == group]
-
-
-def grid(found, row, column):
-    """Iterations in a table, `row` and `column` being keys of the lines."""
-    heads = list(dict.fromkeys(line[column] for line in found))
-    kept = {}
-    for line in found:
-        kept.setdefault(line[row], {})[line[column]] = str(line["iterations"]) if line["converged"] else "-"
-    return markdown([row, *map(str, heads)],
-                    [[name, *(cells.get(h, "") for h in heads)] for name, cells in kept.items()])
-
-
-@table
-def refinement():
-    """Iterations of `cmg solve` as it comes, level after level."""
-    return grid(counts("refinement"), "mesh", "refinements")
-
-
-@table
-def published():
-    """Stand-alone V-cycles on the hierarchies of the FE-gMG authors: iterations with 4 / 2 / 1 steps."""
-    rows = {}
-    for line in counts("published"):
-        rows.setdefault(line["smoother"], {}).setdefault(line["file"], []).append(
-            str(line["iterations"]) if line["converged"] else "-")
-    heads = list(dict.fromkeys(line["file"] for line in counts("published")))
-    return markdown(["smoother", *heads], [[f"`{s}`", *(" / ".join(r.get(h, [])) for h in heads)]
-                                           for s, r in rows.items()])
-
-
-@table
-def polynomials():
-    """Plane elasticity without a hierarchy, iterations over the order m: fp64 / algorithm 6 / algorithm 5."""
-    rows, orders = {}, []
-    for line in counts("polynomials"):
-        if line["order"] not in orders:
-            orders.append(line["order"])
-        rows.setdefault(line["family"], {}).setdefault(line["order"], []).append(str(line["iterations"]))
-    return markdown(["P_m", *(f"m = {m}" if m else "Jacobi" for m in orders)],
-                    [[f"`{f}`", *(" / ".join(r.get(m, [])) for m in orders)] for f, r in rows.items()])
 
 
 # ------------------------------------------------------------------ figures quoted in text
