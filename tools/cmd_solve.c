@@ -2,51 +2,14 @@
  * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
  * status 3, and still writes everything that was asked for, x from the best iterate.
  */
-#include "columns.h"
 #include "fem.h"
-#include "input.h"
-#include "ranks.h"
-#include "solver_args.h"
 #include "signals.h"
+#include "solve_job.h"
 #include "status.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct solve_job {
-    /* options */
-    const char *path;
-    device_args device;
-    input_args input;
-    solver_args solver;
-    const char *rhs;
-    const char *x0;
-    const char *output;
-    const char *json;
-    bool history;
-    int repeat;
-    int ranks;     /* threads that share the solve, or 1 */
-    int processes; /* of mpirun, or 1 */
-    int rank;      /* among them; the first one tells */
-    /* objects */
-    cmg_context *ctx;
-    cmg_hierarchy *h;
-    cmg_solver *s;
-    cmg_vector *b;
-    cmg_vector *guess; /* NULL = zero */
-    cmg_vector *x;
-    /* results */
-    ranks_job several; /* where ranks or processes share the solve */
-    char rhs_text[INPUT_TEXT];
-    cmg_report report;
-    double *residuals; /* iterations + 1, copied from the report */
-    double *seconds;   /* repeat solves, sorted */
-    double solve_seconds;
-    int fallbacks;      /* of the solve that fell back; later ones find the precision changed */
-    char fallback[512]; /* how */
-    double error;       /* to the reference solution, relative, NaN = there is none */
-} solve_job;
 
 static int parse(solve_job *job, int argc, char **argv)
 {
@@ -116,18 +79,13 @@ static void watch_iterations(solve_job *job)
     }
 }
 
-static bool is_shared(const solve_job *job)
-{
-    return job->ranks > 1 || job->processes > 1;
-}
-
 /* What ranks do not share. */
 static int check_shared(const solve_job *job)
 {
     if (job->ranks > 1 && job->processes > 1) {
         return usage_error("--ranks %d under mpirun, which gives the ranks", job->ranks);
     }
-    if (is_shared(job) && job->x0 != NULL) {
+    if (solve_is_shared(job) && job->x0 != NULL) {
         return usage_error("--x0 is for one rank");
     }
     return EXIT_DONE;
@@ -165,7 +123,7 @@ static int prepare(solve_job *job)
             job, cmg_vector_create_columns(job->ctx, cmg_hierarchy_rows(job->h, 0),
                                            cmg_vector_columns(job->b), CMG_FP64, &job->x));
     }
-    if (status == EXIT_DONE && is_shared(job)) {
+    if (status == EXIT_DONE && solve_is_shared(job)) {
         return cmg_vector_columns(job->b) == 1 ? EXIT_DONE
                                                : usage_error("%d right-hand sides are for one rank",
                                                              cmg_vector_columns(job->b));
@@ -252,15 +210,6 @@ static cmg_status solve_shared(solve_job *job)
     return status;
 }
 
-/* ------------------------------------------------------------------ results */
-
-static const char *note_at(const solve_job *job, int i)
-{
-    return !is_shared(job)          ? cmg_solver_note(job->s, i)
-           : i < job->several.notes ? job->several.note[i]
-                                    : NULL;
-}
-
 static double norm(const double *v, cmg_size n)
 {
     double sum = 0;
@@ -331,188 +280,13 @@ static int write_x(solve_job *job)
     return status;
 }
 
-static const char *outcome_words(cmg_outcome outcome)
-{
-    return cmg_outcome_converged(outcome) ? "converged" : "did not converge";
-}
-
-static void print_history(const solve_job *job, FILE *out)
-{
-    const char *const headings[] = {"iteration", "||b - A x||", "relative", "factor"};
-    table *t = table_create(headings, 4);
-    for (int k = 0; k <= job->report.iterations; ++k) {
-        const double r = job->residuals[k];
-        table_cell(t, "%d", k);
-        table_cell(t, "%.6e", r);
-        table_cell(t, "%.3e", job->report.rhs_norm > 0 ? r / job->report.rhs_norm : 0.0);
-        if (k > 0 && job->residuals[k - 1] > 0) {
-            table_cell(t, "%.3f", r / job->residuals[k - 1]);
-        } else {
-            table_cell(t, "-");
-        }
-    }
-    table_print(t, out, "  ");
-    table_destroy(&t);
-}
-
-/* Parts of the set-up that take a twentieth of it, after the reading of the file. */
-static void print_setup(const cmg_report *r, FILE *out)
-{
-    char a[AMOUNT_LENGTH];
-    const char *before = "set-up: ";
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        if (20 * r->setup_part[p] >= r->setup_seconds && r->setup_part[p] > 0) {
-            fprintf(out, "%s%s %s", before, cmg_enum_name("setup-part", p),
-                    format_seconds(r->setup_part[p], a));
-            before = ", ";
-        }
-    }
-    fprintf(out, before[0] == ',' ? "\n" : "");
-}
-
-static void print_report(solve_job *job, FILE *out)
-{
-    const cmg_report *r = &job->report;
-    char text[128];
-    char where[64];
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
-    char c[AMOUNT_LENGTH];
-    size_t now[2];
-    size_t peak[2];
-    cmg_context_memory(job->ctx, now, peak);
-    fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
-            (long long)cmg_vector_length(job->x), cmg_hierarchy_levels(job->h),
-            format_seconds(job->input.load_seconds, a));
-    fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
-            device_describe(&job->device, job->ctx, where));
-    fprintf(out, "right-hand side: %s\n", job->rhs_text);
-    for (int i = 0; note_at(job, i) != NULL; ++i) {
-        fprintf(out, "note: %s\n", note_at(job, i));
-    }
-    if (cmg_vector_columns(job->x) > 1) {
-        columns_print(job->s, cmg_vector_columns(job->x), out);
-    }
-    if (job->history) {
-        print_history(job, out);
-    }
-    fprintf(out, "%s (%s: %s): %d iterations, relative residual %.3e\n", outcome_words(r->outcome),
-            cmg_enum_name("outcome", (int)r->outcome), cmg_enum_text("outcome", (int)r->outcome),
-            r->iterations, r->relative_residual);
-    if (job->fallbacks > 0) {
-        fprintf(out, "fell back: %s\n", job->fallback);
-    }
-    if (r->best < r->iterations) {
-        fprintf(out, "x is the best iterate, that of iteration %d\n", r->best);
-    }
-    if (isfinite(job->error)) {
-        fprintf(out, "relative difference to the reference solution: %.3e\n", job->error);
-    }
-    if (r->hint[0] != '\0') {
-        fprintf(out, "hint: %s\n", r->hint);
-    }
-    fprintf(out, "set-up %s, solve %s%s, peak memory %s", format_seconds(r->setup_seconds, a),
-            format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
-            format_bytes((double)peak[0], c));
-    fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
-    print_setup(r, out);
-}
-
-/* Where it ran and, beside all options in an object, those that name a row of a table. */
-static void json_settings(json *j, const solve_job *job)
-{
-    const cmg_solver_options *o = &job->solver.options;
-    json_text(j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
-    json_integer(j, "threads", cmg_context_threads(job->ctx));
-    json_text(j, "krylov", cmg_enum_name("krylov", (int)o->krylov));
-    json_text(j, "cycle", cmg_enum_name("cycle", (int)o->cycle));
-    json_text(j, "smoother", o->smoother);
-    json_text(j, "precision", cmg_enum_name("precision", (int)o->precision));
-    json_text(j, "format", cmg_enum_name("format", (int)o->matrix.format));
-    json_text(j, "values", cmg_enum_name("values", (int)o->matrix.values));
-    json_options(j, cmg_solver_option, &job->solver.options);
-}
-
-static void json_result(json *j, const solve_job *job)
-{
-    const cmg_report *r = &job->report;
-    json_text(j, "reason", cmg_enum_name("outcome", (int)r->outcome));
-    json_bool(j, "converged", cmg_outcome_converged(r->outcome));
-    json_integer(j, "iterations", r->iterations);
-    json_real(j, "relative_residual", r->relative_residual);
-    json_real(j, "residual", r->residual);
-    json_real(j, "rhs_norm", r->rhs_norm);
-    json_integer(j, "best_iteration", r->best);
-    json_real(j, "best_relative_residual", r->relative_residual);
-    json_real(j, "reference_error", job->error);
-    json_integer(j, "starts", r->starts);
-    json_real(j, "bytes", r->bytes);
-    json_text(j, "loop", cmg_enum_name("loop", (int)r->loop));
-    json_integer(j, "graph_launches", r->graph_launches);
-    json_integer(j, "synchronisations", r->synchronisations);
-    json_integer(j, "fallbacks", job->fallbacks);
-    json_text(j, "fallback", job->fallback);
-    json_integer(j, "nullspace", r->nullspace);
-    json_real(j, "removed", r->removed);
-    json_text(j, "precision_used", r->precision);
-    json_text(j, "krylov_used", cmg_enum_name("krylov", (int)r->krylov));
-    json_integer(j, "unknowns", cmg_vector_length(job->x));
-    json_integer(j, "levels", cmg_hierarchy_levels(job->h));
-}
-
-static int write_json(const solve_job *job)
-{
-    size_t now[2];
-    size_t peak[2];
-    json j;
-    if (!json_open(&j, job->json)) {
-        return EXIT_FILE;
-    }
-    cmg_context_memory(job->ctx, now, peak);
-    json_text(&j, "command", "solve");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
-    json_text(&j, "file", job->path);
-    json_text(&j, "rhs", job->rhs_text);
-    json_text(&j, "x0", job->x0);
-    json_result(&j, job);
-    columns_json(&j, job->s, cmg_vector_columns(job->x));
-    json_settings(&j, job);
-    json_integer(&j, "ranks", job->ranks * job->processes);
-    json_real(&j, "load_seconds", job->input.load_seconds);
-    json_real(&j, "setup_seconds", job->report.setup_seconds);
-    json_object(&j, "setup");
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        json_real(&j, cmg_enum_name("setup-part", p), job->report.setup_part[p]);
-    }
-    json_end(&j);
-    json_real(&j, "solve_seconds", job->solve_seconds);
-    json_integer(&j, "repeat", job->repeat);
-    json_reals(&j, "solve_seconds_samples", job->seconds, job->repeat);
-    json_integer(&j, "memory_peak_bytes", (cmg_size)peak[0]);
-    json_integer(&j, "device_memory_peak_bytes", (cmg_size)peak[1]);
-    json_array(&j, "hints");
-    if (job->report.hint[0] != '\0') {
-        json_text(&j, NULL, job->report.hint);
-    }
-    json_end(&j);
-    json_array(&j, "notes");
-    for (int i = 0; note_at(job, i) != NULL; ++i) {
-        json_text(&j, NULL, note_at(job, i));
-    }
-    json_end(&j);
-    json_reals(&j, "history", job->residuals, (cmg_size)job->report.iterations + 1);
-    return json_close(&j) ? EXIT_DONE : EXIT_FILE;
-}
-
 static int run(solve_job *job)
 {
     int status = check_shared(job);
     if (status == EXIT_DONE) {
         status = prepare(job);
     }
-    if (status == EXIT_DONE && is_shared(job)) {
+    if (status == EXIT_DONE && solve_is_shared(job)) {
         status = exit_status(solve_shared(job));
         progress_end(&job->device.line);
     } else if (status == EXIT_DONE) {
@@ -526,12 +300,12 @@ static int run(solve_job *job)
         return converged ? EXIT_DONE : EXIT_NOT_CONVERGED;
     }
     if (status == EXIT_DONE) { /* shown before anything else can fail */
-        print_report(job, report_stream(job->json));
+        solve_print(job, report_stream(job->json));
         (void)fflush(report_stream(job->json));
         status = job->output != NULL ? write_x(job) : EXIT_DONE;
     }
     if (status == EXIT_DONE && job->json != NULL) {
-        status = write_json(job);
+        status = solve_write_json(job);
     }
     return status == EXIT_DONE && !converged ? EXIT_NOT_CONVERGED : status;
 }
