@@ -1,96 +1,11 @@
 /*
- * Coarse levels that the library makes: R A P where a level matrix is missing or does not fit, and
- * smoothed aggregation; against their definitions, for any number of threads, over sizes.
+ * Coarse levels that the library makes by smoothed aggregation, against their definitions, for any
+ * number of threads, over sizes.
  */
-#include "core/memory.h"
-#include "core/random.h"
-#include "test.h"
+#include "grids.h"
 #include "transfer/aggregate.h"
 #include "transfer/energy.h"
 #include "transfer/galerkin.h"
-
-/* Couplings of a grid: -1 along x, -y along y, -z along z, Dirichlet outside or not at all. */
-typedef struct grid {
-    int n[3];
-    double weight[3];
-    bool neumann;
-} grid;
-
-static cmgi_csr grid_matrix(const grid *g)
-{
-    const cmg_size rows = (cmg_size)g->n[0] * g->n[1] * g->n[2];
-    const cmg_size stride[3] = {1, g->n[0], (cmg_size)g->n[0] * g->n[1]};
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 7 * rows, &A));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < rows; ++i) {
-        const cmg_size at[3] = {i % g->n[0], i / stride[1] % g->n[1], i / stride[2]};
-        double diagonal = 0;
-        const cmg_size own = k++;
-        for (int d = 0; d < 3; ++d) {
-            for (int side = -1; side <= 1; side += 2) {
-                const bool inside = at[d] + side >= 0 && at[d] + side < g->n[d];
-                if (g->n[d] > 1 && (inside || !g->neumann)) {
-                    diagonal += g->weight[d];
-                }
-                if (inside && g->n[d] > 1) {
-                    A.indices[k] = (cmg_index)(i + side * stride[d]);
-                    A.values[k++] = -g->weight[d];
-                }
-            }
-        }
-        A.indices[own] = (cmg_index)i;
-        A.values[own] = diagonal;
-        A.indptr[i + 1] = k;
-    }
-    CHECK_OK(cmgi_csr_sort(ctx, &A));
-    return A;
-}
-
-static cmg_hierarchy *alone(cmgi_csr *A)
-{
-    cmg_hierarchy *h = NULL;
-    const cmg_csr view = cmgi_csr_view(A);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
-    cmgi_csr_free(ctx, A);
-    return h;
-}
-
-static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
-{
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
-    cmg_report report = {.size = sizeof report};
-    double *values = malloc((size_t)n * sizeof *values);
-    uint64_t seed = 5;
-    for (cmg_size i = 0; i < n; ++i) {
-        values[i] = cmgi_random(&seed) - 0.5;
-    }
-    CHECK_OK(cmg_solver_create(h, o, &s));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_set(b, values));
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_solver_destroy(&s);
-    free(values);
-    return report;
-}
-
-static cmg_solver_options chebyshev(void)
-{
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
-    CHECK_OK(cmg_solver_options_set(&o, "smoother="
-                                        "chebyshev4"));
-    return o;
-}
-
-/* ------------------------------------------------------------------ aggregates */
 
 /* Every node with a neighbour is in one aggregate, which is connected and within two steps. */
 static void aggregates_are_a_partition(void)
@@ -229,8 +144,6 @@ static void smoothing_keeps_constants_in_the_interior(void)
     CHECK(info.galerkin_defect < 1e-13);
     cmg_hierarchy_destroy(&h);
 }
-
-/* ------------------------------------------------------------------ solving */
 
 static void iterations_are_bounded_over_sizes(void)
 {
@@ -383,161 +296,6 @@ static void odd_matrices_are_survived(void)
     cmg_hierarchy_destroy(&h);
 }
 
-/* ------------------------------------------------------------------ R A P */
-
-/* A grid with all its levels by aggregation; those of `keep` alone keep their A. */
-static cmg_hierarchy *grid_levels(double weight, bool keep)
-{
-    const grid g = {{64, 48, 1}, {1, weight, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
-    cmg_hierarchy *made = alone(&A);
-    cmg_coarsen_options o;
-    cmg_coarsen_options_default(&o);
-    o.rows = 20;
-    CHECK_OK(cmg_hierarchy_coarsen(made, &o, NULL));
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(made), &h));
-    for (int l = 0; l < cmg_hierarchy_levels(made); ++l) {
-        cmg_csr M;
-        if (l == 0 || keep) {
-            CHECK_OK(cmg_hierarchy_get_csr(made, l, CMG_ROLE_A, NULL, 0, &M));
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &M));
-        }
-        if (cmg_hierarchy_get_csr(made, l, CMG_ROLE_P, NULL, 0, &M) == CMG_OK) {
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
-        }
-    }
-    cmg_hierarchy_destroy(&made);
-    return h;
-}
-
-static void missing_matrices_are_formed(void)
-{
-    cmg_hierarchy *full = grid_levels(1, true);
-    cmg_hierarchy *bare = grid_levels(1, false);
-    const cmg_solver_options o = chebyshev();
-    CHECK_OK(cmg_hierarchy_check(bare));
-    CHECK(cmg_hierarchy_rows(bare, 1) == cmg_hierarchy_rows(full, 1));
-    const cmg_report wanted = solve(full, &o);
-    const cmg_report found = solve(bare, &o);
-    CHECK(found.iterations == wanted.iterations && found.residual == wanted.residual);
-    cmg_csr M;
-    CHECK_STATUS(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M), CMG_ERR_STATE);
-    CHECK_OK(cmg_hierarchy_galerkin(bare, 0));
-    CHECK_OK(cmg_hierarchy_get_csr(bare, 1, CMG_ROLE_A, NULL, 0, &M));
-    cmg_level_info info = {.size = sizeof info};
-    CHECK_OK(cmg_hierarchy_level_info(bare, 0, true, &info));
-    CHECK(info.galerkin_defect == 0);
-    cmg_hierarchy_destroy(&full);
-    cmg_hierarchy_destroy(&bare);
-}
-
-/* New values of A0 alone: a refreshed solver is a new one, whoever formed the coarse matrices. */
-static void formed_matrices_follow_new_values(void)
-{
-    for (int kind = 0; kind < 2; ++kind) {
-        cmg_hierarchy *h = grid_levels(1, false);
-        cmg_solver_options o = chebyshev();
-        cmg_solver *s = NULL;
-        o.matrix.keep_map = true;
-        if (kind == 1) {
-            CHECK_OK(cmg_hierarchy_galerkin(h, 1));
-        }
-        CHECK_OK(cmg_solver_create(h, &o, &s));
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-        const cmg_size n = A.rows;
-        double *values = malloc((size_t)A.indptr[n] * sizeof *values);
-        for (int round = 1; round <= 2; ++round) {
-            for (cmg_size i = 0; i < n; ++i) {
-                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                    values[k] = A.values[k] * 3 + (A.indices[k] == i ? 0.1 * round : 0);
-                }
-            }
-            CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
-            CHECK_OK(cmg_solver_refresh(s));
-            cmg_vector *b = NULL;
-            cmg_vector *x[2] = {NULL, NULL};
-            cmg_report report[2] = {{.size = sizeof *report}, {.size = sizeof *report}};
-            CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-            CHECK_OK(cmg_vector_fill(b, 1));
-            cmg_solver *fresh = NULL;
-            CHECK_OK(cmg_solver_create(h, &o, &fresh));
-            for (int k = 0; k < 2; ++k) {
-                CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x[k]));
-                CHECK_OK(cmg_solver_solve(k == 0 ? s : fresh, b, x[k], &report[k]));
-                cmg_vector_destroy(&x[k]);
-            }
-            CHECK(report[0].iterations == report[1].iterations);
-            CHECK(report[0].residual == report[1].residual);
-            cmg_solver_destroy(&fresh);
-            cmg_vector_destroy(&b);
-        }
-        free(values);
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
-    }
-}
-
-/* P scaled, or a coarse A scaled: the cycle would hardly help; energies tell. */
-static void what_does_not_fit_is_replaced(void)
-{
-    for (int kind = 0; kind < 3; ++kind) {
-        cmg_hierarchy *h = grid_levels(1, true);
-        const cmg_role role = kind == 0 ? CMG_ROLE_P : CMG_ROLE_A;
-        const int level = kind == 0 ? 0 : 1;
-        cmg_csr M;
-        CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &M));
-        double *values = malloc((size_t)M.indptr[M.rows] * sizeof *values);
-        for (cmg_size k = 0; k < M.indptr[M.rows]; ++k) {
-            values[k] = M.values[k] * (kind == 0 ? 0.5 : (kind == 1 ? 8 : 1.02));
-        }
-        CHECK_OK(cmg_hierarchy_update(h, level, role, values));
-        free(values);
-        cmg_solver_options o = chebyshev();
-        const cmg_report found = solve(h, &o);
-        cmg_solver *s = NULL;
-        bool told = false;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
-        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
-            told = told || strstr(cmg_solver_note(s, i), "do not fit") != NULL;
-        }
-        CHECK(told == (kind < 2));
-        cmg_solver_destroy(&s);
-        o.galerkin = CMG_GALERKIN_MISSING;
-        const cmg_report kept = solve(h, &o);
-        CHECK(found.outcome == CMG_CONVERGED_RTOL && found.iterations <= 16);
-        CHECK(kind == 2 || kept.iterations > found.iterations);
-        o.galerkin = CMG_GALERKIN_ALWAYS;
-        const cmg_report always = solve(h, &o);
-        CHECK(always.iterations <= found.iterations + 1);
-        cmg_hierarchy_destroy(&h);
-    }
-}
-
-/* New values of a product on its pattern have the bits of the product made anew. */
-static void values_of_products_are_exact(void)
-{
-    const grid g = {{20, 15, 1}, {1, 0.5, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
-    cmgi_csr B = grid_matrix(&g);
-    cmgi_csr C = {0};
-    cmgi_csr D = {0};
-    const cmg_csr a = cmgi_csr_view(&A);
-    const cmg_csr b = cmgi_csr_view(&B);
-    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &C));
-    for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
-        B.values[k] = 1.0 / (double)(k + 3);
-    }
-    CHECK_OK(cmgi_csr_multiply_values(ctx, &a, &b, &C));
-    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &D));
-    CHECK(memcmp(C.values, D.values, (size_t)D.indptr[D.rows] * sizeof *D.values) == 0);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &C);
-    cmgi_csr_free(ctx, &D);
-}
-
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -549,9 +307,5 @@ int main(int argc, char **argv)
     RUN(threads_do_not_matter);
     RUN(independent_sets_repeat);
     RUN(odd_matrices_are_survived);
-    RUN(missing_matrices_are_formed);
-    RUN(formed_matrices_follow_new_values);
-    RUN(what_does_not_fit_is_replaced);
-    RUN(values_of_products_are_exact);
     return TEST_END();
 }

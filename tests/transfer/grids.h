@@ -1,0 +1,87 @@
+/* Matrices of grids by plain loops, alone in hierarchies, and solves with them. */
+#pragma once
+#include "core/memory.h"
+#include "core/random.h"
+#include "csr/csr.h"
+#include "test.h"
+
+/* Couplings of a grid: -1 along x, -y along y, -z along z, Dirichlet outside or not at all. */
+typedef struct grid {
+    int n[3];
+    double weight[3];
+    bool neumann;
+} grid;
+
+static inline cmgi_csr grid_matrix(const grid *g)
+{
+    const cmg_size rows = (cmg_size)g->n[0] * g->n[1] * g->n[2];
+    const cmg_size stride[3] = {1, g->n[0], (cmg_size)g->n[0] * g->n[1]};
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 7 * rows, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size at[3] = {i % g->n[0], i / stride[1] % g->n[1], i / stride[2]};
+        double diagonal = 0;
+        const cmg_size own = k++;
+        for (int d = 0; d < 3; ++d) {
+            for (int side = -1; side <= 1; side += 2) {
+                const bool inside = at[d] + side >= 0 && at[d] + side < g->n[d];
+                if (g->n[d] > 1 && (inside || !g->neumann)) {
+                    diagonal += g->weight[d];
+                }
+                if (inside && g->n[d] > 1) {
+                    A.indices[k] = (cmg_index)(i + side * stride[d]);
+                    A.values[k++] = -g->weight[d];
+                }
+            }
+        }
+        A.indices[own] = (cmg_index)i;
+        A.values[own] = diagonal;
+        A.indptr[i + 1] = k;
+    }
+    CHECK_OK(cmgi_csr_sort(ctx, &A));
+    return A;
+}
+
+static inline cmg_hierarchy *alone(cmgi_csr *A)
+{
+    cmg_hierarchy *h = NULL;
+    const cmg_csr view = cmgi_csr_view(A);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmgi_csr_free(ctx, A);
+    return h;
+}
+
+static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report = {.size = sizeof report};
+    double *values = malloc((size_t)n * sizeof *values);
+    uint64_t seed = 5;
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = cmgi_random(&seed) - 0.5;
+    }
+    CHECK_OK(cmg_solver_create(h, o, &s));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, values));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    free(values);
+    return report;
+}
+
+static inline cmg_solver_options chebyshev(void)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "smoother="
+                                        "chebyshev4"));
+    return o;
+}
