@@ -308,12 +308,33 @@ static void allocation_failures_leave_nothing(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/*
+ * Lanes of large matrices have about four entries: so many that one lane fewer, by half, has more
+ * than six and one a lane is not too few. Small ones take a lane an entry, up to 65536 in all.
+ */
+static void lanes_have_about_four_entries(void)
+{
+    static const int table[][2] = {{0, 1},   {1, 1},   {2, 1},   {3, 2},    {8, 2},
+                                   {9, 4},   {20, 4},  {21, 8},  {44, 8},   {45, 16},
+                                   {92, 16}, {93, 32}, {94, 32}, {189, 32}, {5000, 32}};
+    const cmg_size many = 1 << 20;
+    for (size_t k = 0; k < sizeof table / sizeof table[0]; ++k) {
+        CHECK(cmgi_csr_lanes(many, many * table[k][0]) == table[k][1]);
+        CHECK(cmgi_csr_lanes(many, many * table[k][0] + many / 2) == table[k][1]);
+    }
+    CHECK(cmgi_csr_lanes(0, 0) == 1);
+    CHECK(cmgi_csr_lanes(1000, 7 * 1000) == 8 && cmgi_csr_lanes(1000, 8 * 1000) == 8);
+    CHECK(cmgi_csr_lanes(1000, 9 * 1000) == 16 && cmgi_csr_lanes(1000, 1000 * 1000) == 32);
+    CHECK(cmgi_csr_lanes(16384, 16384 * 7) == 4 && cmgi_csr_lanes(16383, 16383 * 7) == 8);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(tiles_multiply);
     RUN(tiles_multiply_the_suite);
     RUN(only_uneven_rows_get_tiles);
+    RUN(lanes_have_about_four_entries);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }
