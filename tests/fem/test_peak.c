@@ -16,11 +16,13 @@ static cmg_generate_options way(int c)
     return o;
 }
 
-/* Half on the smallest cubes, where the working space of threads counts, up to twice on meshes; on
- * large grids and meshes it is 0.9 to 2.1. */
+/*
+ * Working space of the threads, some megabytes whatever the size, is not in the estimate; on large
+ * grids and meshes it is 0.9 to 2.1 of what is taken.
+ */
 static void peaks_are_what_generating_takes(void)
 {
-    for (int c = 0; c < 128; c += 7) {
+    for (int c = 0; c < 128; c += 9) {
         const cmg_generate_options o = way(c);
         cmg_generate_size size = {.size = sizeof size};
         size_t most[2];
@@ -31,12 +33,13 @@ static void peaks_are_what_generating_takes(void)
         CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
         CHECK_OK(cmg_hierarchy_generate(own, &o, &h));
         cmg_context_memory(own, now, most);
-        const double peak = (double)size.peak / (double)most[0];
+        const double peak = (double)size.peak;
+        const double taken = (double)most[0];
         const double held = (double)size.bytes / (double)now[0];
-        CHECK(peak > 0.45 && peak < 2.3);
+        CHECK(taken < 1.2 * peak + 6e6 && peak < 2.3 * taken);
         CHECK(held > 0.9 && held < (o.general || o.element > CMG_ELEMENT_Q2 ? 1.7 : 1.001));
         if (test_failures > 0) {
-            printf("  case %d: %g and %g of what is taken\n", c, peak, held);
+            printf("  case %d: %g of %g, %g\n", c, peak, taken, held);
         }
         cmg_hierarchy_destroy(&h);
         cmg_context_destroy(&own);

@@ -235,6 +235,79 @@ static void recurrences_end_in_the_roots(void)
     }
 }
 
+/* sum of x w p_i p_j over the measure, beside the norms of p_i and p_j; p by its recurrence. */
+static double oblique(const cmgi_orthogonal *o, const cmgi_measure *mu, int i, int j)
+{
+    double sum[3] = {0, 0, 0};
+    for (int k = 0; k < mu->count; ++k) {
+        double p[CMGI_MAX_DEGREE + 2] = {1, mu->x[k] - o->a[0]};
+        for (int d = 1; d < o->n; ++d) {
+            p[d + 1] = (mu->x[k] - o->a[d]) * p[d] - o->b[d] * p[d - 1];
+        }
+        const double weight = mu->x[k] * mu->w[k];
+        sum[0] += weight * p[i] * p[j];
+        sum[1] += weight * p[i] * p[i];
+        sum[2] += weight * p[j] * p[j];
+    }
+    return fabs(sum[0]) / sqrt(sum[1] * sum[2]);
+}
+
+static double most_oblique(const cmgi_orthogonal *o, const cmgi_measure *mu)
+{
+    double most = 0;
+    for (int i = 1; i <= o->n; ++i) {
+        for (int j = 0; j < i; ++j) {
+            most = fmax(most, oblique(o, mu, i, j));
+        }
+    }
+    return most;
+}
+
+static void measures_have_their_polynomials(void)
+{
+    for (int n = 1; n <= 8; ++n) {
+        cmgi_measure mu = {.count = CMGI_MEASURE_POINTS};
+        cmgi_orthogonal o;
+        for (int k = 0; k < mu.count; ++k) {
+            mu.x[k] = (k + 0.5) / mu.count;
+            mu.w[k] = 1 + 0.9 * sin(1.0 + k * k);
+        }
+        cmgi_orthogonal_under(n, &mu, &o);
+        CHECK(o.n == n);
+        CHECK_NEAR(most_oblique(&o, &mu), 0, 1e-10);
+    }
+}
+
+/*
+ * `gls` is orthogonal under x times a mixture: the Ritz values' weights and the least-squares
+ * weight dx, at the midpoints of 64 equal angles of x = sin^2, in one of three shares.
+ */
+static void gls_is_orthogonal(void)
+{
+    const cmgi_spectrum spectrum = model_spectrum();
+    static const double shares[] = {0.1, 0.3, 0.6};
+    for (int n = 1; n <= 6; ++n) {
+        double least = 1;
+        cmgi_orthogonal o;
+        cmgi_orthogonal_gls(n, &spectrum, &o);
+        for (int s = 0; s < 3; ++s) {
+            cmgi_measure mu = {.count = spectrum.count + 64};
+            for (int k = 0; k < spectrum.count; ++k) {
+                mu.x[k] = spectrum.ritz[k];
+                mu.w[k] = (1 - shares[s]) * spectrum.weight[k];
+            }
+            for (int k = 0; k < 64; ++k) {
+                const double low = 0.5 * pi * k / 64;
+                const double angle = low + 0.25 * pi / 64;
+                mu.x[spectrum.count + k] = sin(angle) * sin(angle);
+                mu.w[spectrum.count + k] = shares[s] * sin(2 * angle) * 0.5 * pi / 64;
+            }
+            least = fmin(least, most_oblique(&o, &mu));
+        }
+        CHECK_NEAR(least, 0, 1e-10);
+    }
+}
+
 /* ------------------------------------------------------------------ spectra */
 
 /* tridiag(-1, 2, -1), scaled by its diagonal: eigenvalues 1 - cos(k pi / (n + 1)). */
@@ -375,6 +448,8 @@ int main(int argc, char **argv)
     RUN(least_squares_is_orthogonal);
     RUN(order_is_stable);
     RUN(recurrences_end_in_the_roots);
+    RUN(measures_have_their_polynomials);
+    RUN(gls_is_orthogonal);
     RUN(bounds_known_spectra);
     RUN(bounds_unsymmetric);
     RUN(eigen_decomposes);
