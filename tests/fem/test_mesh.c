@@ -360,6 +360,42 @@ static void threads_do_not_matter(void)
     ctx->threads = threads;
 }
 
+/* Numbers just inside and just outside their ranges; what is inside is refused as too large. */
+static void numbers_have_ranges(void)
+{
+    static const struct {
+        cmg_size n;
+        double aspect;
+        double grading;
+        double length;
+        cmg_size columns;
+        bool inside;
+    } rows[] = {
+        {1000000, 1, 1, 1, 1, true},         {1000001, 1, 1, 1, 1, false},
+        {1000000, 1e-9, 1, 1, 1, true},      {1000000, 0, 1, 1, 1, false},
+        {1000000, 1, 0.999999, 1, 1, false}, {1000000, INFINITY, 1, 1, 1, false},
+        {1000000, 1, 1, 1e6, 1, true},       {1000000, 1, 1, 1.000001e6, 1, false},
+        {1000000, 1, 1, 0, 1, false},        {1000000, 1, INFINITY, 1, 1, false},
+        {1000000, 1, 1, 1, 10000, true},     {1000000, 1, 1, 1, 10001, false},
+        {1000000, 1, 1, 1, 0, false},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
+        for (int side = 0; side < 2; ++side) {
+            cmgi_shape_options o;
+            cmgi_mesh *mesh = NULL;
+            cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
+            o.n = rows[k].n;
+            o.aspect = rows[k].aspect;
+            o.grading = rows[k].grading;
+            o.length[side] = rows[k].length;
+            *(side == 0 ? &o.columns : &o.rows) = rows[k].columns;
+            const cmg_status expected = rows[k].inside ? CMG_ERR_UNSUPPORTED : CMG_ERR_ARG;
+            CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), expected);
+            CHECK(mesh == NULL);
+        }
+    }
+}
+
 static void options_are_checked(void)
 {
     cmgi_mesh *mesh = NULL;
@@ -436,6 +472,7 @@ int main(int argc, char **argv)
     RUN(tets_keep_three_shapes);
     RUN(entities_are_found_again);
     RUN(threads_do_not_matter);
+    RUN(numbers_have_ranges);
     RUN(options_are_checked);
     RUN(every_allocation_may_fail);
     return TEST_END();

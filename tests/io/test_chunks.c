@@ -77,6 +77,9 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
     cmg_hierarchy *h = NULL;
     char expected[96];
     CHECK(at >= 0);
+    if (at < 0) {
+        return;
+    }
     data[at] ^= 4;
     put_file(path, data, (size_t)size);
     data[at] ^= 4;
