@@ -67,9 +67,7 @@ static cmg_status check_rows(cmg_context *ctx, const cmgi_own_rows *A, int level
 
 cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, const cmg_rows *rows)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     cmgi_blocks *blocks = NULL;
     cmgi_own_rows made = {0};

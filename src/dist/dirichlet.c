@@ -3,7 +3,6 @@
 #include "core/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 cmg_status cmgi_flags_fetch(cmg_context *ctx, const cmg_size *part, const bool *own,
                             const cmgi_numbers *wanted, bool **flags)

@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 
-#include <string.h>
 
 /* One message a rank that has or wants something, its data at an offset in entries. */
 static int add_messages(int ranks, int me, const cmg_size *at, size_t size, cmg_message *message)

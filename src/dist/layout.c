@@ -1,6 +1,5 @@
 #include "dist/layout.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { A = 0, P, R, ROLES };

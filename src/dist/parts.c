@@ -4,7 +4,6 @@
 #include "dist/dirichlet.h"
 #include "dist/layout.h"
 
-#include <string.h>
 
 enum { SINGLE_ABOVE = 200 }; /* rows of a matrix alone from which on it gets levels */
 

@@ -3,7 +3,6 @@
 
 #include "core/memory.h"
 #include "core/search.h"
-#include "core/order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
-#include <stdio.h>
 
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {

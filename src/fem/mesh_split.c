@@ -6,7 +6,6 @@
  */
 #include "fem/shapes_build.h"
 
-#include "core/memory.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
  */
 #include "fem/output_mesh.h"
 
-#include "core/memory.h"
 
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* Built-in shapes: options, checks and what is common to all of them. */
-#include "core/memory.h"
 #include "fem/shapes_build.h"
 
 #include <math.h>

@@ -12,9 +12,6 @@
 #include "core/search.h"
 #include "fem/space.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCK = 256 };
 

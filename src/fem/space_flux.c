@@ -5,7 +5,6 @@
  * A facet is integrated in the reference cell of a cell that has it: its corners there span the
  * facet, and basis functions of nodes that are not on it vanish on it.
  */
-#include "core/memory.h"
 #include "fem/quadrature.h"
 #include "fem/space.h"
 

@@ -4,7 +4,6 @@
 #include "core/order.h"
 #include "fem/space.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,11 +9,9 @@
 #include "csr/csr.h"
 #include "fem/locate.h"
 #include "fem/mesh_public.h"
-#include "fem/space.h"
 #include "transfer/rows.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct finding {
     const cmgi_locator *locator;

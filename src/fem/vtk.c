@@ -6,7 +6,6 @@
  */
 #include "fem/vtk.h"
 
-#include "core/memory.h"
 #include "io/source.h"
 
 #include <errno.h>

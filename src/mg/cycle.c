@@ -2,7 +2,6 @@
 #include "mg/cycle.h"
 
 #include <stdio.h>
-#include <string.h>
 
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
 {

@@ -9,7 +9,6 @@
 #include "krylov/krylov.h"
 #include "mg/options.h"
 #include "mg/setup.h"
-#include "spmv/create.h"
 #include "spmv/formats.h"
 
 #include <string.h>
@@ -172,9 +171,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
 cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
                              size_t *bytes)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, bytes != NULL, CMG_ERR_ARG, "memory: bytes is NULL");
     cmg_solver_options own;
     cmgi_schedule schedule;

@@ -99,9 +99,7 @@ static cmg_status time_graph(cmgi_cycle *cycle, void *graph, double *samples, in
 
 cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(s);
     cmg_context *ctx = s->ctx;
     CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG,
                "repeats %d has to be in 1 .. 10000", repeats);

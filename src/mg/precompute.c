@@ -78,9 +78,7 @@ static cmg_status make(cmg_hierarchy *h, int level, const char *smoother, cmgi_s
 cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoother,
                                 const char *save_as, cmg_smoother_info *info)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_TRY(check_arguments(h, level, smoother, save_as));
     CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;

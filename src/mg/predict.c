@@ -80,9 +80,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
                                  const cmg_matrix_options *options, cmg_size rows,
                                  cmg_level_prediction *levels)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, levels != NULL && rows >= 0, CMG_ERR_ARG,
                "prediction: the result is NULL, or %lld rows are negative", (long long)rows);
     cmg_matrix_options own;

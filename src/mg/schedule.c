@@ -4,7 +4,6 @@
 #include "core/status.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A stretch of the text. */

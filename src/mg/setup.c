@@ -11,7 +11,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static void note(cmgi_levels *levels, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -8,8 +8,6 @@
 #include "core/report.h"
 #include "core/timer.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The guess to go back to; the sorted numbering of level 0, and b and x in it. */
@@ -128,9 +126,7 @@ done:
 
 cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     cmg_solver_options own;
     CMGI_TRY(cmgi_group_agree(h->ctx, check(h, options, s, &own)));
     return cmgi_group_fail(h->ctx, create(h, &own, s));
@@ -244,9 +240,7 @@ static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
 
 cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int max_it)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(s);
     cmg_solver_options o = s->mg.options;
     o.rtol = rtol < 0 ? o.rtol : rtol;
     o.atol = atol < 0 ? o.atol : atol;
@@ -260,9 +254,7 @@ cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int ma
 
 cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *user)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(s);
     cmg_solver_options o = s->mg.options;
     if (monitor == NULL && o.monitor == NULL) {
         return CMG_OK;
@@ -274,9 +266,7 @@ cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *u
 
 cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(s);
     const int columns = s->several ? s->columns->k : s->report.history != NULL ? 1 : 0;
     CMGI_CHECK(s->ctx, column >= 0 && column < columns, CMG_ERR_ARG,
                "column %d of a last solve of %d columns", column, columns);
@@ -336,9 +326,7 @@ cmg_operator cmg_solver_operator(cmg_solver *s)
 
 cmg_status cmg_solver_refresh(cmg_solver *s)
 {
-    if (s == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(s);
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     const double begin = cmgi_seconds();

@@ -121,9 +121,7 @@ static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
 cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                          const cmg_solver_options *options, cmg_cg_solver **cg)
 {
-    if (ctx == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(ctx);
     CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
     CMGI_TRY(check_operators(ctx, A, C));
     cmg_solver_options own;
@@ -159,9 +157,7 @@ void cmg_cg_destroy(cmg_cg_solver **cg)
 
 cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    if (cg == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(cg);
     CMGI_TRY(check_vectors(cg, b, x));
     CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
     cmgi_krylov *k = cg->krylov;

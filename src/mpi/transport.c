@@ -5,7 +5,6 @@
 #define _XOPEN_SOURCE 700
 #include "cmg_mpi.h"
 
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,7 +38,6 @@
 #include "smoothers/smoother.h"
 #include "smoothers/spectrum.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

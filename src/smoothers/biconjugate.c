@@ -22,7 +22,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct entry {
     double value;

@@ -17,7 +17,6 @@
 #include "smoothers/smoother.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TAU, POWER, ADAPTIVE, ADD, EPSILON };

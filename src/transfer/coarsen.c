@@ -7,7 +7,6 @@
 #include "transfer/aggregate.h"
 #include "transfer/galerkin.h"
 
-#include <math.h>
 
 #define ROW(kind, field, ...)                                                                      \
     CMGI_OPTION_ROW(cmg_coarsen_options, "Levels made", kind, field, __VA_ARGS__)
@@ -148,9 +147,7 @@ cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *op
 {
     cmg_coarsen_options own;
     int made = 0;
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_TRY(cmgi_options_take(h->ctx, &table, options, &own));
     CMGI_TRY(cmg_hierarchy_galerkin(h, 0));
     cmgi_csr_free(h->ctx, &h->level[h->levels - 1].inverse);

@@ -1,12 +1,10 @@
 /* Level matrices that a hierarchy lacks, or that its transfers contradict, and levels below it. */
 #include "transfer/complete.h"
 
-#include "core/memory.h"
 #include "transfer/coarsen.h"
 #include "transfer/energy.h"
 #include "transfer/galerkin.h"
 
-#include <string.h>
 
 /*
  * Energies of a coarse matrix from its own mesh differ from those of R A P by some percent; by a

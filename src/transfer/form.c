@@ -4,7 +4,6 @@
  */
 #include "transfer/galerkin.h"
 
-#include "core/memory.h"
 
 /* What A_(l+1) is formed from: P and R without what Dirichlet rows forbid. */
 typedef struct source {
@@ -145,9 +144,7 @@ cmg_status cmgi_form_values(cmg_hierarchy *h)
 
 cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level)
 {
-    if (h == NULL) {
-        return CMG_ERR_ARG;
-    }
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, first_level >= 0 && first_level < h->levels, CMG_ERR_ARG,
                "galerkin: level %d is not in 0 .. %d", first_level, h->levels - 1);
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));

@@ -3,7 +3,6 @@
  * and is freed at once.
  */
 #include "transfer/galerkin.h"
-#include "core/memory.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "core/search.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_VECTORS = 16 };
 
