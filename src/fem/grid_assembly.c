@@ -141,7 +141,7 @@ static cmg_status count_columns(const cmgi_grid_assembly *s, int d, unsigned cha
     return CMG_OK;
 }
 
-/* Row pointers: lengths are products over the axes, 1 where a factor is 0 (a fixed node). */
+/* Lengths of rows are products over the axes, 1 where a factor is 0 (a fixed node). */
 static cmg_status count_rows(const cmgi_grid_assembly *s)
 {
     const cmgi_grid_axis *axis = s->grid->axis;
@@ -149,37 +149,21 @@ static cmg_status count_rows(const cmgi_grid_assembly *s)
     const cmg_size lines = axis[1].unknowns * axis[2].unknowns;
     const cmg_size nx = axis[0].unknowns;
     unsigned char *columns[3] = {NULL, NULL, NULL};
-    cmg_size *start = NULL;
     cmg_status status = CMG_OK;
     for (int d = 0; d < 3; ++d) {
         CMGI_TRY_GOTO(done, count_columns(s, d, &columns[d]));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(s->ctx, lines + 1, sizeof *start, &start));
-    for (int pass = 0; pass < 2; ++pass) {
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (lines * nx > 1024)
-        for (cmg_size l = 0; l < lines; ++l) {
-            const int across = columns[1][l % axis[1].unknowns] * columns[2][l / axis[1].unknowns];
-            cmg_size k = pass == 0 ? 0 : start[l];
-            for (cmg_size i = 0; i < nx * nc; ++i) {
-                const int length = across * columns[0][i / nc] * nc;
-                k += length == 0 ? 1 : length;
-                if (pass == 1) {
-                    s->A->indptr[l * nx * nc + i + 1] = k;
-                }
-            }
-            if (pass == 0) {
-                start[l + 1] = k;
-            }
-        }
-        for (cmg_size l = 0; l < lines && pass == 0; ++l) {
-            start[l + 1] += start[l];
+    for (cmg_size l = 0; l < lines; ++l) {
+        const int across = columns[1][l % axis[1].unknowns] * columns[2][l / axis[1].unknowns];
+        for (cmg_size i = 0; i < nx * nc; ++i) {
+            const int length = across * columns[0][i / nc] * nc;
+            s->A->indptr[l * nx * nc + i + 1] = length == 0 ? 1 : length;
         }
     }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(s->ctx, s->A));
 done:
-    cmgi_free(s->ctx, start);
-    for (int d = 0; d < 3; ++d) {
-        cmgi_free(s->ctx, columns[d]);
-    }
+    CMGI_FREE(s->ctx, columns[0], columns[1], columns[2]);
     return status;
 }
 
@@ -290,7 +274,7 @@ cmg_status cmgi_grid_assemble(cmg_context *ctx, const cmgi_grid *grid, const cmg
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
                (long long)rows);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, rows, rows, cmgi_grid_entries(grid), &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, rows, rows, &made));
     CMGI_TRY_GOTO(done, count_rows(&s));
     CMGI_TRY_GOTO(done, allocate(&s));
     CMGI_TRY_GOTO(done, run(&s, depth));

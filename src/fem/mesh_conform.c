@@ -170,49 +170,37 @@ static bool in_facet(const cmgi_mesh *mesh, const cmg_index *node, cmg_index v, 
            (corners == 4 && in_triangle(p, x[1], x[2], x[3], tol));
 }
 
-/* Boxes that meet [low, high] in direction d: first and number. */
-static void box_range(const boxes *b, const double *low, const double *high, int first[3],
-                      int many[3])
-{
-    for (int d = 0; d < 3; ++d) {
-        first[d] = d < b->mesh->dim ? box_of(b, d, low[d]) : 0;
-        many[d] = d < b->mesh->dim ? box_of(b, d, high[d]) - first[d] + 1 : 1;
-    }
-}
+/* What is looked for among the boundary nodes in a box. */
+typedef bool (*wanted_fn)(const cmgi_mesh *mesh, const cmg_index *of, cmg_index v, double tol);
 
-/* Next box of a range; k counts them. */
-static cmg_size range_box(const boxes *b, const int first[3], const int many[3], cmg_size k)
+/* The first one, in the order of the boxes, within tol of [low, high]; -1 = none. */
+static cmg_index first_in(const boxes *b, const double *low, const double *high, double tol,
+                          wanted_fn wanted, const cmg_index *of)
 {
-    const cmg_size i = first[0] + k % many[0];
-    const cmg_size j = first[1] + k / many[0] % many[1];
-    const cmg_size l = first[2] + k / ((cmg_size)many[0] * many[1]);
-    return i + b->size[0] * (j + (b->mesh->dim == 3 ? b->size[1] * l : 0));
-}
-
-/* A lower-numbered node within tol of node v, -1 = none. */
-static cmg_index twin_of(const boxes *b, cmg_index v, double tol)
-{
-    const int dim = b->mesh->dim;
-    const double *x = b->mesh->x + (cmg_size)v * dim;
-    double low[3] = {0};
-    double high[3] = {0};
-    int first[3];
-    int many[3];
-    for (int d = 0; d < dim; ++d) {
-        low[d] = x[d] - tol;
-        high[d] = x[d] + tol;
+    int first[3] = {0, 0, 0};
+    int many[3] = {1, 1, 1};
+    for (int d = 0; d < b->mesh->dim; ++d) {
+        first[d] = box_of(b, d, low[d] - tol);
+        many[d] = box_of(b, d, high[d] + tol) - first[d] + 1;
     }
-    box_range(b, low, high, first, many);
     for (cmg_size k = 0; k < (cmg_size)many[0] * many[1] * many[2]; ++k) {
-        const cmg_size box = range_box(b, first, many, k);
-        for (cmg_size i = b->start[box]; i < b->start[box + 1]; ++i) {
-            const cmg_index w = b->list[i];
-            if (w < v && distance2(dim, x, b->mesh->x + (cmg_size)w * dim) < tol * tol) {
-                return w;
+        const cmg_size i = first[0] + k % many[0];
+        const cmg_size j = first[1] + k / many[0] % many[1];
+        const cmg_size l = first[2] + k / ((cmg_size)many[0] * many[1]);
+        const cmg_size box = i + b->size[0] * (j + (b->mesh->dim == 3 ? b->size[1] * l : 0));
+        for (cmg_size e = b->start[box]; e < b->start[box + 1]; ++e) {
+            if (wanted(b->mesh, of, b->list[e], tol)) {
+                return b->list[e];
             }
         }
     }
     return -1;
+}
+
+static bool is_twin(const cmgi_mesh *mesh, const cmg_index *of, cmg_index v, double tol)
+{
+    const double *x = mesh->x + (cmg_size)*of * mesh->dim;
+    return v < *of && distance2(mesh->dim, x, mesh->x + (cmg_size)v * mesh->dim) < tol * tol;
 }
 
 /* A boundary node inside facet f, -1 = none. */
@@ -224,8 +212,6 @@ static cmg_index node_in_facet(const boxes *b, cmg_size f)
     double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
     double size = 0;
-    int first[3];
-    int many[3];
     for (int d = 0; d < dim; ++d) {
         for (int i = 0; i < corners; ++i) {
             low[d] = fmin(low[d], b->mesh->x[(cmg_size)node[i] * dim + d]);
@@ -233,21 +219,7 @@ static cmg_index node_in_facet(const boxes *b, cmg_size f)
         }
         size = fmax(size, high[d] - low[d]);
     }
-    const double tol = CLOSE * size;
-    for (int d = 0; d < dim; ++d) {
-        low[d] -= tol;
-        high[d] += tol;
-    }
-    box_range(b, low, high, first, many);
-    for (cmg_size k = 0; k < (cmg_size)many[0] * many[1] * many[2]; ++k) {
-        const cmg_size box = range_box(b, first, many, k);
-        for (cmg_size i = b->start[box]; i < b->start[box + 1]; ++i) {
-            if (in_facet(b->mesh, node, b->list[i], tol)) {
-                return b->list[i];
-            }
-        }
-    }
-    return -1;
+    return first_in(b, low, high, CLOSE * size, in_facet, node);
 }
 
 static cmg_status find_duplicates(const boxes *b, cmgi_mesh_report *report)
@@ -259,7 +231,8 @@ static cmg_status find_duplicates(const boxes *b, cmgi_mesh_report *report)
         total *= b->size[d];
     }
     for (cmg_size i = 0; i < b->start[total]; ++i) {
-        const cmg_index twin = twin_of(b, b->list[i], CLOSE * report->edge_min);
+        const double *x = mesh->x + (cmg_size)b->list[i] * mesh->dim;
+        const cmg_index twin = first_in(b, x, x, CLOSE * report->edge_min, is_twin, &b->list[i]);
         if (twin >= 0) {
             ++report->duplicates;
             if (first[0] < 0 || b->list[i] < first[1]) {

@@ -2,7 +2,6 @@
 #include "core/memory.h"
 #include "fem/mesh_sides.h"
 
-
 /* First node whose list has a fault, the number of nodes where there is none. */
 typedef struct scan {
     cmg_size crowded; /* a side of more than two cells */

@@ -6,7 +6,6 @@
  */
 #include "fem/shapes_build.h"
 
-
 #include <string.h>
 
 static const unsigned char kuhn[6][4] = {{0, 1, 3, 7}, {0, 2, 6, 7}, {0, 4, 5, 7},

@@ -5,7 +5,6 @@
  */
 #include "fem/output_mesh.h"
 
-
 #include <string.h>
 
 /* Boundary values of the nodes without unknowns: exact ones where they are known, else zero. */

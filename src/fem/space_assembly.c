@@ -12,7 +12,6 @@
 #include "core/search.h"
 #include "fem/space.h"
 
-
 enum { BLOCK = 256 };
 
 typedef struct assembly {
