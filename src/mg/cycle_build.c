@@ -21,90 +21,67 @@ static cmg_status new_value(builder *B, int level, char letter, int *id)
     return cmgi_cycle_value(B->cycle, value, id);
 }
 
-/* Appends out = writeback(A in) with a new vector of `level` as out. */
-static cmg_status product(builder *B, cmgi_step step, int level, char letter, int *out)
+/* A step of level l with one matrix and one vector, and nothing else yet. */
+static cmgi_step step_with(const cmg_matrix *A, const char *name, int l, int in)
+{
+    return (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                       .writeback = CMGI_WB_APPLY,
+                       .A = A,
+                       .name = name,
+                       .level = l,
+                       .in = in,
+                       .b = CMGI_NONE,
+                       .c = CMGI_NONE,
+                       .e = CMGI_NONE,
+                       .seconds = -1};
+}
+
+/* Appends the step, with a new vector of `level` for its result. */
+static cmg_status append(builder *B, cmgi_step step, int level, char letter, int *out)
 {
     CMGI_TRY(new_value(B, level, letter, &step.out));
-    step.kind = CMGI_STEP_PRODUCT;
-    step.seconds = -1;
     *out = step.out;
     return cmgi_cycle_append(B->cycle, step);
 }
 
 static cmg_status zero(builder *B, int level, int *x)
 {
-    CMGI_TRY(new_value(B, level, 'x', x));
-    return cmgi_cycle_append(B->cycle, (cmgi_step){.kind = CMGI_STEP_ZERO,
-                                                   .name = "",
-                                                   .level = level,
-                                                   .in = CMGI_NONE,
-                                                   .b = CMGI_NONE,
-                                                   .c = CMGI_NONE,
-                                                   .e = CMGI_NONE,
-                                                   .out = *x,
-                                                   .seconds = -1});
+    cmgi_step step = step_with(NULL, "", level, CMGI_NONE);
+    step.kind = CMGI_STEP_ZERO;
+    return append(B, step, level, 'x', x);
 }
 
 static cmg_status residual(builder *B, int l, int b, int x, int *r)
 {
-    const cmgi_step step = {.writeback = CMGI_WB_RESIDUAL,
-                            .A = B->plan->levels[l].A,
-                            .name = "A",
-                            .level = l,
-                            .in = x,
-                            .b = b,
-                            .c = CMGI_NONE,
-                            .e = CMGI_NONE};
-    return product(B, step, l, 'r', r);
-}
-
-/* y = A x with any matrix; y lives on `level`. */
-static cmg_status apply(builder *B, const cmg_matrix *A, const char *name, int matrix_level, int x,
-                        int level, char letter, int *y)
-{
-    const cmgi_step step = {.writeback = CMGI_WB_APPLY,
-                            .A = A,
-                            .name = name,
-                            .level = matrix_level,
-                            .in = x,
-                            .b = CMGI_NONE,
-                            .c = CMGI_NONE,
-                            .e = CMGI_NONE};
-    return product(B, step, level, letter, y);
+    cmgi_step step = step_with(B->plan->levels[l].A, "A", l, x);
+    step.writeback = CMGI_WB_RESIDUAL;
+    step.b = b;
+    return append(B, step, l, 'r', r);
 }
 
 /* *x = x + alpha A r */
 static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, double alpha, int r,
                       int *x)
 {
-    const cmgi_step step = {.writeback = CMGI_WB_AXPBY,
-                            .A = A,
-                            .name = name,
-                            .level = l,
-                            .alpha = alpha,
-                            .beta = 1,
-                            .in = r,
-                            .b = CMGI_NONE,
-                            .c = *x,
-                            .e = CMGI_NONE};
-    return product(B, step, l, 'x', x);
+    cmgi_step step = step_with(A, name, l, r);
+    step.writeback = CMGI_WB_AXPBY;
+    step.alpha = alpha;
+    step.beta = 1;
+    step.c = *x;
+    return append(B, step, l, 'x', x);
 }
 
 /* *x = x + beta (x - before) + alpha M r */
 static cmg_status add_with_momentum(builder *B, const cmg_matrix *M, int l, double alpha,
                                     double beta, int r, int before, int *x)
 {
-    const cmgi_step step = {.writeback = CMGI_WB_MOMENTUM,
-                            .A = M,
-                            .name = "M",
-                            .level = l,
-                            .alpha = alpha,
-                            .beta = beta,
-                            .in = r,
-                            .b = CMGI_NONE,
-                            .c = *x,
-                            .e = before};
-    return product(B, step, l, 'x', x);
+    cmgi_step step = step_with(M, "M", l, r);
+    step.writeback = CMGI_WB_MOMENTUM;
+    step.alpha = alpha;
+    step.beta = beta;
+    step.c = *x;
+    step.e = before;
+    return append(B, step, l, 'x', x);
 }
 
 /*
@@ -122,7 +99,7 @@ static cmg_status smooth(builder *B, int l, int b, int steps, int *x)
         int r = CMGI_NONE;
         CMGI_TRY(residual(B, l, b, *x, &r));
         for (int f = 0; f + 1 < s->factors; ++f) {
-            CMGI_TRY(apply(B, s->factor[f], "M", l, r, l, 't', &r));
+            CMGI_TRY(append(B, step_with(s->factor[f], "M", l, r), l, 't', &r));
         }
         if (s->momentum[stage] == 0) {
             CMGI_TRY(add(B, M, "M", l, s->omega[stage], r, x));
@@ -159,7 +136,7 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
     int coarse_x = CMGI_NONE;
     CMGI_TRY(smooth(B, l, b, plan->pre, x));
     CMGI_TRY(residual(B, l, b, *x, &r));
-    CMGI_TRY(apply(B, level->R, "R", l, r, l + 1, 'b', &coarse_b));
+    CMGI_TRY(append(B, step_with(level->R, "R", l, r), l + 1, 'b', &coarse_b));
     CMGI_TRY(zero(B, l + 1, &coarse_x));
     CMGI_TRY(visit(B, l + 1, coarse_b, shape, &coarse_x));
     const bool again = l + 1 < plan->nlevels - 1 || !plan->coarse_exact;
@@ -182,9 +159,9 @@ static cmg_status nested(builder *B, int l, int b, int *x)
     }
     int coarse_b = CMGI_NONE;
     int coarse_x = CMGI_NONE;
-    CMGI_TRY(apply(B, plan->levels[l].R, "R", l, b, l + 1, 'b', &coarse_b));
+    CMGI_TRY(append(B, step_with(plan->levels[l].R, "R", l, b), l + 1, 'b', &coarse_b));
     CMGI_TRY(nested(B, l + 1, coarse_b, &coarse_x));
-    CMGI_TRY(apply(B, plan->levels[l].P, "P", l, coarse_x, l, 'x', x));
+    CMGI_TRY(append(B, step_with(plan->levels[l].P, "P", l, coarse_x), l, 'x', x));
     return visit(B, l, b, plan->shape, x);
 }
 

@@ -212,12 +212,6 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &ask, level);
 }
 
-/* True where a product of R with A may be wanted; whether it pays is seen once it is formed. */
-static bool may_fuse(const cmg_context *ctx, const cmgi_level_options *options, cmg_size rows)
-{
-    return options->fuse_all || (options->fuse && rows <= ctx->backend->fold_rows);
-}
-
 /* P and R, or P^T, of matrices on the device; left alone where their values are those of before. */
 static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
                                  const request *p, const request *r, cmgi_level *fine)
@@ -268,7 +262,8 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                          &coarse->dirichlet, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
-    if (may_fuse(ctx, options, fine->rows)) {
+    const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
+    if (options->fuse_all || small) { /* whether it pays is seen once it is formed */
         cmgi_csr_free(ctx, &fine->restriction);
         fine->restriction = R;
         R = (cmgi_csr){0};

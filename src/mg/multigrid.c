@@ -4,6 +4,8 @@
  */
 #include "mg/multigrid.h"
 
+#include "mg/options.h"
+
 #include "core/timer.h"
 
 /* A in fp64, or the finest matrix of a cycle in less. */
@@ -62,16 +64,7 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
                                        .precondition = precondition,
                                        .precision = cmgi_cycle_precision(mg->cycle),
                                        .recordable = true};
-    const cmgi_iteration_options iteration = {.method = method,
-                                              .rtol = o->rtol,
-                                              .atol = o->atol,
-                                              .dtol = o->dtol,
-                                              .inner_rtol = o->inner_rtol,
-                                              .max_it = o->max_it,
-                                              .restart = o->restart,
-                                              .loop = o->loop,
-                                              .monitor = o->monitor,
-                                              .monitor_user = o->monitor_user};
+    const cmgi_iteration_options iteration = cmgi_solver_iteration(o, method);
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
 }
 

@@ -106,3 +106,17 @@ cmg_status cmgi_solver_schedule(cmg_context *ctx, const cmg_solver_options *opti
     const char *text = options->precision_schedule;
     return cmgi_schedule_parse(ctx, text[0] != '\0' ? text : NULL, schedule);
 }
+
+cmgi_iteration_options cmgi_solver_iteration(const cmg_solver_options *o, cmg_krylov method)
+{
+    return (cmgi_iteration_options){.method = method,
+                                    .rtol = o->rtol,
+                                    .atol = o->atol,
+                                    .dtol = o->dtol,
+                                    .inner_rtol = o->inner_rtol,
+                                    .max_it = o->max_it,
+                                    .restart = o->restart,
+                                    .loop = o->loop,
+                                    .monitor = o->monitor,
+                                    .monitor_user = o->monitor_user};
+}

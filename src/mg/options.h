@@ -1,5 +1,6 @@
 /* Options of a solver as the library takes them. */
 #pragma once
+#include "krylov/krylov.h"
 #include "mg/schedule.h"
 
 /* Checked options in full; NULL means the defaults. The reason of a refusal is in the context. */
@@ -8,3 +9,5 @@ cmg_status cmgi_solver_options_take(cmg_context *ctx, const cmg_solver_options *
 /* The schedule that the options ask for. */
 cmg_status cmgi_solver_schedule(cmg_context *ctx, const cmg_solver_options *options,
                                 cmgi_schedule *schedule);
+/* What an outer iteration by `method` looks at. */
+cmgi_iteration_options cmgi_solver_iteration(const cmg_solver_options *o, cmg_krylov method);

@@ -1,7 +1,6 @@
 /* The step list for people: what each step is, what it moves, how long it takes. */
 #include "core/order.h"
 #include "core/report.h"
-#include "core/random.h"
 #include "core/timer.h"
 #include "mg/solver.h"
 
@@ -106,25 +105,15 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     CMGI_CHECK(s->ctx, s->mg.cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
-    double *host = NULL;
     double *samples = NULL;
     const cmgi_krylov *k = s->mg.krylov;
     void *r = k->rounded;
     void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
-    uint64_t seed = 1;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host, &host));
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
-    for (cmg_size i = 0; i < n; ++i) {
-        host[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, k->work[0], host, (size_t)n * sizeof *host));
-    if (r != k->work[0]) {
-        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, n, CMG_FP64, k->work[0],
-                                                  cmgi_cycle_precision(cycle), r));
-    }
+    CMGI_TRY_GOTO(done, ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, r));
     CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {
         status = record_cycle(cycle, r, z, &graph);
@@ -148,6 +137,6 @@ done:
     if (ctx->backend->mark_reserve != NULL) {
         (void)ctx->backend->mark_reserve(ctx, 0);
     }
-    CMGI_FREE(ctx, host, samples);
+    cmgi_free(ctx, samples);
     return status;
 }

@@ -97,17 +97,9 @@ static const cmg_matrix *matrix_of(const cmg_operator *A)
 
 static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
 {
-    const cmgi_iteration_options iteration = {
-        .method = o->krylov == CMG_KRYLOV_AUTO || o->krylov == CMG_KRYLOV_NONE ? CMG_KRYLOV_CG
-                                                                               : o->krylov,
-        .restart = o->restart,
-        .rtol = o->rtol,
-        .atol = o->atol,
-        .dtol = o->dtol,
-        .max_it = o->max_it,
-        .loop = o->loop,
-        .monitor = o->monitor,
-        .monitor_user = o->monitor_user};
+    const bool named = o->krylov != CMG_KRYLOV_AUTO && o->krylov != CMG_KRYLOV_NONE;
+    const cmgi_iteration_options iteration =
+        cmgi_solver_iteration(o, named ? o->krylov : CMG_KRYLOV_CG);
     const cmgi_linear_system system = {.ctx = cg->ctx,
                                        .n = cg->A.rows,
                                        .user = cg,
