@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 
-
 /* One message a rank that has or wants something, its data at an offset in entries. */
 static int add_messages(int ranks, int me, const cmg_size *at, size_t size, cmg_message *message)
 {
@@ -41,16 +40,10 @@ static cmg_status fill_in(cmgi_exchange *x, const cmg_size *part, const cmgi_num
     const size_t size = cmgi_precision_bytes(x->precision);
     cmg_size *at = NULL;
     cmg_size *asked = NULL;
-    cmg_size k = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
-    for (int r = 0; r < ranks; ++r) {
-        while (k < wanted->count && wanted->number[k] < part[r + 1]) {
-            ++k;
-        }
-        at[r + 1] = k;
-    }
+    cmgi_numbers_divide(wanted, part, ranks, at);
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
     x->sends = asked_at[ranks];
     x->receives = wanted->count;

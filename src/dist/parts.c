@@ -4,7 +4,6 @@
 #include "dist/dirichlet.h"
 #include "dist/layout.h"
 
-
 enum { SINGLE_ABOVE = 200 }; /* rows of a matrix alone from which on it gets levels */
 
 /* Rows without an entry get the place on the diagonal, rows of zeros a 1 there. */

@@ -60,17 +60,7 @@ cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, 
 
 int cmgi_owner(const cmg_size *part, int ranks, cmg_size row)
 {
-    int low = 0;
-    int high = ranks - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (part[middle + 1] > row) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    return (int)cmgi_search_size(part + 1, 0, ranks - 1, row + 1);
 }
 
 static int ascending(const void *a, const void *b)
@@ -109,16 +99,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
 {
-    cmg_size low = 0;
-    cmg_size high = numbers->count;
-    while (low < high) {
-        const cmg_size middle = (low + high) / 2;
-        if (numbers->number[middle] < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
+    const cmg_size low = cmgi_search_size(numbers->number, 0, numbers->count, number);
     return low < numbers->count && numbers->number[low] == number ? low : -1;
 }
 
@@ -160,8 +141,7 @@ cmg_status cmgi_rows_local(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_
     return CMG_OK;
 }
 
-/* How much of a list sorted by owner goes to each rank. */
-static void divide(const cmg_size *part, int ranks, const cmgi_numbers *wanted, cmg_size *at)
+void cmgi_numbers_divide(const cmgi_numbers *wanted, const cmg_size *part, int ranks, cmg_size *at)
 {
     cmg_size k = 0;
     at[0] = 0;
@@ -180,11 +160,6 @@ typedef struct packed {
     double *values;
     cmg_size *at; /* entries before each rank's, ranks + 1 */
 } packed;
-
-static void free_packed(cmg_context *ctx, packed *p)
-{
-    CMGI_FREE(ctx, p->length, p->columns, p->values, p->at);
-}
 
 static cmg_status pack(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *asked,
                        const cmg_size *asked_at, packed *p)
@@ -228,7 +203,7 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *got_at = asked_at + ranks + 1;
     cmg_size *unused = got_at + ranks + 1;
-    divide(part, ranks, wanted, at);
+    cmgi_numbers_divide(wanted, part, ranks, at);
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
     CMGI_TRY_GOTO(done, pack(ctx, A, asked, asked_at, &p));
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *length, p.length, asked_at, &length, got_at));
@@ -245,7 +220,7 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
     made = (cmgi_own_rows){0};
 done:
     cmgi_rows_free(ctx, &made);
-    free_packed(ctx, &p);
+    CMGI_FREE(ctx, p.length, p.columns, p.values, p.at);
     CMGI_FREE(ctx, length, asked, at);
     return status;
 }
