@@ -282,18 +282,6 @@ static cmg_status gather(cmg_context *ctx, cmg_size n, const family *F, cmgi_csr
     return cmgi_csr_sort(ctx, C);
 }
 
-static cmg_status allocate(process *P)
-{
-    CMGI_TRY(cmgi_alloc_zero(P->ctx, P->n, sizeof *P->cells, &P->cells));
-    return cmgi_alloc(P->ctx, P->n, sizeof *P->support, &P->support);
-}
-
-static void release(process *P, family *Z, family *W)
-{
-    cmgi_pool_destroy(&P->pool);
-    CMGI_FREE(P->ctx, P->cells, P->support, Z->columns, Z->rows, W->columns, W->rows);
-}
-
 cmg_status cmgi_biconjugate(cmg_context *ctx, const cmg_csr *A, const cmg_csr *T,
                             const cmgi_biconjugate_options *options, cmgi_csr *Zt, cmgi_csr *Wt,
                             double *pivot)
@@ -302,7 +290,8 @@ cmg_status cmgi_biconjugate(cmg_context *ctx, const cmg_csr *A, const cmg_csr *T
     family Z = {0};
     family W = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, allocate(&P));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, P.n, sizeof *P.cells, &P.cells));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P.n, sizeof *P.support, &P.support));
     CMGI_TRY_GOTO(done, allocate_family(&P, &P.pool, &Z));
     if (T != NULL) {
         CMGI_TRY_GOTO(done, allocate_family(&P, &P.pool, &W));
@@ -313,6 +302,7 @@ cmg_status cmgi_biconjugate(cmg_context *ctx, const cmg_csr *A, const cmg_csr *T
         CMGI_TRY_GOTO(done, gather(ctx, P.n, &W, Wt));
     }
 done:
-    release(&P, &Z, &W);
+    cmgi_pool_destroy(&P.pool);
+    CMGI_FREE(ctx, P.cells, P.support, Z.columns, Z.rows, W.columns, W.rows);
     return status;
 }

@@ -78,14 +78,6 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
 
 typedef enum family { CHEBYSHEV, CHEBYSHEV4, OPTIMAL, LEAST_SQUARES, GLS, NEUMANN } family;
 
-/* Neumann series of n terms with the damping 4 / (3 lambda). */
-static void neumann_roots(int n, double *theta)
-{
-    for (int j = 0; j < n; ++j) {
-        theta[j] = 0.75;
-    }
-}
-
 /*
  * The interval of `chebyshev` is [lambda / ratio, lambda]: its upper part, or, as in Zhang and
  * Zhang 2013, all of it as far as Lanczos has seen it.
@@ -121,7 +113,9 @@ static void find_roots(family f, const cmgi_arguments *arguments, const cmgi_spe
         cmgi_roots_gls(n, spectrum, theta);
         break;
     default:
-        neumann_roots(n, theta);
+        for (int j = 0; j < n; ++j) {
+            theta[j] = 0.75; /* Neumann series, damped by 4 / (3 lambda) */
+        }
         break;
     }
 }

@@ -7,7 +7,6 @@
 #include "transfer/aggregate.h"
 #include "transfer/galerkin.h"
 
-
 #define ROW(kind, field, ...)                                                                      \
     CMGI_OPTION_ROW(cmg_coarsen_options, "Levels made", kind, field, __VA_ARGS__)
 

@@ -5,7 +5,6 @@
 #include "transfer/energy.h"
 #include "transfer/galerkin.h"
 
-
 /*
  * Energies of a coarse matrix from its own mesh differ from those of R A P by some percent; by a
  * factor of two the cycle has lost much of its use.

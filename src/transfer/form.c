@@ -4,7 +4,6 @@
  */
 #include "transfer/galerkin.h"
 
-
 /* What A_(l+1) is formed from: P and R without what Dirichlet rows forbid. */
 typedef struct source {
     cmg_csr A;
@@ -31,12 +30,6 @@ static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichle
     return CMG_OK;
 }
 
-static void close_source(cmg_context *ctx, source *s)
-{
-    cmgi_csr_free(ctx, &s->P);
-    cmgi_csr_free(ctx, &s->R);
-}
-
 /* A_(l+1), new or with new values on its pattern. */
 static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool values)
 {
@@ -58,7 +51,8 @@ static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool
     }
 done:
     cmgi_csr_free(ctx, &made);
-    close_source(ctx, &s);
+    cmgi_csr_free(ctx, &s.P);
+    cmgi_csr_free(ctx, &s.R);
     cmgi_dirichlet_clear(ctx, &coarse);
     return status;
 }
