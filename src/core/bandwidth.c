@@ -45,7 +45,6 @@ cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
     }
     *gb_per_second = ctx->bandwidth;
 done:
-    cmgi_free_device(ctx, x);
-    cmgi_free_device(ctx, y);
+    CMGI_FREE_DEVICE(ctx, x, y);
     return status;
 }

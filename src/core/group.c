@@ -157,8 +157,7 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
     *(void **)received = made;
     made = NULL;
 done:
-    cmgi_free(ctx, made);
-    cmgi_free(ctx, counts);
+    CMGI_FREE(ctx, made, counts);
     return status;
 }
 
@@ -305,7 +304,6 @@ void cmgi_group_close(cmg_context *ctx)
     if (group != NULL) {
         ctx->backend = group->base;
         ctx->group = NULL;
-        cmgi_free(ctx, group->parts);
-        cmgi_free(ctx, group);
+        CMGI_FREE(ctx, group->parts, group);
     }
 }

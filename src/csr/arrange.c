@@ -75,8 +75,7 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
         }
     }
 done:
-    cmgi_free(ctx, ti);
-    cmgi_free(ctx, tv);
+    CMGI_FREE(ctx, ti, tv);
     return status;
 }
 

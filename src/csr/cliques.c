@@ -119,7 +119,6 @@ done:
 
 void cmgi_cliques_free(cmg_context *ctx, cmgi_cliques *c)
 {
-    cmgi_free(ctx, c->first);
-    cmgi_free(ctx, c->members);
+    CMGI_FREE(ctx, c->first, c->members);
     *c = (cmgi_cliques){0};
 }

@@ -54,9 +54,7 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
 {
     cmgi_resident_drop(ctx, A);
     if (!A->borrowed) {
-        cmgi_free(ctx, A->indptr);
-        cmgi_free(ctx, A->indices);
-        cmgi_free(ctx, A->values);
+        CMGI_FREE(ctx, A->indptr, A->indices, A->values);
     }
     *A = (cmgi_csr){0};
 }

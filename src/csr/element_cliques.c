@@ -160,8 +160,6 @@ done:
 
 void cmgi_element_origin_free(cmg_context *ctx, cmgi_element_origin *origin)
 {
-    cmgi_free(ctx, origin->source);
-    cmgi_free(ctx, origin->share);
-    cmgi_free(ctx, origin->diagonal);
+    CMGI_FREE(ctx, origin->source, origin->share, origin->diagonal);
     *origin = (cmgi_element_origin){0};
 }

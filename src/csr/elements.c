@@ -109,11 +109,7 @@ failed:
 
 void cmgi_elements_free(cmg_context *ctx, cmgi_elements *E)
 {
-    cmgi_free(ctx, E->dofs);
-    cmgi_free(ctx, E->matrices);
-    cmgi_free(ctx, E->number);
-    cmgi_free(ctx, E->factor);
-    cmgi_free(ctx, E->diagonal);
+    CMGI_FREE(ctx, E->dofs, E->matrices, E->number, E->factor, E->diagonal);
     *E = (cmgi_elements){0};
 }
 
@@ -225,9 +221,7 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
     *A = made;
     made = (cmgi_csr){0};
 done:
-    cmgi_free(ctx, a.start);
-    cmgi_free(ctx, a.item);
-    cmgi_free(ctx, a.seen);
+    CMGI_FREE(ctx, a.start, a.item, a.seen);
     cmgi_csr_free(ctx, &made);
     return status;
 }

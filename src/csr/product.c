@@ -94,8 +94,7 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, mark);
-    cmgi_free(ctx, sum);
+    CMGI_FREE(ctx, mark, sum);
     return status;
 }
 

@@ -40,9 +40,8 @@ failed:
 
 void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A)
 {
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+    CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)A->indptr, (void *)(uintptr_t)A->indices,
+                     (void *)(uintptr_t)A->values);
     *A = (cmg_csr){0};
 }
 

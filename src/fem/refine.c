@@ -244,9 +244,7 @@ void cmgi_refinement_destroy(cmgi_refinement **relation)
     if (relation == NULL || *relation == NULL) {
         return;
     }
-    cmgi_free((*relation)->ctx, (*relation)->edge_nodes);
-    cmgi_free((*relation)->ctx, (*relation)->face_nodes);
-    cmgi_free((*relation)->ctx, *relation);
+    CMGI_FREE((*relation)->ctx, (*relation)->edge_nodes, (*relation)->face_nodes, *relation);
     *relation = NULL;
 }
 

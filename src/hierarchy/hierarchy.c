@@ -26,8 +26,7 @@ static void clear_smoother(cmg_context *ctx, cmgi_stored_smoother *s)
     for (int k = 0; k < CMGI_HIERARCHY_FACTORS; ++k) {
         cmgi_csr_free(ctx, &s->factor[k]);
     }
-    cmgi_free(ctx, s->name);
-    cmgi_free(ctx, s);
+    CMGI_FREE(ctx, s->name, s);
 }
 
 static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
@@ -63,12 +62,9 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
         v->blocks->destroy(ctx, v->blocks);
     }
     for (int i = 0; i < v->attributes; ++i) {
-        cmgi_free(ctx, v->attribute[i].key);
-        cmgi_free(ctx, v->attribute[i].value);
+        CMGI_FREE(ctx, v->attribute[i].key, v->attribute[i].value);
     }
-    cmgi_free(ctx, v->vector);
-    cmgi_free(ctx, v->attribute);
-    cmgi_free(ctx, v);
+    CMGI_FREE(ctx, v->vector, v->attribute, v);
     *h = NULL;
 }
 

@@ -41,9 +41,7 @@ cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_i
         memcpy(order, other, (size_t)n * sizeof *order);
     }
 done:
-    cmgi_free(ctx, other_keys);
-    cmgi_free(ctx, other);
-    cmgi_free(ctx, start);
+    CMGI_FREE(ctx, other_keys, other, start);
     return status;
 }
 
@@ -103,8 +101,7 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
         }
     }
 done:
-    cmgi_free(ctx, fine_of);
-    cmgi_free(ctx, placed);
+    CMGI_FREE(ctx, fine_of, placed);
     return status;
 }
 
@@ -145,8 +142,7 @@ typedef struct graph {
 
 static void clear_graph(cmg_context *ctx, graph *g)
 {
-    cmgi_free(ctx, g->start);
-    cmgi_free(ctx, g->neighbour);
+    CMGI_FREE(ctx, g->start, g->neighbour);
     *g = (graph){0};
 }
 
@@ -304,8 +300,7 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
     }
 done:
     clear_graph(ctx, &g);
-    cmgi_free(ctx, s.seen);
-    cmgi_free(ctx, s.sorted);
+    CMGI_FREE(ctx, s.seen, s.sorted);
     return status;
 }
 
@@ -350,10 +345,7 @@ cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_i
     }
 done:
     clear_graph(ctx, &g);
-    cmgi_free(ctx, start);
-    cmgi_free(ctx, neighbour);
-    cmgi_free(ctx, perm);
-    cmgi_free(ctx, inverse);
+    CMGI_FREE(ctx, start, neighbour, perm, inverse);
     return status;
 }
 #else

@@ -14,11 +14,8 @@ void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh)
     if (*mesh == NULL) {
         return;
     }
-    cmgi_free(ctx, (*mesh)->x);
-    cmgi_free(ctx, (*mesh)->cell_nodes);
-    cmgi_free(ctx, (*mesh)->unknown);
-    cmgi_free(ctx, (*mesh)->boundary_values);
-    cmgi_free(ctx, *mesh);
+    CMGI_FREE(ctx, (*mesh)->x, (*mesh)->cell_nodes, (*mesh)->unknown, (*mesh)->boundary_values,
+              *mesh);
     *mesh = NULL;
 }
 

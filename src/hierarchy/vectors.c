@@ -23,9 +23,7 @@ cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t 
 
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v)
 {
-    cmgi_free(ctx, v->kind);
-    cmgi_free(ctx, v->name);
-    cmgi_free(ctx, v->values);
+    CMGI_FREE(ctx, v->kind, v->name, v->values);
 }
 
 static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind,
@@ -191,8 +189,7 @@ cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const 
         status = cmgi_hierarchy_grow(ctx, &h->attribute, h->attributes, sizeof a);
     }
     if (status != CMG_OK) {
-        cmgi_free(ctx, a.key);
-        cmgi_free(ctx, a.value);
+        CMGI_FREE(ctx, a.key, a.value);
         return status;
     }
     h->attribute[h->attributes++] = a;

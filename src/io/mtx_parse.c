@@ -228,10 +228,7 @@ cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
 void cmgi_mtx_close(cmgi_mtx *m)
 {
     if (m->ctx != NULL) {
-        cmgi_free(m->ctx, m->text);
-        cmgi_free(m->ctx, m->row);
-        cmgi_free(m->ctx, m->col);
-        cmgi_free(m->ctx, m->value);
+        CMGI_FREE(m->ctx, m->text, m->row, m->col, m->value);
     }
     *m = (cmgi_mtx){0};
 }

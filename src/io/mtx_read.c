@@ -154,8 +154,7 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
     *values = made;
     made = NULL;
 done:
-    cmgi_free(m->ctx, made);
-    cmgi_free(m->ctx, seen);
+    CMGI_FREE(m->ctx, made, seen);
     return status;
 }
 

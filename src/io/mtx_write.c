@@ -82,8 +82,7 @@ static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const sourc
         CMGI_TRY_GOTO(done, cmgi_progress(ctx, "writing", start, s->count));
     }
 done:
-    cmgi_free(ctx, part);
-    cmgi_free(ctx, text);
+    CMGI_FREE(ctx, part, text);
     return status;
 }
 

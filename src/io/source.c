@@ -196,8 +196,7 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
     }
     if (!good) {
         (void)cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", made.temp, strerror(errno));
-        cmgi_free(ctx, made.path);
-        cmgi_free(ctx, made.temp);
+        CMGI_FREE(ctx, made.path, made.temp);
         return CMG_ERR_IO;
     }
     *output = made;
@@ -352,8 +351,7 @@ cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
     if (status != CMG_OK && !special) {
         discard(output);
     }
-    cmgi_free(ctx, output->path);
-    cmgi_free(ctx, output->temp);
+    CMGI_FREE(ctx, output->path, output->temp);
     *output = (cmgi_output){0};
     return status;
 }

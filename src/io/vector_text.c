@@ -65,7 +65,6 @@ cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n
     *values = made;
     made = NULL;
 done:
-    cmgi_free(ctx, made);
-    cmgi_free(ctx, text);
+    CMGI_FREE(ctx, made, text);
     return status;
 }

@@ -151,8 +151,7 @@ static cmg_status move(const cmg_matrix *A)
 static void drop_lists(cmg_context *ctx, cmgi_compressed *C)
 {
     if (C->p.count == 0 || C->t.count == 0) {
-        cmgi_free_device(ctx, C->t.slice);
-        cmgi_free_device(ctx, C->p.slice);
+        CMGI_FREE_DEVICE(ctx, C->t.slice, C->p.slice);
         C->t.slice = NULL;
         C->p.slice = NULL;
     }
@@ -218,8 +217,7 @@ static void destroy(cmg_matrix *A)
     }
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
-    cmgi_free_device(ctx, C->ref);
-    cmgi_free_device(ctx, C->diagonal);
+    CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);
     cmgi_free(ctx, C);
 }
 

@@ -359,8 +359,7 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     fill_info(l, slice, &t, info, met);
 done:
     cmgi_csr_free(ctx, &sample);
-    cmgi_free(ctx, slice);
-    cmgi_free(ctx, ref);
+    CMGI_FREE(ctx, slice, ref);
     return status;
 }
 

@@ -72,8 +72,7 @@ void cmgi_csr_destroy(cmg_matrix *A)
 {
     cmgi_csr_storage *S = A->data;
     if (S != NULL) {
-        cmgi_free_device(A->ctx, S->indptr);
-        cmgi_free_device(A->ctx, S->columns);
+        CMGI_FREE_DEVICE(A->ctx, S->indptr, S->columns);
         cmgi_csr_tiles_destroy(A->ctx, S->tiles);
         cmgi_free(A->ctx, S);
     }

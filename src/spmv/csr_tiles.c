@@ -148,9 +148,7 @@ done:
 void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles)
 {
     if (tiles != NULL) {
-        cmgi_free_device(ctx, tiles->tile);
-        cmgi_free_device(ctx, tiles->split);
-        cmgi_free_device(ctx, tiles->parts);
+        CMGI_FREE_DEVICE(ctx, tiles->tile, tiles->split, tiles->parts);
         cmgi_free(ctx, tiles);
     }
 }

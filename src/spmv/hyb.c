@@ -167,8 +167,7 @@ static void destroy(cmg_matrix *A)
         cmg_matrix_destroy(&H->table);
         cmg_matrix_destroy(&H->rest);
         cmgi_free_device(A->ctx, H->zero);
-        cmgi_free(A->ctx, H->position);
-        cmgi_free(A->ctx, H);
+        CMGI_FREE(A->ctx, H->position, H);
     }
 }
 

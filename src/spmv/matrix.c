@@ -71,12 +71,8 @@ void cmg_matrix_destroy(cmg_matrix **A)
     if (v->format->destroy != NULL) {
         v->format->destroy(v);
     }
-    cmgi_free_device(v->ctx, v->dots);
-    cmgi_free_device(v->ctx, v->values);
-    cmgi_free_device(v->ctx, v->value_map);
-    cmgi_free(v->ctx, v->perm);
-    cmgi_free(v->ctx, v->compression);
-    cmgi_free(v->ctx, v);
+    CMGI_FREE_DEVICE(v->ctx, v->dots, v->values, v->value_map);
+    CMGI_FREE(v->ctx, v->perm, v->compression, v);
     *A = NULL;
 }
 

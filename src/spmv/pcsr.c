@@ -133,10 +133,7 @@ static void destroy(cmg_matrix *A)
 {
     cmgi_pcsr *S = A->data;
     if (S != NULL) {
-        cmgi_free_device(A->ctx, S->split);
-        cmgi_free_device(A->ctx, S->start);
-        cmgi_free_device(A->ctx, S->columns);
-        cmgi_free_device(A->ctx, S->parts);
+        CMGI_FREE_DEVICE(A->ctx, S->split, S->start, S->columns, S->parts);
         cmgi_free(A->ctx, S);
     }
 }

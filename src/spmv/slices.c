@@ -280,13 +280,8 @@ void cmgi_slices_destroy(cmg_matrix *A)
     if (S == NULL) {
         return;
     }
-    cmgi_free_device(ctx, S->start);
-    cmgi_free_device(ctx, S->width);
-    cmgi_free_device(ctx, S->first_row);
-    cmgi_free_device(ctx, S->shift);
-    cmgi_free_device(ctx, S->row_length);
-    cmgi_free_device(ctx, S->rowmap);
-    cmgi_free_device(ctx, S->columns);
+    CMGI_FREE_DEVICE(ctx, S->start, S->width, S->first_row, S->shift, S->row_length, S->rowmap,
+                     S->columns);
     cmgi_free(ctx, S);
 }
 

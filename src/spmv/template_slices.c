@@ -51,8 +51,7 @@ static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_c
         memcpy(pair, (char *)C->t.value + size * (size_t)e, size);
         memcpy(pair + size, &C->t.offset[e], sizeof C->t.offset[e]);
     }
-    cmgi_free(ctx, C->t.value);
-    cmgi_free(ctx, C->t.offset);
+    CMGI_FREE(ctx, C->t.value, C->t.offset);
     C->t.value = NULL;
     C->t.offset = NULL;
     return cmgi_move_to_device(ctx, &C->t.pair, C->t.entries, 2 * size);

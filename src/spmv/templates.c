@@ -237,8 +237,7 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
     made = (cmgi_templates){0};
 done:
     cmgi_templates_free(ctx, &made);
-    cmgi_free(ctx, number);
-    cmgi_free(ctx, s);
+    CMGI_FREE(ctx, number, s);
     return status;
 }
 

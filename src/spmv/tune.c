@@ -252,7 +252,6 @@ done:
         (void)backend->mark_reserve(ctx, 0);
     }
     cmg_matrix_destroy(&t.best);
-    cmgi_free_device(ctx, t.x);
-    cmgi_free_device(ctx, t.y);
+    CMGI_FREE_DEVICE(ctx, t.x, t.y);
     return status;
 }
