@@ -3,59 +3,7 @@
  * write-back, equals a plain loop over the CSR; the renumbered ones in their numbering.
  */
 #include "core/vector.h"
-#include "spmv/formats.h"
-#include "spmv/tune.h"
-#include "suite.h"
-
-typedef struct variant {
-    cmg_format format;
-    int t;
-    int warp;
-    int threshold;
-} variant;
-
-static const variant variants[] = {
-    {CMG_FORMAT_AUTO, 0, 0, 0},          {CMG_FORMAT_TUNE, 0, 0, 0},
-    {CMG_FORMAT_CSR, 0, 0, 0},           {CMG_FORMAT_ELLPACK, 0, 0, 0},
-    {CMG_FORMAT_ELLR, 0, 0, 0},          {CMG_FORMAT_ELLT, 1, 0, 0},
-    {CMG_FORMAT_ELLT, 2, 0, 0},          {CMG_FORMAT_ELLT, 4, 0, 0},
-    {CMG_FORMAT_ELLT, 8, 0, 0},          {CMG_FORMAT_ELLT, 16, 0, 0},
-    {CMG_FORMAT_ELLT, 32, 0, 0},         {CMG_FORMAT_SELL, 0, 4, 0},
-    {CMG_FORMAT_SELL, 0, 16, 0},         {CMG_FORMAT_SELL, 0, 32, 0},
-    {CMG_FORMAT_SELL, 0, 64, 0},         {CMG_FORMAT_K1, 0, 32, 0},
-    {CMG_FORMAT_K1R, 0, 8, 0},           {CMG_FORMAT_K1RS, 0, 32, 0},
-    {CMG_FORMAT_K2, 0, 32, 4},           {CMG_FORMAT_K2, 0, 8, 0},
-    {CMG_FORMAT_K2R, 0, 32, 2},          {CMG_FORMAT_K2RS, 0, 32, 1},
-    {CMG_FORMAT_COMPRESSED, 0, 0, 0},    {CMG_FORMAT_DENSE, 0, 0, 0},
-    {CMG_FORMAT_DIAGONAL, 0, 0, 0},      {CMG_FORMAT_CUSPARSE_CSR, 0, 0, 0},
-    {CMG_FORMAT_CUSPARSE_SELL, 0, 0, 0}, {CMG_FORMAT_ELLPACK, 0, 4, 0},
-    {CMG_FORMAT_ELLPACK, 0, 64, 0},      {CMG_FORMAT_ELLR, 0, 4, 0},
-    {CMG_FORMAT_ELLR, 0, 8, 0},          {CMG_FORMAT_K1, 0, 4, 0},
-    {CMG_FORMAT_K2RS, 0, 4, 2},          {CMG_FORMAT_SELL, 0, 512, 0},
-    {CMG_FORMAT_K1, 0, 128, 0},          {CMG_FORMAT_K2, 0, 512, 3},
-    {CMG_FORMAT_CSR, 1, 0, 0},           {CMG_FORMAT_CSR, 32, 0, 0},
-};
-enum { LISTED = sizeof variants / sizeof variants[0], MOST = LISTED + 64 };
-
-/* Those, then every row of the list of formats that is not among them. */
-static bool variant_at(int v, variant *out)
-{
-    if (v < LISTED) {
-        *out = variants[v];
-        return true;
-    }
-    const cmgi_format *row = cmgi_format_at(v - LISTED);
-    if (row == NULL) {
-        return false;
-    }
-    for (int k = 0; k < LISTED; ++k) {
-        if (variants[k].format == row->id) {
-            return false;
-        }
-    }
-    *out = (variant){.format = row->id};
-    return true;
-}
+#include "variants.h"
 
 /* Write-backs that are compared: every kind, and MOMENTUM without d and without e. */
 enum { MOMENTUM_PLAIN = CMGI_WB_KINDS, MOMENTUM_FIRST, CASES };
@@ -209,33 +157,6 @@ static void clear_comparison(comparison *t)
     free(t->d);
     free(t->sum);
     free(t->magnitude);
-}
-
-static bool is_vendor(cmg_format format)
-{
-    return format >= CMG_FORMAT_CUSPARSE_CSR && format <= CMG_FORMAT_CUSPARSE_BSR;
-}
-
-static bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
-{
-    const bool on_cuda = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
-    const cmgi_format *format = cmgi_format_find(v->format);
-    if (format != NULL && (on_cuda ? format->spmv_cuda : format->spmv_cpu) == NULL) {
-        return false; /* a build may lack cuSPARSE */
-    }
-    if (v->format == CMG_FORMAT_EBESYM) {
-        return false; /* symmetric matrices alone: tests/matfree */
-    }
-    if (format != NULL && (format->renumbers || format->elements) && A->rows != A->cols) {
-        return false;
-    }
-    if (format != NULL && format->elements && A->rows > 2000) { /* cliques take their time */
-        return false;
-    }
-    if ((v->format == CMG_FORMAT_DENSE || v->format == CMG_FORMAT_TUNE) && A->rows > 2000) {
-        return false;
-    }
-    return v->format != CMG_FORMAT_DIAGONAL || diagonal;
 }
 
 /* Every write-back of a matrix that has been made. */
@@ -483,56 +404,6 @@ static void sell_of_four_rows_by_hand(void)
     cmg_matrix_destroy(&A);
 }
 
-static void wrong_arguments_are_refused(void)
-{
-    const cmg_size indptr[] = {0, 1, 2};
-    const cmg_index indices[] = {0, 1};
-    const cmg_index twice[] = {1, 1};
-    const cmg_size pair[] = {0, 2, 2};
-    const cmg_index outside[] = {0, 2};
-    const double values[] = {1, 2};
-    cmg_csr csr = {2, 2, indptr, indices, values};
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    cmg_matrix *A = NULL;
-    options.t = 3;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
-    options.t = 0;
-    options.format = (cmg_format)99;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
-    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) {
-        options.format = CMG_FORMAT_CUSPARSE_CSR;
-        CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_UNSUPPORTED);
-    }
-    options.format = CMG_FORMAT_CSR;
-    csr.indices = outside;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
-    csr.indices = twice;
-    csr.indptr = pair;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
-    csr = (cmg_csr){2, 3, indptr, indices, values};
-    options.format = CMG_FORMAT_K1R;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
-    options.format = CMG_FORMAT_DIAGONAL;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
-    CHECK(A == NULL);
-    options.format = CMG_FORMAT_CSR;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
-    CHECK_STATUS(cmg_matrix_update(A, values), CMG_ERR_STATE);
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
-    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_SHAPE);
-    CHECK_STATUS(cmg_matrix_apply(A, NULL, y), CMG_ERR_ARG);
-    cmg_vector_destroy(&y);
-    CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP32, &y));
-    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_ARG);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_matrix_destroy(&A);
-}
-
 static void products_repeat_bitwise(void)
 {
     cmgi_csr A = suite_make(&suite[SUITE - 1]);
@@ -566,83 +437,6 @@ static void products_repeat_bitwise(void)
     free(host);
     free(first);
     free(again);
-    cmgi_csr_free(ctx, &A);
-}
-
-/* The second matrix of a pattern takes the choice of the first, also with other values. */
-static void measured_choices_are_remembered(void)
-{
-    cmgi_csr A = suite_make(&suite[10]);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_TUNE;
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
-    const int before = cmgi_tune_count(ctx);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-    const int after = cmgi_tune_count(ctx);
-    CHECK(after - before <= 1);
-    A.values[0] += 1;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
-    CHECK(cmgi_tune_count(ctx) == after);
-    cmg_matrix_info first = {.size = sizeof first};
-    cmg_matrix_info second = {.size = sizeof second};
-    CHECK_OK(cmg_matrix_get_info(M, &first));
-    CHECK_OK(cmg_matrix_get_info(N, &second));
-    CHECK(first.format != CMG_FORMAT_TUNE && first.format == second.format && first.t == second.t);
-    CHECK(M->options.block == N->options.block && M->perm == NULL);
-    /* the hash sees every column */
-    const uint64_t hash = cmgi_pattern_hash(ctx, &view);
-    A.indices[A.indptr[A.rows] - 1] ^= 1;
-    CHECK(cmgi_pattern_hash(ctx, &view) != hash);
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
-    cmgi_csr_free(ctx, &A);
-}
-
-/* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
- * few requests for one pattern, under every format. */
-static void requests_do_not_mix(void)
-{
-    static const cmg_matrix_options request[] = {
-        {.precision = CMG_FP32},
-        {.precision = CMG_FP32, .values = CMG_VALUES_FP16},
-        {.precision = CMG_FP32, .values = CMG_VALUES_FP8},
-        {.precision = CMG_FP32, .values = CMG_VALUES_FP16, .no_templates = true},
-        {.precision = CMG_FP32, .keep_map = true},
-        {.precision = CMG_FP32, .t = 2},
-        {.precision = CMG_FP32, .warp = 8},
-        {.precision = CMG_FP32, .threshold = 3},
-        {.precision = CMG_FP32, .block = 96},
-        {.precision = CMG_FP64},
-    };
-    enum { REQUESTS = sizeof request / sizeof request[0] };
-    static const cmg_format formats[] = {CMG_FORMAT_TUNE, CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED,
-                                         CMG_FORMAT_SELL};
-    cmgi_csr A = suite_make(&suite[10]);
-    const cmg_csr view = cmgi_csr_view(&A);
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
-        for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
-            const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
-            for (int side = 0; side < 2; ++side) {
-                cmg_matrix_options asked = pair[side];
-                asked.size = sizeof asked;
-                cmg_matrix *M = NULL;
-                asked.format = formats[f];
-                CHECK_OK(cmg_matrix_create_csr(ctx, &view, &asked, &M));
-                const cmg_matrix_options *held = &M->options;
-                CHECK(held->precision == asked.precision && held->values == asked.values);
-                CHECK(held->no_templates == asked.no_templates);
-                CHECK(held->keep_map == asked.keep_map && (M->value_map != NULL) == asked.keep_map);
-                CHECK(asked.t == 0 || held->t == asked.t);
-                CHECK(asked.warp == 0 || held->warp == asked.warp);
-                CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
-                CHECK(asked.block == 0 || held->block == asked.block);
-                cmg_matrix_destroy(&M);
-            }
-        }
-    }
     cmgi_csr_free(ctx, &A);
 }
 
@@ -689,10 +483,7 @@ int main(int argc, char **argv)
     RUN(blocks_multiply_as_their_entries);
     RUN(blocks_save_what_they_should);
     RUN(rows_know_their_bytes);
-    RUN(wrong_arguments_are_refused);
     RUN(products_repeat_bitwise);
-    RUN(measured_choices_are_remembered);
-    RUN(requests_do_not_mix);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }

@@ -1,0 +1,142 @@
+/* What is asked for of a matrix: refused where it is wrong, held where it is not, and remembered.
+ */
+#include "core/vector.h"
+#include "spmv/formats.h"
+#include "spmv/tune.h"
+#include "suite.h"
+
+static void wrong_arguments_are_refused(void)
+{
+    const cmg_size indptr[] = {0, 1, 2};
+    const cmg_index indices[] = {0, 1};
+    const cmg_index twice[] = {1, 1};
+    const cmg_size pair[] = {0, 2, 2};
+    const cmg_index outside[] = {0, 2};
+    const double values[] = {1, 2};
+    cmg_csr csr = {2, 2, indptr, indices, values};
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    cmg_matrix *A = NULL;
+    options.t = 3;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
+    options.t = 0;
+    options.format = (cmg_format)99;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
+    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) {
+        options.format = CMG_FORMAT_CUSPARSE_CSR;
+        CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_UNSUPPORTED);
+    }
+    options.format = CMG_FORMAT_CSR;
+    csr.indices = outside;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    csr.indices = twice;
+    csr.indptr = pair;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    csr = (cmg_csr){2, 3, indptr, indices, values};
+    options.format = CMG_FORMAT_K1R;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    options.format = CMG_FORMAT_DIAGONAL;
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_SHAPE);
+    CHECK(A == NULL);
+    options.format = CMG_FORMAT_CSR;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
+    CHECK_STATUS(cmg_matrix_update(A, values), CMG_ERR_STATE);
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
+    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_matrix_apply(A, NULL, y), CMG_ERR_ARG);
+    cmg_vector_destroy(&y);
+    CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP32, &y));
+    CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_ARG);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_matrix_destroy(&A);
+}
+
+/* The second matrix of a pattern takes the choice of the first, also with other values. */
+static void measured_choices_are_remembered(void)
+{
+    cmgi_csr A = suite_make(&suite[10]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_TUNE;
+    cmg_matrix *M = NULL;
+    cmg_matrix *N = NULL;
+    const int before = cmgi_tune_count(ctx);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    const int after = cmgi_tune_count(ctx);
+    CHECK(after - before <= 1);
+    A.values[0] += 1;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
+    CHECK(cmgi_tune_count(ctx) == after);
+    cmg_matrix_info first = {.size = sizeof first};
+    cmg_matrix_info second = {.size = sizeof second};
+    CHECK_OK(cmg_matrix_get_info(M, &first));
+    CHECK_OK(cmg_matrix_get_info(N, &second));
+    CHECK(first.format != CMG_FORMAT_TUNE && first.format == second.format && first.t == second.t);
+    CHECK(M->options.block == N->options.block && M->perm == NULL);
+    /* the hash sees every column */
+    const uint64_t hash = cmgi_pattern_hash(ctx, &view);
+    A.indices[A.indptr[A.rows] - 1] ^= 1;
+    CHECK(cmgi_pattern_hash(ctx, &view) != hash);
+    cmg_matrix_destroy(&M);
+    cmg_matrix_destroy(&N);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
+ * few requests for one pattern, under every format. */
+static void requests_do_not_mix(void)
+{
+    static const cmg_matrix_options request[] = {
+        {.precision = CMG_FP32},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP16},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP8},
+        {.precision = CMG_FP32, .values = CMG_VALUES_FP16, .no_templates = true},
+        {.precision = CMG_FP32, .keep_map = true},
+        {.precision = CMG_FP32, .t = 2},
+        {.precision = CMG_FP32, .warp = 8},
+        {.precision = CMG_FP32, .threshold = 3},
+        {.precision = CMG_FP32, .block = 96},
+        {.precision = CMG_FP64},
+    };
+    enum { REQUESTS = sizeof request / sizeof request[0] };
+    static const cmg_format formats[] = {CMG_FORMAT_TUNE, CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED,
+                                         CMG_FORMAT_SELL};
+    cmgi_csr A = suite_make(&suite[10]);
+    const cmg_csr view = cmgi_csr_view(&A);
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
+        for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
+            const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
+            for (int side = 0; side < 2; ++side) {
+                cmg_matrix_options asked = pair[side];
+                asked.size = sizeof asked;
+                cmg_matrix *M = NULL;
+                asked.format = formats[f];
+                CHECK_OK(cmg_matrix_create_csr(ctx, &view, &asked, &M));
+                const cmg_matrix_options *held = &M->options;
+                CHECK(held->precision == asked.precision && held->values == asked.values);
+                CHECK(held->no_templates == asked.no_templates);
+                CHECK(held->keep_map == asked.keep_map && (M->value_map != NULL) == asked.keep_map);
+                CHECK(asked.t == 0 || held->t == asked.t);
+                CHECK(asked.warp == 0 || held->warp == asked.warp);
+                CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
+                CHECK(asked.block == 0 || held->block == asked.block);
+                cmg_matrix_destroy(&M);
+            }
+        }
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(wrong_arguments_are_refused);
+    RUN(measured_choices_are_remembered);
+    RUN(requests_do_not_mix);
+    return TEST_END();
+}
