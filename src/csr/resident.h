@@ -48,8 +48,6 @@ typedef struct cmgi_resident_kernels {
     cmg_status (*transpose)(cmg_context *ctx, const cmg_csr *A, cmg_csr *T);
     /* flag[i] = row i is one of the identity */
     cmg_status (*identity)(cmg_context *ctx, const cmg_csr *A, bool *flag);
-    /* out[i] = (double)in[i] and so on, for what is not kept as it comes */
-    cmg_status (*widen_offsets)(cmg_context *ctx, cmg_size n, const int32_t *in, cmg_size *out);
     /* inverse[i] = 1 / d[i] */
     cmg_status (*invert)(cmg_context *ctx, cmg_size n, const double *d, double *inverse);
     /* d[i] = flag[i] ? 0 : 1 */

@@ -417,24 +417,6 @@ static cmg_status find_identity(cmg_context *ctx, const cmg_csr *A, bool *flag)
     return CMGI_LAUNCHED(ctx);
 }
 
-__global__ void widen_kernel(cmg_size n, const int32_t *in, cmg_size *out)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        out[i] = in[i];
-    }
-}
-
-static cmg_status widen_offsets(cmg_context *ctx, cmg_size n, const int32_t *in, cmg_size *out)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    widen_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, in, out);
-    return CMGI_LAUNCHED(ctx);
-}
-
 __global__ void invert_kernel(cmg_size n, const double *d, double *inverse)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
@@ -497,7 +479,6 @@ extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {look_at_rows,
                                                              cmgi_resident_gather,
                                                              cmgi_resident_transpose,
                                                              find_identity,
-                                                             widen_offsets,
                                                              invert,
                                                              mask,
                                                              count_up,

@@ -6,8 +6,7 @@
  */
 #include "core/pack.cuh"
 #include "spmv/spmv.cuh"
-
-#include <cuda_fp16.h>
+#include "spmv/stored.cuh"
 
 extern "C" {
 #include "spmv/columns.h"
@@ -134,38 +133,12 @@ struct template_rows {
     }
 };
 
-/* Values as they are stored. */
-template <typename T, cmg_values VALUES>
-struct stored {
-    typedef T type;
-    static __device__ __forceinline__ T get(T v)
-    {
-        return v;
-    }
-};
-template <>
-struct stored<float, CMG_VALUES_FP16> {
-    typedef unsigned short type;
-    static __device__ __forceinline__ float get(unsigned short v)
-    {
-        return __half2float(__ushort_as_half(v));
-    }
-};
-template <>
-struct stored<float, CMG_VALUES_FP8> {
-    typedef unsigned char type;
-    static __device__ __forceinline__ float get(unsigned char v)
-    {
-        return __half2float(__ushort_as_half((unsigned short)((v & 0x80) << 8 | (v & 0x7f) << 7)));
-    }
-};
-
 /* `begin` is the slice of this kind; a diagonal that is kept apart is one entry more. */
 template <typename T, cmg_values VALUES>
 struct packed_rows {
     cmg_size count;
     cmgi_compressed C;
-    const typename stored<T, VALUES>::type *values;
+    const typename cmgi_stored<T, VALUES>::type *values;
     __device__ row_at row(cmg_size u) const
     {
         const cmg_size i = compressed_row(C.p.slice, u);
@@ -197,7 +170,7 @@ struct packed_rows {
         } else if (bytes == 4) {
             column += __ldg((const int *)codes + local);
         }
-        T value = stored<T, VALUES>::get(__ldg(values + step * CMGI_SLICE + local));
+        T value = cmgi_stored<T, VALUES>::get(__ldg(values + step * CMGI_SLICE + local));
         if (VALUES != CMG_VALUES_FULL) {
             value *= (T)__ldg(C.p.scale + at.begin);
         }
@@ -209,7 +182,7 @@ template <typename T, cmg_values VALUES>
 struct dense_rows {
     cmg_size count;
     cmg_size cols;
-    const typename stored<T, VALUES>::type *values;
+    const typename cmgi_stored<T, VALUES>::type *values;
     const float *scale;
     __device__ row_at row(cmg_size i) const
     {
@@ -217,7 +190,7 @@ struct dense_rows {
     }
     __device__ entry<T> get(const row_at &at, int e) const
     {
-        const T value = stored<T, VALUES>::get(__ldg(values + at.begin + e));
+        const T value = cmgi_stored<T, VALUES>::get(__ldg(values + at.begin + e));
         return {VALUES == CMG_VALUES_FULL ? value : value * (T)__ldg(scale + at.i), e};
     }
 };
@@ -365,7 +338,7 @@ static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const
 template <typename T, cmg_values VALUES>
 static cmg_status run_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    typedef typename stored<T, VALUES>::type value;
+    typedef typename cmgi_stored<T, VALUES>::type value;
     const cmgi_compressed C = *(const cmgi_compressed *)A->data;
     return run<T>(A, packed_rows<T, VALUES>{C.p.count * CMGI_SLICE, C, (const value *)A->values}, w,
                   x);
@@ -381,7 +354,7 @@ static cmg_status run_templates(const cmg_matrix *A, const cmgi_writeback *w, co
 template <typename T, cmg_values VALUES>
 static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    typedef typename stored<T, VALUES>::type value;
+    typedef typename cmgi_stored<T, VALUES>::type value;
     return run<T>(
         A,
         dense_rows<T, VALUES>{A->rows, A->cols, (const value *)A->values, (const float *)A->data},

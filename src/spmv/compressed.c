@@ -137,13 +137,15 @@ static size_t storage_bytes(const cmg_matrix *A)
     return cmgi_compressed_storage(&size);
 }
 
+/* What has been made on the host but for the templates. */
 static cmg_status move(const cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
     CMGI_TRY(cmgi_move_to_device(ctx, &C->ref, C->rows, sizeof *C->ref));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->diagonal, C->rows, sizeof *C->diagonal));
-    CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.slice, C->t.count, sizeof *C->t.slice));
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.id, C->rows, sizeof *C->t.id));
     return cmgi_packed_slices_move(ctx, &C->p);
 }
 
@@ -155,20 +157,6 @@ static void drop_lists(cmg_context *ctx, cmgi_compressed *C)
         C->t.slice = NULL;
         C->p.slice = NULL;
     }
-}
-
-/* The parts of the templates that were made on the host go where the lists and numbers are. */
-static cmg_status move_templates(const cmg_matrix *A)
-{
-    cmgi_compressed *C = A->data;
-    cmg_index *slice = C->t.slice;
-    uint16_t *id = C->t.id;
-    C->t.slice = NULL;
-    C->t.id = NULL;
-    const cmg_status status = cmgi_template_slices_move(A->ctx, A->options.precision, C);
-    C->t.slice = slice;
-    C->t.id = id;
-    return status;
 }
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -199,7 +187,8 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     drop_lists(ctx, C);
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = storage_bytes(A);
-    return there ? move_templates(A) : move(A);
+    CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
+    return there ? CMG_OK : move(A);
 }
 
 /* The kernels for a CSR on the device know whole values, and rows that fit into shared memory. */

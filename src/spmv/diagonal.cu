@@ -3,12 +3,11 @@
  * inverses and collapsed levels are applied with.
  */
 #include "spmv/spmv.cuh"
+#include "spmv/stored.cuh"
 
 extern "C" {
 #include "spmv/columns.h"
 }
-
-#include <cuda_fp16.h>
 
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024)
@@ -21,40 +20,14 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-/* A stored value of a dense matrix and what it stands for. */
-template <typename T, cmg_values VALUES>
-struct dense_value {
-    typedef T type;
-    static __device__ __forceinline__ T get(T v)
-    {
-        return v;
-    }
-};
-template <>
-struct dense_value<float, CMG_VALUES_FP16> {
-    typedef unsigned short type;
-    static __device__ __forceinline__ float get(unsigned short v)
-    {
-        return __half2float(__ushort_as_half(v));
-    }
-};
-template <>
-struct dense_value<float, CMG_VALUES_FP8> {
-    typedef unsigned char type;
-    static __device__ __forceinline__ float get(unsigned char v)
-    {
-        return __half2float(__ushort_as_half((unsigned short)((v & 0x80) << 8 | (v & 0x7f) << 7)));
-    }
-};
-
 /* Block of THREADS threads a row; eight products in flight a thread. */
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, int THREADS>
 __global__ void __launch_bounds__(THREADS)
-    dense_kernel(cmg_size cols, const typename dense_value<T, VALUES>::type *__restrict__ values,
+    dense_kernel(cmg_size cols, const typename cmgi_stored<T, VALUES>::type *__restrict__ values,
                  const float *__restrict__ scale, const T *__restrict__ x,
                  const typename cmgi_wb_of<T>::type f)
 {
-    typedef dense_value<T, VALUES> value;
+    typedef cmgi_stored<T, VALUES> value;
     const cmg_size i = blockIdx.x;
     const typename value::type *row = values + i * cols;
     T s = 0;
@@ -92,7 +65,7 @@ struct launch_diagonal {
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
 static void run_dense(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
 {
-    const auto *values = (const typename dense_value<T, VALUES>::type *)A->values;
+    const auto *values = (const typename cmgi_stored<T, VALUES>::type *)A->values;
     const float *scale = (const float *)A->data;
     const cudaStream_t stream = cmgi_stream(A->ctx);
     const unsigned rows = (unsigned)A->rows;

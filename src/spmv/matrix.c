@@ -100,49 +100,37 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
     return A != NULL ? A->perm : NULL;
 }
 
-/* Formats of several parts share the values out themselves. */
-static cmg_status update_on_host(cmg_matrix *A, const double *values)
-{
-    cmg_context *ctx = A->ctx;
-    double *host = NULL;
-    bool there = false;
-    CMGI_TRY(cmgi_is_device(ctx, values, &there));
-    if (!there) {
-        return A->format->update(A, values);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
-    cmg_status status = cmgi_to_host(ctx, host, values, (size_t)A->nnz * sizeof *host);
-    if (status == CMG_OK) {
-        status = A->format->update(A, host);
-    }
-    cmgi_free(ctx, host);
-    return status;
-}
-
+/* Formats of several parts share the values out themselves, on the host. */
 cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 {
     CMGI_GIVEN(A);
     cmg_context *ctx = A->ctx;
+    const cmgi_backend *on = ctx->backend;
+    const size_t bytes = (size_t)A->nnz * sizeof *values;
+    const bool wanted = A->format->update == NULL && on->alloc != NULL; /* on the device */
+    bool there = false;
+    double *host = NULL;
+    double *device = NULL;
+    cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, values != NULL || A->nnz == 0, CMG_ERR_ARG, "matrix update: values is NULL");
     CMGI_CHECK(ctx, A->options.keep_map, CMG_ERR_STATE,
                "matrix update: the matrix was created without keep_map");
-    if (A->format->update != NULL) {
-        return update_on_host(A, values);
-    }
-    bool there = false;
     CMGI_TRY(cmgi_is_device(ctx, values, &there));
-    if (there || !cmgi_on_cuda(ctx)) {
-        return ctx->backend->scatter(ctx, A->options.precision, A->nnz, values, A->value_map,
-                                     A->values);
+    if (there && !wanted) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, values, bytes));
+        values = host;
+    } else if (!there && wanted) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->nnz, sizeof *device, &device));
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, device, values, bytes));
+        values = device;
     }
-    double *staged = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *staged, &staged));
-    cmg_status status = cmgi_to_device(ctx, staged, values, (size_t)A->nnz * sizeof *staged);
-    if (status == CMG_OK) {
-        status = ctx->backend->scatter(ctx, A->options.precision, A->nnz, staged, A->value_map,
-                                       A->values);
-    }
-    cmgi_free_device(ctx, staged);
+    status = A->format->update != NULL
+                 ? A->format->update(A, values)
+                 : on->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
+done:
+    cmgi_free(ctx, host);
+    cmgi_free_device(ctx, device);
     return status;
 }
 

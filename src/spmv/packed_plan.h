@@ -122,7 +122,8 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
 /* Position of an offset in the pattern, from a guess on; the pattern has it. */
 int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess);
 
-/* template_slices.c: the templates, row k of `kinds` on the host each; to the device; freed. */
+/* template_slices.c: the templates, row k of `kinds` on the host each; to the device, but for the
+ * list of their slices and the numbers of the rows; freed. */
 cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
                                       const cmg_csr *kinds);
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);

@@ -58,8 +58,7 @@ static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_s
     }
 }
 
-/* One row of a packed slice; returns through *apart what the rounded entries lost, plus the
- * diagonal. */
+/* One row of a packed slice; what its rounded entries lost goes into the diagonal. */
 static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
                      int lane)
 {
@@ -187,8 +186,5 @@ cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
 
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)
 {
-    void *const arrays[] = {P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale};
-    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
-        cmgi_free_device(ctx, arrays[k]);
-    }
+    CMGI_FREE_DEVICE(ctx, P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale);
 }

@@ -59,10 +59,7 @@ static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_c
 
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
-    cmgi_template_slices *T = &C->t;
-    CMGI_TRY(cmgi_move_to_device(ctx, &T->slice, T->count, sizeof *T->slice));
-    CMGI_TRY(cmgi_move_to_device(ctx, &T->id, C->rows, sizeof *T->id));
-    CMGI_TRY(cmgi_move_to_device(ctx, &T->begin, T->kinds + 1, sizeof *T->begin));
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.begin, C->t.kinds + 1, sizeof *C->t.begin));
     CMGI_TRY(move_entries(ctx, precision, C));
     return cmgi_stencil_move(ctx, precision, C);
 }
@@ -70,9 +67,6 @@ cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, 
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)
 {
     cmgi_template_slices *T = &C->t;
-    void *const arrays[] = {T->slice, T->id, T->begin, T->offset, T->value, T->pair};
-    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
-        cmgi_free_device(ctx, arrays[k]);
-    }
+    CMGI_FREE_DEVICE(ctx, T->slice, T->id, T->begin, T->offset, T->value, T->pair);
     cmgi_stencil_destroy(ctx, C);
 }
