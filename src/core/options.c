@@ -56,18 +56,16 @@ double cmgi_option_number(const cmg_option *row, const void *options)
 void cmgi_option_put(const cmg_option *row, void *options, double value)
 {
     char *field = field_of(row, options);
-    const int i = row->type == CMG_OPTION_INT || row->type == CMG_OPTION_WORD ? (int)value : 0;
-    const int64_t size = row->type == CMG_OPTION_SIZE ? (int64_t)value : 0;
     switch (row->type) {
     case CMG_OPTION_FLAG:
         *(bool *)field = value != 0;
         break;
     case CMG_OPTION_INT:
     case CMG_OPTION_WORD:
-        memcpy(field, &i, sizeof i);
+        memcpy(field, &(int){(int)value}, sizeof(int));
         break;
     case CMG_OPTION_SIZE:
-        memcpy(field, &size, sizeof size);
+        memcpy(field, &(int64_t){(int64_t)value}, sizeof(int64_t));
         break;
     case CMG_OPTION_REAL:
         memcpy(field, &value, sizeof value);
