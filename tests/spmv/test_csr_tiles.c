@@ -279,6 +279,10 @@ static bool is_uneven(cmg_size rows, cmg_size (*length)(cmg_size i, cmg_size n))
     cmgi_csr A = make_case(&c);
     const cmg_csr view = cmgi_csr_view(&A);
     const bool uneven = cmgi_csr_uneven(ctx, &view);
+    cmgi_row_statistics s;
+    CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
+    CHECK(cmgi_rows_uneven(&s) == uneven); /* from the lengths alone */
+    cmgi_row_statistics_free(ctx, &s);
     cmgi_csr_free(ctx, &A);
     return uneven;
 }

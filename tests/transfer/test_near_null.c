@@ -1,0 +1,158 @@
+/* Near-null-space vectors: what is given, rigid body modes by what they are, constants. */
+#include "core/memory.h"
+#include "core/random.h"
+#include "hierarchy/hierarchy.h"
+#include "test.h"
+#include "transfer/aggregate.h"
+
+static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
+{
+    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    double *values = malloc((size_t)n * sizeof *values);
+    cmg_hierarchy *h = NULL;
+    for (cmg_size i = 0; i <= n; ++i) {
+        indptr[i] = i;
+        if (i < n) {
+            indices[i] = (cmg_index)i;
+            values[i] = 1;
+        }
+    }
+    const cmg_csr A = {n, n, indptr, indices, values};
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    if (block_size != NULL) {
+        CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block_size));
+    }
+    free(indptr);
+    free(indices);
+    free(values);
+    return h;
+}
+
+static void unknowns_of_a_node_divide_the_rows(void)
+{
+    static const struct {
+        const char *text;
+        int expected;
+    } rows[] = {{NULL, 1}, {"1", 1}, {"2", 2}, {"3", 3}, {"5", 1}, {"0", 1}, {"-2", 1}, {"x", 1}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
+        cmg_hierarchy *h = diagonal(12, rows[k].text);
+        CHECK(cmgi_unknowns_of_node(h, 0) == rows[k].expected);
+        h->level[0].block = 4; /* the level knows better */
+        CHECK(cmgi_unknowns_of_node(h, 0) == 4);
+        h->level[0].block = 7;
+        CHECK(cmgi_unknowns_of_node(h, 0) == 1);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* One for each unknown of a node; coordinates of scalars are of no use. */
+static void constants_are_by_unknowns(void)
+{
+    for (int size = 1; size <= 3; ++size) {
+        const char *const text[] = {"1", "2", "3"};
+        const double x[12] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+        cmg_hierarchy *h = diagonal(12, text[size - 1]);
+        int block = 0;
+        int vectors = 0;
+        double *B = NULL;
+        if (size == 1) {
+            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 12, x));
+        }
+        CHECK_OK(cmgi_near_null_space(h, 0, &block, &vectors, &B));
+        CHECK(block == size && vectors == size);
+        for (int e = 0; e < 12 * size; ++e) {
+            CHECK(B[e] == (e / size % size == e % size ? 1 : 0));
+        }
+        cmgi_free(ctx, B);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/*
+ * A displacement is rigid when no distance changes to first order, (u_i - u_j) . (x_i - x_j) = 0;
+ * the modes are as many as there are and independent, that is, orthogonal about the middle.
+ */
+static void rotations_keep_distances(void)
+{
+    enum { NODES = 7 };
+    for (int dim = 2; dim <= 3; ++dim) {
+        uint64_t seed = 3;
+        double x[3 * NODES];
+        cmg_hierarchy *h = diagonal(dim * NODES, dim == 2 ? "2" : "3");
+        int block = 0;
+        int vectors = 0;
+        double *B = NULL;
+        for (int e = 0; e < dim * NODES; ++e) {
+            x[e] = 5 + cmgi_random(&seed);
+        }
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, dim * NODES, x));
+        CHECK_OK(cmgi_near_null_space(h, 0, &block, &vectors, &B));
+        CHECK(block == dim && vectors == (dim == 2 ? 3 : 6));
+        for (int v = 0; v < vectors; ++v) {
+            double size = 0;
+            double sum[3] = {0, 0, 0};
+            for (int i = 0; i < NODES; ++i) {
+                for (int j = 0; j < NODES; ++j) {
+                    double stretch = 0;
+                    for (int d = 0; d < dim; ++d) {
+                        stretch +=
+                            (B[(i * dim + d) * vectors + v] - B[(j * dim + d) * vectors + v]) *
+                            (x[i * dim + d] - x[j * dim + d]);
+                    }
+                    CHECK_NEAR(stretch, 0, 1e-14);
+                }
+                for (int d = 0; d < dim; ++d) {
+                    const double u = B[(i * dim + d) * vectors + v];
+                    size += u * u;
+                    sum[d] += u;
+                }
+            }
+            CHECK(size > 0.1);
+            for (int d = 0; d < dim; ++d) { /* translations move, rotations turn about the middle */
+                CHECK_NEAR(sum[d], v == d ? NODES : 0, 1e-13);
+            }
+        }
+        if (dim == 3) { /* three planes: rotation r leaves its axis alone */
+            for (int r = 0; r < 3; ++r) {
+                for (int i = 0; i < NODES; ++i) {
+                    CHECK(B[(i * 3 + r) * 6 + 3 + r] == 0);
+                }
+            }
+        }
+        cmgi_free(ctx, B);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* As they are, as many as there are. */
+static void given_vectors_are_taken(void)
+{
+    double given[24];
+    for (int e = 0; e < 24; ++e) {
+        given[e] = sin(e);
+    }
+    for (int count = 1; count <= 2; ++count) {
+        cmg_hierarchy *h = diagonal(12, "3");
+        int block = 0;
+        int vectors = 0;
+        double *B = NULL;
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, 12 * count, given));
+        CHECK_OK(cmgi_near_null_space(h, 0, &block, &vectors, &B));
+        CHECK(block == 3 && vectors == count);
+        CHECK(memcmp(B, given, (size_t)(12 * count) * sizeof *B) == 0);
+        cmgi_free(ctx, B);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(unknowns_of_a_node_divide_the_rows);
+    RUN(constants_are_by_unknowns);
+    RUN(rotations_keep_distances);
+    RUN(given_vectors_are_taken);
+    return TEST_END();
+}
