@@ -169,6 +169,24 @@ def newer_layouts_are_read():
         assert f.attrs["more7"] == "7" and f.attrs["format"] == "cmg-hierarchy"
 
 
+def damaged_heaps_are_not_read():
+    """Texts of any length lie in a heap; without its mark it is none."""
+    A, P = levels_of(2, 15)
+    source, target = FOLDER / "heap.h5", FOLDER / "heap.cmg"
+    write(source, A, P)
+    with h5py.File(source, "a") as f:
+        f.attrs["problem"] = "in the heap"
+    assert run(source, target)[0] == 0
+    with h5py.File(target) as f:
+        assert f.attrs["problem"] == "in the heap"
+    data = source.read_bytes()
+    assert data.count(b"GCOL") >= 1
+    source.write_bytes(data.replace(b"GCOL", b"GCOX"))
+    target.unlink()
+    status, text = run(source, target)
+    assert status == 2 and "format" in text, (status, text)
+
+
 def set_attribute(path, key, value):
     def change(f):
         f[path].attrs[key] = value
@@ -305,7 +323,8 @@ def matrix_market_agrees_with_scipy():
 
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
-for test in (layouts_are_read, optional_parts_are_read, newer_layouts_are_read, damaged_containers_are_refused, checksums_are_compared,
+for test in (layouts_are_read, optional_parts_are_read, newer_layouts_are_read, damaged_heaps_are_not_read,
+             damaged_containers_are_refused, checksums_are_compared,
              same_bytes_twice, matrix_market_agrees_with_scipy):
     test()
     print(f"{test.__name__:40} ok")
