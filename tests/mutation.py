@@ -1,26 +1,31 @@
 """Flips operators in the sources at random, builds, runs tests, and prints what no test noticed.
 
-    python3 tests/mutation.py --number 300 --seed 1 --build build-mutation --log mutants.jsonl [--under src/mg]
-    python3 tests/mutation.py --again mutants.jsonl     # the survivors of an earlier run once more
+    python3 tests/mutation.py --number 300 --seed 1 --log mutants.jsonl --most 3    # tests of up to 3 s
+    python3 tests/mutation.py --again --log mutants.jsonl                           # survivors once more, all tests
 
-The tests of the folder of the flipped line run first, then all others, the quick ones before the slow; the first that
-fails ends a mutant. One that does not compile, or compiles to the same library, does not count. The tests link the
-library as a shared one, so that a mutant costs one compilation and few links. Every verdict goes to
-the log as it is known, and a run goes on behind what its log has. Sources are put back, also after an interrupt. Work
-in a clone: other programs see the mutants while they are built.
+The first run builds and times every test. A mutant costs one compilation and the links of the shared libraries; what it
+changed is then put back from copies, also after an interrupt. The tests of the folder of the flipped line run first,
+then all others, those first that noticed most a second; the first that fails ends a mutant, and so does one that takes
+several times its processor time. Verdicts: not built (the file is not in this build), not compiled, same (as machine
+code), survived, or the test that noticed. Every verdict goes to the log as it is known, and a run goes on behind what
+its log has; the last line of a mutant counts. One that a reader finds to change nothing gets the verdict "equivalent"
+and a "reason" there by hand. Work in a clone: other programs see the mutants while they are built.
 """
 
 import argparse
+import collections
 import hashlib
 import json
+import math
 import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
-import xml.etree.ElementTree
+import threading
 
 SWAPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
@@ -28,8 +33,8 @@ SWAPS = {
 }  # fmt: skip
 # an operator between blanks, as clang-format sets them; or an increment
 OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|[<>+*/-])(?= )|(\+\+|--)")
-QUICK = 1.0  # seconds
 MEMORY = 8 << 30  # a mutant that asks for more address space is ended, and so noticed
+CHANGES_NOTHING = ("not built", "not compiled", "same", "equivalent")
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -44,107 +49,205 @@ def places(path):
     """The text of a file, and (position, operator) outside comments, texts and preprocessor lines."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    blank = re.sub(r"/\*.*?\*/|//[^\n]*|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*'|^[ \t]*#[^\n]*(\\\n[^\n]*)*",
+    blank = re.sub(r"/\*.*?\*/|//[^\n]*|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*'|^[ \t]*#(\\\n|[^\n])*",
                    lambda m: re.sub(r"[^\n]", "_", m.group()), text, flags=re.S | re.M)
     return text, [(m.start(), m.group()) for m in OPERATOR.finditer(blank) if m.group() in SWAPS]
 
 
-def run(command, seconds, memory=False):
-    """Exit status of a command, or None where it took too long; the whole group is ended then."""
-    def limit():
-        if memory:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+class Test:
+    """One test of ctest, run without it."""
 
-    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-                           preexec_fn=limit)
-    try:
-        return job.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-        return None
+    def __init__(self, entry, sanitized):
+        properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
+        self.name = entry["name"]
+        self.command = entry["command"]
+        self.folder = properties.get("WORKING_DIRECTORY")
+        self.env = dict(os.environ, **dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", [])))
+        self.passes = {0, properties.get("SKIP_RETURN_CODE", 0)}
+        self.seconds = None  # of processor time
+        self.noticed = 0
+        self.memory = resource.RLIM_INFINITY if sanitized else MEMORY
+
+    def run(self, most=None):
+        """Whether it passes in so many seconds of processor time, and those it took with its children."""
+        most = math.ceil(2 + 4 * self.seconds) if most is None else math.ceil(most)
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most + 1))
+
+        job = subprocess.Popen(self.command, cwd=self.folder, env=self.env, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit)
+        late = threading.Timer(20 + 10 * most, os.killpg, (job.pid, signal.SIGKILL))  # one that sleeps for ever
+        late.daemon = True
+        late.start()
+        _, status, used = os.wait4(job.pid, 0)
+        late.cancel()
+        try:
+            os.killpg(job.pid, signal.SIGKILL)  # what it left running
+        except ProcessLookupError:
+            pass
+        job.returncode = os.waitstatus_to_exitcode(status)
+        return job.returncode in self.passes, used.ru_utime + used.ru_stime
 
 
 class Build:
-    """A build folder, the tests in it and how long each of them takes."""
+    """A build folder, copies of its libraries without a mutant, and its tests."""
 
-    def __init__(self, folder, skip, only_near):
-        self.folder = folder
-        self.only_near = only_near
-        if not os.path.exists(os.path.join(folder, "CMakeCache.txt")):
-            subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF",
+    def __init__(self, folder, skip, most, near, sanitize):
+        self.folder = os.path.abspath(folder)
+        if not os.path.exists(os.path.join(folder, "build.ninja")):
+            subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF", "-DCMG_INSTALL=OFF",
                             "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DBUILD_SHARED_LIBS=ON",
                             "-DCMG_INTERNAL_TYPE=SHARED", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
+                            f"-DCMG_SANITIZE={'ON' if sanitize else 'OFF'}",
                             f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
-        report = os.path.join(os.path.abspath(folder), "mutation.xml")
-        if self.make() != 0:
+        if not self.make():
             sys.exit("the build fails without a mutant")
-        self.clean = self.archives()
-        tested = os.path.join(folder, "mutation.tested")  # the archives that the report is of
-        if not os.path.exists(tested) or open(tested, encoding="utf-8").read() != self.clean:
-            if run(["ctest", "--test-dir", folder, "-E", skip, "--output-junit", report, "-j", str(os.cpu_count())], 3600, True) != 0:
-                sys.exit("the tests fail without a mutant, see " + report)
-            with open(tested, "w", encoding="utf-8") as f:
-                f.write(self.clean)
-        cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
-        self.seconds = {c.get("name"): float(c.get("time")) for c in cases if c.get("status") == "run"}
+        self.objects = self.dependents()
+        self.copies = os.path.join(self.folder, "mutation.copies")
+        self.libraries = [os.path.join(at, n) for at, _, names in os.walk(self.folder) for n in names
+                          if re.search(r"\.so(\.[0-9.]+)?$", n) and not os.path.islink(os.path.join(at, n))
+                          and not at.startswith(self.copies)]
+        os.makedirs(self.copies, exist_ok=True)
+        self.keep(self.libraries)
+        self.clean = self.digest()
+        listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], stdout=subprocess.PIPE, check=True)
+        tests = [Test(t, sanitize) for t in json.loads(listed.stdout)["tests"] if not re.search(skip, t["name"])]
+        self.time(tests, min(max(most, near), 300))
+        self.near = [t for t in tests if t.seconds <= max(most, near) and not math.isinf(t.seconds)]
+        self.tests = [t for t in self.near if t.seconds <= most]
+        print(f"{len(self.tests)} of {len(tests)} tests, {sum(t.seconds for t in self.tests):.0f} s of processor time", flush=True)
 
     def make(self):
-        return run(["cmake", "--build", self.folder, "-j", str(os.cpu_count())], 1800)
+        return subprocess.run(["cmake", "--build", self.folder, "-j", "2"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
 
-    def archives(self):
+    def dependents(self):
+        """{source: objects that are made from it}, from ninja's own records."""
+        found, target = collections.defaultdict(list), None
+        for line in subprocess.run(["ninja", "-C", self.folder, "-t", "deps"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n"):
+            if line and not line.startswith(" "):
+                target = os.path.join(self.folder, line.split(": ")[0])
+            elif line.strip():
+                path = os.path.relpath(os.path.join(self.folder, line.strip()), TOP)
+                if path.startswith("src" + os.sep):
+                    found[path].append(target)
+        return found
+
+    def copy_of(self, path):
+        return os.path.join(self.copies, os.path.relpath(path, self.folder).replace(os.sep, "@"))
+
+    def keep(self, paths):
+        for path in paths:
+            shutil.copyfile(path, self.copy_of(path))
+
+    def put_back(self, paths):
+        """The copies, with the times of what they replace, so that ninja sees nothing to do."""
+        for path in paths:
+            if os.path.exists(path):
+                now = os.stat(path)
+                shutil.copyfile(self.copy_of(path), path)
+                os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns))
+
+    def digest(self):
         found = hashlib.sha256()
-        for folder, _, names in os.walk(self.folder):
-            for name in sorted({"libcmg_internal.so", "libcmgfem_internal.so"}.intersection(names)):
-                with open(os.path.join(folder, name), "rb") as f:
-                    found.update(f.read())
+        for path in self.libraries:
+            with open(path, "rb") as f:
+                found.update(f.read())
         return found.hexdigest()
 
-    def noticed_by(self, folder):
-        """The group of tests of which one fails, or None: those of the folder, the quick ones, the others."""
-        order = sorted(self.seconds, key=self.seconds.get)
-        near = [n for n in order if n.startswith(folder + ".") and self.seconds[n] < 10 * QUICK]
-        quick = [n for n in order if self.seconds[n] < QUICK and n not in near]
-        groups = {"near": near, "quick": quick, "slow": [n for n in order if n not in near and n not in quick]}
-        for group, names in groups.items():
-            if self.only_near and group != "near":
-                break
-            regex = "^(" + "|".join(map(re.escape, names)) + ")$"
-            seconds = 60 + 10 * sum(self.seconds[n] for n in names)
-            if names and run(["ctest", "--test-dir", self.folder, "-R", regex, "--stop-on-failure", "-j", str(os.cpu_count()),
-                              "--timeout", "200"], seconds, True) != 0:
-                return group
+    def time(self, tests, most):
+        """Seconds of every test without a mutant, as measured once for these libraries."""
+        name = os.path.join(self.folder, "mutation.seconds")
+        known = {}
+        if os.path.exists(name):
+            with open(name, encoding="utf-8") as f:
+                known = json.load(f)
+        if known.get("libraries") != self.clean:
+            known = {"libraries": self.clean}
+        for test in tests:
+            test.seconds = known.get(test.name)
+            if test.seconds is None:
+                passed, seconds = test.run(most)
+                test.seconds = seconds if passed else math.inf
+                if not passed:
+                    print("fails or takes too long without a mutant, left out:", test.name, flush=True)
+                    continue
+                known[test.name] = seconds
+                with open(name, "w", encoding="utf-8") as f:
+                    json.dump(known, f)
+
+    def noticed_by(self, path):
+        """
+        The test that fails, or None: those of the folder and of a word of the file's name, then all; those first that
+        share a word or noticed most a second.
+        """
+        folder = {"mpi": "dist"}.get(path.split(os.sep)[1], path.split(os.sep)[1])
+        words = {w for w in re.split("[_.]", os.path.basename(path)) if len(w) > 3}
+
+        def kin(test):
+            return not words.isdisjoint(re.split("[_.]", test.name))
+
+        near = [t for t in self.near if kin(t) or t.name.startswith(folder + ".")]
+        for left in near, [t for t in self.tests if t not in near]:
+            while left:
+                test = min(left, key=lambda t: (0.05 + t.seconds) / (1 + t.noticed) / (20 if kin(t) else 1))
+                left.remove(test)
+                if not test.run()[0]:
+                    test.noticed += 1
+                    return test.name
         return None
 
+    def judge(self, path, at, op):
+        """Verdict of one mutant."""
+        objects = self.objects[path]
+        if not objects:
+            return "not built"
+        text, _ = places(path)
+        before = os.stat(path)
+        self.keep(objects)
+        try:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text[:at] + SWAPS[op] + text[at + len(op):])
+            if not self.make():
+                return "not compiled"
+            if self.digest() == self.clean:
+                return "same"
+            return self.noticed_by(path) or "survived"
+        finally:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            self.put_back(objects + self.libraries)
 
-def judge(build, path, at, op):
-    """Verdict of one mutant: "same", "survived", or the test that noticed it."""
-    text, _ = places(path)
-    try:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text[:at] + SWAPS[op] + text[at + len(op):])
-        if build.make() != 0 or build.archives() == build.clean:
-            return "same"
-        return build.noticed_by(path.split(os.sep)[1]) or "survived"
-    finally:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
+
+def identity(m):
+    """What names a mutant when lines were moved."""
+    return m["path"], m["line"], m["op"], m["nth"]
+
+
+def describe(path, at, op):
+    text, every = places(path)
+    lines = text.splitlines()
+    number = text.count("\n", 0, at)
+    same = [p for p, o in every if o == op and lines[text.count("\n", 0, p)] == lines[number]]
+    column = at - text.rfind("\n", 0, at)
+    line = lines[number].strip()
+    return {"what": f"{path}:{number + 1}:{column}: {op} -> {SWAPS[op]}: {line}", "path": path, "op": op, "line": line,
+            "nth": same.index(at)}
 
 
 def wanted(a, known):
-    """(path, position, operator) of the mutants to try: random ones, or the survivors of an earlier log."""
+    """(path, position, operator) of the mutants to try: random ones, or the survivors of the log."""
     if not a.again:
         every = [(path, at, op) for path in sources(a.under) for at, op in places(path)[1]]
-        return random.Random(a.seed).sample(every, min(a.number, len(every)))
+        chosen = random.Random(a.seed).sample(every, min(a.number, len(every)))
+        return [c for c in chosen if identity(describe(*c)) not in known]
     found = []
-    with open(a.again, encoding="utf-8") as f:
-        for m in map(json.loads, f):
-            if m["verdict"] == "survived" and os.path.exists(m["path"]):
-                text, all_places = places(m["path"])
-                lines = text.splitlines()
-                same = [(at, op) for at, op in all_places
-                        if op == m["op"] and lines[text.count("\n", 0, at)].strip() == m["line"]]
-                found += [(m["path"], *same[min(m["nth"], len(same) - 1)])] if same else []
+    for m in known.values():
+        if m["verdict"] == "survived" and os.path.exists(m["path"]):
+            found += [(m["path"], at, op) for at, op in places(m["path"])[1] if identity(describe(m["path"], at, op)) == identity(m)]
     return found
 
 
@@ -154,36 +257,32 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--under", default="src", help="folder of the sources")
     parser.add_argument("--build", default="build-mutation", help="folder of the build, made if it is not there")
-    parser.add_argument("--skip", default="^(package|docs|fault)[.]", help="regular expression of tests that are not run")
-    parser.add_argument("--near", action="store_true", help="tests of the folder alone: quick, and a lower bound of what is noticed")
-    parser.add_argument("--log", default="mutants.jsonl", help="a line a mutant")
-    parser.add_argument("--again", help="an earlier log: its survivors instead of random mutants")
+    parser.add_argument("--skip", default="^(package|docs|fault|fuzz)[.]", help="regular expression of tests that are not run")
+    parser.add_argument("--most", type=float, default=1e9, help="leave out tests that take more seconds: a lower bound of what is noticed")
+    parser.add_argument("--near", type=float, default=10, help="the same for tests of the folder of the flipped line")
+    parser.add_argument("--sanitize", action="store_true", help="make the build with the address sanitizer")
+    parser.add_argument("--log", default="mutants.jsonl", help="a line a verdict")
+    parser.add_argument("--again", action="store_true", help="the survivors of the log instead of random mutants")
     a = parser.parse_args()
     os.chdir(TOP)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # by way of `finally`, which puts the sources back
     known = {}
     if os.path.exists(a.log):
         with open(a.log, encoding="utf-8") as f:
-            known = {m["what"]: m for m in map(json.loads, f)}
-    build = Build(a.build, a.skip, a.near)
+            known = {identity(m): m for m in map(json.loads, f)}
+    build = Build(a.build, a.skip, a.most, a.near, a.sanitize)
     for path, at, op in wanted(a, known):
-        text, every = places(path)
-        number = text.count("\n", 0, at) + 1
-        line = text.splitlines()[number - 1]
-        start = text.rfind("\n", 0, at) + 1
-        what = f"{path}:{number}:{at - start + 1}: {op} -> {SWAPS[op]}: {line.strip()}"
-        if what in known:
-            continue
-        nth = [p for p, o in every if o == op and text.splitlines()[text.count("\n", 0, p)] == line].index(at)
-        known[what] = {"what": what, "path": path, "op": op, "line": line.strip(), "nth": nth,
-                       "verdict": judge(build, path, at, op)}
+        m = describe(path, at, op)
+        m["verdict"] = build.judge(path, at, op)
+        known[identity(m)] = m
         with open(a.log, "a", encoding="utf-8") as f:
-            f.write(json.dumps(known[what]) + "\n")
-        if known[what]["verdict"] == "survived":
-            print("survived:", what, flush=True)
-    build.make()
-    count = [m for m in known.values() if m["verdict"] != "same"]
-    survived = [m for m in count if m["verdict"] == "survived"]
-    print(f"{len(count)} mutants that change anything, {len(count) - len(survived)} noticed, {len(survived)} survived")
+            f.write(json.dumps(m) + "\n")
+        if m["verdict"] == "survived":
+            print("survived:", m["what"], flush=True)
+    kinds = collections.Counter(m["verdict"] if m["verdict"] in (*CHANGES_NOTHING, "survived") else "noticed" for m in known.values())
+    count = kinds["noticed"] + kinds["survived"]
+    print(f"{len(known)} mutants: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
+    print(f"{kinds['noticed']} of {count} that change anything noticed: {100 * kinds['noticed'] / max(1, count):.1f} %")
 
 
 if __name__ == "__main__":
