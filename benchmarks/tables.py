@@ -367,6 +367,19 @@ def robust_peers():
 
 
 @table
+def aggregation():
+    """A matrix alone: iterations of plain `cmg solve` and of CG with PyAMG's smoothed aggregation at its defaults."""
+    found = read("aggregation")
+    rows = [[line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["pyamg_iterations"], line["iterations"],
+             number(line["ratio"], 2)] for line in found]
+    ratio = sorted(line["ratio"] for line in found)
+    if ratio:
+        rows.append([f"within 1.2: {sum(r <= 1.2 for r in ratio)} of {len(ratio)}", "", "", "median",
+                     number(ratio[len(ratio) // 2], 2)])
+    return markdown(["problem", "unknowns", "it PyAMG", "it", "over PyAMG's"], rows)
+
+
+@table
 def cpu_products():
     """y = A x of 3D Q1, 128^3 cells, two cores."""
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),

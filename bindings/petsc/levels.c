@@ -2,6 +2,8 @@
  * along. */
 #include "pccmg_impl.h"
 
+#include <cmg_expert.h>
+
 /* ------------------------------------------------------------------ matrices */
 
 /* The matrix as SeqAIJ of this process: itself or a copy. */
@@ -130,43 +132,61 @@ static PetscErrorCode levels_of_dm(PC pc)
     PetscFunctionReturn(0);
 }
 
-/* Vectors of the near null space, a column each. */
-static PetscErrorCode set_near_null_space(PC pc, Mat A)
+/* Vectors of a null space, a column each, the constant one last; free them with PetscFree. */
+static PetscErrorCode columns_of(MatNullSpace space, PetscInt rows, PetscInt *k, PetscReal **all)
 {
-    PC_CMG *const data = (PC_CMG *)pc->data;
-    MatNullSpace near = NULL;
+    PetscInt count = 0;
+    const Vec *vectors = NULL;
+    PetscBool constant = PETSC_FALSE;
     PetscFunctionBegin;
-    PetscCall(MatGetNearNullSpace(A, &near));
-    if (near != NULL) {
-        PetscInt count = 0;
-        const Vec *vectors = NULL;
-        PetscBool constant = PETSC_FALSE;
-        PetscReal *all = NULL;
-        PetscCall(MatNullSpaceGetVecs(near, &constant, &count, &vectors));
-        const PetscInt k = count + (constant ? 1 : 0);
-        PetscCall(PetscMalloc1(data->rows * k, &all));
-        for (PetscInt c = 0; c < k; ++c) {
-            const PetscScalar *v = NULL;
-            if (c < count) {
-                PetscCall(VecGetArrayRead(vectors[c], &v));
-            }
-            for (PetscInt i = 0; i < data->rows; ++i) {
-                all[i * k + c] = c < count ? PetscRealPart(v[i]) : 1.0;
-            }
-            if (c < count) {
-                PetscCall(VecRestoreArrayRead(vectors[c], &v));
-            }
+    PetscCall(MatNullSpaceGetVecs(space, &constant, &count, &vectors));
+    *k = count + (constant ? 1 : 0);
+    PetscCall(PetscMalloc1(rows * *k, all));
+    for (PetscInt c = 0; c < *k; ++c) {
+        const PetscScalar *v = NULL;
+        if (c < count) {
+            PetscCall(VecGetArrayRead(vectors[c], &v));
         }
-        if (k > 0) {
-            PetscCall(pccmg_check(
-                pc, cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all)));
+        for (PetscInt i = 0; i < rows; ++i) {
+            (*all)[i * *k + c] = c < count ? PetscRealPart(v[i]) : 1.0;
         }
-        PetscCall(PetscFree(all));
+        if (c < count) {
+            PetscCall(VecRestoreArrayRead(vectors[c], &v));
+        }
     }
     PetscFunctionReturn(0);
 }
 
-/* Block size, near null space and coordinates, for levels that the library makes itself. */
+/*
+ * What MatSetNearNullSpace says, for algebraic levels; the library finds out which of it A takes to
+ * 0. Without it what MatSetNullSpace says, which A does take to 0.
+ */
+static PetscErrorCode set_null_spaces(PC pc, Mat A)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    MatNullSpace near = NULL;
+    MatNullSpace exact = NULL;
+    PetscInt k = 0;
+    PetscReal *all = NULL;
+    cmg_status status = CMG_OK;
+    PetscFunctionBegin;
+    PetscCall(MatGetNearNullSpace(A, &near));
+    PetscCall(MatGetNullSpace(A, &exact));
+    if (near == NULL && exact == NULL) {
+        PetscFunctionReturn(0);
+    }
+    PetscCall(columns_of(near != NULL ? near : exact, data->rows, &k, &all));
+    if (k > 0 && near != NULL) {
+        status = cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all);
+    } else if (k > 0) {
+        status = cmg_hierarchy_set_nullspace(data->h, 0, (int)k, all);
+    }
+    PetscCall(PetscFree(all));
+    PetscCall(pccmg_check(pc, status));
+    PetscFunctionReturn(0);
+}
+
+/* Block size, null spaces and coordinates, for levels that the library makes itself. */
 PetscErrorCode pccmg_set_facts(PC pc, Mat A)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -187,7 +207,7 @@ PetscErrorCode pccmg_set_facts(PC pc, Mat A)
             pccmg_check(pc, cmg_hierarchy_set_vector(data->h, 0, "coords", NULL,
                                                      data->nodes * data->dim, data->coordinates)));
     }
-    PetscCall(set_near_null_space(pc, A));
+    PetscCall(set_null_spaces(pc, A));
     PetscFunctionReturn(0);
 }
 

@@ -10,9 +10,9 @@
  * the PC (KSPSetDM), coarsened -pc_cmg_levels times, the library, which aggregates where it can;
  * else the matrix alone.
  *
- * Coarse matrices are R A P. Block size and near null space of the matrix and PCSetCoordinates'
- * nodes go along. A matrix that changes its values and not its pattern keeps the levels, formats
- * and the cycle.
+ * Coarse matrices are R A P. Block size, null space and near null space of the matrix and
+ * PCSetCoordinates' nodes go along. A matrix that changes its values and not its pattern keeps the
+ * levels, formats and the cycle.
  *
  *   -pc_cmg_options "smoother=fsai precision=mixed"   options of the solver: those of `cmg solve
  * --help` -pc_cmg_context "threads=1"                       options of the context; backend=cuda

@@ -39,5 +39,5 @@ PetscErrorCode pccmg_find_levels(PC pc);
 PetscErrorCode pccmg_local_aij(Mat A, Mat *local);
 /* a matrix into a role of the hierarchy, */
 PetscErrorCode pccmg_set_matrix(PC pc, int level, cmg_role role, Mat A);
-/* and block size, near null space and coordinates of the finest one. */
+/* and block size, null spaces and coordinates of the finest one. */
 PetscErrorCode pccmg_set_facts(PC pc, Mat A);

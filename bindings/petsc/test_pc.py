@@ -97,6 +97,43 @@ class TestPC(unittest.TestCase):
         self.check(ksp, residual, 15)
         self.assertIn("4 levels", view(ksp))
 
+    def test_null_space_of_the_matrix(self):
+        """Wrong vectors are refused by the library, which shows that they reach it; right ones make it converge."""
+        n = 30
+        L = PETSc.Mat().createAIJ([n * n, n * n], nnz=5, comm=PETSC_SELF)
+        scale = np.random.default_rng(3).uniform(0.5, 2.0, n * n)  # the null space is no constant
+        for row in range(n * n):
+            i, j = divmod(row, n)
+            around = [(i + di) * n + j + dj for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1))
+                      if 0 <= i + di < n and 0 <= j + dj < n]
+            L[row, row] = len(around) * scale[row] ** 2
+            for other in around:
+                L[row, other] = -scale[row] * scale[other]
+        L.assemble()
+        for right in (True, False):
+            v = L.createVecRight()
+            v.setArray(1 / scale if right else np.arange(n * n) + 1.0)
+            v.normalize()
+            L.setNullSpace(PETSc.NullSpace().create(vectors=[v], comm=PETSC_SELF))
+            ksp = PETSc.KSP().create(PETSC_SELF)
+            ksp.setOperators(L)
+            ksp.setType("cg")
+            ksp.setTolerances(rtol=1e-9, max_it=60)
+            ksp.getPC().setType("cmg")
+            b, x = L.createVecRight(), L.createVecRight()
+            b.setArray(np.random.default_rng(2).standard_normal(n * n))
+            b.axpy(-v.dot(b), v)
+            if not right:
+                with self.assertRaises(PETSc.Error):
+                    ksp.setUp()
+                continue
+            ksp.solve(b, x)
+            self.assertGreater(ksp.getConvergedReason(), 0)
+            r = b.duplicate()
+            L.mult(x, r)
+            r.axpy(-1.0, b)
+            self.assertLessEqual(r.norm() / b.norm(), 1e-7)
+
     def test_formats_of_matrices(self):
         for kind in ("baij", "sbaij"):
             A = poisson(16)

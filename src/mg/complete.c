@@ -16,15 +16,23 @@ enum {
     LEFT_SINGLE = 100,
     /*
      * On a CPU n^3 operations of an inverse are more than a solve: on one core 21 ms for 729 rows,
-     * where two levels below them take 2 and change no iteration count. `auto` inverts so many.
+     * where two levels below them take 2 and cost an iteration or two. Not for several unknowns a
+     * node: a beam then takes twice the iterations.
      */
+    QUICK_ABOVE = 600,
     QUICK_ROWS = 250
 };
+
+bool cmgi_multigrid_scalar(const cmgi_multigrid *mg)
+{
+    const char *text = cmg_hierarchy_attribute(mg->h, "block_size");
+    return text == NULL || strcmp(text, "1") == 0;
+}
 
 /* `auto` on a CPU, and nothing said about the coarsest level. */
 static bool wants_quick(const cmgi_multigrid *mg)
 {
-    return strcmp(mg->options.smoother, "auto") == 0 &&
+    return cmgi_multigrid_scalar(mg) && strcmp(mg->options.smoother, "auto") == 0 &&
            mg->ctx->backend->coarsen_rows < APPEND_ABOVE &&
            mg->options.coarse_limit == APPEND_ABOVE;
 }
@@ -33,7 +41,7 @@ static cmgi_completion_options completion_options(const cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
     const cmg_size most = o->coarse_limit > APPEND_ABOVE ? o->coarse_limit : APPEND_ABOVE;
-    const cmg_size limit = wants_quick(mg) ? QUICK_ROWS : most;
+    const cmg_size limit = wants_quick(mg) ? QUICK_ABOVE : most;
     const int levels = mg->from_matrix ? 1 : cmg_hierarchy_levels(mg->h);
     cmgi_completion_options options = {.galerkin = o->galerkin,
                                        .from_matrix = mg->from_matrix,
@@ -76,7 +84,7 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
     const cmg_solver_options *o = &mg->options;
     cmg_csr A;
     if (mg->from_matrix || !o->fallback || !o->coarsen || o->coarse != CMG_COARSE_AUTO ||
-        !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2 || mg->h->level[0].block > 1) {
+        !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2) {
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));

@@ -108,10 +108,9 @@ static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg
  */
 static bool levels_misfit(const cmgi_multigrid *mg)
 {
-    const char *text = cmg_hierarchy_attribute(mg->h, "block_size");
     const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
     const bool lines = strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2;
-    return (lines || mg->completion.misfits > 0) && (text == NULL || strcmp(text, "1") == 0);
+    return (lines || mg->completion.misfits > 0) && cmgi_multigrid_scalar(mg);
 }
 
 static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)

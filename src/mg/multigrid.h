@@ -29,6 +29,8 @@ typedef struct cmgi_multigrid {
  * levels below a coarsest one that is too large; in place of what was formed before.
  */
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
+/* One unknown a node, as far as is said. */
+bool cmgi_multigrid_scalar(const cmgi_multigrid *mg);
 /* The hierarchy that levels are built of: h, or the one over it. */
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
 /* Everything from ctx, h, options and schedule. */

@@ -34,6 +34,10 @@ class SolveInfo:
         Of the cycle at the end.
     fallback : str
         What was changed on the way, "" = nothing.
+    nullspace : int
+        Vectors of the null space of A that b and x were made orthogonal to.
+    removed : float
+        Norm of what that took from b; the residual is that of the rest.
     hints : list of str
         Advice where the solve failed or was slow.
     residuals : numpy.ndarray
@@ -51,6 +55,8 @@ class SolveInfo:
     bytes: float
     precision: str
     fallback: str
+    nullspace: int
+    removed: float
     hints: List[str]
     residuals: np.ndarray
 
@@ -83,7 +89,8 @@ def _info(report):
         outcome=enum_name("outcome", report.outcome), iterations=report.iterations,
         relative_residual=report.relative_residual, residual=report.residual, rhs_norm=report.rhs_norm,
         setup_seconds=report.setup_seconds, solve_seconds=report.solve_seconds, bytes=report.bytes,
-        precision=text(report.precision), fallback=text(report.fallback), hints=[h for h in hint.split("\n") if h],
+        precision=text(report.precision), fallback=text(report.fallback),
+        nullspace=report.nullspace, removed=report.removed, hints=[h for h in hint.split("\n") if h],
         residuals=history)
 
 

@@ -184,6 +184,16 @@ def test_singular_and_failed_solves_say_so():
     assert not info.converged
 
 
+def test_null_space_and_what_it_takes_from_b():
+    n = 40
+    L = sp.diags([np.r_[1, np.full(n - 2, 2.0), 1], -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1]).tocsr()
+    b = np.sin(np.arange(n) + 0.5) + 3
+    x, info = cascademg.Hierarchy(L).solver(rtol=1e-10).solve(b, return_info=True)
+    assert info.converged and info.nullspace == 1
+    assert info.removed == pytest.approx(abs(b.sum()) / np.sqrt(n), rel=1e-12)
+    assert residual(L, x, b - b.mean()) <= 1e-9 and abs(x.mean()) <= 1e-12 * np.linalg.norm(x)
+
+
 def test_errors_are_exceptions_with_the_library_s_sentence(problem, tmp_path):
     A, P, b = problem
     h = cascademg.Hierarchy(A, P)
