@@ -2,9 +2,9 @@
  * SAINV and AINV as smoothers: M = Z P^-1 W^T from incomplete A-biconjugation (see biconjugate.c)
  * of S A S, S = |diag A|^(-1/2), so that the drop tolerance knows no units.
  *
- *     form=two       M = F_1 F_0 with F_0 = |P|^(-1/2) W^T S and F_1 = S Z sign(P) |P|^(-1/2): two
- * products form=three     W^T S, P^-1, S Z form=product   one matrix; it usually has more entries
- * than both factors together
+ *   form=two       M = F_1 F_0 with F_0 = |P|^(-1/2) W^T S and F_1 = S Z sign(P) |P|^(-1/2)
+ *   form=three     W^T S, P^-1, S Z
+ *   form=product   one matrix; it usually has more entries than both factors together
  *
  * Dirichlet columns are decoupled where that makes A symmetric. The files published with FE-gMG
  * hold sainv:drop=0.13:rule=absolute:scale=no:form=product:dirichlet=keep.
@@ -56,34 +56,29 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
                                int form, cmgi_smoother_factors *out)
 {
     const cmg_size n = Zt->rows;
-    cmgi_csr *left = &out->factor[form == THREE ? 2 : 1];
-    cmgi_csr *D = &out->factor[1];
-    cmg_csr view = {0};
-    out->factors = form == THREE ? 3 : 2;
+    const int last = form == THREE ? 2 : 1;
+    out->factors = last + 1;
     if (form == THREE) {
-        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, D));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, &out->factor[1]));
         for (cmg_size i = 0; i < n; ++i) {
-            D->values[i] = 1 / pivot[i];
+            out->factor[1].values[i] = 1 / pivot[i];
         }
-        view = cmgi_csr_view(Zt);
-        CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
-        view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
-        return cmgi_csr_copy(ctx, &view, &out->factor[0]);
+    } else {
+        for (cmg_size i = 0; i < n; ++i) {
+            pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
+        }
+        cmgi_csr_scale(ctx, pivot, NULL, Zt);
+        for (cmg_size i = 0; i < n && Wt != NULL; ++i) {
+            pivot[i] = fabs(pivot[i]);
+        }
+        if (Wt != NULL) {
+            cmgi_csr_scale(ctx, pivot, NULL, Wt);
+        }
     }
-    for (cmg_size i = 0; i < n; ++i) {
-        pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
-    }
-    cmgi_csr_scale(ctx, pivot, NULL, Zt);
-    for (cmg_size i = 0; i < n && Wt != NULL; ++i) {
-        pivot[i] = fabs(pivot[i]);
-    }
-    if (Wt != NULL) {
-        cmgi_csr_scale(ctx, pivot, NULL, Wt);
-    }
-    view = cmgi_csr_view(Zt);
-    CMGI_TRY(cmgi_csr_transpose(ctx, &view, left));
-    view = cmgi_csr_view(Wt != NULL ? Wt : Zt);
-    return cmgi_csr_copy(ctx, &view, &out->factor[0]);
+    const cmg_csr Z = cmgi_csr_view(Zt);
+    const cmg_csr W = cmgi_csr_view(Wt != NULL ? Wt : Zt);
+    CMGI_TRY(cmgi_csr_transpose(ctx, &Z, &out->factor[last]));
+    return cmgi_csr_copy(ctx, &W, &out->factor[0]);
 }
 
 /* M = F_1 F_0 instead of the two. */

@@ -4,36 +4,38 @@
  */
 #include "transfer/galerkin.h"
 
+#include "csr/by_rows.h"
+
 #include <math.h>
 #include <string.h>
 
-/* Gives every empty row the place (i, i). */
+/* Row i of a matrix, with the place (i, i) where it is empty. */
+static cmg_size filled_row(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const cmgi_csr *A = user;
+    const cmg_size begin = A->indptr[i];
+    const cmg_size length = A->indptr[i + 1] - begin;
+    if (columns != NULL) {
+        columns[0] = (cmg_index)i;
+        values[0] = 0;
+        memcpy(columns, A->indices + begin, (size_t)length * sizeof *columns);
+        memcpy(values, A->values + begin, (size_t)length * sizeof *values);
+    }
+    return length > 0 ? length : 1;
+}
+
 static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
 {
-    cmg_size empty = 0;
+    bool empty = false;
     for (cmg_size i = 0; i < A->rows; ++i) {
-        empty += A->indptr[i + 1] == A->indptr[i];
+        empty = empty || A->indptr[i + 1] == A->indptr[i];
     }
-    if (empty == 0) {
-        return CMG_OK;
+    if (empty) {
+        cmgi_csr made = {0};
+        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->cols, filled_row, A, &made));
+        cmgi_csr_free(ctx, A);
+        *A = made;
     }
-    cmgi_csr made = {0};
-    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, A->indptr[A->rows] + empty, &made));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size begin = A->indptr[i];
-        const cmg_size length = A->indptr[i + 1] - begin;
-        made.indptr[i] = k;
-        memcpy(made.indices + k, A->indices + begin, (size_t)length * sizeof *made.indices);
-        memcpy(made.values + k, A->values + begin, (size_t)length * sizeof *made.values);
-        k += length;
-        if (length == 0) {
-            made.indices[k] = (cmg_index)i;
-            made.values[k++] = 0;
-        }
-    }
-    cmgi_csr_free(ctx, A);
-    *A = made;
     return CMG_OK;
 }
 
@@ -52,20 +54,33 @@ static void unit_zero_rows(cmg_context *ctx, cmgi_csr *A)
     }
 }
 
-cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
-                         bool unit_diagonal, cmgi_csr *Ac)
+/* Ac = R (A P), or its values on the pattern that is there; AP likewise, and it stays. */
+static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
+                           bool values, cmgi_csr *AP, cmgi_csr *Ac)
 {
-    cmgi_csr AP = {0};
     cmgi_csr transposed = {0};
-    cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, A, P, &AP));
+    CMGI_TRY_GOTO(done, AP->indptr != NULL ? cmgi_csr_multiply_values(ctx, A, P, AP)
+                                           : cmgi_csr_multiply(ctx, A, P, AP));
     if (R == NULL) {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
     }
     const cmg_csr left = R != NULL ? *R : cmgi_csr_view(&transposed);
-    const cmg_csr right = cmgi_csr_view(&AP);
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left, &right, &made));
+    const cmg_csr right = cmgi_csr_view(AP);
+    CMGI_TRY_GOTO(done, values ? cmgi_csr_multiply_values(ctx, &left, &right, Ac)
+                               : cmgi_csr_multiply(ctx, &left, &right, Ac));
+done:
+    cmgi_csr_free(ctx, &transposed);
+    return status;
+}
+
+cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
+                         bool unit_diagonal, cmgi_csr *Ac)
+{
+    cmgi_csr AP = {0};
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, multiply(ctx, R, A, P, false, &AP, &made));
     if (unit_diagonal) {
         CMGI_TRY_GOTO(done, fill_empty_rows(ctx, &made));
         unit_zero_rows(ctx, &made);
@@ -74,7 +89,6 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    cmgi_csr_free(ctx, &transposed);
     cmgi_csr_free(ctx, &AP);
     return status;
 }
@@ -82,21 +96,7 @@ done:
 cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
                                 const cmg_csr *P, cmgi_csr *AP, cmgi_csr *Ac)
 {
-    cmgi_csr transposed = {0};
-    cmg_status status = CMG_OK;
-    if (AP->indptr == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, A, P, AP));
-    } else {
-        CMGI_TRY_GOTO(done, cmgi_csr_multiply_values(ctx, A, P, AP));
-    }
-    if (R == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
-    }
-    const cmg_csr left = R != NULL ? *R : cmgi_csr_view(&transposed);
-    const cmg_csr right = cmgi_csr_view(AP);
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply_values(ctx, &left, &right, Ac));
+    CMGI_TRY(multiply(ctx, R, A, P, true, AP, Ac));
     unit_zero_rows(ctx, Ac);
-done:
-    cmgi_csr_free(ctx, &transposed);
-    return status;
+    return CMG_OK;
 }

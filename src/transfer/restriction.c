@@ -2,29 +2,23 @@
 #include "transfer/restriction.h"
 
 /* A copy without marked rows and columns, or a view where nothing is marked. */
-static cmg_status cleaned(cmg_context *ctx, const cmg_csr *stored, const cmgi_dirichlet *rows,
-                          const cmgi_dirichlet *cols, cmgi_csr *M)
-{
-    if (rows->row == NULL && cols->row == NULL) {
-        *M = cmgi_csr_borrow(stored);
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_csr_copy(ctx, stored, M));
-    cmgi_dirichlet_clean(ctx, rows, cols, M);
-    return CMG_OK;
-}
-
 cmg_status cmgi_prolongation(cmg_context *ctx, const cmg_csr *stored, const cmgi_dirichlet *fine,
                              const cmgi_dirichlet *coarse, cmgi_csr *P)
 {
-    return cleaned(ctx, stored, fine, coarse, P);
+    if (fine->row == NULL && coarse->row == NULL) {
+        *P = cmgi_csr_borrow(stored);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_csr_copy(ctx, stored, P));
+    cmgi_dirichlet_clean(ctx, fine, coarse, P);
+    return CMG_OK;
 }
 
 cmg_status cmgi_restriction(cmg_context *ctx, const cmg_csr *stored, const cmgi_csr *P,
                             const cmgi_dirichlet *fine, const cmgi_dirichlet *coarse, cmgi_csr *R)
 {
     if (stored != NULL) {
-        return cleaned(ctx, stored, coarse, fine, R);
+        return cmgi_prolongation(ctx, stored, coarse, fine, R);
     }
     const cmg_csr view = cmgi_csr_view(P);
     return cmgi_csr_transpose(ctx, &view, R);
