@@ -74,7 +74,7 @@ static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, 
     }
 }
 
-static cmg_status measure(const cmgi_mesh *mesh, cmgi_mesh_report *report)
+static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
     cmgi_mesh_report *part = NULL;
@@ -99,7 +99,7 @@ static cmg_status measure(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     cmgi_free(mesh->ctx, part);
     return report->inverted == 0
                ? CMG_OK
-               : cmgi_mesh_fail_inverted(mesh, "", report->fault_cell, report->inverted);
+               : cmgi_mesh_fail_inverted(mesh, what, report->fault_cell, report->inverted);
 }
 
 /* Every facet is one of the single sides, and every single side is a facet. */
@@ -148,13 +148,19 @@ done:
     return status;
 }
 
+cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
+{
+    cmgi_mesh_report report = {0};
+    return measure(mesh, what, &report);
+}
+
 cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
     cmgi_mesh_report local;
     cmgi_mesh_report *r = report != NULL ? report : &local;
     *r = (cmgi_mesh_report){.fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));
-    CMGI_TRY(measure(mesh, r));
+    CMGI_TRY(measure(mesh, "", r));
     CMGI_TRY(check_sides(mesh, r));
     return cmgi_mesh_check_conforming(mesh, r);
 }

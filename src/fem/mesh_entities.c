@@ -5,17 +5,15 @@
 
 #include <string.h>
 
-typedef cmg_size (*gather)(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
-
 /* start[v] .. start[v+1]-1 will be the entities whose lowest node is v. */
-static cmg_size count_entities(const cmgi_side_lists *lists, gather of_node, cmg_size *start)
+static cmg_size count_entities(const cmgi_side_lists *lists, bool edges, cmg_size *start)
 {
     const cmg_size nodes = lists->mesh->nodes;
     start[0] = 0;
 #pragma omp parallel for num_threads(lists->threads) schedule(static)
     for (cmg_size v = 0; v < nodes; ++v) {
         cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = of_node(lists, v, side);
+        const cmg_size count = cmgi_sides_of_node(lists, edges, v, side);
         cmg_size distinct = 0;
         for (cmg_size k = 0; k < count; k += cmgi_sides_equal(side, count, k)) {
             ++distinct;
@@ -27,17 +25,16 @@ static cmg_size count_entities(const cmgi_side_lists *lists, gather of_node, cmg
 }
 
 /* Numbers the entities into of_cell (cells x per_cell) and stores their nodes. */
-static void number_entities(const cmgi_side_lists *lists, gather of_node, const cmg_size *start,
+static void number_entities(const cmgi_side_lists *lists, bool edges, const cmg_size *start,
                             cmg_index *nodes, cmg_index *of_cell)
 {
     const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
-    const bool edges = of_node == cmgi_edges_of_node;
     const int per_cell = edges ? info->edges : info->facets;
     const int corners = edges ? 2 : info->facet_corners;
 #pragma omp parallel for num_threads(lists->threads) schedule(static)
     for (cmg_size v = 0; v < lists->mesh->nodes; ++v) {
         cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = of_node(lists, v, side);
+        const cmg_size count = cmgi_sides_of_node(lists, edges, v, side);
         cmg_size number = start[v];
         for (cmg_size k = 0; k < count; ++number) {
             cmg_index corner[4] = {(cmg_index)v, side[k].key[0], -1, -1};
@@ -53,24 +50,23 @@ static void number_entities(const cmgi_side_lists *lists, gather of_node, const 
     }
 }
 
-static cmg_status build(const cmgi_side_lists *lists, gather of_node, cmgi_entities *e)
+static cmg_status build(const cmgi_side_lists *lists, bool edges, cmgi_entities *e)
 {
     const cmgi_mesh *mesh = lists->mesh;
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    const bool edges = of_node == cmgi_edges_of_node;
     const int corners = edges ? 2 : info->facet_corners;
     cmg_size **start = edges ? &e->edge_start : &e->face_start;
     cmg_index **nodes = edges ? &e->edge_nodes : &e->face_nodes;
     cmg_index **of_cell = edges ? &e->cell_edges : &e->cell_faces;
     CMGI_TRY(cmgi_alloc(e->ctx, mesh->nodes + 1, sizeof **start, start));
-    const cmg_size count = count_entities(lists, of_node, *start);
+    const cmg_size count = count_entities(lists, edges, *start);
     CMGI_CHECK(e->ctx, count <= INT32_MAX, CMG_ERR_UNSUPPORTED,
                "%lld edges or faces are more than 32-bit numbers reach", (long long)count);
     *(edges ? &e->edges : &e->faces) = count;
     CMGI_TRY(cmgi_alloc(e->ctx, count * corners, sizeof **nodes, nodes));
     CMGI_TRY(cmgi_alloc(e->ctx, mesh->cells * (edges ? info->edges : info->facets),
                         sizeof **of_cell, of_cell));
-    number_entities(lists, of_node, *start, *nodes, *of_cell);
+    number_entities(lists, edges, *start, *nodes, *of_cell);
     return CMG_OK;
 }
 
@@ -82,9 +78,9 @@ cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities *
     e->ctx = mesh->ctx;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY_GOTO(done, build(&lists, cmgi_edges_of_node, e));
+    CMGI_TRY_GOTO(done, build(&lists, true, e));
     if (faces && mesh->dim == 3) {
-        CMGI_TRY_GOTO(done, build(&lists, cmgi_sides_of_node, e));
+        CMGI_TRY_GOTO(done, build(&lists, false, e));
     }
     *entities = e;
     e = NULL;

@@ -20,7 +20,7 @@ static scan scan_sides(const cmgi_side_lists *lists, unsigned char *single)
     reduction(min : crowded, folded) reduction(+ : folds)
     for (cmg_size v = 0; v < nodes; ++v) {
         cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = cmgi_sides_of_node(lists, v, side);
+        const cmg_size count = cmgi_sides_of_node(lists, false, v, side);
         cmg_size same = 0;
         for (cmg_size k = 0; k < count; k += same) {
             same = cmgi_sides_equal(side, count, k);
@@ -43,7 +43,7 @@ static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fol
 {
     cmg_context *ctx = lists->mesh->ctx;
     const cmgi_side *side = lists->scratch;
-    const cmg_size count = cmgi_sides_of_node(lists, v, lists->scratch);
+    const cmg_size count = cmgi_sides_of_node(lists, false, v, lists->scratch);
     cmg_size same = 0;
     for (cmg_size k = 0; k < count; k += same) {
         same = cmgi_sides_equal(side, count, k);

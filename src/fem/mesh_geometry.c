@@ -169,19 +169,3 @@ cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_
         "cells",
         what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
 }
-
-cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
-{
-    cmg_size first = mesh->cells;
-    cmg_size count = 0;
-#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) reduction(min : first)   \
-    reduction(+ : count) if (mesh->cells > 4096)
-    for (cmg_size c = 0; c < mesh->cells; ++c) {
-        const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
-        if (cmgi_cell_is_inverted(&m)) {
-            ++count;
-            first = c < first ? c : first;
-        }
-    }
-    return count == 0 ? CMG_OK : cmgi_mesh_fail_inverted(mesh, what, first, count);
-}

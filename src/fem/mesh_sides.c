@@ -144,65 +144,28 @@ void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index
     }
 }
 
-/* Corner of a cell that is node v. */
-static int corner_at(const cmg_index *corner, cmg_size v)
-{
-    int k = 0;
-    while (corner[k] != v) {
-        ++k;
-    }
-    return k;
-}
-
-/* Side f of the cell type has corner k. */
-static bool side_has(const cmgi_cell_info *info, int f, int k)
-{
-    bool has = false;
-    for (int i = 0; i < info->facet_corners; ++i) {
-        has = has || info->facet[f][i] == k;
-    }
-    return has;
-}
-
-cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side)
+cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, bool edges, cmg_size v, cmgi_side *side)
 {
     const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
-    cmg_size count = 0;
-    for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
-        const cmg_index cell = lists->list[k];
-        const int at = corner_at(lists->mesh->cell_nodes + (cmg_size)cell * info->corners, v);
-        for (int f = 0; f < info->facets; ++f) {
-            if (!side_has(info, f, at)) {
-                continue;
-            }
-            cmg_index nodes[4];
-            cmgi_side s = {.cell = cell, .local = f};
-            cmgi_side_nodes(lists->mesh, cell, f, nodes);
-            if (cmgi_side_key(info->facet_corners, nodes, s.key) == v) {
-                side[count++] = s;
-            }
-        }
-    }
-    sort_sides(side, count);
-    return count;
-}
-
-cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(lists->mesh->cell);
+    const int corners = edges ? 2 : info->facet_corners;
     cmg_size count = 0;
     for (cmg_size k = lists->start[v]; k < lists->start[v + 1]; ++k) {
         const cmg_index cell = lists->list[k];
         const cmg_index *corner = lists->mesh->cell_nodes + (cmg_size)cell * info->corners;
-        const int at = corner_at(corner, v);
-        for (int e = 0; e < info->edges; ++e) {
-            const int *end = info->edge[e];
-            if (end[0] != at && end[1] != at) {
-                continue;
+        for (int f = 0; f < (edges ? info->edges : info->facets); ++f) {
+            const int *at = edges ? info->edge[f] : info->facet[f];
+            cmg_index nodes[4];
+            bool has = false; /* v, as the lowest */
+            bool lower = false;
+            for (int i = 0; i < corners; ++i) {
+                nodes[i] = corner[at[i]];
+                has = has || nodes[i] == v;
+                lower = lower || nodes[i] < v;
             }
-            const cmg_index other = corner[end[0] == at ? end[1] : end[0]];
-            if (other > v) {
-                side[count++] = (cmgi_side){{other, -1, -1}, cell, e};
+            if (has && !lower) {
+                cmgi_side s = {.cell = cell, .local = f};
+                (void)cmgi_side_key(corners, nodes, s.key);
+                side[count++] = s;
             }
         }
     }
@@ -225,7 +188,7 @@ const cmgi_side *cmgi_side_of_facet(const cmgi_side_lists *lists, cmg_size facet
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
     cmg_index key[3];
     const cmg_index low = cmgi_side_key(corners, mesh->facet_nodes + facet * corners, key);
-    const cmg_size count = cmgi_sides_of_node(lists, low, lists->scratch);
+    const cmg_size count = cmgi_sides_of_node(lists, false, low, lists->scratch);
     for (cmg_size k = 0; k < count; ++k) {
         if (memcmp(lists->scratch[k].key, key, sizeof key) == 0) {
             return &lists->scratch[k];

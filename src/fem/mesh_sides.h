@@ -21,10 +21,9 @@ typedef struct cmgi_side_lists {
 
 cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists);
 void cmgi_side_lists_free(cmgi_side_lists *lists);
-/* Sides whose lowest node is v, sorted by key, then cell; `side` has room for capacity. */
-cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
-/* The same for the edges of the cells. */
-cmg_size cmgi_edges_of_node(const cmgi_side_lists *lists, cmg_size v, cmgi_side *side);
+/* Sides, or edges, of cells whose lowest node is v, sorted by key, then cell; `side` has room for
+ * capacity. */
+cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, bool edges, cmg_size v, cmgi_side *side);
 /* Entries from `first` with the same key. */
 cmg_size cmgi_sides_equal(const cmgi_side *side, cmg_size count, cmg_size first);
 /* The side of a cell that has a facet's nodes, in the first thread's scratch; NULL = none. */
