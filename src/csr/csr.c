@@ -90,8 +90,9 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr 
     reduction(min                                                                                  \
               : bad) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        if ((A->indptr[i + 1] < A->indptr[i] || A->indptr[i + 1] - A->indptr[i] > A->cols) &&
-            i < bad) {
+        const cmg_size first = A->indptr[i]; /* below 0: a row before is bad */
+        const cmg_size end = A->indptr[i + 1];
+        if ((first < 0 || end < first || end - first > A->cols) && i < bad) {
             bad = i;
         }
     }

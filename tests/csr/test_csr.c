@@ -131,6 +131,7 @@ static void broken_structure_is_named(void)
 {
     const cmg_size falling[] = {0, 2, 1};
     const cmg_size offset[] = {1, 2, 2};
+    const cmg_size far[] = {0, INT64_MIN + 10, 2}; /* lengths overflow */
     const cmg_size fine[] = {0, 1, 2};
     const cmg_index indices[] = {0, 1};
     const cmg_index negative[] = {0, -1};
@@ -139,6 +140,9 @@ static void broken_structure_is_named(void)
     CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
     A.indptr = offset;
     CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+    A.indptr = far;
+    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
+    CHECK(strstr(cmg_context_message(ctx), "row 0") != NULL);
     A.indptr = fine;
     CHECK_OK(cmgi_csr_check(ctx, "A", &A));
     A.indices = negative;
