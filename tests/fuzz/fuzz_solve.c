@@ -110,21 +110,13 @@ static int take_enum(source *s, const char *kind, int *count)
     return take(s, *count);
 }
 
-/* Tuning measures for milliseconds: one in eight of those that would. */
-static cmg_format take_format(source *s)
-{
-    static int count;
-    const cmg_format format = (cmg_format)take_enum(s, "format", &count);
-    return format == CMG_FORMAT_TUNE && take(s, 8) != 0 ? CMG_FORMAT_AUTO : format;
-}
-
 static cmg_solver_options take_options(source *s)
 {
     static const char *const schedules[] = {"",       "fp16",     "fp8",
                                             "A:bf16", "0:A:fp16", "M:fp8,P:fp16"};
     static const int warps[] = {0, 4, 8, 16, 32, 64};
     static int smoothers;
-    static int counts[5];
+    static int counts[6];
     cmg_solver_options o;
     cmg_solver_options_default(&o);
     while (cmg_smoother_name(smoothers) != NULL) {
@@ -133,7 +125,7 @@ static cmg_solver_options take_options(source *s)
     o.krylov = (cmg_krylov)take_enum(s, "krylov", &counts[0]);
     o.cycle = (cmg_cycle)take_enum(s, "cycle", &counts[1]);
     o.precision = (cmg_precision)take_enum(s, "precision", &counts[2]);
-    o.matrix.format = take_format(s);
+    o.matrix.format = (cmg_format)take_enum(s, "format", &counts[5]);
     o.coarse = (cmg_coarse)take_enum(s, "coarse", &counts[3]);
     o.dirichlet = (cmg_dirichlet)take_enum(s, "dirichlet", &counts[4]);
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", cmg_smoother_name(take(s, smoothers)));
