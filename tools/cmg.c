@@ -6,10 +6,12 @@
 #include "version.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
@@ -111,15 +113,25 @@ static int dispatch(int argc, char **argv)
 /*
  * Threads that wait spin for milliseconds by default, and each wait beside another process then
  * costs its time slice. The OpenMP runtime reads how long before main, so the program starts itself
- * again with 2000 turns of GNU's loop, about 0.1 ms; other runtimes do not spin. Who has set
- * something is not overruled.
+ * again with 2000 turns of GNU's loop, about 0.1 ms; other runtimes do not spin. Where the address
+ * space is limited, a thread of OpenBLAS that cannot be made has it wait for ever at the end. Who
+ * has set something is not overruled.
  */
-static void wait_without_spinning(char **argv)
+static void settle_threads(char **argv)
 {
 #ifdef __linux__
+    struct rlimit room;
+    bool again = false;
     if (getenv("OMP_WAIT_POLICY") == NULL && getenv("GOMP_SPINCOUNT") == NULL &&
         getenv("KMP_BLOCKTIME") == NULL && setenv("OMP_WAIT_POLICY", "passive", 1) == 0 &&
         setenv("GOMP_SPINCOUNT", "2000", 1) == 0) {
+        again = true;
+    }
+    if (getenv("OPENBLAS_NUM_THREADS") == NULL && getrlimit(RLIMIT_AS, &room) == 0 &&
+        room.rlim_cur != RLIM_INFINITY && setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0) {
+        again = true;
+    }
+    if (again) {
         (void)execv("/proc/self/exe", argv); /* returns where there is none: then it spins */
     }
 #else
@@ -129,7 +141,7 @@ static void wait_without_spinning(char **argv)
 
 int main(int argc, char **argv)
 {
-    wait_without_spinning(argv);
+    settle_threads(argv);
     signals_begin();
     const int status = dispatch(argc, argv);
     errno = 0;

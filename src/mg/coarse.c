@@ -13,6 +13,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void expand(const cmg_csr *A, double *dense)
@@ -159,9 +160,23 @@ done:
     return status;
 }
 
+/*
+ * OpenBLAS takes 128 MB of addresses for its own work at its first call, and where it gets none it
+ * asks again for ever (blas_memory_alloc). A block of that size is asked for first, and given back.
+ */
+static bool has_room(void)
+{
+    void *volatile room = malloc((size_t)144 << 20); /* volatile: else the pair is left out */
+    free(room);
+    return room != NULL;
+}
+
 static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
 {
     const int n = (int)A->rows;
+    CMGI_CHECK(ctx, has_room(), CMG_ERR_MEMORY,
+               "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
+               n);
     expand(A, X);
     if (!is_symmetric(X, n)) {
         *kind = CMGI_INVERSE_LU;

@@ -3,9 +3,9 @@
  *
  *   LD_PRELOAD=libcmg_interpose.so CMG_FAULT=pwrite:7:28 CMG_FAULT_MARK=mark cmg ...
  *
- * makes the seventh pwrite fail with errno 28 (ENOSPC) and then creates the file `mark`. A call
- * that frees something, close say, does so before it fails. Calls inside the C library are not
- * seen: streams are failed at fwrite, fflush and fclose.
+ * makes the seventh pwrite fail with errno 28 (ENOSPC) and then creates the file `mark`; with
+ * pwrite:7:28+ all later ones fail, too. A call that frees something, close say, does so before it
+ * fails. Calls inside the C library are not seen: streams are failed at fwrite, fflush and fclose.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,14 +23,17 @@
 static char wanted[32]; /* function, "" = not read yet, "-" = none */
 static long left;
 static int error;
+static bool for_good;
 
 static void read_wish(void)
 {
     const char *text = getenv("CMG_FAULT");
     (void)snprintf(wanted, sizeof wanted, "-");
-    if (text != NULL && sscanf(text, "%31[a-z0-9]:%ld:%d", wanted, &left, &error) != 3) {
+    char plus = '\0';
+    if (text != NULL && sscanf(text, "%31[a-z0-9]:%ld:%d%c", wanted, &left, &error, &plus) < 3) {
         (void)snprintf(wanted, sizeof wanted, "-");
     }
+    for_good = plus == '+';
 }
 
 /* True for the call that is to fail. */
@@ -39,7 +42,11 @@ static bool fails(const char *name)
     if (wanted[0] == '\0') {
         read_wish();
     }
-    if (strcmp(name, wanted) != 0 || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) != 0) {
+    if (strcmp(name, wanted) != 0) {
+        return false;
+    }
+    const long now = __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST);
+    if (now > 0 || (now < 0 && !for_good)) {
         return false;
     }
     const char *mark = getenv("CMG_FAULT_MARK");
