@@ -156,7 +156,7 @@ cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
 
 cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
-    cmgi_mesh_report local;
+    cmgi_mesh_report local = {0};
     cmgi_mesh_report *r = report != NULL ? report : &local;
     *r = (cmgi_mesh_report){.fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));

@@ -44,6 +44,7 @@ static void take(grower *w, cmg_index e, cmg_index group)
 static cmg_index best_of(grower *w)
 {
     cmg_index best = -1;
+    cmg_index most = -1; /* of its nodes are in the group */
     cmg_size kept = 0;
     for (cmg_size k = 0; k < w->candidates; ++k) {
         const cmg_index e = w->candidate[k];
@@ -51,9 +52,10 @@ static cmg_index best_of(grower *w)
             continue;
         }
         w->candidate[kept++] = e;
-        if (best < 0 || w->shared[e] > w->shared[best] ||
-            (w->shared[e] == w->shared[best] && e < best)) {
+        const cmg_index shared = w->shared[e];
+        if (shared > most || (e < best && shared == most)) {
             best = e;
+            most = shared;
         }
     }
     w->candidates = kept;

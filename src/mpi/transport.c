@@ -106,7 +106,7 @@ static cmg_status next_request(process *p, MPI_Request **request)
 {
     if (p->requests == p->capacity) {
         const int larger = p->capacity > 0 ? 2 * p->capacity : 32;
-        MPI_Request *moved = realloc(p->request, (size_t)larger * sizeof *moved);
+        MPI_Request *moved = realloc(p->request, (size_t)larger * sizeof(MPI_Request));
         if (moved == NULL) {
             fail(p, CMG_ERR_MEMORY, "out of memory for messages");
             return p->status;

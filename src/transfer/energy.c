@@ -282,6 +282,9 @@ static cmg_status misfit_there(cmg_context *ctx, const cmgi_levels_there *levels
     static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, cmgi_energies *) =
         CMGI_CUDA_FN(cmgi_energies_cuda);
     cmgi_energies e;
+    if (look == NULL) {
+        return CMG_ERR_STATE;
+    }
     CMGI_TRY(look(ctx, levels, &e));
     *factor = fmax(1, e.single / SINGLE);
     for (int v = 0; v < VECTORS; ++v) {
