@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-int clock_gettime(clockid_t clock, struct timespec *now)
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
 {
     return (int)syscall(SYS_clock_gettime,
                         clock == CLOCK_MONOTONIC ? CLOCK_PROCESS_CPUTIME_ID : clock, now);

@@ -208,7 +208,7 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
 }
 
 cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                            double share)
+                            cmg_size shortest, double share)
 {
     cmg_size lines = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : lines)           \
@@ -228,7 +228,7 @@ cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, 
                 second = a;
             }
         }
-        lines += most + second > share * diagonal;
+        lines += A->indptr[i + 1] - A->indptr[i] >= shortest && most + second > share * diagonal;
     }
     (void)ctx;
     return lines;

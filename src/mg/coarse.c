@@ -2,14 +2,16 @@
  * Preassembled dense operators: the inverse of the coarsest matrix, and several coarse levels
  * collapsed into the matrix of their cycle. Either is then applied as one product.
  *
- * Inversion: Cholesky (LAPACK dpotrf, dpotri) for a symmetric A; if that meets a pivot that is zero
- * to rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann
- * problem needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row
- * pivoting.
+ * Inversion: Cholesky (few rows by small_inverse.c, else LAPACK dpotrf, dpotri) for a symmetric A;
+ * if that meets a pivot that is zero to rounding, the eigenvectors (dsyevd) give the Moore-Penrose
+ * inverse, which a pure Neumann problem needs; LU (dgetrf, dgetri) for an unsymmetric A. Without
+ * LAPACK, Gauss-Jordan with row pivoting.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
 #include "mg/coarse.h"
+
+#include "mg/small_inverse.h"
 
 #include <float.h>
 #include <math.h>
@@ -182,8 +184,14 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inv
         *kind = CMGI_INVERSE_LU;
         return invert_lu(ctx, n, X);
     }
+    bool definite = false;
     *kind = CMGI_INVERSE_CHOLESKY;
-    if (invert_cholesky(n, X)) {
+    if (n <= CMGI_SMALL_INVERSE) {
+        CMGI_TRY(cmgi_small_inverse(ctx, n, X, &definite));
+    } else {
+        definite = invert_cholesky(n, X);
+    }
+    if (definite) {
         return CMG_OK;
     }
     /* semidefinite or indefinite: the eigenvalues tell */

@@ -78,6 +78,8 @@ static cmg_status prepare_ranks(cmgi_multigrid *mg)
  */
 static const double LINE_STRENGTH = 0.98;
 static const double LINE_ROWS = 0.6;
+/* Rows of three entries are lines without weak couplings between them: one dimension. */
+enum { LINE_ENTRIES = 4 };
 
 static cmg_status look_for_lines(cmgi_multigrid *mg)
 {
@@ -88,7 +90,7 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    const cmg_size lines = cmgi_csr_line_rows(mg->ctx, &A, 0, A.rows, LINE_STRENGTH);
+    const cmg_size lines = cmgi_csr_line_rows(mg->ctx, &A, 0, A.rows, LINE_ENTRIES, LINE_STRENGTH);
     mg->from_matrix = (double)lines >= LINE_ROWS * (double)A.rows && A.rows > SINGLE_ABOVE;
     return CMG_OK;
 }

@@ -51,6 +51,7 @@ static const double LINES = 0.25;     /* share of such rows */
 static const double ENOUGH = 0.5;     /* rho of Jacobi */
 static const double CONVECTION = 0.7; /* |A - A^T| / |A| in Frobenius norms */
 static const double MILD = 0.15;      /* the same */
+static const double SPREAD = 1e3;     /* of the diagonal */
 static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
@@ -135,7 +136,7 @@ static cmg_status line_share(const cmgi_smoother_source *source, double *share)
         return CMG_OK;
     }
     double all = (double)cmgi_csr_line_rows(source->ctx, A, cmgi_source_first(source),
-                                            cmgi_source_last(source), LINE);
+                                            cmgi_source_last(source), 0, LINE);
     CMGI_TRY(cmgi_all_sum(source->ctx, &all, 1));
     *share = all / (double)cmgi_source_total(source);
     return CMG_OK;
@@ -172,12 +173,31 @@ static bool may_go_on(cmg_status status)
     return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
 }
 
+/*
+ * Steps of Lanczos. Where coefficients jump by many powers of ten the largest eigenvalues belong to
+ * a few elements, which a random vector hardly contains: the spread of the diagonal tells.
+ */
+static int steps_for(const cmgi_smoother_source *source, const cmgi_csr *D)
+{
+    double least = INFINITY;
+    double largest = 0;
+    if (D->there != NULL || source->frame != NULL) { /* each rank sees a part of it */
+        return CMGI_LANCZOS_STEPS;
+    }
+    for (cmg_size k = 0; k < D->indptr[D->rows]; ++k) {
+        const double d = fabs(D->values[k]);
+        least = d < least ? d : least;
+        largest = d > largest ? d : largest;
+    }
+    return largest > SPREAD * least ? CMGI_LANCZOS_STEPS : STEPS;
+}
+
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    cmg_status status =
-        cmgi_spectrum_estimate_in(source, out->factor, out->factors, STEPS, &spectrum);
+    cmg_status status = cmgi_spectrum_estimate_in(source, out->factor, out->factors,
+                                                  steps_for(source, &out->factor[0]), &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);

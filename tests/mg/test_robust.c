@@ -339,6 +339,38 @@ static void lines_get_their_levels(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* In one dimension there is nothing beside the lines: the hierarchy's levels are right. */
+static void one_dimension_keeps_its_levels(void)
+{
+    enum { N = 255 };
+    triplet_list a = triplets(N, N);
+    triplet_list p = triplets(N, N / 2);
+    cmg_hierarchy *h = NULL;
+    cmg_solver *s = NULL;
+    for (int i = 0; i < N; ++i) {
+        triplet_add(&a, i, i, 2);
+        if (i > 0) {
+            triplet_add(&a, i, i - 1, -1);
+            triplet_add(&a, i - 1, i, -1);
+        }
+        for (int near = -1; i % 2 == 1 && near <= 1; ++near) {
+            triplet_add(&p, i + near, i / 2, near == 0 ? 1 : 0.5);
+        }
+    }
+    cmgi_csr fine = triplet_csr(&a);
+    cmgi_csr transfer = triplet_csr(&p);
+    const cmg_csr views[2] = {cmgi_csr_view(&fine), cmgi_csr_view(&transfer)};
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &views[0]));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &views[1]));
+    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    CHECK(!s->mg.from_matrix && s->mg.levels.count == 2);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+    cmgi_csr_free(ctx, &fine);
+    cmgi_csr_free(ctx, &transfer);
+}
+
 /* What is symmetric by the way it was made is so by trial, too. */
 static void symmetry_by_design_holds(void)
 {
@@ -470,6 +502,7 @@ int main(int argc, char **argv)
     RUN(weak_smoothers_are_replaced);
     RUN(rungs_follow_what_is_the_matter);
     RUN(lines_get_their_levels);
+    RUN(one_dimension_keeps_its_levels);
     RUN(symmetry_by_design_holds);
     RUN(what_is_small_is_solved_directly);
     RUN(hints_name_what_is_the_matter);
