@@ -4,29 +4,24 @@
 
 #include <math.h>
 
-cmg_status cmgi_flags_fetch(cmg_context *ctx, const cmg_size *part, const bool *own,
-                            const cmgi_numbers *wanted, bool **flags)
+/* Flags of numbered rows, which their owners have. */
+static cmg_status fetch_flags(cmg_context *ctx, const cmg_size *part, const bool *own,
+                              const cmgi_numbers *wanted, bool **flags)
 {
     const int ranks = cmgi_ranks(ctx);
     const cmg_size first = part[cmgi_rank(ctx)];
     cmg_size *at = NULL;
     cmg_size *asked = NULL;
     bool *answer = NULL;
-    cmg_size k = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *unused = asked_at + ranks + 1;
-    for (int r = 0; r < ranks; ++r) {
-        while (k < wanted->count && wanted->number[k] < part[r + 1]) {
-            ++k;
-        }
-        at[r + 1] = k;
-    }
+    cmgi_numbers_divide(wanted, part, ranks, at);
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], sizeof *answer, &answer));
     for (cmg_size i = 0; i < asked_at[ranks]; ++i) {
-        answer[i] = own != NULL && own[asked[i] - first];
+        answer[i] = own[asked[i] - first];
     }
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *answer, answer, asked_at, flags, unused));
 done:
@@ -140,15 +135,15 @@ done:
     return status;
 }
 
-cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols, bool any_cols,
+cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
                            const cmg_size *col_part, cmgi_own_rows *P)
 {
     cmgi_numbers columns = {0};
     bool *marked = NULL;
     cmg_status status = CMG_OK;
-    if (any_cols) {
+    if (cols != NULL) {
         CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, &columns));
-        CMGI_TRY_GOTO(done, cmgi_flags_fetch(ctx, col_part, cols, &columns, &marked));
+        CMGI_TRY_GOTO(done, fetch_flags(ctx, col_part, cols, &columns, &marked));
     }
     for (cmg_size i = 0; i < P->rows; ++i) {
         const bool whole_row = rows != NULL && rows[i];

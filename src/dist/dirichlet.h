@@ -2,9 +2,6 @@
 #pragma once
 #include "dist/rows.h"
 
-/* Flags of the rows `wanted`, of any rank. */
-cmg_status cmgi_flags_fetch(cmg_context *ctx, const cmg_size *part, const bool *own,
-                            const cmgi_numbers *wanted, bool **flags);
 /* The identity rows; *row NULL where there are none, or no others. */
 cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **row,
                                cmg_size *count);
@@ -12,6 +9,7 @@ cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **
 cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
                                      const cmgi_own_rows *P, const bool *fine,
                                      const cmg_size *coarse_part, bool **row, cmg_size *count);
-/* Zeroes entries in marked rows, and in columns marked by the ranks that have them as rows. */
-cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols, bool any_cols,
+/* Zeroes entries in marked rows, and in columns marked by the ranks that have them as rows; NULL,
+ * on all ranks, = none is. */
+cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
                            const cmg_size *col_part, cmgi_own_rows *P);

@@ -122,8 +122,3 @@ cmg_status cmgi_exchange_finish(cmgi_exchange *x)
     return cmgi_to_device(ctx, x->halo, (char *)x->host + (size_t)x->sends * size,
                           (size_t)x->receives * size);
 }
-
-size_t cmgi_exchange_bytes(const cmgi_exchange *x)
-{
-    return (size_t)(x->sends + x->receives) * cmgi_precision_bytes(x->precision);
-}

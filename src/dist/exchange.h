@@ -34,5 +34,3 @@ void cmgi_exchange_destroy(cmgi_exchange **x);
 /* Arrays in the backend's memory. */
 cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector, void *halo);
 cmg_status cmgi_exchange_finish(cmgi_exchange *x);
-/* Bytes that leave this rank and come to it. */
-size_t cmgi_exchange_bytes(const cmgi_exchange *x);

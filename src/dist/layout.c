@@ -198,17 +198,16 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     if (l > 0) {
         mark_outer(&parts->level[l - 1].R, &parts->level[l - 1].space, inner);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *level->perm, &level->perm));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
     for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < space->rows; ++i) {
             if (inner[i] == (pass == 0)) {
                 space->position[i] = (cmg_index)at;
-                level->perm[at++] = (cmg_index)i;
+                space->perm[at++] = (cmg_index)i;
             }
         }
     }
-    space->perm = level->perm;
 done:
     cmgi_free(ctx, inner);
     return status;

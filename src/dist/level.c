@@ -44,7 +44,7 @@ cmg_status cmgi_parts_boundary(const cmgi_parts *parts, cmg_matrix **boundary)
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, &D));
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = fine->perm[k];
+        const cmg_size i = fine->space.perm[k];
         D.values[k] = 0;
         for (cmg_size e = A->indptr[i]; fine->dirichlet[i] && e < A->indptr[i + 1]; ++e) {
             D.values[k] += A->indices[e] == A->first + i ? 1 / A->values[e] : 0;
@@ -91,12 +91,12 @@ cmg_status cmgi_parts_magnitude(const cmgi_parts *parts, const double *b, const 
     memset(row, 0, bytes);
     for (cmg_size k = 0; k < A->rows; ++k) {
         vector.indptr[k + 1] = k + 1;
-        vector.values[fine->perm[k]] = fabs(x[k]);
+        vector.values[fine->space.perm[k]] = fabs(x[k]);
     }
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &columns));
     CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &vector, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = fine->perm[k];
+        const cmg_size i = fine->space.perm[k];
         row[k] = fabs(b[k]);
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
             row[k] +=

@@ -9,10 +9,9 @@ typedef struct cmgi_ranks_matrix {
     cmgi_exchange *exchange; /* of the columns of others, NULL = nobody needs any */
     cmg_index *near;         /* own columns of outer rows, in the backend's memory */
     cmg_size near_count;
-    void *columns;        /* x_near, then the halo, in the backend's memory */
-    const size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
-    size_t *offsets;
-    void *host; /* of a gathering, where the backend's memory is not the host's */
+    void *columns;  /* x_near, then the halo, in the backend's memory */
+    size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
+    void *host;     /* of a gathering, where the backend's memory is not the host's */
 } cmgi_ranks_matrix;
 
 static const void *behind(const void *p, cmg_size rows, size_t size)
@@ -33,20 +32,6 @@ static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t siz
     return s;
 }
 
-static cmg_status start(const cmg_matrix *A, const void *x)
-{
-    const cmgi_ranks_matrix *M = A->data;
-    cmg_context *ctx = A->ctx;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    char *halo = (char *)M->columns + (size_t)M->near_count * size;
-    if (M->exchange != NULL) {
-        CMGI_TRY(cmgi_exchange_start(M->exchange, x, halo));
-    }
-    return M->near_count > 0 ? ctx->backend->permute(ctx, A->options.precision, M->near_count,
-                                                     M->near, false, x, M->columns)
-                             : CMG_OK;
-}
-
 static cmg_status gather(const cmg_matrix *A, void *y)
 {
     const cmgi_ranks_matrix *M = A->data;
@@ -61,39 +46,33 @@ static cmg_status gather(const cmg_matrix *A, void *y)
     return cmgi_to_device(ctx, y, M->host, M->offset[cmgi_ranks(ctx)]);
 }
 
-cmg_status cmgi_ranks_matrix_part(const cmg_matrix *A, cmgi_ranks_part part,
-                                  const cmgi_writeback *w, const void *x)
-{
-    const cmgi_ranks_matrix *M = A->data;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
-    if (!cmgi_ranks_matrix_has(A, part)) {
-        return CMG_OK;
-    }
-    switch (part) {
-    case CMGI_PART_START:
-        return start(A, x);
-    case CMGI_PART_FINISH:
-        return M->exchange != NULL ? cmgi_exchange_finish(M->exchange) : CMG_OK;
-    case CMGI_PART_INNER: {
-        const cmgi_writeback own = shifted(w, first, size);
-        return cmgi_matrix_spmv(M->inner, &own, x);
-    }
-    case CMGI_PART_OUTER: {
-        const cmgi_writeback own = shifted(w, first + M->split, size);
-        return cmgi_matrix_spmv(M->outer, &own, M->columns);
-    }
-    default:
-        return gather(A, w->y);
-    }
-}
-
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    for (int part = 0; part < CMGI_PARTS; ++part) {
-        CMGI_TRY(cmgi_ranks_matrix_part(A, (cmgi_ranks_part)part, w, x));
+    const cmgi_ranks_matrix *M = A->data;
+    cmg_context *ctx = A->ctx;
+    const cmg_precision precision = A->options.precision;
+    const size_t size = cmgi_precision_bytes(precision);
+    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(ctx)] / size) : 0;
+    if (M->exchange != NULL) {
+        char *halo = (char *)M->columns + (size_t)M->near_count * size;
+        CMGI_TRY(cmgi_exchange_start(M->exchange, x, halo));
     }
-    return CMG_OK;
+    if (M->near_count > 0) {
+        CMGI_TRY(
+            ctx->backend->permute(ctx, precision, M->near_count, M->near, false, x, M->columns));
+    }
+    if (M->inner != NULL) {
+        const cmgi_writeback own = shifted(w, first, size);
+        CMGI_TRY(cmgi_matrix_spmv(M->inner, &own, x));
+    }
+    if (M->exchange != NULL) {
+        CMGI_TRY(cmgi_exchange_finish(M->exchange));
+    }
+    if (M->outer != NULL) {
+        const cmgi_writeback own = shifted(w, first + M->split, size);
+        CMGI_TRY(cmgi_matrix_spmv(M->outer, &own, M->columns));
+    }
+    return M->offset != NULL ? gather(A, w->y) : CMG_OK;
 }
 
 static void destroy(cmg_matrix *A)
@@ -106,7 +85,7 @@ static void destroy(cmg_matrix *A)
     cmg_matrix_destroy(&M->outer);
     cmgi_exchange_destroy(&M->exchange);
     CMGI_FREE_DEVICE(A->ctx, M->near, M->columns);
-    CMGI_FREE(A->ctx, M->offsets, M->host, M);
+    CMGI_FREE(A->ctx, M->offset, M->host, M);
 }
 
 /* Not in the list of formats: nothing is built of it by name. */
@@ -116,51 +95,6 @@ static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
                                          .spmv_cpu = multiply,
                                          .spmv_cuda = CMGI_CUDA_FN(multiply),
                                          .destroy = destroy};
-
-const struct cmgi_ranks_matrix *cmgi_ranks_matrix_of(const cmg_matrix *A)
-{
-    return A != NULL && A->format == &ranks_format ? A->data : NULL;
-}
-
-bool cmgi_ranks_matrix_has(const cmg_matrix *A, cmgi_ranks_part part)
-{
-    const cmgi_ranks_matrix *M = A->data;
-    switch (part) {
-    case CMGI_PART_START:
-        return M->exchange != NULL || M->near_count > 0;
-    case CMGI_PART_FINISH:
-        return M->exchange != NULL;
-    case CMGI_PART_INNER:
-        return M->inner != NULL;
-    case CMGI_PART_OUTER:
-        return M->outer != NULL;
-    default:
-        return M->offset != NULL;
-    }
-}
-
-size_t cmgi_ranks_matrix_part_bytes(const cmg_matrix *A, cmgi_ranks_part part, cmgi_wb_kind kind)
-{
-    const cmgi_ranks_matrix *M = A->data;
-    switch (part) {
-    case CMGI_PART_START:
-        return M->exchange != NULL ? cmgi_exchange_bytes(M->exchange) : 0;
-    case CMGI_PART_INNER:
-        return M->inner != NULL ? cmgi_matrix_traffic(M->inner, kind, 1) : 0;
-    case CMGI_PART_OUTER:
-        return M->outer != NULL ? cmgi_matrix_traffic(M->outer, kind, 1) : 0;
-    case CMGI_PART_GATHER:
-        return M->offset != NULL ? M->offset[cmgi_ranks(A->ctx)] : 0;
-    default:
-        return 0;
-    }
-}
-
-int cmgi_ranks_matrix_messages(const cmg_matrix *A)
-{
-    const cmgi_ranks_matrix *M = A->data;
-    return M->exchange != NULL ? M->exchange->send_peers : 0;
-}
 
 /* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
 typedef struct build {
@@ -334,11 +268,10 @@ static cmg_status make_gathering(build *b, const cmgi_owners *rows)
     if (!rows->whole) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *b->M->offsets, &b->M->offsets));
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *b->M->offset, &b->M->offset));
     for (int r = 0; r <= ranks; ++r) {
-        b->M->offsets[r] = (size_t)rows->part[r] * size;
+        b->M->offset[r] = (size_t)rows->part[r] * size;
     }
-    b->M->offset = b->M->offsets;
     return cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
 }
 
@@ -376,8 +309,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
     made->options = *options;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *b.M, &b.M));
     made->data = b.M;
-    const cmg_index *perm = rows->whole ? NULL : rows->perm;
-    CMGI_TRY_GOTO(done, renumber_rows(ctx, A, perm, &b.A));
+    CMGI_TRY_GOTO(done, renumber_rows(ctx, A, rows->perm, &b.A));
     CMGI_TRY_GOTO(done, make_parts(&b));
     CMGI_TRY_GOTO(done, make_gathering(&b, rows));
     describe(made, A, rows, cols);

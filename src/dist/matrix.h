@@ -19,13 +19,12 @@
 
 /* Numbering of the vectors of a level. */
 typedef struct cmgi_owners {
-    cmg_size total; /* entries over all ranks */
-    cmg_size first; /* number of the first own entry */
-    cmg_size rows;  /* own entries */
-    cmg_size *part; /* ranks + 1 */
-    bool whole;     /* every rank holds all entries of a vector, in the order `perm` */
-    const cmg_index
-        *perm;           /* position k has own entry perm[k], or, whole, entry perm[k]; NULL = k */
+    cmg_size total;      /* entries over all ranks */
+    cmg_size first;      /* number of the first own entry */
+    cmg_size rows;       /* own entries */
+    cmg_size *part;      /* ranks + 1 */
+    bool whole;          /* every rank holds all entries of a vector */
+    cmg_index *perm;     /* position k has own entry perm[k]; NULL = k, as where whole */
     cmg_index *position; /* the inverse of perm, NULL = no perm */
 } cmgi_owners;
 
@@ -39,25 +38,3 @@ static inline cmg_size cmgi_owners_length(const cmgi_owners *s)
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
                                     const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M);
-
-/* What such a product does one after the other. */
-typedef enum cmgi_ranks_part {
-    CMGI_PART_START = 0,
-    CMGI_PART_INNER,
-    CMGI_PART_FINISH,
-    CMGI_PART_OUTER,
-    CMGI_PART_GATHER,
-    CMGI_PARTS
-} cmgi_ranks_part;
-
-/* NULL for a matrix that speaks to nobody. */
-const struct cmgi_ranks_matrix *cmgi_ranks_matrix_of(const cmg_matrix *A);
-/* One part of writeback(A x). */
-cmg_status cmgi_ranks_matrix_part(const cmg_matrix *A, cmgi_ranks_part part,
-                                  const cmgi_writeback *w, const void *x);
-/* Whether there is anything to do, and the bytes that it moves: to and from memory, or, of
- * exchanges and gatherings, to and from other ranks. */
-bool cmgi_ranks_matrix_has(const cmg_matrix *A, cmgi_ranks_part part);
-size_t cmgi_ranks_matrix_part_bytes(const cmg_matrix *A, cmgi_ranks_part part, cmgi_wb_kind kind);
-/* Messages that this rank sends in a START. */
-int cmgi_ranks_matrix_messages(const cmg_matrix *A);

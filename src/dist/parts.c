@@ -36,20 +36,20 @@ static cmg_status fill_rows(cmg_context *ctx, cmgi_own_rows *A)
 
 /* P and R of a level without what the flags forbid; R = P^T where none is given. */
 static cmg_status make_transfer(cmgi_parts *parts, const cmgi_block_level *given, int l,
-                                const bool *coarse, bool any_coarse)
+                                const bool *coarse)
 {
     cmg_context *ctx = parts->ctx;
     cmgi_part_level *fine = &parts->level[l];
     const cmg_size *rows = fine->space.part;
     const cmg_size *cols = parts->level[l + 1].space.part;
-    const bool any = fine->dirichlet != NULL || any_coarse;
+    const bool any = fine->dirichlet != NULL || coarse != NULL;
     cmgi_rows_free(ctx, &fine->P);
     cmgi_rows_free(ctx, &fine->R);
     if (!any) {
         fine->P = cmgi_rows_borrow(&given->P);
     } else {
         CMGI_TRY(cmgi_rows_copy(ctx, &given->P, &fine->P));
-        CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, coarse, any_coarse, cols, &fine->P));
+        CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, coarse, cols, &fine->P));
     }
     if (given->R.indptr == NULL) {
         return cmgi_rows_transpose(ctx, &fine->P, cols, &fine->R);
@@ -59,7 +59,7 @@ static cmg_status make_transfer(cmgi_parts *parts, const cmgi_block_level *given
         return CMG_OK;
     }
     CMGI_TRY(cmgi_rows_copy(ctx, &given->R, &fine->R));
-    return cmgi_rows_clean(ctx, coarse, fine->dirichlet, fine->dirichlet != NULL, rows, &fine->R);
+    return cmgi_rows_clean(ctx, coarse, fine->dirichlet, rows, &fine->R);
 }
 
 /* A of level l + 1 as R A P. */
@@ -76,7 +76,7 @@ static cmg_status form(cmgi_parts *parts, const cmgi_block_level *given, int l)
         CMGI_TRY(cmgi_rows_dirichlet_below(ctx, NULL, &given->P, fine->dirichlet,
                                            coarse->space.part, &flags, &count));
     }
-    CMGI_TRY_GOTO(done, make_transfer(parts, given, l, flags, flags != NULL));
+    CMGI_TRY_GOTO(done, make_transfer(parts, given, l, flags));
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
     CMGI_TRY_GOTO(done, fill_rows(ctx, &coarse->A));
@@ -106,7 +106,7 @@ static cmg_status prepare_level(cmgi_parts *parts, const cmgi_blocks *blocks, in
                                            coarse->space.part, &coarse->dirichlet,
                                            &coarse->dirichlet_rows));
     }
-    return make_transfer(parts, given, l, coarse->dirichlet, coarse->dirichlet != NULL);
+    return make_transfer(parts, given, l, coarse->dirichlet);
 }
 
 static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const cmgi_own_rows *A)
@@ -229,7 +229,7 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmgi_completion_option
     CMGI_TRY(cmg_hierarchy_get_csr(made, 0, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_layout_even(ctx, P.cols, &parts->level[1].space));
     CMGI_TRY(cmgi_rows_of(ctx, &P, fine->space.first, fine->space.rows, &fine->P));
-    CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, NULL, false, NULL, &fine->P));
+    CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, NULL, NULL, &fine->P));
     CMGI_TRY(cmgi_rows_transpose(ctx, &fine->P, parts->level[1].space.part, &fine->R));
     parts->level[1].space.whole = true;
     CMGI_TRY(cmg_hierarchy_select(made, 1, 0));
@@ -306,7 +306,8 @@ void cmgi_parts_destroy(cmgi_parts **parts)
         cmgi_rows_free(ctx, &level->A);
         cmgi_rows_free(ctx, &level->P);
         cmgi_rows_free(ctx, &level->R);
-        CMGI_FREE(ctx, level->perm, level->space.part, level->space.position, level->dirichlet);
+        CMGI_FREE(ctx, level->space.perm, level->space.part, level->space.position,
+                  level->dirichlet);
     }
     cmgi_free(ctx, p->whole_dirichlet);
     cmg_hierarchy_destroy(&p->h);

@@ -12,7 +12,6 @@
 
 typedef struct cmgi_part_level {
     cmgi_owners space;
-    cmg_index *perm; /* own numbering: rows that need nobody first */
     cmgi_own_rows A;
     cmgi_own_rows P; /* without what Dirichlet rows forbid */
     cmgi_own_rows R;

@@ -218,12 +218,3 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
                           (step->writeback == CMGI_WB_AXPBY && step->beta == 0);
     return one_less ? bytes - written : bytes;
 }
-
-size_t cmgi_cycle_buffer_bytes(const cmgi_cycle *cycle)
-{
-    size_t bytes = 0;
-    for (int k = 0; k < cycle->nbuffers; ++k) {
-        bytes += cycle->buffer_bytes[k];
-    }
-    return bytes;
-}

@@ -107,8 +107,6 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int step, const void *r, void *z);
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT]);
 /* Bytes that a step moves. */
 size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step);
-/* Bytes of all buffers. */
-size_t cmgi_cycle_buffer_bytes(const cmgi_cycle *cycle);
 
 /* Used by the builder and the passes. */
 cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id);

@@ -159,7 +159,7 @@ static cmg_status divided_matrix(int l, const cmgi_level_options *options, cmgi_
     const cmgi_part_level *part = &options->parts->level[l];
     const request ask = request_of(options, l, CMG_ROLE_A);
     level->rows = part->space.rows;
-    level->perm = part->perm;
+    level->perm = part->space.perm;
     level->dirichlet.count = part->dirichlet_rows; /* for people */
     return cmgi_parts_matrix(options->parts, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
 }
