@@ -14,6 +14,14 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#if defined(__has_include)
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+#ifndef ASAN_POISON_MEMORY_REGION
+#define ASAN_POISON_MEMORY_REGION(from, bytes) ((void)(from), (void)(bytes))
+#endif
 
 enum { HEADER = 64, ALIGN = 64 };
 static const size_t HUGE_PAGE = (size_t)1 << 21;
@@ -84,6 +92,8 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
 #endif
     memcpy(block, &bytes, sizeof bytes);
     *(void **)p = block + HEADER;
+    /* what rounding up has added is nobody's: the sanitizer is to say so */
+    ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, total - HEADER - bytes);
     return CMG_OK;
 }
 

@@ -1,5 +1,7 @@
 """`cmg solve --output x.vtu`, looked at with meshio: places, cells, and the exact solution at every node."""
+import base64
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,27 @@ class Vtu(unittest.TestCase):
         done = run("solve", self.file, "--rtol", rtol, "--output", self.out)
         self.assertEqual(done.returncode, 0, done.stderr)
         return meshio.read(self.out)
+
+    def array(self, name, kind):
+        """An appended array by its name: base64 of its bytes behind their number, as VTK has it."""
+        with open(self.out, encoding="ascii") as file:
+            text = file.read()
+        offset = int(re.search(rf'Name="{name}"[^>]*offset="(\d+)"', text).group(1))
+        start = text.index("_", text.index("<AppendedData")) + 1 + offset
+        length = int.from_bytes(base64.b64decode(text[start:start + 12])[:8], "little")
+        behind = start + 12 if text[start + 11] == "=" else start  # the number by itself, or with the bytes
+        size = length + (8 if behind == start else 0)
+        data = base64.b64decode(text[behind:behind + (size + 2) // 3 * 4])
+        return np.frombuffer(data[size - length:size], kind)
+
+    def test_cells_end_where_they_end(self):
+        # meshio looks at the kinds of the cells alone
+        for dim, corners, element in ((2, 4, "q1"), (3, 8, "q1"), (2, 3, "p1"), (3, 4, "p2")):
+            self.generate("--element", element, "--dim", dim, "--cells", 4)
+            cells = len(self.solve().cells[0].data)
+            self.assertEqual(self.array("offsets", "<i8").tolist(), [corners * (k + 1) for k in range(cells)])
+            self.assertEqual(len(self.array("connectivity", "<i4")), corners * cells)
+            self.assertEqual(len(set(self.array("types", "u1").tolist())), 1)
 
     def test_polynomials_are_exact_at_all_nodes(self):
         # the discrete solution of a polynomial of the space's degree is that polynomial, so that x is known at

@@ -303,6 +303,20 @@ static void permute_gathers_and_scatters(void)
     cmgi_free_device(ctx, d_perm);
 }
 
+static void vectors_tell_what_they_are(void)
+{
+    cmg_vector *x = NULL;
+    CHECK(cmg_vector_length(NULL) == 0 && cmg_vector_columns(NULL) == 0);
+    CHECK(cmg_vector_precision(NULL) == CMG_FP64 && cmg_vector_data(NULL) == NULL);
+    CHECK_OK(cmg_vector_create(ctx, 5, CMG_FP32, &x));
+    CHECK(cmg_vector_length(x) == 5 && cmg_vector_columns(x) == 1);
+    CHECK(cmg_vector_precision(x) == CMG_FP32 && cmg_vector_data(x) != NULL);
+    cmg_vector_destroy(&x);
+    CHECK_OK(cmg_vector_create_columns(ctx, 5, 3, CMG_FP64, &x));
+    CHECK(cmg_vector_length(x) == 5 && cmg_vector_columns(x) == 3);
+    cmg_vector_destroy(&x);
+}
+
 static void misuse_gives_a_status(void)
 {
     cmg_vector *x = NULL;
@@ -332,6 +346,7 @@ int main(int argc, char **argv)
     RUN(dot_is_repeatable_for_any_thread_count);
     RUN(conversion_rounds_once);
     RUN(permute_gathers_and_scatters);
+    RUN(vectors_tell_what_they_are);
     RUN(misuse_gives_a_status);
     return TEST_END();
 }

@@ -147,6 +147,57 @@ static void given_vectors_are_taken(void)
     }
 }
 
+/*
+ * P_0 B_c = B on the rows of aggregates, columns orthonormal or zero: rigid body modes on nodes of
+ * two and three unknowns, every fifth node in no aggregate.
+ */
+static void aggregates_hold_the_vectors(void)
+{
+    enum { NODES = 43, SIZE = 4 };
+    for (int dim = 2; dim <= 3; ++dim) {
+        const int vectors = dim == 2 ? 3 : 6;
+        cmg_index of[NODES];
+        double B[NODES * 3 * 6];
+        const cmgi_aggregates agg = {NODES, NODES / SIZE + 1, of};
+        uint64_t seed = 9;
+        cmgi_csr P = {0};
+        double *Bc = NULL;
+        for (int i = 0; i < NODES; ++i) {
+            of[i] = i % 5 == 4 ? -1 : i / SIZE;
+        }
+        for (int e = 0; e < NODES * dim * vectors; ++e) {
+            B[e] = 2 * cmgi_random(&seed) - 1;
+        }
+        CHECK_OK(cmgi_tentative(ctx, &agg, dim, vectors, B, &P, &Bc));
+        CHECK(P.rows == NODES * dim && P.cols == agg.count * vectors);
+        double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
+        for (cmg_size r = 0; r < P.rows; ++r) {
+            const cmg_index a = of[r / dim];
+            CHECK(P.indptr[r + 1] - P.indptr[r] == (a < 0 ? 0 : vectors));
+            for (int v = 0; v < vectors && a >= 0; ++v) {
+                double sum = 0;
+                for (cmg_size k = P.indptr[r]; k < P.indptr[r + 1]; ++k) {
+                    sum += P.values[k] * Bc[P.indices[k] * vectors + v];
+                    for (cmg_size l = P.indptr[r]; l < P.indptr[r + 1]; ++l) {
+                        gram[P.indices[k] * P.cols + P.indices[l]] +=
+                            v == 0 ? P.values[k] * P.values[l] : 0;
+                    }
+                }
+                CHECK_NEAR(sum, B[r * vectors + v], 1e-13);
+            }
+        }
+        for (cmg_size i = 0; i < P.cols; ++i) {
+            for (cmg_size j = 0; j < P.cols; ++j) {
+                const bool zero = i != j || gram[i * P.cols + i] == 0;
+                CHECK_NEAR(gram[i * P.cols + j], zero ? 0 : 1, 1e-13);
+            }
+        }
+        free(gram);
+        cmgi_free(ctx, Bc);
+        cmgi_csr_free(ctx, &P);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -154,5 +205,6 @@ int main(int argc, char **argv)
     RUN(constants_are_by_unknowns);
     RUN(rotations_keep_distances);
     RUN(given_vectors_are_taken);
+    RUN(aggregates_hold_the_vectors);
     return TEST_END();
 }
