@@ -28,6 +28,7 @@ FILES = {
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
     "robust": ["cpu-robust-2026-11-22.jsonl"],
     "aggregation": ["cpu-aggregation-2026-11-22.jsonl"],
+    "robust-compare": ["cpu-robust-compare-2026-11-22.jsonl"],
     "robust-peers": ["cpu-robust-peers-2026-11-22.jsonl"],
     "peers-distorted": ["cpu-distorted-2026-11-21.jsonl"],
     "cpu-products": ["cpu-spmv-2026-11-21.jsonl"],

@@ -355,7 +355,7 @@ def robust():
 
 @table
 def robust_peers():
-    """Every ninth problem of robust.py as far as it came, one thread, a busy machine: least of two runs, set-up included."""
+    """Every ninth problem of robust.py as far as it came, one thread: least CPU time of two runs, set-up included."""
     found = [line for line in read("robust-peers") if line.get("peers")]
     rows = []
     for peer in sorted({name for line in found for name in line["peers"]}):
@@ -363,7 +363,21 @@ def robust_peers():
                        if line["solved"] and line["peers"][peer]["solved"])
         rows.append([peer, len(found), sum(line["peers"][peer]["solved"] for line in found),
                      sum(line["solved"] for line in found), number(ratio[len(ratio) // 2], 2) if ratio else ""])
+    best = sorted(line["seconds"] / min(peer["seconds"] for peer in line["peers"].values() if peer["solved"]) for line in found
+                  if line["solved"] and any(peer["solved"] for peer in line["peers"].values()))
+    if best:
+        rows.append(["the best of each", len(best), len(best), len(best), number(best[len(best) // 2], 2)])
     return markdown(["peer in CG", "problems", "solved by it", "by cmg", "time of cmg over its, median"], rows)
+
+
+@table
+def robust_compare():
+    """Time of the default's solves over that of the best row of `cmg compare --quick`, every tenth problem of robust.py."""
+    found = sorted((line["auto_over_best"], line["name"]) for line in read("robust-compare") if line.get("auto_over_best"))
+    rows = [[name, number(ratio, 3)] for ratio, name in found]
+    if found:
+        rows.append([f"median of {len(found)}", number(found[len(found) // 2][0], 3)])
+    return markdown(["problem", "time over the best option's"], rows)
 
 
 @table
