@@ -54,8 +54,7 @@ static bool is_sorted(const cmg_index *indices, cmg_size length)
 
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    const cmg_size longest = cmgi_csr_longest_row(&view);
+    const cmg_size longest = cmgi_csr_longest_row(&A->view);
     const cmg_size room = longest > 32 ? longest : 0;
     cmg_index *ti = NULL;
     double *tv = NULL;

@@ -236,10 +236,9 @@ cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, 
 
 bool cmgi_csr_has_diagonal(const cmgi_csr *A)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     bool found = true;
     for (cmg_size i = 0; i < A->rows && found; ++i) {
-        found = cmgi_csr_diagonal_at(&view, i) != 0;
+        found = cmgi_csr_diagonal_at(&A->view, i) != 0;
     }
     return found;
 }

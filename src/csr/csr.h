@@ -12,11 +12,16 @@
 #include "core/context.h"
 
 typedef struct cmgi_csr {
-    cmg_size rows;
-    cmg_size cols;
-    cmg_size *indptr;            /* rows + 1 */
-    cmg_index *indices;          /* indptr[rows] */
-    double *values;              /* indptr[rows] */
+    union {
+        struct {
+            cmg_size rows;
+            cmg_size cols;
+            cmg_size *indptr;   /* rows + 1 */
+            cmg_index *indices; /* indptr[rows] */
+            double *values;     /* indptr[rows] */
+        };
+        cmg_csr view; /* the same to read, as the public interface has it; nothing is owned by it */
+    };
     bool borrowed;               /* the arrays belong to the caller */
     struct cmgi_resident *there; /* the matrix on the device, owned (resident.h), or NULL; then the
                                     arrays above may be NULL until the host needs them */
@@ -43,21 +48,18 @@ cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
 /* Frees what is not borrowed, on the device too, and clears the struct. */
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);
-/* A const view for the public interface; nothing is owned through it. */
 static inline cmg_csr cmgi_csr_view(const cmgi_csr *A)
 {
-    return (cmg_csr){A->rows, A->cols, A->indptr, A->indices, A->values};
+    return A->view;
 }
 /* The caller's arrays as they are: they are never written, and freeing leaves them alone. */
 static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
 {
-    return (cmgi_csr){.rows = A->rows,
-                      .cols = A->cols,
-                      .indptr = (cmg_size *)(uintptr_t)A->indptr,
-                      .indices = (cmg_index *)(uintptr_t)A->indices,
-                      .values = (double *)(uintptr_t)A->values,
-                      .borrowed = true,
-                      .there = NULL};
+    cmgi_csr B;
+    B.view = *A;
+    B.borrowed = true;
+    B.there = NULL;
+    return B;
 }
 /*
  * Structure check of hostile data: sizes, monotone indptr, indices in range, no duplicates.

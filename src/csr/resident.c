@@ -111,8 +111,7 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
 {
     cmgi_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
-    const cmg_csr view = cmgi_csr_view(&made);
-    const cmg_status status = copy_arrays(ctx, cmgi_to_host, A, nnz, &view);
+    const cmg_status status = copy_arrays(ctx, cmgi_to_host, A, nnz, &made.view);
     if (status != CMG_OK) {
         cmgi_csr_free(ctx, &made);
         return status;
@@ -229,9 +228,8 @@ cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 
 cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A)
 {
-    const cmg_csr view = cmgi_csr_view(from);
     cmgi_csr_free(ctx, A);
-    *A = cmgi_csr_borrow(&view);
+    *A = cmgi_csr_borrow(&from->view);
     if (from->there == NULL) {
         return CMG_OK;
     }

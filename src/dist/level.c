@@ -26,9 +26,8 @@ static cmg_status make_diagonal(cmg_context *ctx, cmgi_csr *D, const cmg_matrix_
                                 cmg_matrix **M)
 {
     cmg_matrix_options options = *asked;
-    const cmg_csr view = cmgi_csr_view(D);
     options.format = CMG_FORMAT_DIAGONAL;
-    return cmg_matrix_create_csr(ctx, &view, &options, M);
+    return cmg_matrix_create_csr(ctx, &D->view, &options, M);
 }
 
 cmg_status cmgi_parts_boundary(const cmgi_parts *parts, cmg_matrix **boundary)
@@ -313,7 +312,7 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     CMGI_TRY_GOTO(done, extend(&x, rings));
     open_frame(&x);
     const cmgi_smoother_source source = {
-        .ctx = ctx, .level = l, .A = cmgi_csr_view(&x.A), .matrix = matrix, .frame = &x.frame};
+        .ctx = ctx, .level = l, .A = x.A.view, .matrix = matrix, .frame = &x.frame};
     CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
 done:
     cmgi_csr_free(ctx, &x.A);

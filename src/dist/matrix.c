@@ -177,8 +177,7 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
                                 : cmgi_numbers_find(near, own_column(b->cols, number)));
     }
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
-    const cmg_csr view = cmgi_csr_view(&csr);
-    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &view, b->use, b->options, part));
+    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, b->use, b->options, part));
 done:
     cmgi_csr_free(ctx, &csr);
     return status;

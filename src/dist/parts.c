@@ -146,8 +146,7 @@ static cmg_status gather_levels(cmgi_parts *parts, const cmgi_blocks *blocks)
 static void borrow(const cmgi_csr *from, cmgi_csr *to)
 {
     if (from->indptr != NULL) {
-        const cmg_csr view = cmgi_csr_view(from);
-        *to = cmgi_csr_borrow(&view);
+        *to = cmgi_csr_borrow(&from->view);
     }
 }
 

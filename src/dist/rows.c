@@ -354,9 +354,7 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, &outer));
     CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, A, &inner, &left));
     CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, &fetched, &outer, &right));
-    const cmg_csr l = cmgi_csr_view(&left);
-    const cmg_csr r = cmgi_csr_view(&right);
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &l, &r, &product));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left.view, &right.view, &product));
     const cmg_size nnz = product.indptr[product.rows];
     CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, nnz, C));
     memcpy(C->indptr, product.indptr, (size_t)(A->rows + 1) * sizeof *C->indptr);

@@ -165,7 +165,7 @@ int cmg_fem_sum_entries(const cmg_fem_sum *sum)
 
 cmg_csr cmg_fem_sum_csr(const cmg_fem_sum *sum)
 {
-    return sum != NULL ? cmgi_csr_view(&sum->A) : (cmg_csr){0};
+    return sum != NULL ? sum->A.view : (cmg_csr){0};
 }
 
 /* An fp64 vector of this context with n numbers. */

@@ -128,7 +128,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     }
     CMGI_TRY_GOTO(done, cmgi_space_export(space[1], fine));
     if (P != NULL) {
-        *P = cmgi_csr_view(&made);
+        *P = made.view;
         made = (cmgi_csr){0};
     }
 done:

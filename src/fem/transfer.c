@@ -82,7 +82,7 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
     const finding f = {&locator, place};
     CMGI_TRY_GOTO(done,
                   cmgi_transfer_rows(ctx, nodes, coarse->nodes, components, weigh, &f, &made));
-    *P = cmgi_csr_view(&made);
+    *P = made.view;
 done:
     cmgi_free(ctx, place);
     cmgi_locator_free(&locator);

@@ -58,9 +58,9 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
     if (k < 0) {
         return CMG_OK;
     }
-    const cmg_csr view = cmgi_csr_view(M);
     return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld, column %lld: value %g is not finite", name,
-                     (long long)cmgi_csr_row_of(&view, k), (long long)M->indices[k], M->values[k]);
+                     (long long)cmgi_csr_row_of(&M->view, k), (long long)M->indices[k],
+                     M->values[k]);
 }
 
 static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
@@ -80,11 +80,10 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
                    (long long)row);
         return CMG_OK;
     }
-    const cmg_csr view = cmgi_csr_view(A);
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        if (cmgi_csr_diagonal_at(&view, i) == 0) {
+        if (cmgi_csr_diagonal_at(&A->view, i) == 0) {
             bad = i < bad ? i : bad;
         }
     }
@@ -228,8 +227,7 @@ static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bo
     cmgi_csr sorted = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    const cmg_csr view = cmgi_csr_view(&T);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &sorted));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &sorted));
     double all = 0;
     double interior = 0;
     double largest = 0;
@@ -275,9 +273,9 @@ static void compare_squares(const cmgi_csr *C, const cmgi_csr *B, const bool *sk
 static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect)
 {
     cmg_context *ctx = h->ctx;
-    const cmg_csr A = cmgi_csr_view(&h->level[l].A);
-    const cmg_csr P = cmgi_csr_view(&h->level[l].P);
-    const cmg_csr B = cmgi_csr_view(&h->level[l + 1].A);
+    const cmg_csr A = h->level[l].A.view;
+    const cmg_csr P = h->level[l].P.view;
+    const cmg_csr B = h->level[l + 1].A.view;
     cmgi_csr R = {0};
     cmgi_csr AP = {0};
     cmgi_csr C = {0};
@@ -287,10 +285,9 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     if (h->level[l].R.indptr == NULL) {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &P, &R));
     }
-    const cmg_csr restriction = cmgi_csr_view(R.indptr != NULL ? &R : &h->level[l].R);
+    const cmg_csr restriction = (R.indptr != NULL ? &R : &h->level[l].R)->view;
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &A, &P, &AP));
-    const cmg_csr product = cmgi_csr_view(&AP);
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &restriction, &product, &C));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &restriction, &AP.view, &C));
     CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B, &sorted));
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
@@ -330,7 +327,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     CMGI_TRY(cmgi_hierarchy_bring(h));
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
-    const cmg_csr A = cmgi_csr_view(&stored->A);
+    const cmg_csr A = stored->A.view;
     bool *dirichlet = NULL;
     cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
     cmg_status status = CMG_OK;

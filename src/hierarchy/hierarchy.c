@@ -269,8 +269,7 @@ static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, co
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr)
 {
-    const cmg_csr view = cmgi_csr_view(csr);
-    cmg_status status = check_structure(h, level, role, name, factor, &view);
+    cmg_status status = check_structure(h, level, role, name, factor, &csr->view);
     if (status == CMG_OK) {
         status = place(h, level, role, name, factor, csr);
     }
@@ -350,7 +349,7 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
         return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
                          name != NULL ? " " : "", name != NULL ? name : "");
     }
-    *csr = cmgi_csr_view(found);
+    *csr = found->view;
     return CMG_OK;
 }
 

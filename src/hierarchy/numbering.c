@@ -153,8 +153,7 @@ static void clear_graph(cmg_context *ctx, graph *g)
 static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block, cmg_size i,
                                   cmg_index *mark, cmg_index *out)
 {
-    const cmg_csr transposed = cmgi_csr_view(T);
-    const cmg_csr *const sides[] = {A, &transposed};
+    const cmg_csr *const sides[] = {A, &T->view};
     cmg_size found = 0;
     mark[i] = (cmg_index)(i + 1);
     for (int s = 0; s < 2; ++s) {

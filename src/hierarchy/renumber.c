@@ -37,8 +37,7 @@ static cmg_status reorder_matrix(cmg_context *ctx, cmgi_csr *A, const cmg_index 
     if (A->indptr == NULL || (rows == NULL && cols == NULL)) {
         return CMG_OK;
     }
-    const cmg_csr view = cmgi_csr_view(A);
-    CMGI_TRY(cmgi_csr_permute(ctx, &view, rows, cols, true, &made));
+    CMGI_TRY(cmgi_csr_permute(ctx, &A->view, rows, cols, true, &made));
     cmgi_csr_free(ctx, A);
     *A = made;
     return CMG_OK;
@@ -156,7 +155,7 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
                               cmg_index *const *order)
 {
     const int block = cmgi_hierarchy_block(h, l);
-    const cmg_csr A = cmgi_csr_view(&h->level[l].A);
+    const cmg_csr A = h->level[l].A.view;
     const cmg_size nodes = A.rows / block;
     const bool graph = numbering == CMG_NUMBERING_CUTHILL_MCKEE ||
                        numbering == CMG_NUMBERING_REVERSE_CUTHILL_MCKEE ||
@@ -177,7 +176,7 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
         if (h->level[l].P.indptr == NULL) {
             return CMG_OK;
         }
-        const cmg_csr P = cmgi_csr_view(&h->level[l].P);
+        const cmg_csr P = h->level[l].P.view;
         const int blocks[] = {block, cmgi_hierarchy_block(h, l + 1)};
         return cmgi_order_hierarchical(h->ctx, &P, blocks, order[l + 1], order[l]);
     }

@@ -41,9 +41,8 @@ cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
         if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < STAGE_FROM) {
             continue;
         }
-        const cmg_csr view = cmgi_csr_view(M);
         cmgi_resident R = {0};
-        cmg_status status = cmgi_resident_send(ctx, &view, &R);
+        cmg_status status = cmgi_resident_send(ctx, &M->view, &R);
         status = status == CMG_OK ? cmgi_resident_look_again(ctx, &R) : status;
         R.staged = true;
         status = status == CMG_OK ? cmgi_resident_attach(ctx, &R, M) : status;

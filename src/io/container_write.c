@@ -148,7 +148,7 @@ static cmg_status put_role(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cmg_r
     if (found == NULL) {
         return CMG_OK;
     }
-    const cmg_csr A = cmgi_csr_view(found);
+    const cmg_csr A = found->view;
     if (role == CMG_ROLE_INVERSE && is_dense(&A)) {
         const hsize_t dims[2] = {(hsize_t)A.rows, (hsize_t)A.cols};
         return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, A.values);

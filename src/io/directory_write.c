@@ -48,15 +48,14 @@ static cmg_status join(const target *t, const char *stem, const char *extension,
 static cmg_status write_matrix(const target *t, const char *stem, const cmgi_csr *M)
 {
     char path[CMGI_PATH_LENGTH];
-    const cmg_csr A = cmgi_csr_view(M);
     CMGI_TRY(join(t, stem, t->extension, path));
     if (strcmp(t->extension, ".ell") == 0) {
-        return cmgi_ell_write(t->h->ctx, path, &A);
+        return cmgi_ell_write(t->h->ctx, path, &M->view);
     }
     if (strcmp(t->extension, ".petsc") == 0) {
-        return cmgi_petsc_write_matrix(t->h->ctx, path, &A);
+        return cmgi_petsc_write_matrix(t->h->ctx, path, &M->view);
     }
-    return cmgi_mtx_write(t->h->ctx, path, &A);
+    return cmgi_mtx_write(t->h->ctx, path, &M->view);
 }
 
 static cmg_status write_role(const target *t, int level, cmg_role role, const char *prefix)

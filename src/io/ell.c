@@ -107,8 +107,7 @@ static cmg_status build_csr(cmg_context *ctx, const char *path, const ell *e,
         const cmg_size first = made.indptr[r];
         made.indptr[r + 1] = first + gather_row(e, r, made.indices + first, made.values + first);
     }
-    const cmg_csr view = cmgi_csr_view(&made);
-    CMGI_TRY_GOTO(failed, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &view)));
+    CMGI_TRY_GOTO(failed, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &made.view)));
     *A = made;
     return CMG_OK;
 failed:

@@ -78,9 +78,7 @@ cmg_status cmgi_require_default_restriction(const cmg_hierarchy *h)
         const cmgi_csr *P = cmgi_hierarchy_find(h, l, CMG_ROLE_P, NULL, 0);
         bool equal = true;
         if (R != NULL && P != NULL) {
-            const cmg_csr r = cmgi_csr_view(R);
-            const cmg_csr p = cmgi_csr_view(P);
-            CMGI_TRY(equals_transpose(h->ctx, &r, &p, &equal));
+            CMGI_TRY(equals_transpose(h->ctx, &R->view, &P->view, &equal));
         }
         CMGI_CHECK(
             h->ctx, equal, CMG_ERR_UNSUPPORTED,

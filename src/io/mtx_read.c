@@ -115,8 +115,7 @@ cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *
     CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
     CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
     CMGI_TRY_GOTO(done, build_csr(&m, &made));
-    const cmg_csr view = cmgi_csr_view(&made);
-    status = cmgi_csr_check(ctx, path, &view);
+    status = cmgi_csr_check(ctx, path, &made.view);
     if (status == CMG_ERR_SHAPE && !m.array) {
         status = fail_duplicate(&m, &made, status);
     }

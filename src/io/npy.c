@@ -329,8 +329,7 @@ cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *
     CMGI_TRY(cmgi_file_open(ctx, path, &z.file));
     CMGI_TRY_GOTO(done, read_directory(&z));
     CMGI_TRY_GOTO(done, read_csr(&z, expect, &made));
-    const cmg_csr view = cmgi_csr_view(&made);
-    CMGI_TRY_GOTO(done, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, "matrix", &view)));
+    CMGI_TRY_GOTO(done, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, "matrix", &made.view)));
     *A = made;
     made = (cmgi_csr){0};
 done:

@@ -41,8 +41,7 @@ static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy 
         cmgi_csr P = {0};
         cmg_status status = cmgi_petsc_matrix(p, o, &expect, &T);
         if (status == CMG_OK && restriction) {
-            const cmg_csr view = cmgi_csr_view(&T);
-            status = cmgi_csr_transpose(ctx, &view, &P);
+            status = cmgi_csr_transpose(ctx, &T.view, &P);
         }
         if (status == CMG_OK) {
             status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, restriction ? &P : &T);

@@ -232,12 +232,11 @@ static bool is_triangle(const cmgi_csr *A)
 static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    const cmg_csr upper = cmgi_csr_view(A);
     cmgi_csr T = {0};
     cmgi_csr both = {0};
     cmg_size at = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &upper, &T));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &A->view, &T));
     CMGI_TRY_GOTO(done,
                   cmgi_csr_alloc(ctx, A->rows, A->cols, 2 * A->indptr[A->rows] - A->rows, &both));
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -281,8 +280,8 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     CMGI_TRY_GOTO(done, read_columns(p, columns, o->nnz, made.indices));
     CMGI_TRY_GOTO(done, read_turned(&p->file, columns + p->bytes * o->nnz, o->nnz,
                                     sizeof *made.values, made.values));
-    const cmg_csr view = cmgi_csr_view(&made);
-    CMGI_TRY_GOTO(done, cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &view)));
+    CMGI_TRY_GOTO(done,
+                  cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));
     if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
         CMGI_TRY_GOTO(done, add_lower_half(p, &made));
     }

@@ -41,8 +41,7 @@ cmg_status cmgi_petsc_put_matrix(cmgi_output *output, const cmg_csr *A)
         CMGI_TRY(cmgi_csr_copy(ctx, A, &sorted));
         cmg_status status = cmgi_csr_sort(ctx, &sorted);
         if (status == CMG_OK) {
-            const cmg_csr view = cmgi_csr_view(&sorted);
-            status = cmgi_petsc_put_matrix(output, &view);
+            status = cmgi_petsc_put_matrix(output, &sorted.view);
         }
         cmgi_csr_free(ctx, &sorted);
         return status;

@@ -368,7 +368,7 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
             full.values[i * n + j] = X[row * n + (perm != NULL ? perm[j] : j)];
         }
     }
-    const cmg_csr view = cmgi_csr_view(&full);
+    const cmg_csr view = full.view;
     cmg_matrix_options dense;
     cmg_matrix_options_default(&dense);
     dense.format = CMG_FORMAT_DENSE;

@@ -71,14 +71,12 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
                                    const cmg_index *col_perm, const request *ask, cmg_matrix **out)
 {
-    const cmg_csr view = cmgi_csr_view(M);
     if (row_perm == NULL && col_perm == NULL) {
-        return place(ctx, &view, ask, out);
+        return place(ctx, &M->view, ask, out);
     }
     cmgi_csr renumbered = {0};
-    CMGI_TRY(cmgi_csr_permute(ctx, &view, row_perm, col_perm, true, &renumbered));
-    const cmg_csr renumbered_view = cmgi_csr_view(&renumbered);
-    const cmg_status status = place(ctx, &renumbered_view, ask, out);
+    CMGI_TRY(cmgi_csr_permute(ctx, &M->view, row_perm, col_perm, true, &renumbered));
+    const cmg_status status = place(ctx, &renumbered.view, ask, out);
     cmgi_csr_free(ctx, &renumbered);
     return status;
 }

@@ -48,9 +48,8 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, const sides *
                                  const sides *cols, cmg_compression_info *info)
 {
     CMGI_TRY(cmgi_progress(p->h->ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
-    const cmg_csr view = cmgi_csr_view(A);
     const cmgi_compression_look look = {
-        .csr = &view, .options = p->options, .to = {rows->order, cols->place}, .rows = p->rows};
+        .csr = &A->view, .options = p->options, .to = {rows->order, cols->place}, .rows = p->rows};
     return cmgi_compression_predict(p->h->ctx, &look, info, NULL);
 }
 
@@ -68,9 +67,8 @@ static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
     if (level->R.indptr != NULL) {
         return predict_matrix(p, &level->R, coarse, here, &out->R);
     }
-    const cmg_csr P = cmgi_csr_view(&level->P);
     cmgi_csr R = {0};
-    CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &P, &R));
+    CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &level->P.view, &R));
     const cmg_status status = predict_matrix(p, &R, coarse, here, &out->R);
     cmgi_csr_free(p->h->ctx, &R);
     return status;

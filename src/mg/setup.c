@@ -152,7 +152,7 @@ static cmg_status build_boundary(const cmgi_setup *s)
             D.values[i] += A.indices[k] == row ? 1 / A.values[k] : 0;
         }
     }
-    const cmg_csr view = cmgi_csr_view(&D);
+    const cmg_csr view = D.view;
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_DIAGONAL;

@@ -104,8 +104,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &here.A, &T));
-    const cmg_csr transposed = cmgi_csr_view(&T);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &transposed, &A)); /* A with sorted rows */
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */
     sums[0] = skew_part(&here, &A, &T, &sums[1]);
     CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 2));
     if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {

@@ -106,9 +106,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     out->factors = 1;
     CMGI_TRY(block_size(source, &size));
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    const cmg_csr decoupled = cmgi_csr_view(&B);
-    const cmg_status status = invert_blocks(source, symmetric ? &decoupled : &source->A, symmetric,
-                                            size, &out->factor[0]);
+    const cmg_status status =
+        invert_blocks(source, symmetric ? &B.view : &source->A, symmetric, size, &out->factor[0]);
     cmgi_csr_free(ctx, &B);
     return status;
 }

@@ -165,7 +165,7 @@ static bool fill_row(const void *user, cmg_size i, int thread)
 
 static cmg_status allocate(cmg_context *ctx, rows *r)
 {
-    const cmg_csr S = cmgi_csr_view(r->S);
+    const cmg_csr S = r->S->view;
     const cmg_size n = S.rows;
     const cmg_size most =
         cmgi_csr_longest_row(&S) + 1 + (cmg_size)r->value[ADAPTIVE] * (cmg_size)r->value[ADD];
@@ -236,13 +236,11 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
                            source->level);
         goto done;
     }
-    const cmg_csr A = cmgi_csr_view(&B);
-    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A, &s));
+    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &B.view, &s));
     cmgi_csr_scale(ctx, s, s, &B);
-    CMGI_TRY_GOTO(done, make_factor(source, &A, &out->factor[0]));
+    CMGI_TRY_GOTO(done, make_factor(source, &B.view, &out->factor[0]));
     cmgi_csr_scale(ctx, NULL, s, &out->factor[0]);
-    const cmg_csr G = cmgi_csr_view(&out->factor[0]);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &G, &out->factor[1]));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &out->factor[0].view, &out->factor[1]));
 done:
     cmgi_csr_free(ctx, &B);
     cmgi_free(ctx, s);

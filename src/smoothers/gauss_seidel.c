@@ -101,8 +101,7 @@ static cmg_status make_factors(const cmgi_smoother_source *source, const cmg_csr
     cmgi_csr transposed = {0};
     int colours = 0;
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
-    const cmg_csr T = cmgi_csr_view(&transposed);
-    const cmg_status status = find_colours(source, A, &T, colour, &colours);
+    const cmg_status status = find_colours(source, A, &transposed.view, colour, &colours);
     cmgi_csr_free(ctx, &transposed);
     CMGI_TRY(status);
     const int factors = symmetric ? 2 * colours - 1 : colours;
@@ -126,9 +125,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     bool symmetric = false;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    const cmg_csr decoupled = cmgi_csr_view(&B);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, source->A.rows, sizeof *colour, &colour));
-    CMGI_TRY_GOTO(done, make_factors(source, symmetric ? &decoupled : &source->A, colour, out));
+    CMGI_TRY_GOTO(done, make_factors(source, symmetric ? &B.view : &source->A, colour, out));
 done:
     cmgi_free(ctx, colour);
     cmgi_csr_free(ctx, &B);

@@ -50,8 +50,7 @@ static cmg_status solve_rows(const cmgi_smoother_source *source, const cmg_csr *
     rows r = {.T = T, .M = M};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
-    const cmg_csr pattern = cmgi_csr_view(M);
-    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, cmgi_csr_longest_row(&pattern), &r.work));
+    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, cmgi_csr_longest_row(&M->view), &r.work));
     CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "ISAI", A->rows, make_row, &r, &bad));
     if (bad < A->rows) {
         status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
@@ -73,14 +72,12 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     cmg_status status = CMG_OK;
     out->factors = 1;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    const cmg_csr decoupled = cmgi_csr_view(&B);
     if (symmetric) {
-        CMGI_TRY_GOTO(done, solve_rows(source, &decoupled, &decoupled, M));
+        CMGI_TRY_GOTO(done, solve_rows(source, &B.view, &B.view, M));
         CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
     } else {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &transposed));
-        const cmg_csr T = cmgi_csr_view(&transposed);
-        CMGI_TRY_GOTO(done, solve_rows(source, &source->A, &T, M));
+        CMGI_TRY_GOTO(done, solve_rows(source, &source->A, &transposed.view, M));
     }
 done:
     cmgi_csr_free(ctx, &B);

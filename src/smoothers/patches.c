@@ -133,8 +133,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     cmg_status status = CMG_OK;
     out->factors = 1;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
-    const cmg_csr decoupled = cmgi_csr_view(&B);
-    a.A = a.symmetric ? &decoupled : &source->A;
+    a.A = a.symmetric ? &B.view : &source->A;
     CMGI_TRY_GOTO(done, cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));
     CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
     memset(M->values, 0, (size_t)M->indptr[M->rows] * sizeof *M->values);

@@ -75,10 +75,8 @@ static void set_ones(cmg_context *ctx, cmgi_csr *S)
 /* S = S B, as patterns. */
 static cmg_status raise_pattern(cmg_context *ctx, const cmgi_csr *B, cmgi_csr *S)
 {
-    const cmg_csr left = cmgi_csr_view(S);
-    const cmg_csr right = cmgi_csr_view(B);
     cmgi_csr product = {0};
-    CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &product));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &S->view, &B->view, &product));
     cmgi_csr_free(ctx, S);
     *S = product;
     set_ones(ctx, S);
@@ -103,8 +101,7 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, A->rows, A->cols, select_row, &strong, &B));
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
-    const cmg_csr view = cmgi_csr_view(&B);
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &view, &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B.view, &made));
     for (int p = 1; p < power; ++p) {
         CMGI_TRY_GOTO(done, raise_pattern(ctx, &B, &made));
     }
@@ -229,8 +226,7 @@ cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, M));
-    const cmg_csr view = cmgi_csr_view(M);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &T));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &M->view, &T));
     const pair both = {M, &T};
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, M->rows, M->cols, add_row, &both, &made));
     cmgi_csr_free(ctx, M);

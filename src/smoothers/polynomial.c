@@ -66,10 +66,9 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         cmgi_csr B = {0};
         bool symmetric = false;
         CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-        const cmg_csr view = cmgi_csr_view(&B);
         *spectrum = (cmgi_spectrum){0};
         const cmg_status status =
-            cmgi_gershgorin(ctx, symmetric ? &view : &source->A, M, &spectrum->largest);
+            cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
         cmgi_csr_free(ctx, &B);
         return status;
     }

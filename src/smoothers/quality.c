@@ -28,8 +28,7 @@ static double sample(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor,
     double sum = 0;
     product(ctx, A, g, x);
     for (int f = 0; f < factors; ++f) {
-        const cmg_csr F = cmgi_csr_view(&factor[f]);
-        product(ctx, &F, x, y);
+        product(ctx, &factor[f].view, x, y);
         double *const swap = x;
         x = y;
         y = swap;
@@ -52,14 +51,13 @@ cmg_status cmgi_quality(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *fact
     const cmg_size n = A->rows;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, A, false, &decoupled, &symmetric));
-    const cmg_csr B = cmgi_csr_view(&decoupled);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 3 * n, sizeof *work, &work));
     for (int s = 0; s < SAMPLES; ++s) {
         for (cmg_size i = 0; i < n; ++i) {
             work[i] = cmgi_random(&seed) < 0.5 ? -1 : 1;
         }
-        sum +=
-            sample(ctx, symmetric ? &B : A, factor, factors, scale, work, work + n, work + 2 * n);
+        sum += sample(ctx, symmetric ? &decoupled.view : A, factor, factors, scale, work, work + n,
+                      work + 2 * n);
     }
     *quality = n > 0 ? sqrt(sum / SAMPLES / (double)n) : 0;
 done:

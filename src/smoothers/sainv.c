@@ -75,19 +75,16 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
             cmgi_csr_scale(ctx, pivot, NULL, Wt);
         }
     }
-    const cmg_csr Z = cmgi_csr_view(Zt);
-    const cmg_csr W = cmgi_csr_view(Wt != NULL ? Wt : Zt);
-    CMGI_TRY(cmgi_csr_transpose(ctx, &Z, &out->factor[last]));
+    const cmg_csr W = (Wt != NULL ? Wt : Zt)->view;
+    CMGI_TRY(cmgi_csr_transpose(ctx, &Zt->view, &out->factor[last]));
     return cmgi_csr_copy(ctx, &W, &out->factor[0]);
 }
 
 /* M = F_1 F_0 instead of the two. */
 static cmg_status multiply_out(cmg_context *ctx, cmgi_smoother_factors *out)
 {
-    const cmg_csr right = cmgi_csr_view(&out->factor[0]);
-    const cmg_csr left = cmgi_csr_view(&out->factor[1]);
     cmgi_csr M = {0};
-    CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &M));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &out->factor[1].view, &out->factor[0].view, &M));
     cmgi_csr_free(ctx, &out->factor[0]);
     cmgi_csr_free(ctx, &out->factor[1]);
     out->factor[0] = M;
@@ -106,7 +103,6 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
                                               .cap = (cmg_size)value[CAP],
                                               .name = name,
                                               .level = source->level};
-    const cmg_csr view = cmgi_csr_view(A);
     cmgi_csr transposed = {0};
     cmgi_csr Zt = {0};
     cmgi_csr Wt = {0};
@@ -114,16 +110,15 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     double *pivot = NULL;
     cmg_status status = CMG_OK;
     if (value[SCALE] == YES) {
-        CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &view, &s));
+        CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A->view, &s));
         cmgi_csr_scale(ctx, s, s, A);
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
     if (!symmetric) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, &transposed));
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &A->view, &transposed));
     }
-    const cmg_csr T = cmgi_csr_view(&transposed);
-    CMGI_TRY_GOTO(done,
-                  cmgi_biconjugate(ctx, &view, symmetric ? NULL : &T, &options, &Zt, &Wt, pivot));
+    CMGI_TRY_GOTO(done, cmgi_biconjugate(ctx, &A->view, symmetric ? NULL : &transposed.view,
+                                         &options, &Zt, &Wt, pivot));
     cmgi_csr_scale(ctx, NULL, s, &Zt);
     cmgi_csr_scale(ctx, NULL, s, &Wt);
     CMGI_TRY_GOTO(done,

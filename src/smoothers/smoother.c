@@ -192,7 +192,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_cs
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr renumbered = {0};
-    cmg_csr view = cmgi_csr_view(factor);
+    cmg_csr view = factor->view;
     cmg_matrix_options matrix = options->matrix;
     cmg_status status = CMG_OK;
     if (source->frame != NULL) {
@@ -205,7 +205,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_cs
     }
     if (options->perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
-        view = cmgi_csr_view(&renumbered);
+        view = renumbered.view;
     }
     if (cmgi_csr_is_diagonal(&view)) {
         matrix.format = CMG_FORMAT_DIAGONAL;

@@ -83,10 +83,8 @@ static cmg_status make_right(cmg_context *ctx, const cmg_csr *A, const double *v
     cmgi_csr left = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    const cmg_csr transposed = cmgi_csr_view(&T);
-    CMGI_TRY_GOTO(done, make_left(ctx, &transposed, value, &left));
-    const cmg_csr view = cmgi_csr_view(&left);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &view, M));
+    CMGI_TRY_GOTO(done, make_left(ctx, &T.view, value, &left));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &left.view, M));
 done:
     cmgi_csr_free(ctx, &T);
     cmgi_csr_free(ctx, &left);
@@ -97,7 +95,7 @@ static cmg_status make_scaled(cmg_context *ctx, cmgi_csr *B, const double *value
 {
     double *s = NULL;
     const bool scaled = value[SCALE] != NO;
-    cmg_csr A = cmgi_csr_view(B);
+    cmg_csr A = B->view;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_diagonal_scaling(ctx, &A, &s));
     if (scaled) {

@@ -162,10 +162,9 @@ static cmg_status create_candidates(cmg_context *ctx, cmg_size room, candidates 
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
                               bool counted, cmgi_csr *S)
 {
-    const cmg_csr pattern = cmgi_csr_view(S);
     const cmg_size n = A->rows;
     const cmg_size room =
-        smaller(cmgi_csr_longest_row(&pattern) + (cmg_size)growth->steps * growth->add, n);
+        smaller(cmgi_csr_longest_row(&S->view) + (cmg_size)growth->steps * growth->add, n);
     const cmg_size local = smaller(room * cmgi_csr_longest_row(A), A->cols);
     cmgi_csr transposed = {0};
     cmgi_csr made = {0};
@@ -174,8 +173,7 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     grower g = {.A = A, .growth = growth, .counted = counted, .S = S};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &transposed));
-    const cmg_csr T = cmgi_csr_view(&transposed);
-    g.T = &T;
+    g.T = &transposed.view;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
     squared_norms(ctx, A, norm2);
     g.norm2 = norm2;
@@ -183,7 +181,8 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *g.found, &g.found));
     CMGI_TRY_GOTO(done,
-                  create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&T), n), g.found));
+                  create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&transposed.view), n),
+                                    g.found));
     CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
     CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, &g.rows, &made));
     cmgi_csr_free(ctx, S);

@@ -280,7 +280,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
     }
     if (perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(P->ctx, csr, perm, perm, true, &renumbered));
-        view = cmgi_csr_view(&renumbered);
+        view = renumbered.view;
     }
     const cmg_status status = cmg_matrix_create_csr(P->ctx, &view, &options, M);
     cmgi_csr_free(P->ctx, &renumbered);
@@ -316,8 +316,7 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source, cons
     double all = (double)count;
     status = cmgi_all_sum(P->ctx, &all, 1);
     if (status == CMG_OK && all > 0 && all < (double)P->total) {
-        const cmg_csr view = cmgi_csr_view(&D);
-        status = place(P, &view, perm, &P->mask);
+        status = place(P, &D.view, perm, &P->mask);
     }
     cmgi_csr_free(P->ctx, &D);
     return status;
@@ -363,10 +362,9 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
     P->n = P->A->rows;
     const cmg_index *perm = cmg_matrix_permutation(P->A);
     for (int f = 0; f < factors; ++f) {
-        const cmg_csr view = cmgi_csr_view(&factor[f]);
         P->factors = f + 1;
         CMGI_TRY(factor[f].there != NULL ? place_there(P, factor[f].there, &P->M[f])
-                                         : place(P, &view, perm, &P->M[f]));
+                                         : place(P, &factor[f].view, perm, &P->M[f]));
     }
     CMGI_TRY(source->there != NULL ? make_mask_there(P, source->there)
                                    : make_mask(P, source, perm));
@@ -460,7 +458,7 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
         exact.matrix = NULL;
         CMGI_TRY(try_estimate(&exact, factor, factors, steps, spectrum));
     }
-    const cmg_csr first = cmgi_csr_view(&factor[0]);
+    const cmg_csr first = factor[0].view;
     if (source->there != NULL) { /* only D^-1 is made there */
         spectrum->largest = fmin(spectrum->largest, source->there->facts.gershgorin);
     } else if (factors == 1 && cmgi_csr_is_diagonal(&first) &&

@@ -79,8 +79,7 @@ static cmg_status find_templates(cmgi_compressor *B)
     CMGI_TRY_GOTO(done, split_slices(B, t.id));
     if (B->C->t.count > 0) {
         CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
-        const cmg_csr view = cmgi_csr_view(&kinds);
-        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &view));
+        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
         B->C->t.id = t.id;
         t.id = NULL;
     }

@@ -347,14 +347,13 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
     CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
-    const cmg_csr view = cmgi_csr_view(&sample);
     if (A->rows != A->cols) { /* else that is the number of the row */
-        cmgi_references(&view, ref);
+        cmgi_references(&sample.view, ref);
     }
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
     const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
     const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
-    CMGI_TRY_GOTO(done, look(ctx, l, &view, ref, seen > 2 ? seen : 2, &t));
+    CMGI_TRY_GOTO(done, look(ctx, l, &sample.view, ref, seen > 2 ? seen : 2, &t));
     info->looked = count;
     fill_info(l, slice, &t, info, met);
 done:

@@ -131,13 +131,12 @@ static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_us
 {
     cmgi_csr host = {0};
     CMGI_TRY(cmgi_resident_fetch(ctx, &R->csr, R->rows.nnz, &host));
-    const cmg_csr view = cmgi_csr_view(&host);
-    const cmgi_matrix_source from = {.csr = &view};
+    const cmgi_matrix_source from = {.csr = &host.view};
     cmg_matrix_options resolved = *options;
     cmg_status status = cmgi_choose(ctx, &from, use, &resolved, NULL);
     if (status == CMG_OK) {
-        status = resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, &view, &resolved, A)
-                                                    : make_on_host(ctx, &view, &resolved, A);
+        status = resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, &host.view, &resolved, A)
+                                                    : make_on_host(ctx, &host.view, &resolved, A);
     }
     cmgi_csr_free(ctx, &host);
     return status;

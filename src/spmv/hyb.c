@@ -85,8 +85,7 @@ static cmg_status make_part(cmg_matrix *A, const cmg_csr *csr, bool rest, cmg_ma
     cmgi_csr part = {0};
     options.format = rest ? CMG_FORMAT_CSR : CMG_FORMAT_ELLPACK;
     CMGI_TRY(part_of(A, csr, rest, &part));
-    const cmg_csr view = cmgi_csr_view(&part);
-    const cmgi_matrix_source from = {.csr = &view};
+    const cmgi_matrix_source from = {.csr = &part.view};
     cmg_status status = CMG_OK;
     if (!rest || part.indptr[part.rows] > 0) {
         status = cmgi_matrix_make(A->ctx, rest ? &cmgi_format_csr : &cmgi_format_ellpack, &from,

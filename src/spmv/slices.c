@@ -176,8 +176,7 @@ static cmg_status pack_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
 {
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    const cmg_csr view = cmgi_csr_view(pattern);
-    CMGI_TRY(cmgi_slices_make(ctx, plan, &view, S->rowmap, S));
+    CMGI_TRY(cmgi_slices_make(ctx, plan, &pattern->view, S->rowmap, S));
     const cmg_size blocks = S->start[S->nslices];
     A->stored = S->identity ? blocks : blocks * S->block * S->block;
     CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *S->columns, &S->columns));
@@ -211,7 +210,7 @@ static cmg_status build_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_csr ids = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, from->csr, S->block, &pattern));
-    cmg_csr view = cmgi_csr_view(&pattern);
+    cmg_csr view = pattern.view;
     if (plan->sorted) {
         CMGI_TRY_GOTO(done, cmgi_slices_sort(ctx, &view, &S->rowmap));
     }
@@ -224,7 +223,7 @@ static cmg_status build_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
     S->rowmap = NULL;
     CMGI_TRY_GOTO(done, renumber(A, from->csr, plan->resort, &sorted, &ids));
     cmgi_csr_free(ctx, &pattern);
-    view = cmgi_csr_view(&sorted);
+    view = sorted.view;
     CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, &view, S->block, &pattern));
     const cmgi_matrix_source source = {.csr = &view};
     status = pack_blocks(A, plan, &source, &pattern, ids.values);
@@ -264,8 +263,7 @@ cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
     cmgi_csr ids = {0};
     cmg_status status = renumber(A, from->csr, plan.resort, &sorted, &ids);
     if (status == CMG_OK) {
-        const cmg_csr view = cmgi_csr_view(&sorted);
-        const cmgi_matrix_source source = {.csr = &view};
+        const cmgi_matrix_source source = {.csr = &sorted.view};
         status = pack(A, &plan, &source, NULL, ids.values);
     }
     cmgi_csr_free(ctx, &sorted);

@@ -82,10 +82,9 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
     const cmg_size n = next->P.cols;
     cmg_csr A;
     cmgi_csr coarse = {0};
-    const cmg_csr P = cmgi_csr_view(&next->P);
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &A, &P, true, &coarse));
+    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &A, &next->P.view, true, &coarse));
     if (!is_finite(&next->P) || !is_finite(&coarse) || !cmgi_csr_has_diagonal(&coarse)) {
         goto done;
     }

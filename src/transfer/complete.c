@@ -32,8 +32,8 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
     for (int s = 0; s < from->smoothers; ++s) {
         const cmgi_stored_smoother *smoother = from->smoother[s];
         for (int f = 0; f < smoother->factors; ++f) {
-            const cmg_csr view = cmgi_csr_view(&smoother->factor[f]);
-            CMGI_TRY(cmg_hierarchy_wrap_csr(h, l, CMG_ROLE_SMOOTHER, smoother->name, f, &view));
+            CMGI_TRY(cmg_hierarchy_wrap_csr(h, l, CMG_ROLE_SMOOTHER, smoother->name, f,
+                                            &smoother->factor[f].view));
         }
     }
     return CMG_OK;

@@ -39,14 +39,13 @@ static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, open_source(h, l, fine, &coarse, &s));
-    const cmg_csr P = cmgi_csr_view(&s.P);
-    const cmg_csr R = cmgi_csr_view(&s.R);
     if (values) {
-        CMGI_TRY_GOTO(done, cmgi_galerkin_values(ctx, s.given ? &R : NULL, &s.A, &P,
+        CMGI_TRY_GOTO(done, cmgi_galerkin_values(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view,
                                                  &h->level[l].AP, &h->level[l + 1].A));
     } else {
         cmgi_csr_free(ctx, &h->level[l].AP);
-        CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, s.given ? &R : NULL, &s.A, &P, true, &made));
+        CMGI_TRY_GOTO(done,
+                      cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_formed(h, l + 1, &made));
     }
 done:

@@ -65,10 +65,9 @@ static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
     if (R == NULL) {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
     }
-    const cmg_csr left = R != NULL ? *R : cmgi_csr_view(&transposed);
-    const cmg_csr right = cmgi_csr_view(AP);
-    CMGI_TRY_GOTO(done, values ? cmgi_csr_multiply_values(ctx, &left, &right, Ac)
-                               : cmgi_csr_multiply(ctx, &left, &right, Ac));
+    const cmg_csr left = R != NULL ? *R : transposed.view;
+    CMGI_TRY_GOTO(done, values ? cmgi_csr_multiply_values(ctx, &left, &AP->view, Ac)
+                               : cmgi_csr_multiply(ctx, &left, &AP->view, Ac));
 done:
     cmgi_csr_free(ctx, &transposed);
     return status;

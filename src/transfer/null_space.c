@@ -168,7 +168,7 @@ static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
         row[i] = (cmg_index)i;
     }
     CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, &there->csr, row, rows, &head));
-    A = cmgi_csr_view(&head);
+    A = head.view;
     *may = may_have_one(&A, block);
     cmgi_csr_free(h->ctx, &head);
     return CMG_OK;

@@ -20,8 +20,7 @@ cmg_status cmgi_restriction(cmg_context *ctx, const cmg_csr *stored, const cmgi_
     if (stored != NULL) {
         return cmgi_prolongation(ctx, stored, coarse, fine, R);
     }
-    const cmg_csr view = cmgi_csr_view(P);
-    return cmgi_csr_transpose(ctx, &view, R);
+    return cmgi_csr_transpose(ctx, &P->view, R);
 }
 
 /* RA becomes R - (R A) omega D^-1, on its own pattern; false where that lacks an entry of R. */
@@ -54,8 +53,7 @@ static bool subtract_smoothed(cmg_context *ctx, const cmgi_csr *R, const double 
 cmg_status cmgi_restriction_fold(cmg_context *ctx, const cmgi_csr *R, const cmg_csr *A,
                                  const double *scale, cmgi_csr *product, bool *fits)
 {
-    const cmg_csr view = cmgi_csr_view(R);
-    CMGI_TRY(cmgi_csr_multiply(ctx, &view, A, product));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &R->view, A, product));
     *fits = scale == NULL || subtract_smoothed(ctx, R, scale, product);
     return CMG_OK;
 }

@@ -136,7 +136,7 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
     if (block > 1) {
         CMGI_TRY(condense(ctx, A, block, &condensed));
     }
-    const cmg_csr C = block > 1 ? cmgi_csr_view(&condensed) : *A;
+    const cmg_csr C = block > 1 ? condensed.view : *A;
     couplings s = {.C = &C, .theta = theta};
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, C.rows, sizeof *s.of, &s.of));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C.rows > 256)

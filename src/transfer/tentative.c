@@ -295,24 +295,23 @@ static void subtract(cmg_context *ctx, const cmgi_csr *P0, const double *d, doub
 cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
                                  double omega, const cmgi_csr *P0, cmgi_csr *P)
 {
-    const cmg_csr tentative = cmgi_csr_view(P0);
     cmgi_csr filtered = {0};
     cmgi_csr made = {0};
     double *d = NULL;
     double lambda = 1;
     cmg_status status = CMG_OK;
     if (omega == 0) {
-        return cmgi_csr_copy(ctx, &tentative, P);
+        return cmgi_csr_copy(ctx, &P0->view, P);
     }
     if (S != NULL) {
         CMGI_TRY_GOTO(done, filter(ctx, A, S, &filtered));
         squeeze(&filtered);
     }
-    const cmg_csr F = S != NULL ? cmgi_csr_view(&filtered) : *A;
+    const cmg_csr F = S != NULL ? filtered.view : *A;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, F.rows, sizeof *d, &d));
     cmgi_csr_diagonal(ctx, &F, d);
     CMGI_TRY_GOTO(done, largest_eigenvalue(ctx, &F, d, &lambda));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &F, &tentative, &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &F, &P0->view, &made));
     subtract(ctx, P0, d, omega / lambda, &made);
     *P = made;
     made = (cmgi_csr){0};

@@ -322,7 +322,7 @@ static void same_for_any_threads_on_large_matrices(void)
                                         "gls"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
         cmg_context *c[2] = {NULL, NULL};
-        cmgi_csr A[2] = {{0}, {0}};
+        cmgi_csr A[2] = {0};
         cmgi_smoother_factors *made[2];
         for (int t = 0; t < 2; ++t) {
             cmg_context_options options;
