@@ -44,6 +44,7 @@ FILES = {
     "storage": ["storage-2026-11-22.jsonl"],
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
+    "mutants": ["mutants-2026-11-22.jsonl"],
 }
 
 

@@ -194,3 +194,13 @@ def polynomials():
         rows.setdefault(line["family"], {}).setdefault(line["order"], []).append(str(line["iterations"]))
     return markdown(["P_m", *(f"m = {m}" if m else "Jacobi" for m in orders)],
                     [[f"`{f}`", *(" / ".join(r.get(m, [])) for m in orders)] for f, r in rows.items()])
+
+
+@table
+def mutants():
+    """A run of tests/mutation.py by its verdicts; a share of those that change anything."""
+    found = [line["verdict"] for line in read("mutants") if "verdict" in line]
+    apart = [found.count(kind) for kind in ("not compiled", "same", "equivalent", "survived")]
+    noticed = len(found) - sum(apart)
+    return markdown(["flipped", "not compiled", "same machine code", "change nothing", "survived", "noticed", "share"],
+                    [[len(found), *apart, noticed, f"{100 * noticed / max(1, noticed + apart[-1]):.1f} %"]])

@@ -120,8 +120,14 @@ class Build:
         print(f"{len(self.tests)} of {len(tests)} tests, {sum(t.seconds for t in self.tests):.0f} s of processor time", flush=True)
 
     def make(self):
-        return subprocess.run(["cmake", "--build", self.folder, "-j", "2"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+        job = subprocess.Popen(["cmake", "--build", self.folder, "-j", "2"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            return job.wait() == 0
+        except BaseException:
+            os.killpg(job.pid, signal.SIGKILL)  # a compiler left alone would write its object later
+            job.wait()
+            raise
 
     def dependents(self):
         """{source: objects that are made from it}, from ninja's own records."""
