@@ -128,7 +128,7 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
                            const cmgi_ending *end)
 {
     const cmg_outcome why = end->outcome;
-    const bool bits = mg->options.precision != CMG_FP64;
+    const bool bits = mg->options.precision != CMG_FP64 && !ladder->used[CMGI_RUNG_BITS];
     const bool smoother =
         !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && !is_single(mg);
     if (bits &&
@@ -245,6 +245,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         return status;
     }
     clause[0] = '\0';
+    ladder->used[rung] = true; /* the same bits again would fail again, for ever */
     mg->options = before;
     mg->schedule = schedule;
     mg->from_matrix = from_matrix;
