@@ -42,6 +42,7 @@ FILES = {
     "precision": ["precision-iterations.jsonl"],
     "papers": ["h200-papers-2026-11-22.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
+    "trust": ["trust-2026-11-22.jsonl"],
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl"],
