@@ -176,27 +176,33 @@ static bool may_go_on(cmg_status status)
  * Steps of Lanczos. Where coefficients jump by many powers of ten the largest eigenvalues belong to
  * a few elements, which a random vector hardly contains: the spread of the diagonal tells.
  */
-static int steps_for(const cmgi_smoother_source *source, const cmgi_csr *D)
+static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *D, int *steps)
 {
-    double least = INFINITY;
-    double largest = 0;
-    if (D->there != NULL || source->frame != NULL) { /* each rank sees a part of it */
-        return CMGI_LANCZOS_STEPS;
+    const bool on_device =
+        source->frame != NULL ? source->ctx->backend->alloc != NULL : D->there != NULL;
+    double extent[2] = {0, -INFINITY}; /* the largest, the least turned round */
+    *steps = CMGI_LANCZOS_STEPS;
+    if (on_device) {
+        return CMG_OK;
     }
-    for (cmg_size k = 0; k < D->indptr[D->rows]; ++k) {
-        const double d = fabs(D->values[k]);
-        least = d < least ? d : least;
-        largest = d > largest ? d : largest;
+    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
+        const double d = fabs(D->values[i]);
+        extent[0] = fmax(extent[0], d);
+        extent[1] = fmax(extent[1], -d);
     }
-    return largest > SPREAD * least ? CMGI_LANCZOS_STEPS : STEPS;
+    CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
+    *steps = extent[0] > SPREAD * -extent[1] ? CMGI_LANCZOS_STEPS : STEPS;
+    return CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
+    int steps = 0;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    cmg_status status = cmgi_spectrum_estimate_in(source, out->factor, out->factors,
-                                                  steps_for(source, &out->factor[0]), &spectrum);
+    CMGI_TRY(steps_for(source, &out->factor[0], &steps));
+    cmg_status status =
+        cmgi_spectrum_estimate_in(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
