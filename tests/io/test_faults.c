@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 /* pwrite */
+
 /*
  * Damage and shortage: every kind of file cut off at many places and with bytes changed at many
  * places gives a status, and so does every allocation that fails. Nothing crashes and nothing
