@@ -25,13 +25,6 @@ typedef struct level_nodes {
     cmgi_space *space;
 } level_nodes;
 
-cmg_status cmgi_no_unknowns(cmg_context *ctx, int level)
-{
-    CMGI_CHECK(ctx, level > 0, CMG_ERR_ARG,
-               "the finest level has no unknowns: all of its nodes are on Dirichlet boundaries");
-    return CMG_OK;
-}
-
 static cmg_status open_level(const source *s, int level, level_nodes *nodes)
 {
     *nodes = (level_nodes){.space = NULL};

@@ -29,7 +29,6 @@ static void expand(const cmg_csr *A, double *dense)
     }
 }
 
-#ifdef CMGI_HAVE_LAPACK
 static double largest(const double *dense, cmg_size count)
 {
     double norm = 0;
@@ -52,6 +51,7 @@ static bool is_symmetric(const double *dense, cmg_size n)
     return true;
 }
 
+#ifdef CMGI_HAVE_LAPACK
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
@@ -173,25 +173,19 @@ static bool has_room(void)
     return room != NULL;
 }
 
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+/* X is A, and becomes its inverse. */
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
+                         cmgi_inverse_kind *kind)
 {
     const int n = (int)A->rows;
     CMGI_CHECK(ctx, has_room(), CMG_ERR_MEMORY,
                "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
                n);
-    expand(A, X);
-    if (!is_symmetric(X, n)) {
+    if (!symmetric) {
         *kind = CMGI_INVERSE_LU;
         return invert_lu(ctx, n, X);
     }
-    bool definite = false;
-    *kind = CMGI_INVERSE_CHOLESKY;
-    if (n <= CMGI_SMALL_INVERSE) {
-        CMGI_TRY(cmgi_small_inverse(ctx, n, X, &definite));
-    } else {
-        definite = invert_cholesky(n, X);
-    }
-    if (definite) {
+    if (n > CMGI_SMALL_INVERSE && invert_cholesky(n, X)) {
         return CMG_OK;
     }
     /* semidefinite or indefinite: the eigenvalues tell */
@@ -222,9 +216,11 @@ static void swap_rows(double *W, cmg_size n, cmg_size i, cmg_size p)
     }
 }
 
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_inverse_kind *kind)
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
+                         cmgi_inverse_kind *kind)
 {
     const cmg_size n = A->rows;
+    (void)symmetric; /* row pivoting does not keep it */
     double *W = NULL;
     double norm = 0;
     *kind = CMGI_INVERSE_LU;
@@ -273,11 +269,14 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     CMGI_CHECK(ctx, A->rows <= 30000, CMG_ERR_ARG,
                "coarse matrix has %lld rows, at most 30000 are inverted densely",
                (long long)A->rows);
-    if (A->rows == 0) {
-        *kind = CMGI_INVERSE_CHOLESKY;
-        return CMG_OK;
+    bool definite = A->rows == 0;
+    *kind = CMGI_INVERSE_CHOLESKY;
+    expand(A, X);
+    const bool symmetric = is_symmetric(X, A->rows);
+    if (symmetric && A->rows > 0 && A->rows <= CMGI_SMALL_INVERSE) {
+        CMGI_TRY(cmgi_small_inverse(ctx, A->rows, X, &definite));
     }
-    return invert(ctx, A, X, kind);
+    return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
 }
 
 /*
