@@ -154,7 +154,8 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
     return status;
 }
 
-/* Copies the message of a peer, which may not be there yet. */
+/* Copies the message of a peer, which may not be there yet; after a failure its memory may be gone.
+ */
 static bool take(peer *me, const cmg_message *m, const struct timespec *end)
 {
     loop *all = me->all;
@@ -163,6 +164,9 @@ static bool take(peer *me, const cmg_message *m, const struct timespec *end)
         if (!wait_for(me, m->peer, end)) {
             return false;
         }
+    }
+    if (all->status != CMG_OK) {
+        return false;
     }
     if (b->bytes != m->bytes) {
         note_failure(all, me->rank, CMG_ERR_INTERNAL, "a message has another length");
