@@ -111,5 +111,16 @@ def number(value, digits=3):
     return f"{value:.0f}" if "e" in text else text.rstrip(".")
 
 
+def outcome(line):
+    """Iterations without falling back, or why there are none, and those with it."""
+    strict = line["without_fallback"]
+    own = str(strict["iterations"]) if strict["converged"] else {
+        "indefinite_preconditioner": "indefinite", "iteration_limit": "limit", "not_a_number": "NaN"}.get(
+            strict["reason"], strict["reason"])
+    if line["fallbacks"] == 0:
+        return own
+    return f"{own}: " + (f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails")
+
+
 def ms(line, key="solve_seconds"):
     return number(1e3 * line[key]) if line and line.get(key) is not None else ""

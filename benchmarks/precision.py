@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+from lines import outcome
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Small problems: one thread, unless the caller wants more.
@@ -165,18 +167,6 @@ def measure(options, write):
     return lines
 
 
-def cell(line):
-    """Iterations without falling back, or why there are none, and those with it."""
-    strict = line["without_fallback"]
-    own = str(strict["iterations"]) if strict["converged"] else {
-        "indefinite_preconditioner": "indefinite", "iteration_limit": "limit", "not_a_number": "NaN"}.get(
-            strict["reason"], strict["reason"])
-    if line["fallbacks"] == 0:
-        return own
-    end = f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails"
-    return f"{own}: {end}"
-
-
 def print_tables(lines):
     by_case = {}
     for line in lines:
@@ -188,7 +178,7 @@ def print_tables(lines):
         for (owner, name), row in by_case.items():
             if owner == group:
                 fell = [storage for storage, line in row.items() if line["fallbacks"] > 0]
-                print(f"| {name} | " + " | ".join(cell(row[s]) for s in STORAGES) + f" | {', '.join(fell)} |")
+                print(f"| {name} | " + " | ".join(outcome(row[s]) for s in STORAGES) + f" | {', '.join(fell)} |")
 
 
 def print_verdict(lines):

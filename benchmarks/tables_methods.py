@@ -5,7 +5,7 @@ import re
 
 import cases
 import lines
-from lines import GONE, markdown, ms, read, table
+from lines import GONE, markdown, ms, outcome, read, table
 
 
 def tuned(line):
@@ -129,17 +129,6 @@ def factors():
 
 
 # ------------------------------------------------------------------ counts, which no machine changes
-
-def outcome(line):
-    """Iterations without falling back, or why there are none, and those with it."""
-    strict = line["without_fallback"]
-    own = str(strict["iterations"]) if strict["converged"] else {
-        "indefinite_preconditioner": "indefinite", "iteration_limit": "limit", "not_a_number": "NaN"}.get(
-            strict["reason"], strict["reason"])
-    if line["fallbacks"] == 0:
-        return own
-    return f"{own}: " + (f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails")
-
 
 @table
 def precision():
