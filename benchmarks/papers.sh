@@ -3,7 +3,7 @@
 #
 #   benchmarks/papers.sh BUILD cuda|cpu [seconds=N] [statistics=FILE] [PART...]
 #
-# PART: templates zhang dehnavi ebe wong solves, in this order; none begins after N seconds [600]. statistics: the row
+# PART: templates zhang pcg dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
 # statistics of published matrices, as for look_alikes.py; dehnavi and wong need them. Lines go to standard output.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
@@ -72,35 +72,69 @@ solves_part() {
   rm -f "$scratch/elastic.cmg"
 }
 
-# Zhang and Zhang, Table 1: quad and hex at their sizes
+# Zhang and Zhang, Table 1: quad and hex at their sizes, tri and tet of as many unknowns on a square and a cube
+zhang_mesh() {
+  case $1 in
+  quad) mesh="--element q1 --dim 2 --cells 400" small=400 ;;
+  tri) mesh="--element p1 --dim 2 --cells 728" small=128 ;;
+  tet) mesh="--element p1 --dim 3 --cells 59" small=16 ;;
+  *) mesh="--element q1 --dim 3 --cells 54" small=20 ;;
+  esac
+  [ "$backend" = cuda ] || mesh="$mesh --cells $small"
+}
+
 zhang_part() {
-  cells=400
-  for name in quad hex; do
-    dim=2
-    [ $name = quad ] || dim=3 cells=54
-    [ "$backend" = cuda ] || { [ $name = quad ] || cells=20; }
-    "$build/tools/cmg" generate "$scratch/zhang-$name.cmg" --no-output-mesh --problem elasticity --element q1 --dim $dim --cells $cells --dirichlet neumann \
-      --levels 1
+  for name in quad tri tet hex; do
+    zhang_mesh $name
+    generate "$scratch/zhang-$name.cmg" --problem elasticity $mesh --dirichlet neumann --levels 1
     bench zhang "$scratch/zhang-$name.cmg" --values fp64,fp32 \
-      --formats csr,ellpack,sell,bell,sbell$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-sell,cusparse-bsr)
+      --formats csr,ellpack,sell,bell,sbell,compressed$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-sell,cusparse-bsr)
     bench zhang "$scratch/zhang-$name.cmg" --values fp64 --formats sell,sbell --sweep warp
+    rm -f "$scratch"/*.cmg
   done
-  generate "$scratch/quad.cmg" --problem elasticity --element q1 --dim 2 --cells 400 --dirichlet-labels left --levels 1
-  for format in csr sbell; do
-    for smoother in jacobi least-squares:degree=7; do
-      for precision in fp64 mixed; do
-        solve zhang quad "$scratch/quad.cmg" --cycle none --pre 1 --post 0 --krylov cg --rtol 1e-7 --max-it 4000 \
-          --no-fallback --format $format --smoother $smoother --precision $precision
+}
+
+# a solve of a polynomial preconditioner: polynomial MESH FORMAT SMOOTHER PRECISION [OPTION...]
+polynomial() {
+  name=$1 format=$2 smoother=$3 precision=$4
+  shift 4
+  solve zhang "$name" "$scratch/$name.cmg" --cycle none --pre 1 --post 0 --krylov cg --rtol 1e-7 --max-it 9000 --no-fallback \
+    --format "$format" --smoother "$smoother" --precision "$precision" "$@"
+}
+
+# Tables 3 to 5, Figure 10: clamped on the left, to 1e-7
+pcg_part() {
+  for name in quad hex tet tri; do
+    zhang_mesh $name
+    generate "$scratch/$name.cmg" --problem elasticity $mesh --dirichlet-labels left --levels 1
+    if [ $name = quad ]; then
+      for order in 2 3 4 5 6; do
+        for family in neumann least-squares chebyshev chebyshev:lower=lanczos; do
+          polynomial quad csr "${family%%:*}:degree=$((order + 1))$(echo "$family" | grep -o ':.*')" fp64
+        done
+      done
+    fi
+    for format in csr sbell; do
+      for smoother in jacobi least-squares:degree=7; do
+        for precision in fp64 mixed; do
+          polynomial $name $format $smoother $precision
+        done
       done
     done
+    solve zhang "$name-multigrid" "$scratch/$name.cmg"
+    [ "$backend" = cuda ] || continue
+    backend=cpu
+    polynomial $name csr jacobi fp64 --repeat 1
+    polynomial $name csr least-squares:degree=7 fp64 --repeat 1
+    backend=cuda
+    rm -f "$scratch"/*.cmg
   done
-  rm -f "$scratch"/*.cmg
 }
 
 look_alike() {
   [ -n "$statistics" ] || return 1
   if [ ! -d "$scratch/alike" ]; then
-    grep -E "^(name|cant|consph|shipsec1|mac_econ_fwd500|s3dkt3m2|scircuit|rma10|cop20k_A|pdb1HYS|pwtk|mc2depi)	" \
+    grep -E "^(name|cant|consph|shipsec1|mac_econ_fwd500|s3dkt3m2|scircuit|rma10|cop20k_A|pdb1HYS|pwtk|mc2depi|webbase-1M)	" \
       "$statistics" >"$scratch/some.tsv"
     python3 "$here/look_alikes.py" "$scratch/some.tsv" "$scratch/alike" 2>/dev/null
   fi
@@ -130,17 +164,43 @@ ebe_part() {
   rm -f "$scratch"/*.cmg
 }
 
-# best parameters, and products from cold caches
-wong_part() {
-  for name in cant scircuit rma10 cop20k_A pwtk mac_econ_fwd500 mc2depi pdb1HYS; do
-    look_alike $name || continue
-    bench wong "$scratch/alike/alike-$name.petsc" --values fp64 --formats k1,k2 --sweep block,threshold,warp
-    bench wong "$scratch/alike/alike-$name.petsc" --values fp64 --cold \
-      --formats csr,hyb,k1,k2$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-coo)
+# meshes of Tables 1 to 3 at their sizes: memory, kernel times, speed
+sizes_part() {
+  [ "$backend" = cuda ] || return 0
+  for name in cantilever-c1 cantilever-c3 cantilever-c5 lbeam-l1 lbeam-l5 plate-h1 plate-h3 plate-h5; do
+    generate "$scratch/$name.cmg" --case $name --levels 1 --distort 0.2 --elements
+    bench sizes "$scratch/$name.cmg" --values fp64 --formats sbell,nbn,dbd,ebe,ebesym --samples 3
+    rm -f "$scratch/$name.cmg"
   done
 }
 
-for part in ${parts:-templates zhang dehnavi ebe wong solves}; do
+# best parameters, products from cold caches, row-major beside column-major
+wong_one() {
+  bench wong "$1" --values fp64 --formats k1,k2 --sweep block,threshold,warp
+  bench wong "$1" --values fp64 --formats csr --sweep t
+  bench wong "$1" --values fp64 --formats csr,hyb,k1,k2$vendor
+  bench wong "$1" --values fp64 --cold --formats csr,hyb,k1,k2$vendor
+}
+
+wong_part() {
+  vendor=$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-coo)
+  for name in cant scircuit rma10 cop20k_A pwtk mac_econ_fwd500 mc2depi pdb1HYS consph shipsec1 webbase-1M; do
+    look_alike $name && wong_one "$scratch/alike/alike-$name.petsc"
+  done
+}
+
+# matrices of the heart's meshes: $CMG_HEARTS holds heart-*.msh of examples/heart/ellipsoid.py
+hearts_part() {
+  vendor=$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-coo)
+  for file in "${CMG_HEARTS:-.}"/heart-*.msh; do
+    [ -f "$file" ] || continue
+    name=$(basename "$file" .msh)
+    generate "$scratch/$name.cmg" --mesh "$file" --element p1 --problem heat --dirichlet neumann --levels 1
+    wong_one "$scratch/$name.cmg"
+  done
+}
+
+for part in ${parts:-templates zhang pcg dehnavi ebe sizes wong hearts solves}; do
   [ $SECONDS -lt "$seconds" ] && ${part}_part
 done
 exit 0
