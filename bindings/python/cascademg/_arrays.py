@@ -18,6 +18,12 @@ class View:
         self.keep, self.pointer, self.n, self.dtype, self.device = keep, pointer, n, dtype, device
         self.columns = columns
 
+    def host_copy(self):
+        """A float64 NumPy array of what lies in host memory."""
+        seen = np.frombuffer(ffi.buffer(ffi.cast("char *", self.pointer), self.n * self.columns * np.dtype(self.dtype).itemsize),
+                             dtype=self.dtype)
+        return seen.astype(np.float64).reshape(self.n if self.columns == 1 else (self.n, self.columns))
+
 
 def is_device_array(a):
     """True for an array in CUDA memory (CuPy, PyTorch, JAX, Numba)."""
@@ -63,6 +69,22 @@ def _attributes(a):
     if kind == "cupy":
         return a.data.ptr, a.size, str(a.dtype), a.flags.c_contiguous
     return None
+
+
+def device_integers(a, what, dtype):
+    """An array of integers on the device as one of `dtype`, in place where it is that; for indices of a CSR."""
+    if type(a).__module__.split(".")[0] == "torch":
+        import torch
+        return a.detach().to(getattr(torch, dtype)).contiguous()
+    if hasattr(a, "astype"):
+        return a if str(a.dtype) == dtype else a.astype(dtype)
+    raise ArgumentError(f"{what}: {type(a).__name__} on the device cannot be converted to {dtype}")
+
+
+def device_address(a):
+    """Address of an array in device memory."""
+    quick = _attributes(a)
+    return quick[0] if quick is not None else _cuda_interface(a)["data"][0]
 
 
 def _device_view(a, what, writable):
@@ -135,6 +157,20 @@ def create(context, n, columns=1):
     out = ffi.new("cmg_vector **")
     context.check(lib().cmg_vector_create_columns(context.ptr, n, columns, 0, out))
     return own("cmg_vector", out[0])
+
+
+def data(vector):
+    """Address of a vector's values."""
+    return int(ffi.cast("intptr_t", lib().cmg_vector_data(vector)))
+
+
+def to_host(context, seen):
+    """A float64 NumPy array of a view in device memory."""
+    made = create(context, seen.n, seen.columns)
+    context.check(lib().cmg_vector_copy(wrap(context, seen), made))
+    array = np.empty(seen.n if seen.columns == 1 else (seen.n, seen.columns))
+    context.check(lib().cmg_vector_get(made, doubles(array)))
+    return array
 
 
 def doubles(array):

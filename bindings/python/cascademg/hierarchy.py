@@ -13,15 +13,44 @@ from .context import own, resolve
 _ROLES = {"A": 0, "P": 1, "R": 2, "smoother": 3, "inverse": 4}
 
 
-def _csr(matrix, what):
-    """(shape, indptr int64, indices int32, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
+def _parts(matrix):
+    """(shape, indptr, indices, data) of a CSR as its library has it, None of anything else."""
     if isinstance(matrix, tuple) and len(matrix) in (3, 4):
         data, indices, indptr = matrix[:3]
         rows = len(indptr) - 1
-        shape = matrix[3] if len(matrix) == 4 else (rows, rows)
+        return (matrix[3] if len(matrix) == 4 else (rows, rows)), indptr, indices, data
+    if hasattr(matrix, "crow_indices"):  # PyTorch
+        return tuple(matrix.shape), matrix.crow_indices(), matrix.col_indices(), matrix.values()
+    if hasattr(matrix, "get") and hasattr(matrix, "tocsr"):  # CuPy
+        matrix = matrix.tocsr()
+        return matrix.shape, matrix.indptr, matrix.indices, matrix.data
+    return None
+
+
+def _device_csr(matrix, what, context):
+    """What _csr gives, of arrays in device memory, or None of others: float64 values and int32 columns stay in place."""
+    found = _parts(matrix)
+    if found is None or context.backend != "cuda" or not _arrays.is_device_array(found[3]):
+        return None
+    shape, indptr, indices, data = found
+    indptr = _arrays.device_integers(indptr, what, "int64")
+    indices = _arrays.device_integers(indices, what, "int32")
+    seen = _arrays.view(data, what, len(data), "cuda", stream=context.stream)
+    if str(np.dtype(seen.dtype) if not isinstance(seen.dtype, str) else seen.dtype) != "float64":
+        raise ArgumentError(f"{what}: dtype {seen.dtype}, float64 is needed on the device")
+    return tuple(int(s) for s in shape), indptr, indices, seen.keep
+
+
+def _csr(matrix, what):
+    """(shape, indptr int64, indices int32, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
+    if hasattr(matrix, "crow_indices"):  # PyTorch
+        matrix = tuple(part.detach().cpu().numpy() for part in (matrix.values(), matrix.col_indices(),
+                                                                matrix.crow_indices())) + (tuple(matrix.shape),)
+    if isinstance(matrix, tuple) and len(matrix) in (3, 4):
+        shape, indptr, indices, data = _parts(matrix)
     elif hasattr(matrix, "tocsr"):
         matrix = matrix.tocsr()
-        if hasattr(matrix, "get"):  # CuPy: levels are set up from host memory
+        if hasattr(matrix, "get"):  # CuPy, for a solver on the CPU
             matrix = matrix.get()
         if hasattr(matrix, "sum_duplicates") and not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -102,11 +131,13 @@ class Hierarchy:
         if nullspace is not None:
             self.set_vector("nullspace", nullspace)
         if any(matrix is None for matrix in A):
-            self._galerkin(A)
+            with self.context.lock:
+                self.context.check(lib().cmg_hierarchy_galerkin(self.ptr, 0))
 
     def _start(self, pointer):
         self.ptr = pointer
         self._held = {}
+        self._version = 0
 
     @classmethod
     def _adopt(cls, context, pointer):
@@ -116,24 +147,20 @@ class Hierarchy:
         return made
 
     def _set(self, level, role, matrix, name=None, factor=0):
-        shape, indptr, indices, data = _csr(matrix, f"{role} of level {level}")
+        what = f"{role} of level {level}"
+        found = _device_csr(matrix, what, self.context)
+        address = _arrays.device_address if found is not None else lambda array: array.ctypes.data
+        shape, indptr, indices, data = found if found is not None else _csr(matrix, what)
         csr = ffi.new("cmg_csr *")
         csr.rows, csr.cols = shape
-        csr.indptr = ffi.cast("cmg_size *", indptr.ctypes.data)
-        csr.indices = ffi.cast("cmg_index *", indices.ctypes.data)
-        csr.values = ffi.cast("double *", data.ctypes.data)
+        csr.indptr = ffi.cast("cmg_size *", address(indptr))
+        csr.indices = ffi.cast("cmg_index *", address(indices))
+        csr.values = ffi.cast("double *", address(data))
         label = ffi.NULL if name is None else name.encode()
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_wrap_csr(self.ptr, level, _ROLES[role], label, factor, csr))
         self._held[level, role, name, factor] = (indptr, indices, data)
 
-    def _galerkin(self, A):
-        for level in range(1, len(A)):
-            if A[level] is None:
-                fine, P = self.matrix("A", level - 1), self.matrix("P", level - 1)
-                R = self.matrix("R", level - 1, missing=None)
-                coarse = (P.T if R is None else R) @ fine @ P
-                self._set(level, "A", coarse.tocsr())
 
     # ------------------------------------------------------------------ what is in it
 
@@ -207,16 +234,44 @@ class Hierarchy:
             self.context.check(lib().cmg_hierarchy_check(self.ptr))
 
     def update(self, values, role="A", level=0):
-        """New values of a matrix on its pattern, in CSR order; solvers follow at :meth:`Solver.refresh`."""
-        values = np.ascontiguousarray(values, dtype=np.float64)
+        """New values of a matrix on its pattern, in CSR order; solvers follow at :meth:`Solver.refresh`.
+
+        Those of a matrix in device memory are used in place when they are float64 there, too, and must not change then.
+        """
+        nnz = self._entries(level, role)
+        if not _arrays.is_device_array(values):
+            values = np.ascontiguousarray(values, dtype=np.float64)
+        if len(values) != nnz:
+            raise ArgumentError(f"{role} of level {level} has {nnz} entries, {len(values)} values are given")
+        self._update_view(_arrays.view(values, "values", nnz, self.context.backend, stream=self.context.stream), role, level)
+
+    def _entries(self, level, role):
         held = self._held.get((level, role, None, 0))
-        nnz = len(held[2]) if held else self.matrix(role, level).nnz
-        if values.size != nnz:
-            raise ArgumentError(f"{role} of level {level} has {nnz} entries, {values.size} values are given")
+        return len(held[1]) if held else self.matrix(role, level).nnz
+
+    def _update_view(self, seen, role="A", level=0):
+        """New values seen somewhere; without an owner (`keep`) they are copied."""
+        held = self._held.get((level, role, None, 0))
+        there = held is not None and not isinstance(held[1], np.ndarray)  # the matrix is in device memory
+        double = np.dtype(seen.dtype) == np.float64
+        if there and seen.device and double and seen.keep is not None:
+            kept, pointer = seen.keep, seen.pointer
+        elif there:
+            kept = _arrays.create(self.context, seen.n)
+            if seen.device:
+                self.context.check(lib().cmg_vector_copy(_arrays.wrap(self.context, seen), kept))
+            else:
+                self.context.check(lib().cmg_vector_set(kept, _arrays.doubles(seen.host_copy())))
+            pointer = _arrays.data(kept)
+        else:
+            kept = (_arrays.to_host(self.context, seen) if seen.device else
+                    seen.keep if double and seen.keep is not None else seen.host_copy())
+            pointer = kept.ctypes.data
         with self.context.lock:
-            self.context.check(lib().cmg_hierarchy_update(self.ptr, level, _ROLES[role], _arrays.doubles(values)))
+            self.context.check(lib().cmg_hierarchy_update(self.ptr, level, _ROLES[role], ffi.cast("double *", pointer)))
+        self._version += 1
         if held:
-            self._held[level, role, None, 0] = (held[0], held[1], values)
+            self._held[level, role, None, 0] = (held[0], held[1], kept)
 
     # ------------------------------------------------------------------ making more of it
 
@@ -286,7 +341,8 @@ class Hierarchy:
             with open(path, "wb") as stream:
                 stream.write(state["container"])
             loaded = read(path, backend=state["backend"])
-        self.context, self.ptr, self._held = loaded.context, loaded.ptr, {}
+        self.context = loaded.context
+        self._start(loaded.ptr)
 
     def __repr__(self):
         rows = ", ".join(str(self.rows(level)) for level in range(self.levels))

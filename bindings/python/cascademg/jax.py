@@ -1,66 +1,147 @@
 """Differentiable solves for JAX.
 
-``x = solve(solver, b)`` and ``solve(solver, b, values)`` work under jit, grad and vmap; the library is called back on
-the host, so arrays on a device are copied there and back. The gradients are those of cascademg.torch.
+``x = solve(solver, b)`` and ``solve(solver, b, values)`` work under jit, grad and vmap. They are custom calls of XLA
+(jax.ffi): arrays are used in place, in host memory by a solver on the CPU, on the GPU by one of the cuda backend. The
+gradients are those of cascademg.torch.
 """
 import functools
+import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import _arrays, _xla
+from ._errors import ArgumentError, StateError
+from ._ffi import ffi
+from ._library import lib
 
-def _take(solver, values):
+_COLUMNS = 64  # that go together
+_solvers = weakref.WeakValueDictionary()
+_registering = threading.Lock()
+
+
+def _number(solver):
+    """A number for XLA to find the solver by."""
+    with _registering:
+        if not _xla._registered:
+            _xla.register("cascademg_solve", _run)
+        _solvers[id(solver)] = solver
+    return np.int64(id(solver))
+
+
+def _run(attributes, arguments, results, stream):
+    """A call of XLA: from b and, where given, values and a stamp to x and the stamp of the values.
+
+    A stamp tells which values the solver had. A backward pass brings that of its forward pass: the values need not be
+    taken in again when nothing came between.
+    """
+    solver = _solvers.get(attributes["solver"])
+    if solver is None:
+        raise StateError("the solver of a compiled function is gone: keep it as long as the function")
+    context = solver.context
+    with context.lock:
+        if stream is not None:
+            if context.backend != "cuda":
+                raise ArgumentError("b: the array is in device memory, the solver is on the CPU")
+            _xla.settle(stream, context.stream)
+        if len(arguments) > 1:
+            _take(solver, arguments[1], _read_stamp(context, arguments[2]))
+            _write_stamp(context, results[1], solver._version)
+        used = solver.adjoint() if attributes["adjoint"] else solver
+        used._solve_views(arguments[0], results[0])
+
+
+def _read_stamp(context, seen):
+    return float((_arrays.to_host(context, seen) if seen.device else seen.host_copy())[0])
+
+
+def _write_stamp(context, seen, value):
+    if seen.device:
+        made = _arrays.create(context, 1)
+        context.check(lib().cmg_vector_fill(made, value))
+        context.check(lib().cmg_vector_copy(made, _arrays.wrap(context, seen)))
+    else:
+        ffi.cast("float *", seen.pointer)[0] = value
+
+
+def _take(solver, values, stamp):
     """New values of A into the solver, unless they are the ones it has."""
-    if getattr(solver, "_jax_values", None) is None or not np.array_equal(solver._jax_values, values):
-        solver.update(values)
-        solver._jax_values = values.copy()
-        if solver._adjoint is not solver:
-            solver._adjoint = None
+    if stamp != solver._version:
+        nnz = solver.hierarchy._entries(0, "A")
+        if values.n != nnz:
+            raise ArgumentError(f"A of level 0 has {nnz} entries, {values.n} values are given")
+        solver.hierarchy._update_view(values)
+        solver.refresh()
 
 
-def _host_solve(solver, adjoint, b, values):
-    """b of shape (..., n); values (..., nnz) or None, mapped by vmap where their leading axis is longer than 1."""
-    b = np.asarray(b, dtype=np.float64)
-    if values is not None:
-        values = np.asarray(values, dtype=np.float64)
-        if values.ndim > 1 and values.shape[0] > 1:
-            rows = np.broadcast_to(b, (values.shape[0], *b.shape[1:]))
-            return np.stack([_host_solve(solver, adjoint, row, v) for row, v in zip(rows, values)])
-        _take(solver, values.reshape(-1))
-    used = solver.adjoint() if adjoint else solver
-    flat = b.reshape(-1, b.shape[-1])
-    if len(flat) == 1:
-        return used.solve(np.ascontiguousarray(flat[0])).reshape(b.shape)
-    return np.ascontiguousarray(used.solve(np.ascontiguousarray(flat.T)).T).reshape(b.shape)
+# ------------------------------------------------------------------ what JAX sees
+
+def _together(solver, adjoint, b, *given):
+    """The custom call: b of n values or n x k, k up to 64; (values, stamp) or nothing."""
+    dtype = jnp.result_type(b.dtype, jnp.float32)
+    shapes = [jax.ShapeDtypeStruct(b.shape, dtype)]
+    if given:
+        shapes.append(jax.ShapeDtypeStruct((1,), jnp.float32))
+    found = jax.ffi.ffi_call("cascademg_solve", shapes)(b.astype(dtype), *given, solver=_number(solver),
+                                                        adjoint=np.int64(adjoint))
+    return found[0], (found[1] if given else None)
 
 
-def _call(solver, adjoint, b, values):
-    shape = jax.ShapeDtypeStruct(b.shape, b.dtype)
+def _call(solver, adjoint, b, *given):
+    """x and the stamp; under vmap right-hand sides go together as columns, matrices one after the other."""
+    @jax.custom_batching.custom_vmap
+    def run(b, *given):
+        if b.ndim == 1 or b.shape[1] <= _COLUMNS:
+            return _together(solver, adjoint, b, *given)
+        parts, stamp = [], None
+        for first in range(0, b.shape[1], _COLUMNS):
+            part, stamp = _together(solver, adjoint, b[:, first:first + _COLUMNS], *given)
+            given = (given[0], stamp) if given else given
+            parts.append(part)
+        return jnp.concatenate(parts, axis=1), stamp
 
-    def host(b, *values):
-        return _host_solve(solver, adjoint, b, values[0] if values else None).astype(shape.dtype)
-    arguments = (b,) if values is None else (b, values)
-    return jax.pure_callback(host, shape, *arguments, vmap_method="expand_dims")
+    @run.def_vmap
+    def _(size, mapped, b, *given):
+        if any(mapped[1:]):
+            every = [a if m else jnp.broadcast_to(a, (size, *a.shape)) for a, m in zip((b, *given), mapped)]
+            found = jax.lax.map(lambda one: run(*one), tuple(every))
+            return found, jax.tree.map(lambda _: True, found)
+        columns = jnp.moveaxis(b, 0, 1)
+        x, stamp = run(columns.reshape(b.shape[1], -1), *given)
+        return (jnp.moveaxis(x.reshape(columns.shape), 1, 0), stamp), (True, None if stamp is None else False)
+    return run(b, *given)
+
+
+_NO_STAMP = np.full(1, -1, dtype=np.float32)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _solve_values(solver, b, values):
-    return _call(solver, False, b, values)
+    return _call(solver, False, b, values, _NO_STAMP)[0]
 
 
 def _forward(solver, b, values):
-    x = _call(solver, False, b, values)
-    return x, (x, values)
+    x, stamp = _call(solver, False, b, values, _NO_STAMP)
+    return x, (x, values, stamp)
 
 
 def _backward(solver, kept, gradient):
-    x, values = kept
-    multiplier = _call(solver, True, gradient, values)
-    A = solver.hierarchy.matrix().tocsr()
-    rows = jnp.asarray(np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)))
-    cols = jnp.asarray(A.indices)
+    x, values, stamp = kept
+    multiplier, _ = _call(solver, True, gradient, values, stamp)
+    rows, cols = _pattern(solver)
     return multiplier, -(multiplier[rows] * x[cols]).astype(values.dtype)
+
+
+def _pattern(solver):
+    """Rows and columns of the entries of A, kept with the solver."""
+    if getattr(solver, "_jax_pattern", None) is None:
+        A = solver.hierarchy.matrix().tocsr()
+        with jax.ensure_compile_time_eval():
+            solver._jax_pattern = (jnp.asarray(np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))),
+                                   jnp.asarray(A.indices))
+    return solver._jax_pattern
 
 
 _solve_values.defvjp(_forward, _backward)
@@ -68,13 +149,28 @@ _solve_values.defvjp(_forward, _backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _solve_fixed(solver, b):
-    return _call(solver, False, b, None)
+    return _call(solver, False, b)[0]
 
 
-_solve_fixed.defvjp(lambda solver, b: (_call(solver, False, b, None), None),
-                    lambda solver, kept, gradient: (_call(solver, True, gradient, None),))
+_solve_fixed.defvjp(lambda solver, b: (_call(solver, False, b)[0], None),
+                    lambda solver, kept, gradient: (_call(solver, True, gradient)[0],))
 
 
 def solve(solver, b, values=None):
-    """Solves A x = b with gradients for b and, where `values` of A in CSR order are given, for them."""
-    return _solve_fixed(solver, b) if values is None else _solve_values(solver, b, values)
+    """Solves A x = b with gradients for b and for the values of A.
+
+    Parameters
+    ----------
+    solver : cascademg.Solver
+        Keep it as long as compiled functions that use it.
+    b : jax.Array
+        n values, in the memory of the solver's backend. Under vmap up to 64 right-hand sides go together.
+    values : jax.Array, optional
+        Values of A of level 0 in CSR order; taken into the solver before the solve.
+
+    Returns
+    -------
+    jax.Array like b
+    """
+    b = jnp.asarray(b)
+    return _solve_fixed(solver, b) if values is None else _solve_values(solver, b, jnp.asarray(values))

@@ -165,6 +165,7 @@ class Solver:
         self._report = ffi.new("cmg_report *")
         self._report.size = ffi.sizeof("cmg_report")
         self._adjoint = None
+        self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
     def _create(self):
@@ -224,11 +225,16 @@ class Solver:
         if return_info:
             return x, info
         if info is not None:
+            self._warn(info)
+        return x
+
+    @staticmethod
+    def _warn(info):
+        if not info.converged:
             advice = "; ".join(info.hints)
             warnings.warn(f"{info.outcome} after {info.iterations} iterations, relative residual "
                           f"{info.relative_residual:.3e}" + (f": {advice}" if advice else ""),
-                          ConvergenceWarning, stacklevel=2)
-        return x
+                          ConvergenceWarning, stacklevel=3)
 
     def _set_limits(self, rtol, atol, maxiter):
         self.context.check(lib().cmg_solver_set_limits(self.ptr, rtol, atol, maxiter))
@@ -323,6 +329,31 @@ class Solver:
         self.context.check(lib().cmg_vector_get(vector_x, ffi.cast("double *", target.pointer)))
         return x
 
+    def _solve_views(self, seen_b, seen_x):
+        """Solves from and into memory that the caller holds, in fp64 or fp32 (XLA's)."""
+        for seen, what in ((seen_b, "b"), (seen_x, "x")):
+            if seen.n != self.n or seen.dtype is None:
+                raise ArgumentError(f"{what} has {seen.n} rows of {seen.dtype}, {self.n} of float64 or float32 are needed")
+        if self.context.backend == "cuda" and not seen_b.device:
+            x = self.solve(seen_b.host_copy())
+            target = np.frombuffer(ffi.buffer(ffi.cast("char *", seen_x.pointer), x.size * np.dtype(seen_x.dtype).itemsize),
+                                   dtype=seen_x.dtype)
+            target[:] = x.reshape(-1)
+            return
+        vectors = []
+        for seen in (seen_b, seen_x):
+            wrapped = _arrays.wrap(self.context, seen)
+            vectors.append((wrapped, wrapped if seen.dtype == "float64" else
+                            _arrays.create(self.context, seen.n, seen.columns)))
+        (given, b), (wanted, x) = vectors
+        if b is not given:
+            self.context.check(lib().cmg_vector_copy(given, b))
+        self.context.check(lib().cmg_vector_fill(x, 0.0))
+        self._call(b, x)
+        if x is not wanted:
+            self.context.check(lib().cmg_vector_copy(x, wanted))
+        self._warn(_info(self._report))
+
     def _solve_parts(self, b, x0, out, return_info, **limits):
         """More columns than go together."""
         if _arrays.is_device_array(b):
@@ -394,6 +425,9 @@ class Solver:
         The first call sets the solver up again, now with the map from matrix entries to storage; those after it only
         write the new values. `keep_map=True` among the options has the map from the start.
         """
+        self._version = self.hierarchy._version
+        if self._adjoint is not self:
+            self._adjoint = None
         if not self._options.matrix.keep_map:
             self._options.matrix.keep_map = True
             self._create()

@@ -65,12 +65,14 @@ class _Solve(torch.autograd.Function):
 
 def _take(solver, values):
     """New values of A into the solver, unless they are the ones it has."""
-    token = (values.data_ptr(), values._version, tuple(values.shape))
+    token = (values.data_ptr(), values._version, tuple(values.shape), solver._version)
     if getattr(solver, "_torch_values", None) != token:
-        solver.update(values.detach().to(torch.float64).cpu().numpy())
-        if solver._adjoint is not solver:
-            solver._adjoint = None
-        solver._torch_values = token
+        given = values.detach().to(torch.float64).contiguous()
+        if given.is_cuda and solver.context.backend != "cuda":
+            given = given.cpu()
+        # a copy: the caller's tensor may be changed in place between this solve and the next
+        solver.update(given.clone() if given.is_cuda else given.numpy().copy())
+        solver._torch_values = (*token[:3], solver._version)
 
 
 def solve(solver, b, values=None):

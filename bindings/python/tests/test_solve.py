@@ -40,6 +40,23 @@ def test_galerkin_from_first_matrix_and_prolongations(problem):
     assert one.iterations == two.iterations
 
 
+def test_formed_levels_follow_new_values(problem, rng):
+    A, P, b = problem
+    scale = sp.diags(10.0 ** rng.uniform(-3, 3, A[0].shape[0]))
+    other = (scale @ A[0] @ scale).tocsr()
+    other.sort_indices()
+    first = A[0].sorted_indices()
+    h = cascademg.Hierarchy(first, P)
+    solver = h.solver(smoother="jacobi", keep_map=True, fallback=False)
+    assert solver.solve(b, return_info=True)[1].converged
+    solver.update(other.data.copy())
+    fresh = cascademg.Hierarchy(other, P)
+    expected = fresh.solver(smoother="jacobi", fallback=False, max_it=30)
+    found, wanted = solver.solve(b, maxiter=30, return_info=True)[1], expected.solve(b, return_info=True)[1]
+    assert np.allclose(found.residuals, wanted.residuals, rtol=1e-6)
+    assert abs(h.matrix("A", 1) - fresh.matrix("A", 1)).max() <= 1e-12 * abs(fresh.matrix("A", 1)).max()
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "triple", "dense"])
 def test_forms_of_a_matrix(form, rng):
     A, P = levels(8, coarsest=4)

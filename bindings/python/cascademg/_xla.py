@@ -1,0 +1,119 @@
+"""XLA's foreign function interface without a compiler: calls that XLA makes straight into Python, with the memory of its
+arrays in place, on the host and on a GPU.
+
+The structs are those of `xla/ffi/api/c_api.h`, read from the installed jaxlib, so that they are always the ones that
+XLA was built with.
+"""
+import ctypes
+import functools
+import pathlib
+import re
+
+import cffi
+import jax
+
+from ._arrays import View
+
+_DTYPES = {11: "float32", 12: "float64"}  # XLA_FFI_DataType
+_INVALID_ARGUMENT, _INTERNAL = 3, 13  # XLA_FFI_Error_Code
+_EXECUTE = 3  # XLA_FFI_ExecutionStage
+
+
+@functools.lru_cache(None)
+def _api():
+    """(ffi with the structs of XLA, major and minor version of the interface)."""
+    header = pathlib.Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    source = header.read_text(encoding="utf-8")
+    version = [int(re.search(rf"#define XLA_FFI_API_{part} (\d+)", source)[1]) for part in ("MAJOR", "MINOR")]
+    source = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
+    source = re.sub(r'#ifdef __cplusplus\s+(extern "C" \{|\})\s+#endif', "", source)
+    source = re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", "", source, flags=re.M)
+    source = re.sub(r"XLA_FFI_DEFINE_STRUCT_TRAITS\((\w+),[^)]*\);", r"typedef struct \1 \1;", source)
+    source = re.sub(r"_XLA_FFI_API_STRUCT_FIELD\((\w+)\)", r"\1 *\1", source)
+    ffi = cffi.FFI()
+    ffi.cdef(source)
+    return ffi, version
+
+
+def _attributes(ffi, attrs):
+    """Scalar attributes of a call by name."""
+    found = {}
+    for k in range(attrs.size):
+        name = ffi.buffer(attrs.names[k].ptr, attrs.names[k].len)[:].decode()
+        scalar = ffi.cast("XLA_FFI_Scalar *", attrs.attrs[k])
+        found[name] = ffi.cast("int64_t *", scalar.value)[0]
+    return found
+
+
+def _views(ffi, count, pointers, device):
+    """Arguments or results as views; arrays of two dimensions are blocks of columns."""
+    found = []
+    for k in range(count):
+        buffer = ffi.cast("XLA_FFI_Buffer *", pointers[k])
+        n = buffer.dims[0] if buffer.rank > 0 else 1
+        columns = buffer.dims[1] if buffer.rank > 1 else 1
+        found.append(View(None, int(ffi.cast("intptr_t", buffer.data)), n, _DTYPES.get(buffer.dtype), device, columns))
+    return found
+
+
+def _stream(ffi, frame):
+    """The CUDA stream of a call."""
+    asked = ffi.new("XLA_FFI_Stream_Get_Args *", {"struct_size": ffi.sizeof("XLA_FFI_Stream_Get_Args"), "ctx": frame.ctx})
+    if frame.api.XLA_FFI_Stream_Get(asked) != ffi.NULL:
+        raise RuntimeError("XLA gives no stream")
+    return int(ffi.cast("intptr_t", asked.stream))
+
+
+@functools.lru_cache(None)
+def _driver():
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def settle(stream, own):
+    """Waits for XLA's stream, unless it is the one that the library works on."""
+    if stream != own and _driver().cuStreamSynchronize(ctypes.c_void_p(stream)) != 0:
+        raise RuntimeError("XLA's stream failed")
+
+
+def _refuse(ffi, api, error):
+    code = _INVALID_ARGUMENT if isinstance(error, ValueError) else _INTERNAL
+    message = ffi.new("char[]", f"cascademg: {error}".encode())
+    made = ffi.new("XLA_FFI_Error_Create_Args *",
+                   {"struct_size": ffi.sizeof("XLA_FFI_Error_Create_Args"), "message": message, "errc": code})
+    return api.XLA_FFI_Error_Create(made)
+
+
+def _handler(function, device):
+    """The C function that XLA calls; `function(attributes, arguments, results, stream)` does the work."""
+    ffi, version = _api()
+
+    def call(frame):
+        asked = frame.extension_start
+        if asked != ffi.NULL and asked.type == 1:  # what XLA wants to know when the function is registered
+            about = ffi.cast("XLA_FFI_Metadata_Extension *", asked).metadata
+            about.api_version.major_version, about.api_version.minor_version = version
+            return ffi.NULL
+        if frame.stage != _EXECUTE:
+            return ffi.NULL
+        try:
+            function(_attributes(ffi, frame.attrs), _views(ffi, frame.args.size, frame.args.args, device),
+                     _views(ffi, frame.rets.size, frame.rets.rets, device), _stream(ffi, frame) if device else None)
+        except Exception as error:
+            return _refuse(ffi, frame.api, error)
+        return ffi.NULL
+    return ffi.callback("XLA_FFI_Error *(XLA_FFI_CallFrame *)", call)
+
+
+_registered = []
+
+
+def register(name, function):
+    """Makes a function a target of jax.ffi.ffi_call, on the CPU and on CUDA."""
+    ffi, _ = _api()
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    for platform in ("cpu", "CUDA"):
+        handler = _handler(function, platform == "CUDA")
+        _registered.append(handler)  # XLA keeps the address alone
+        capsule = make(int(ffi.cast("intptr_t", handler)), None, None)
+        jax.ffi.register_ffi_target(name, capsule, platform=platform)
