@@ -6,7 +6,7 @@
                                          JAX against finite differences
 
 The solve is of 63 unknowns, so that little else than the call is timed; the difference is of the library's own
-seconds (cmg_report.solve_seconds) and those around the call, medians over many. Needs numpy and scipy.
+seconds (cmg_report.solve_seconds) and those around the call, medians over many. Needs numpy.
 """
 
 import argparse
@@ -14,19 +14,34 @@ import json
 import time
 
 import numpy as np
-import scipy.sparse as sp
 
 import cascademg
 
 
+def triple(rows, cols, values, shape):
+    """CSR arrays, sorted."""
+    order = np.lexsort((cols, rows))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+    return values[order], cols[order].astype(np.int32), indptr, shape
+
+
 def laplace(n):
-    return (sp.diags([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], [-1, 0, 1]) * (n + 1)).tocsr()
+    i = np.arange(n)
+    rows, cols = np.concatenate([i, i[1:], i[:-1]]), np.concatenate([i, i[:-1], i[1:]])
+    return triple(rows, cols, np.repeat([2.0, -1.0, -1.0], [n, n - 1, n - 1]) * (n + 1), (n, n))
 
 
 def interpolation(n):
     j = np.arange(n // 2)
     rows = (2 * j[:, None] + [0, 1, 2]).ravel()
-    return sp.csr_matrix((np.tile([0.5, 1, 0.5], n // 2), (rows, j.repeat(3))), (n, n // 2))
+    return triple(rows, j.repeat(3), np.tile([0.5, 1, 0.5], n // 2), (n, n // 2))
+
+
+def dense(A):
+    data, cols, indptr, shape = A
+    full = np.zeros(shape)
+    full[np.repeat(np.arange(shape[0]), np.diff(indptr)), cols] = data
+    return full
 
 
 def hierarchy(n, backend):
@@ -35,7 +50,7 @@ def hierarchy(n, backend):
         P.append(interpolation(n))
         n //= 2
         A.append(laplace(n))
-    return cascademg.Hierarchy(A, P, backend=backend), A[0]
+    return cascademg.Hierarchy(A, P, backend=backend), dense(A[0])
 
 
 def overhead(solver, b, out, repeats=2000):
@@ -57,7 +72,7 @@ def devices(arguments):
     """Arrays of PyTorch and CuPy in place, on their streams, and views that must be refused."""
     import cupy
     import torch
-    h, A = hierarchy(4095, "cuda")
+    h, A = hierarchy(1023, "cuda")
     solver = h.solver(rtol=1e-10)
     rng = np.random.default_rng(1)
     b = rng.standard_normal(A.shape[0])
@@ -83,7 +98,7 @@ def devices(arguments):
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         mine = cascademg.Context("cuda", stream=stream.cuda_stream)
-        on_stream = cascademg.Hierarchy(A, context=mine).solver(rtol=1e-10)
+        on_stream = cascademg.Hierarchy(laplace(1023), context=mine).solver(rtol=1e-10)
         x = on_stream.solve(torch.tensor(b, device="cuda"))
     stream.synchronize()
     tell("caller's stream", residual=float(np.linalg.norm(b - A @ x.cpu().numpy()) / np.linalg.norm(b)))
@@ -98,28 +113,28 @@ def devices(arguments):
 
 def gradients(backend):
     """Relative errors of gradients for b and for values of A against central differences."""
-    h, A = hierarchy(255, backend)
+    h, _ = hierarchy(255, backend)
     solver = h.solver(rtol=1e-13, max_it=200, keep_map=True)
     rng = np.random.default_rng(2)
-    n = A.shape[0]
+    data, *pattern = laplace(255)
+    n = 255
     b, w = rng.standard_normal(n), rng.standard_normal(n)
-    entries = rng.choice(A.nnz, 12, replace=False)
+    entries = rng.choice(len(data), 12, replace=False)
 
     def loss(values, rhs):
-        import scipy.sparse.linalg as spla
-        return w @ spla.spsolve(sp.csc_matrix(sp.csr_matrix((values, A.indices, A.indptr))), rhs)
+        return w @ np.linalg.solve(dense((values, *pattern)), rhs)
 
     def differences(function, point, places):
         found = []
         for k in places:
-            step = 1e-5 * max(1.0, abs(point[k]))
+            step = 1e-4 * max(1.0, abs(point[k]))
             up, down = point.copy(), point.copy()
             up[k] += step
             down[k] -= step
             found.append((function(up) - function(down)) / (2 * step))
         return np.array(found)
-    by_values = differences(lambda v: loss(v, b), A.data, entries)
-    by_b = differences(lambda r: loss(A.data, r), b, range(12))
+    by_values = differences(lambda v: loss(v, b), data, entries)
+    by_b = differences(lambda r: loss(data, r), b, range(12))
 
     def check(library, gradient_b, gradient_values):
         error_b = np.abs(gradient_b[:12] - by_b).max() / np.abs(by_b).max()
@@ -130,7 +145,7 @@ def gradients(backend):
         from cascademg.torch import solve
         place = "cuda" if backend == "cuda" else "cpu"
         tb = torch.tensor(b, device=place, requires_grad=True)
-        tv = torch.tensor(A.data, device=place, requires_grad=True)
+        tv = torch.tensor(data, device=place, requires_grad=True)
         (torch.tensor(w, device=place) * solve(solver, tb, tv)).sum().backward()
         check("torch", tb.grad.cpu().numpy(), tv.grad.cpu().numpy())
         batch = torch.tensor(rng.standard_normal((5, n)), device=place, requires_grad=True)
@@ -139,16 +154,60 @@ def gradients(backend):
              spread=float((batch.grad - batch.grad[0]).abs().max() / batch.grad.abs().max()))
     except ImportError as error:
         tell("gradients", library="torch", skipped=str(error))
+    h, _ = hierarchy(255, backend)
+    solver = h.solver(rtol=1e-13, max_it=200, keep_map=True)
     try:
         import jax
         jax.config.update("jax_enable_x64", True)
         from cascademg.jax import solve as jax_solve
-        found = jax.grad(lambda r, v: w @ jax_solve(solver, r, v), argnums=(0, 1))(b, np.array(A.data))
+        found = jax.grad(lambda r, v: w @ jax_solve(solver, r, v), argnums=(0, 1))(b, data)
         check("jax", np.asarray(found[0]), np.asarray(found[1]))
         mapped = jax.jit(jax.vmap(lambda r: jax_solve(solver, r)))(rng.standard_normal((3, n)))
         tell("vmap", backend=backend, library="jax", shape=list(mapped.shape), device=str(mapped.devices()))
+        in_jax(solver, jax.numpy.asarray(b), jax.jit(lambda r: jax_solve(solver, r)), backend)
     except ImportError as error:
         tell("gradients", library="jax", skipped=str(error))
+
+
+def in_jax(solver, b, compiled, backend):
+    """Whether XLA's buffers are those that the library works on, and what a compiled call costs."""
+    import jax
+    seen, original = [], type(solver)._solve_views
+    type(solver)._solve_views = lambda self, given, wanted: (seen.append((given.pointer, wanted.pointer, given.device)),
+                                                             original(self, given, wanted))[1]
+    x = jax.block_until_ready(compiled(b))
+    type(solver)._solve_views = original
+    outside, inside = [], []
+    for _ in range(300):
+        begin = time.perf_counter()
+        jax.block_until_ready(compiled(b))
+        outside.append(time.perf_counter() - begin)
+        inside.append(solver._report.solve_seconds)
+    tell("in place", library="jax", backend=backend, on_device=seen[0][2],
+         same_memory=[seen[0][0] == b.unsafe_buffer_pointer(), seen[0][1] == x.unsafe_buffer_pointer()],
+         overhead_us=1e6 * float(np.median(np.array(outside) - np.array(inside))), solve_us=1e6 * float(np.median(inside)))
+
+
+def matrices_on_the_device():
+    """Hierarchies over CSR arrays of CuPy and PyTorch, and new values from there."""
+    import cupy
+    import torch
+    A, P = [laplace(1023)], []
+    n = 1023
+    while n > 15:
+        P.append(interpolation(n))
+        n //= 2
+    full, b = dense(A[0]), np.random.default_rng(3).standard_normal(1023)
+    for name, put in (("cupy", cupy.asarray), ("torch", lambda a: torch.tensor(a, device="cuda"))):
+        arrays = [put(a) for a in A[0][:3]]
+        solver = cascademg.Hierarchy([(*arrays, A[0][3])], P, backend="cuda").solver(rtol=1e-10, keep_map=True)
+        residuals = []
+        for factor in (1.0, 3.0):
+            solver.update(arrays[0] * factor)
+            x = solver.solve(put(b))
+            x = x.get() if name == "cupy" else x.cpu().numpy()
+            residuals.append(float(np.linalg.norm(b - factor * full @ x) / np.linalg.norm(b)))
+        tell("matrices on the device", library=name, residuals=residuals)
 
 
 def main():
@@ -163,6 +222,7 @@ def main():
     tell("overhead", backend="cpu", library="numpy", overhead_us=1e6 * seconds, solve_us=1e6 * inside)
     if arguments.backend == "cuda":
         devices(arguments)
+        matrices_on_the_device()
     gradients(arguments.backend)
 
 

@@ -184,6 +184,11 @@ class Hierarchy:
         Where there is none, StateError is raised, or `missing` returned.
         """
         import scipy.sparse
+        found = self.arrays(role, level, name, factor, missing)
+        return found if found is missing else scipy.sparse.csr_matrix(found[:3], shape=found[3])
+
+    def arrays(self, role="A", level=0, name=None, factor=0, missing=StateError):
+        """What :meth:`matrix` gives as (data, indices, indptr, shape), copies, without SciPy."""
         csr = ffi.new("cmg_csr *")
         label = ffi.NULL if name is None else name.encode()
         with self.context.lock:
@@ -195,7 +200,7 @@ class Hierarchy:
             indptr = np.frombuffer(ffi.buffer(csr.indptr, 8 * (csr.rows + 1)), dtype=np.int64).copy()
             indices = np.frombuffer(ffi.buffer(csr.indices, 4 * nnz), dtype=np.int32).copy() if nnz else np.zeros(0, np.int32)
             data = np.frombuffer(ffi.buffer(csr.values, 8 * nnz), dtype=np.float64).copy() if nnz else np.zeros(0)
-        return scipy.sparse.csr_matrix((data, indices, indptr), shape=(csr.rows, csr.cols))
+        return data, indices, indptr, (csr.rows, csr.cols)
 
     def vector(self, kind="rhs", name=None, level=0):
         """A copy of a named vector, or None: kind "rhs", "solutions", "coords" or "nullspace"."""
@@ -247,7 +252,7 @@ class Hierarchy:
 
     def _entries(self, level, role):
         held = self._held.get((level, role, None, 0))
-        return len(held[1]) if held else self.matrix(role, level).nnz
+        return len(held[1]) if held else len(self.arrays(role, level)[0])
 
     def _update_view(self, seen, role="A", level=0):
         """New values seen somewhere; without an owner (`keep`) they are copied."""
@@ -286,8 +291,13 @@ class Hierarchy:
 
     def symmetric(self):
         """Whether A of level 0 equals its transpose to 1e-12 of its largest entry."""
-        A = self.matrix()
-        return A.nnz == 0 or abs(A - A.T).max() <= 1e-12 * abs(A.data).max()
+        data, cols, indptr, (n, _) = self.arrays()
+        rows = np.repeat(np.arange(n), np.diff(indptr))
+        one, other = np.lexsort((cols, rows)), np.lexsort((rows, cols))
+        if not (np.array_equal(rows[one], cols[other]) and np.array_equal(cols[one], rows[other])):
+            A = self.matrix()  # entries that are zero need no partner
+            return abs(A - A.T).max() <= 1e-12 * abs(data).max()
+        return len(data) == 0 or np.abs(data[one] - data[other]).max() <= 1e-12 * np.abs(data).max()
 
     def transpose(self):
         """The hierarchy of A^T: prolongations become the transposed restrictions."""

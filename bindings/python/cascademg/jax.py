@@ -137,10 +137,10 @@ def _backward(solver, kept, gradient):
 def _pattern(solver):
     """Rows and columns of the entries of A, kept with the solver."""
     if getattr(solver, "_jax_pattern", None) is None:
-        A = solver.hierarchy.matrix().tocsr()
+        _, cols, indptr, (n, _) = solver.hierarchy.arrays()
         with jax.ensure_compile_time_eval():
-            solver._jax_pattern = (jnp.asarray(np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))),
-                                   jnp.asarray(A.indices))
+            rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+            solver._jax_pattern = (jnp.asarray(rows), jnp.asarray(cols))
     return solver._jax_pattern
 
 

@@ -7,13 +7,12 @@ import numpy as np
 import torch
 
 
-
 def _pattern(solver, device):
     kept = getattr(solver, "_torch_pattern", None)
     if kept is None or kept[0].device != device:
-        A = solver.hierarchy.matrix().tocsr()
-        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-        kept = (torch.as_tensor(rows, device=device), torch.as_tensor(A.indices.astype(np.int64), device=device))
+        _, cols, indptr, (n, _) = solver.hierarchy.arrays()
+        rows = np.repeat(np.arange(n), np.diff(indptr))
+        kept = (torch.as_tensor(rows, device=device), torch.as_tensor(cols.astype(np.int64), device=device))
         solver._torch_pattern = kept
     return kept
 
