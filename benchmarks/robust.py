@@ -295,15 +295,16 @@ def peers_of(run, A, b):
     return results
 
 
-def best_option(run, file, words):
-    """Solve seconds of auto over those of the best row that `cmg compare --quick` finds; None where nothing compares."""
+def best_option(run, file, words, line):
+    """Seconds of the plain solve over those of the best row that `cmg compare --quick` finds, of the solve alone and with its
+    set-up; None where nothing compares."""
     out = os.path.join(run.folder, "compare.json")
-    if words or run.cmg("compare", file, "--quick", "--json", out).returncode != 0:
-        return None
+    if words or not line["solved"] or run.cmg("compare", file, "--quick", "--json", out).returncode != 0:
+        return None, None
     with open(out) as stream:
         rows = [r for r in json.load(stream)["rows"] if r["converged"] and r["solve_seconds"]]
-    mine = [r for r in rows if r["smoother"] == "auto" and r["krylov"] == "auto" and r["precision"] == "fp64" and r["pre"] == 1]
-    return round(mine[0]["solve_seconds"] / min(r["solve_seconds"] for r in rows), 3) if mine else None
+    return (round(line["solve_seconds"] / min(r["solve_seconds"] for r in rows), 3),
+            round(line["seconds"] / min(r["setup_seconds"] + r["solve_seconds"] for r in rows), 3))
 
 
 def inputs(run):
@@ -370,6 +371,8 @@ def summary(lines):
     ratio = sorted(line["auto_over_best"] for line in lines if line.get("auto_over_best"))
     if ratio:
         print(f"time of auto over that of the best option, median of {len(ratio)}: {ratio[len(ratio) // 2]:.2f}")
+        whole = sorted(line["auto_over_best_with_setup"] for line in lines if line.get("auto_over_best_with_setup"))
+        print(f"the same with set-up: {whole[len(whole) // 2]:.2f}" if whole else "no set-up times")
 
 
 def main():
@@ -401,7 +404,7 @@ def main():
         if args.peers:
             line["peers"] = peers_of(run, A, b)
         if args.compare:
-            line["auto_over_best"] = best_option(run, file, words)
+            line["auto_over_best"], line["auto_over_best_with_setup"] = best_option(run, file, words, line)
         lines.append(line)
         if stream:
             stream.write(json.dumps(line) + "\n")

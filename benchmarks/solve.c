@@ -4,7 +4,10 @@
  * (median), memory.
  *
  *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N]
- *         [--templates 0|1] [--repeat N] [--plan 1] [--KEY VALUE of any option of a solver]
+ *         [--templates 0|1] [--repeat N] [--plan 1] [--matrix 1] [--KEY VALUE of any option of a
+ *         solver]
+ *
+ * With --matrix 1 the finest matrix is all that there is: levels are algebraic.
  */
 #include "bench.h"
 #include "q1.h"
@@ -16,6 +19,7 @@
 typedef struct settings {
     bench_problem p;
     bool plan;
+    bool matrix; /* A alone */
 } settings;
 
 static bool set_own(void *user, const char *name, const char *text, bool *known)
@@ -23,10 +27,12 @@ static bool set_own(void *user, const char *name, const char *text, bool *known)
     settings *s = user;
     const bool templates = strcmp(name, "--templates") == 0;
     const bool plan = strcmp(name, "--plan") == 0;
-    *known = templates || plan;
+    const bool matrix = strcmp(name, "--matrix") == 0;
+    *known = templates || plan || matrix;
     if (templates) {
         s->p.solver.matrix.no_templates = atoi(text) == 0;
     }
+    s->matrix = matrix ? atoi(text) != 0 : s->matrix;
     s->plan = plan ? atoi(text) != 0 : s->plan;
     return true;
 }
@@ -94,7 +100,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
     const double floor = copy > 0 ? 1e-9 * report->bytes / copy : 0;
     const double n = (double)pow(s->p.cells - 1, s->p.dim);
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
-           "\"distort\": %g, "
+           "\"distort\": %g, \"matrix_alone\": %s, "
            "\"unknowns\": %.0f, "
            "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": "
            "\"%s\", \"loop\": \"%s\", \"graph_launches\": %lld, \"synchronisations\": %lld, "
@@ -105,7 +111,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"hierarchy_seconds\": %.3g, "
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
-           s->p.dim, s->p.cells, s->p.distort, n,
+           s->p.dim, s->p.cells, s->p.distort, s->matrix ? "true" : "false", n,
            cmg_enum_name("backend", (int)s->p.context.backend),
            cmg_enum_name("krylov", (int)s->p.solver.krylov),
            cmg_enum_name("cycle", (int)s->p.solver.cycle), s->p.solver.pre, s->p.solver.post,
@@ -116,7 +122,13 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->relative_residual, report->setup_seconds, seconds, s->p.repeat, made,
            report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
-    printf(", \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision, report->fallbacks);
+    printf(", \"setup\": {");
+    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
+        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p),
+               report->setup_part[p]);
+    }
+    printf("}, \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision,
+           report->fallbacks);
     printf("}\n");
 }
 
@@ -133,7 +145,9 @@ int main(int argc, char **argv)
     double seconds = 0;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
-    status = status == CMG_OK ? q1_problem(ctx, &s.p, &h) : status;
+    if (status == CMG_OK) {
+        status = s.matrix ? q1_matrix(ctx, s.p.dim, s.p.cells, &h) : q1_problem(ctx, &s.p, &h);
+    }
     const double made = bench_seconds() - begin;
     if (status == CMG_OK) {
         status = cmg_solver_create(h, &s.p.solver, &solver);

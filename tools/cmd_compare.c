@@ -71,7 +71,6 @@ static void set_defaults(compare_job *job)
     job->given[BACKEND] = cmg_enum_name("backend", CMG_BACKEND_CPU);
     job->given[VARIANTS] = " "; /* one that sets nothing */
     o.max_it = 200;
-    o.fallback = false; /* a row is what it says */
     job->options = (compare_options){.solver = o, .repeat = 3};
     cmg_context_options_default(&job->device);
 }

@@ -31,6 +31,13 @@ typedef struct cmgi_frame {
     const void *user; /* of place */
 } cmgi_frame;
 
+/* What the check of a matrix on the host finds out by the way. */
+typedef struct cmgi_smoother_facts {
+    bool known;
+    double gershgorin; /* largest row sum of |D^-1 A|, of this rank's rows and those around them */
+    cmg_size lines;    /* own rows whose two largest other entries have CMGI_LINE of the diagonal */
+} cmgi_smoother_facts;
+
 /* What a method may look at. */
 typedef struct cmgi_smoother_source {
     cmg_context *ctx;
@@ -42,6 +49,7 @@ typedef struct cmgi_smoother_source {
     const cmgi_resident *there;      /* the same on the device, or NULL */
     const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
     const cmgi_frame *frame;         /* NULL = this rank has all rows */
+    cmgi_smoother_facts *facts;      /* filled by the check of A; NULL = not asked for */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 

@@ -23,7 +23,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { POWER_STEPS = 25, SMALL = 4096 };
+enum { POWER_STEPS = 15, SMALL = 4096 };
 
 /* What is applied, and its vectors, in the backend's memory and in A's numbering. */
 typedef struct problem {
@@ -164,7 +164,28 @@ static bool note_step(tridiagonal *T, double alpha, double before, double beta, 
     return !last;
 }
 
-static cmg_status run_lanczos(const problem *P, tridiagonal *T)
+/*
+ * A is symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two directions, which the iteration
+ * has anyway; on entry t has p_0 and q has A p_0, on return q has A p_1. Sizes as in is_symmetric.
+ */
+static cmg_status look_on_the_way(const problem *P, double allowed, bool *symmetric)
+{
+    double there = 0;
+    double back = 0;
+    double length = 0;
+    double size = 0;
+    CMGI_TRY(dot(P, P->p, P->q, &there));
+    CMGI_TRY(multiply(P->A, P->p, P->q));
+    CMGI_TRY(dot(P, P->t, P->q, &back));
+    CMGI_TRY(dot(P, P->t, P->t, &length));
+    CMGI_TRY(dot(P, P->q, P->q, &size));
+    *symmetric = fabs(there - back) <= allowed * sqrt(3 * length * size / (double)P->total);
+    return CMG_OK;
+}
+
+/* With D^-1 alone the symmetry of A is looked at on the way: `allowed` as in is_symmetric, 0 = it
+ * is known. */
+static cmg_status run_lanczos(const problem *P, double allowed, tridiagonal *T)
 {
     /* rounding alone keeps the residual of an invariant space from 0 */
     const double invariant = P->precision == CMG_FP64 ? 1e-24 : 1e-10;
@@ -181,7 +202,18 @@ static cmg_status run_lanczos(const problem *P, tridiagonal *T)
     const double sign = rho < 0 ? -1 : 1; /* M A is as positive where both are negative definite */
     while (T->count < P->steps) {
         cmgi_threads_adapt(P->ctx);
-        CMGI_TRY(multiply(P->A, P->p, P->q));
+        if (allowed > 0 && T->count == 1) {
+            bool symmetric = false;
+            CMGI_TRY(look_on_the_way(P, allowed, &symmetric));
+            if (!symmetric) {
+                return CMG_OK;
+            }
+        } else {
+            CMGI_TRY(multiply(P->A, P->p, P->q));
+        }
+        if (allowed > 0 && T->count == 0) {
+            CMGI_TRY(axpby(P, 1, P->p, 0, P->t));
+        }
         CMGI_TRY(dot(P, P->p, P->q, &curvature));
         if (!(sign * rho > 0) || !(sign * curvature > 0)) {
             return CMG_OK;
@@ -401,15 +433,19 @@ static bool diagonal_alone(const problem *P)
 /* The estimate itself. */
 static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 {
-    bool symmetric = false;
+    const double allowed = asymmetry_allowed(P->A);
+    const bool on_the_way = diagonal_alone(P) && P->steps > 1;
+    bool symmetric = on_the_way;
     tridiagonal T = {0};
-    CMGI_TRY(is_symmetric(P, false, asymmetry_allowed(P->A), &symmetric));
-    if (symmetric && !diagonal_alone(P)) {
-        const double allowed = P->precision == CMG_FP64 ? 1e-9 : 1e-5;
-        CMGI_TRY(is_symmetric(P, true, allowed, &symmetric));
+    if (!on_the_way) {
+        const double less = P->precision == CMG_FP64 ? 1e-9 : 1e-5;
+        CMGI_TRY(is_symmetric(P, false, allowed, &symmetric));
+        if (symmetric && !diagonal_alone(P)) {
+            CMGI_TRY(is_symmetric(P, true, less, &symmetric));
+        }
     }
     if (symmetric) {
-        CMGI_TRY(run_lanczos(P, &T));
+        CMGI_TRY(run_lanczos(P, on_the_way ? allowed : 0, &T));
     }
     spectrum->symmetric = T.definite;
     if (T.definite) {
@@ -461,6 +497,10 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
     const cmg_csr first = factor[0].view;
     if (source->there != NULL) { /* only D^-1 is made there */
         spectrum->largest = fmin(spectrum->largest, source->there->facts.gershgorin);
+    } else if (source->facts != NULL && source->facts->known) { /* asked for with D^-1 */
+        double bound = source->facts->gershgorin;
+        CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
+        spectrum->largest = fmin(spectrum->largest, bound);
     } else if (factors == 1 && cmgi_csr_is_diagonal(&first) &&
                first.indptr[first.rows] == first.rows) {
         double bound = 0;

@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { VECTORS = 3, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
+/* A row of the vectors has LANES places, the last of them 0: registers take four at once. */
+enum { VECTORS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
 
 /*
  * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
@@ -32,7 +33,7 @@ typedef struct probe {
     cmg_size count;
     bool *inside;    /* of all coarse rows */
     double *inverse; /* 1 / (2 c_ii), 0 in Dirichlet rows; of the rows of the list */
-    double *x;       /* coarse rows x VECTORS */
+    double *x;       /* coarse rows x LANES */
     double *y;
 } probe;
 
@@ -74,13 +75,13 @@ static void choose_rows(probe *p)
 }
 
 /* sum[v] = (row i of M) x_v */
-static void multiply_row(const cmg_csr *M, cmg_size i, const double *x, double sum[VECTORS])
+static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x, double sum[LANES])
 {
-    double s[VECTORS] = {0}; /* stays in registers */
+    double s[LANES] = {0}; /* stays in registers */
     for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
-        const double *from = x + (cmg_size)M->indices[k] * VECTORS;
+        const double *from = x + (cmg_size)M->indices[k] * LANES;
         const double a = M->values[k];
-        for (int v = 0; v < VECTORS; ++v) {
+        for (int v = 0; v < LANES; ++v) {
             s[v] += a * from[v];
         }
     }
@@ -98,7 +99,7 @@ static void make_smooth(probe *p)
         p->inverse[e] = fixed || diagonal == 0 ? 0 : 0.5 / diagonal;
         for (int v = 0; v < VECTORS; ++v) {
             const double value = 2 * cmgi_random(&seed) - 1;
-            p->x[i * VECTORS + v] = fixed ? 0 : value;
+            p->x[i * LANES + v] = fixed ? 0 : value;
         }
     }
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
@@ -106,10 +107,10 @@ static void make_smooth(probe *p)
         for (cmg_size e = 0; e < p->count; ++e) {
             const cmg_size i = p->list[e];
             const double inverse = p->inverse[e];
-            double sum[VECTORS];
+            double sum[LANES];
             multiply_row(&p->C, i, p->x, sum);
-            for (int v = 0; v < VECTORS; ++v) {
-                p->y[i * VECTORS + v] = inverse == 0 ? 0 : p->x[i * VECTORS + v] - sum[v] * inverse;
+            for (int v = 0; v < LANES; ++v) {
+                p->y[i * LANES + v] = inverse == 0 ? 0 : p->x[i * LANES + v] - sum[v] * inverse;
             }
         }
         double *swapped = p->x;
@@ -122,10 +123,10 @@ static void coarse_energies(const probe *p, double energy[VECTORS])
 {
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
-        double sum[VECTORS];
+        double sum[LANES];
         multiply_row(&p->C, i, p->x, sum);
         for (int v = 0; v < VECTORS; ++v) {
-            energy[v] += p->x[i * VECTORS + v] * sum[v];
+            energy[v] += p->x[i * LANES + v] * sum[v];
         }
     }
 }
@@ -136,9 +137,9 @@ static void prolong(const probe *p, double *y, double *w)
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->P.rows > 1024)
     for (cmg_size i = 0; i < p->P.rows; ++i) {
         const bool fixed = p->fine->row != NULL && p->fine->row[i];
-        multiply_row(&p->P, i, p->x, y + i * VECTORS);
+        multiply_row(&p->P, i, p->x, y + i * LANES);
         for (int v = 0; v < VECTORS && fixed; ++v) {
-            y[i * VECTORS + v] = 0;
+            y[i * LANES + v] = 0;
         }
     }
     for (cmg_size e = 0; e < p->count && w != y; ++e) {
@@ -146,7 +147,7 @@ static void prolong(const probe *p, double *y, double *w)
         for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
             const cmg_size i = p->R->indices[k];
             for (int v = 0; v < VECTORS && !(p->fine->row != NULL && p->fine->row[i]); ++v) {
-                w[i * VECTORS + v] += p->R->values[k] * p->x[j * VECTORS + v];
+                w[i * LANES + v] += p->R->values[k] * p->x[j * LANES + v];
             }
         }
     }
@@ -162,18 +163,18 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     const cmg_size chunk = 4096; /* sums by chunks: the same for any number of threads */
     const cmg_size chunks = (n + chunk - 1) / chunk;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * VECTORS, sizeof *y, &y));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * LANES, sizeof *y, &y));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
     if (p->R != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *w, &w));
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *w, &w));
     }
     const double *left = w != NULL ? w : y;
     prolong(p, y, w != NULL ? w : y);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 0; c < chunks; ++c) {
         for (cmg_size i = c * chunk; i < n && i < (c + 1) * chunk; ++i) {
-            const double *at = left + i * VECTORS;
-            double sum[VECTORS];
+            const double *at = left + i * LANES;
+            double sum[LANES];
             if (at[0] == 0 && at[1] == 0 && at[2] == 0) {
                 continue;
             }
@@ -316,8 +317,8 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.x, &p.x));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * VECTORS, sizeof *p.y, &p.y));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *p.x, &p.x));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *p.y, &p.y));
     double here[VECTORS] = {0};
     double above[VECTORS] = {0};
     choose_rows(&p);
