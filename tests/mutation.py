@@ -2,6 +2,7 @@
 
     python3 tests/mutation.py --number 300 --seed 1 --log mutants.jsonl --most 3    # tests of up to 3 s
     python3 tests/mutation.py --again --log mutants.jsonl                           # survivors once more, all tests
+    python3 tests/mutation.py --again --log mutants.jsonl --part 3/16               # every 16th of them, in a copy
 
 The first run builds and times every test. A mutant costs one compilation and the links of the shared libraries; what it
 changed is then put back from copies, also after an interrupt. The tests of the folder of the flipped line run first,
@@ -14,6 +15,7 @@ and a "reason" there by hand. Work in a clone: other programs see the mutants wh
 
 import argparse
 import collections
+import concurrent.futures
 import hashlib
 import json
 import math
@@ -94,14 +96,15 @@ class Test:
 class Build:
     """A build folder, copies of its libraries without a mutant, and its tests."""
 
-    def __init__(self, folder, skip, most, near, sanitize):
+    def __init__(self, folder, skip, most, near, sanitize, jobs, cmake):
         self.folder = os.path.abspath(folder)
+        self.jobs = jobs
         if not os.path.exists(os.path.join(folder, "build.ninja")):
             subprocess.run(["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMG_WITH_CUDA=OFF", "-DCMG_INSTALL=OFF",
                             "-DCMG_NESTED_TESTS=OFF", "-DCMG_EXAMPLES=OFF", "-DBUILD_SHARED_LIBS=ON",
                             "-DCMG_INTERNAL_TYPE=SHARED", "-DCMAKE_LINK_DEPENDS_NO_SHARED=ON", "-DCMG_BENCHMARKS=OFF",
                             f"-DCMG_SANITIZE={'ON' if sanitize else 'OFF'}",
-                            f"-DPython3_EXECUTABLE={sys.executable}"], check=True)
+                            f"-DPython3_EXECUTABLE={sys.executable}", *cmake], check=True)
         if not self.make():
             sys.exit("the build fails without a mutant")
         self.objects = self.dependents()
@@ -120,7 +123,7 @@ class Build:
         print(f"{len(self.tests)} of {len(tests)} tests, {sum(t.seconds for t in self.tests):.0f} s of processor time", flush=True)
 
     def make(self):
-        job = subprocess.Popen(["cmake", "--build", self.folder, "-j", "2"], stdout=subprocess.DEVNULL,
+        job = subprocess.Popen(["cmake", "--build", self.folder, "-j", str(self.jobs)], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             return job.wait() == 0
@@ -172,17 +175,16 @@ class Build:
                 known = json.load(f)
         if known.get("libraries") != self.clean:
             known = {"libraries": self.clean}
-        for test in tests:
-            test.seconds = known.get(test.name)
-            if test.seconds is None:
-                passed, seconds = test.run(most)
-                test.seconds = seconds if passed else math.inf
+        fresh = [test for test in tests if test.name not in known]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for test, (passed, seconds) in zip(fresh, pool.map(lambda test: test.run(most), fresh)):
+                known[test.name] = seconds if passed else math.inf
                 if not passed:
                     print("fails or takes too long without a mutant, left out:", test.name, flush=True)
-                    continue
-                known[test.name] = seconds
-                with open(name, "w", encoding="utf-8") as f:
-                    json.dump(known, f)
+        for test in tests:
+            test.seconds = known[test.name]
+        with open(name, "w", encoding="utf-8") as f:
+            json.dump(known, f)
 
     def noticed_by(self, path):
         """
@@ -268,6 +270,9 @@ def main():
     parser.add_argument("--near", type=float, default=10, help="the same for tests of the folder of the flipped line")
     parser.add_argument("--sanitize", action="store_true", help="make the build with the address sanitizer")
     parser.add_argument("--log", default="mutants.jsonl", help="a line a verdict")
+    parser.add_argument("--jobs", type=int, default=2, help="compilers side by side, and tests while they are timed")
+    parser.add_argument("--part", default="1/1", help="K/N: every N-th mutant, from the K-th on")
+    parser.add_argument("--cmake", action="append", default=[], help="an argument of cmake for a new build")
     parser.add_argument("--again", action="store_true", help="the survivors of the log instead of random mutants")
     a = parser.parse_args()
     os.chdir(TOP)
@@ -276,8 +281,9 @@ def main():
     if os.path.exists(a.log):
         with open(a.log, encoding="utf-8") as f:
             known = {identity(m): m for m in map(json.loads, f)}
-    build = Build(a.build, a.skip, a.most, a.near, a.sanitize)
-    for path, at, op in wanted(a, known):
+    build = Build(a.build, a.skip, a.most, a.near, a.sanitize, a.jobs, a.cmake)
+    part, parts = map(int, a.part.split("/"))
+    for path, at, op in wanted(a, known)[part - 1::parts]:
         m = describe(path, at, op)
         m["verdict"] = build.judge(path, at, op)
         known[identity(m)] = m

@@ -28,7 +28,7 @@ static cmg_status each_value(cmg_context *ctx, cmg_size count, const F &f)
     if (count == 0) {
         return CMG_OK;
     }
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     value_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(count, f);
     return CMGI_LAUNCHED(ctx);
 }
@@ -72,7 +72,7 @@ struct add_sums {
 template <typename F>
 static cmg_status reduce(cmg_context *ctx, cmgi_block of, const F &f, double *result)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size wanted = (of.n + THREADS / of.k - 1) / (THREADS / of.k);
     const int blocks = (int)(wanted < 1 ? 1 : wanted < BLOCKS ? wanted : (cmg_size)BLOCKS);

@@ -194,7 +194,7 @@ __global__ void note_kernel(const cmgi_cg_update u)
 
 cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u)
 {
-    const cmgi_device_guard guard(ctx);
+    CMGI_ON_DEVICE(ctx);
     note_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(*u);
     return CMGI_LAUNCHED(ctx);
 }

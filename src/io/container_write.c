@@ -82,7 +82,7 @@ static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int ran
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     const hid_t space = H5Screate_simple(rank, dims, NULL);
     hid_t dataset = -1;
-    bool good = creation >= 0 && space >= 0 && set_layout(creation, rank, dims, size);
+    bool good = size > 0 && creation >= 0 && space >= 0 && set_layout(creation, rank, dims, size);
     if (good) {
         dataset = H5Dcreate2(h5->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
         const bool empty = dims[0] == 0 || (rank == 2 && dims[1] == 0);

@@ -78,12 +78,18 @@ static cmg_status scan(listing *list, const char *extension)
     if (folder == NULL) {
         return cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
     }
-    for (struct dirent *entry = NULL; status == CMG_OK && (entry = readdir(folder)) != NULL;) {
+    struct dirent *entry = NULL;
+    errno = 0;
+    while (status == CMG_OK && (entry = readdir(folder)) != NULL) {
         cmgi_item item = {0};
         if (cmgi_has_suffix(entry->d_name, extension) &&
             cmgi_item_parse(list->naming, entry->d_name, &item)) {
             status = insert_item(list, &item);
         }
+        errno = 0; /* what tells an error of the next call from the end */
+    }
+    if (status == CMG_OK && errno != 0) {
+        status = cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
     }
     (void)closedir(folder);
     return status;

@@ -19,9 +19,13 @@ cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expe
     CMGI_CHECK(ctx, !expect->full_rows || nnz < 0 || nnz >= rows, CMG_ERR_FILE,
                "%s: %lld rows but at most %lld entries: a row is empty", path, (long long)rows,
                (long long)nnz);
-    CMGI_CHECK(ctx, expect->rows >= 0 || expect->full_rows || nnz < 0 || rows / 4096 <= nnz + 256,
-               CMG_ERR_FILE, "%s: %lld rows with %lld entries are too empty for a matrix", path,
-               (long long)rows, (long long)nnz);
+    const cmg_size most = expect->full_rows || nnz < 0 ? INT64_MAX : nnz + 4096;
+    CMGI_CHECK(ctx, expect->rows >= 0 || rows / 16 <= most, CMG_ERR_FILE,
+               "%s: %lld rows with %lld entries are too empty for a matrix", path, (long long)rows,
+               (long long)nnz);
+    CMGI_CHECK(ctx, expect->cols >= 0 || cols / 16 <= most, CMG_ERR_FILE,
+               "%s: %lld columns with %lld entries are too empty for a matrix", path,
+               (long long)cols, (long long)nnz);
     return CMG_OK;
 }
 

@@ -97,7 +97,7 @@ cmg_status cmgi_h5_verdict(const cmgi_h5 *h5, cmg_status status)
     CMGI_CHECK(h5->ctx, error != ENOMEM, CMG_ERR_MEMORY, "%s: %s", h5->path, strerror(error));
     CMGI_CHECK(h5->ctx, error == 0, CMG_ERR_IO, "%s: %s", h5->path, strerror(error));
     CMGI_CHECK(h5->ctx, status != CMG_OK || !h5->faults->unknown, CMG_ERR_FILE,
-               "%s: damaged: the names in a group cannot be read", h5->path);
+               "%s: damaged: the names in a group, or attributes, cannot be read", h5->path);
     return status;
 }
 

@@ -81,16 +81,18 @@ typedef struct dense {
     hssize_t count;
 } dense;
 
-static bool open_dense(hid_t object, const char *name, dense *d)
+static bool open_dense(const cmgi_h5 *h5, hid_t object, const char *name, dense *d)
 {
+    const htri_t there = H5Aexists(object, name);
     *d = (dense){.id = -1, .type = -1};
-    d->id = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    d->id = there > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
     d->type = d->id >= 0 ? H5Aget_type(d->id) : -1;
     const hid_t space = d->id >= 0 ? H5Aget_space(d->id) : -1;
     if (space >= 0) {
         d->count = H5Sget_simple_extent_npoints(space);
         cmgi_h5_release(space);
     }
+    h5->faults->unknown = h5->faults->unknown || (there != 0 && (d->type < 0 || space < 0));
     return d->type >= 0;
 }
 
@@ -133,7 +135,7 @@ bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, c
     dense d;
     bool good = false;
     if (elsewhere) {
-        good = open_dense(object, name, &d) && dense_text(&d, text, room);
+        good = open_dense(h5, object, name, &d) && dense_text(&d, text, room);
         close_dense(&d);
     }
     return good;
@@ -154,10 +156,19 @@ bool cmgi_h5_attribute_ints(const cmgi_h5 *h5, hid_t object, const char *name, i
     dense d;
     bool good = false;
     if (elsewhere) {
-        good = open_dense(object, name, &d) && H5Tget_class(d.type) == H5T_INTEGER &&
+        good = open_dense(h5, object, name, &d) && H5Tget_class(d.type) == H5T_INTEGER &&
                d.count == count && H5Aread(d.id, H5T_NATIVE_INT64, values) >= 0;
         close_dense(&d);
     }
+    return good;
+}
+
+/* That there is none behind the last is known from their number: the library fails there, too. */
+static bool get_name(const cmgi_h5 *h5, hid_t object, hsize_t i, char *name, size_t room)
+{
+    const bool good =
+        H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, room, H5P_DEFAULT) > 0;
+    h5->faults->unknown = h5->faults->unknown || !good;
     return good;
 }
 
@@ -169,8 +180,8 @@ bool cmgi_h5_attribute_name(const cmgi_h5 *h5, hid_t object, int i, char *name, 
         (void)snprintf(name, room, "%s", a.name);
         return true;
     }
-    return elsewhere && H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i,
-                                           name, room, H5P_DEFAULT) > 0;
+    return elsewhere && i < cmgi_h5_attributes(h5, object) &&
+           get_name(h5, object, (hsize_t)i, name, room);
 }
 
 bool cmgi_h5_attributes_are_dense(const cmgi_h5 *h5, hid_t object)

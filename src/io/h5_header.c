@@ -210,17 +210,24 @@ bool cmgi_h5_scan(const cmgi_h5 *h5, uint64_t address, cmgi_h5_visit visit, void
     return true;
 }
 
-/* Address of an object's header; only what needs no further structure of the file is asked for. */
-static bool address_of(hid_t object, uint64_t *address)
+/* Facts of an object; only what needs no further structure of the file where `basic`. */
+static bool facts_of(const cmgi_h5 *h5, hid_t object, bool basic, H5O_info_t *info)
+{
+#if H5_VERSION_GE(1, 10, 3)
+    const unsigned fields = basic ? H5O_INFO_BASIC : H5O_INFO_NUM_ATTRS;
+    const bool good = H5Oget_info2(object, info, fields) >= 0;
+#else
+    const bool good = H5Oget_info(object, info) >= 0;
+#endif
+    h5->faults->unknown = h5->faults->unknown || !good;
+    return good;
+}
+
+int cmgi_h5_attributes(const cmgi_h5 *h5, hid_t object)
 {
     H5O_info_t info;
-#if H5_VERSION_GE(1, 10, 3)
-    const bool good = H5Oget_info2(object, &info, H5O_INFO_BASIC) >= 0;
-#else
-    const bool good = H5Oget_info(object, &info) >= 0;
-#endif
-    *address = good ? info.addr : 0;
-    return good;
+    return facts_of(h5, object, false, &info) && info.num_attrs < INT32_MAX ? (int)info.num_attrs
+                                                                            : 0;
 }
 
 static bool visit_attribute(void *user, const cmgi_h5_message *m)
@@ -238,12 +245,12 @@ bool cmgi_h5_find_raw(const cmgi_h5 *h5, hid_t object, const char *name, int i,
                       cmgi_raw_attribute *a, bool *dense)
 {
     search s = {.name = name, .left = i};
-    uint64_t address = 0;
+    H5O_info_t info;
     *dense = false;
-    if (!address_of(object, &address)) {
+    if (!facts_of(h5, object, true, &info)) {
         return false;
     }
-    (void)cmgi_h5_scan(h5, address, visit_attribute, &s);
+    (void)cmgi_h5_scan(h5, info.addr, visit_attribute, &s);
     *a = s.attribute;
     *dense = s.dense;
     return s.found;

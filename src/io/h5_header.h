@@ -42,6 +42,9 @@ bool cmgi_h5_scan(const cmgi_h5 *h5, uint64_t address, cmgi_h5_visit visit, void
 /* Class, size and byte order from a datatype message. */
 void cmgi_h5_parse_type(const unsigned char *p, size_t size, cmgi_raw_attribute *a);
 
+/* Number of an object's attributes; 0, and noted, where it cannot be told. */
+int cmgi_h5_attributes(const cmgi_h5 *h5, hid_t object);
+
 /*
  * The attribute of that name, or, when name is NULL, the i-th one. False when it is not there.
  * *dense says that the object keeps attributes elsewhere, where the library alone finds them.

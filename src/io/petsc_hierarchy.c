@@ -35,8 +35,8 @@ static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy 
         const cmg_size known = cmg_hierarchy_rows(h, l + 1);
         const cmg_size coarse = known > 0 ? known : (o->cols == fine ? o->rows : o->cols);
         const bool restriction = o->rows == coarse && o->cols == fine && fine != coarse;
-        const cmgi_expect expect = {restriction ? coarse : fine, restriction ? fine : coarse,
-                                    false};
+        const cmg_size asked = known > 0 ? known : -1;
+        const cmgi_expect expect = {restriction ? asked : fine, restriction ? fine : asked, false};
         cmgi_csr T = {0};
         cmgi_csr P = {0};
         cmg_status status = cmgi_petsc_matrix(p, o, &expect, &T);

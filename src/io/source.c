@@ -263,12 +263,16 @@ static bool sync_path(int folder, const char *name)
 static bool sync_directory(const char *path)
 {
     DIR *folder = opendir(path);
+    struct dirent *entry = NULL;
     bool good = folder != NULL;
-    for (struct dirent *entry = NULL; good && (entry = readdir(folder)) != NULL;) {
+    errno = 0;
+    while (good && (entry = readdir(folder)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             good = sync_path(dirfd(folder), entry->d_name);
         }
+        errno = good ? 0 : errno; /* what tells an error of the next call from the end */
     }
+    good = good && errno == 0;
     if (folder != NULL) {
         (void)closedir(folder);
     }

@@ -364,14 +364,14 @@ static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const 
 extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                             const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     return A->options.precision == CMG_FP64 ? run_csr<double>(A, w, x) : run_csr<float>(A, w, x);
 }
 
 extern "C" cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     return A->options.precision == CMG_FP64 ? run_slices<double>(A, w, x)
                                             : run_slices<float>(A, w, x);
 }
@@ -379,7 +379,7 @@ extern "C" cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_w
 extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                    const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     const cmg_values kind = ((const cmgi_compressed *)A->data)->p.kind;
     if (A->options.precision == CMG_FP64) {
         CMGI_TRY(run_templates<double>(A, w, x));
@@ -394,7 +394,7 @@ extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cm
 extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                               const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     const cmg_values kind = A->options.values;
     if (A->options.precision == CMG_FP64) {
         return run_dense<double, CMG_VALUES_FULL>(A, w, x);
@@ -407,7 +407,7 @@ extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_wr
 extern "C" cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                  const void *x)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     if (A->options.precision == CMG_FP64) {
         return run<double>(A, diagonal_rows<double>{A->rows, (const double *)A->values}, w, x);
     }

@@ -249,7 +249,7 @@ __global__ void rows_kernel(cmg_size rows, const cmg_size *indptr, cmg_index *ro
 
 extern "C" cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
     CMGI_TRY(open_handle(A));
@@ -271,7 +271,7 @@ extern "C" cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A)
 /* Without preprocessing: cuSPARSE has none for blocks. */
 extern "C" cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A)
 {
-    const cmgi_device_guard guard(A->ctx);
+    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
     const int b = A->options.block_rows;

@@ -121,6 +121,8 @@ static void sizes_are_held_against_the_file(void)
     CHECK_STATUS(read_text(BANNER "5 4 1\n1 1 1\n", &five, &A), CMG_ERR_FILE);
     CHECK(strstr(cmg_context_message(ctx), "5 x 4 where the levels' sizes ask for 5 x 5") != NULL);
     refuses(BANNER "2147483647 2147483647 1\n1 1 1\n", "too empty for a matrix");
+    refuses(BANNER "1 2147483647 1\n1 1 1\n", "2147483647 columns with 1 entries are too empty");
+    refuses(BANNER "80000 1 1\n1 1 1\n", "80000 rows with 1 entries are too empty");
 }
 
 /* A zero byte is no end of file. */

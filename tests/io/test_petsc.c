@@ -316,6 +316,10 @@ static void malformed_files_are_refused(void)
     put_mat(&b, 1, 1, A_coarse);
     put_mat(&b, 3, 3, A_fine);
     refuses(&b, "2 x 1 where the levels' sizes ask for 3 x 1");
+    /* a transfer that nothing else gives a size */
+    b = INTS(1211216, 1, 1 << 30, 1, 1, 0, 0, 0);
+    put_mat(&b, 1, 1, A_coarse);
+    refuses(&b, "1073741824 columns with 1 entries are too empty");
     b = (bytes){.n = 0};
     put_mat(&b, 3, 3, A_fine);
     put_vec(&b, 2, vector);
