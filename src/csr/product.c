@@ -101,7 +101,7 @@ static inline void add_rows(const cmg_csr *B, cmg_index r, int count, const doub
     const cmg_size length = B->indptr[r + 1] - B->indptr[r];
     const cmg_index *columns = B->indices + B->indptr[r];
     const double *v = B->values + B->indptr[r];
-    double factor[3][TOGETHER];
+    double factor[3][TOGETHER] = {{0}};
     for (int q = 0; q < count; ++q) {
         for (int t = 0; t < m; ++t) {
             factor[q][t] = a[stride[t] + q];
