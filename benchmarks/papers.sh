@@ -57,16 +57,17 @@ templates_part() {
   bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sell,sbell,compressed,cusparse-csr,cusparse-bsr,nbn,dbd,ebe \
     --values fp64
   bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,nbn,ebe --values fp32
+  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats sell,k1r,compressed --block-rows 3 --values fp64,fp32,fp16,fp8
   rm -f "$scratch"/*.cmg
 }
 
 solves_part() {
-  n=64
+  n=96
   [ "$backend" = cuda ] || n=24
   generate "$scratch/elastic.cmg" --problem elasticity --element q1 --dim 3 --cells $n --coefficient random --elements
   for precision in fp64 mixed; do
-    for format in sbell compressed ebe; do
-      solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format $format --precision $precision
+    for format in sbell compressed "compressed --block-rows 3" ebe; do
+      solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format $format --precision $precision --smoother jacobi
     done
   done
   rm -f "$scratch/elastic.cmg"

@@ -540,8 +540,8 @@ typedef struct cmg_matrix_options {
     /** Rows a slice in SELL, K1, SBELL: 4, 8, 16, 32, 64, 128, 256 or 512; lanes a warp in K2, at
      *  most 64; 0 = chosen. */
     int warp;
-    /** SELL, K1, K1R, K1RS, BELL, SBELL: rows and columns a block, 1, 2 or 3; 0 = found from the
-     *  matrix in BELL and SBELL, 1 in the others (default). */
+    /** SELL, K1, K1R, K1RS, BELL, SBELL, COMPRESSED: rows and columns a block, 1, 2 or 3; 0 = found
+     *  from the matrix in BELL and SBELL, 1 in the others (default). */
     int block_rows;
     /** K2: most entries a lane takes before a row is split; 0 = chosen. */
     int threshold;

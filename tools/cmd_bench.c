@@ -82,7 +82,7 @@ static int parse(bench_job *job, args *a, int argc, char **argv)
          "of fp64, fp32, fp16, fp8; the last two in the compressed format only"},
         {"t", ARG_INT, &job->options.t, "N", 0, 32, "lanes a row in ellt and csr, 0 = chosen"},
         {"block-rows", ARG_INT, &job->options.block_rows, "N", 0, 3,
-         "rows a block in sell, k1, bell, sbell"},
+         "rows a block in sell, k1, bell, sbell, compressed"},
         {"warp", ARG_INT, &job->options.warp, "N", 0, 512, "rows a slice, 0 = chosen"},
         {"pad", ARG_INT, &job->options.pad, "N", 0, 8,
          "pcsr pads rows to multiples of N, 0 = chosen"},

@@ -2,6 +2,7 @@
  * The compressed format: slices all of whose rows are templates (template_slices.c), and the others
  * (packed_slices.c). The layout is in compressed.h.
  */
+#include "spmv/blocks.h"
 #include "spmv/cpu_kernels.h"
 #include "csr/resident.h"
 #include "spmv/packed_there.h"
@@ -76,6 +77,9 @@ static cmg_status find_templates(cmgi_compressor *B)
     CMGI_TRY(cmgi_templates_find(B->A->ctx, &what, &t));
     cmgi_csr kinds = {0};
     cmg_status status = CMG_OK;
+    if (B->entries != NULL) {
+        cmgi_compressed_blocks_verify(B, &t);
+    }
     CMGI_TRY_GOTO(done, split_slices(B, t.id));
     if (B->C->t.count > 0) {
         CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
@@ -117,13 +121,14 @@ static size_t least_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
         const size_t each = packed < sizeof(uint16_t) ? packed : sizeof(uint16_t);
         bytes += (size_t)s->count[length] * each;
     }
-    return bytes;
+    const size_t block = options->block_rows > 1 ? (size_t)options->block_rows : 1;
+    return bytes / (block * block); /* one number for so many entries */
 }
 
 static size_t storage_bytes(const cmg_matrix *A)
 {
     const cmgi_compressed *C = A->data;
-    const cmgi_compressed_size size = {.rows = A->rows,
+    const cmgi_compressed_size size = {.rows = C->rows,
                                        .references = C->ref != NULL,
                                        .apart = C->diagonal != NULL,
                                        .precision = A->options.precision,
@@ -132,7 +137,9 @@ static size_t storage_bytes(const cmg_matrix *A)
                                        .t_entries = C->t.entries,
                                        .p_slices = C->p.count,
                                        .p_steps = C->p.steps,
-                                       .code_bytes = C->p.code_bytes};
+                                       .code_bytes = C->p.code_bytes,
+                                       .each = (int)cmgi_compressed_each(C),
+                                       .block = C->block};
     return cmgi_compressed_storage(&size);
 }
 
@@ -142,7 +149,9 @@ static cmg_status move(const cmg_matrix *A)
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
     CMGI_TRY(cmgi_move_to_device(ctx, &C->ref, C->rows, sizeof *C->ref));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->diagonal, C->rows, sizeof *C->diagonal));
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->diagonal,
+                                 C->rows * (cmgi_compressed_each(C) > 1 ? C->block : 1),
+                                 sizeof *C->diagonal));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t.slice, C->t.count, sizeof *C->t.slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t.id, C->rows, sizeof *C->t.id));
     return cmgi_packed_slices_move(ctx, &C->p);
@@ -158,29 +167,26 @@ static void drop_lists(cmg_context *ctx, cmgi_compressed *C)
     }
 }
 
-static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
+/* All but the matrix of blocks, which `from` has in place of entries where there are blocks. */
+static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
+                             const cmgi_entries *entries)
 {
     const bool there = from->device != NULL;
-    const cmg_csr *shape = there ? from->device : from->csr;
     cmg_context *ctx = A->ctx;
-    const cmg_values kind = A->options.values;
-    CMGI_TRY(cmgi_matrix_check_values(A));
-    cmgi_compressed *C = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
-    A->data = C;
-    C->rows = shape->rows;
-    C->cols = shape->cols;
-    C->p.kind = kind;
+    cmgi_compressed *C = A->data;
+    const cmg_values kind = C->p.kind;
     cmgi_compressor B = {.A = A,
                          .from = from,
                          .csr = there ? NULL : from->csr,
+                         .entries = entries,
                          .C = C,
                          .split_diagonal = kind != CMG_VALUES_FULL && C->rows == C->cols,
-                         .pairs_columns = cmgi_pairs_columns(ctx, kind),
-                         .value_bytes = (int)cmgi_values_bytes(kind, A->options.precision)};
+                         .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
+                         .value_bytes = (int)(cmgi_values_bytes(kind, A->options.precision) *
+                                              (size_t)cmgi_compressed_each(C))};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
-    if (cmgi_on_cuda(ctx)) {
+    if (cmgi_on_cuda(ctx) && C->block == 1) {
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
     drop_lists(ctx, C);
@@ -188,6 +194,43 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
     return there ? CMG_OK : move(A);
+}
+
+static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
+{
+    cmgi_compressed *C = A->data;
+    const cmgi_entries entries = cmgi_entries_in_blocks(csr, C->block);
+    cmgi_csr blocks = {0};
+    cmg_status status = cmgi_compressed_blocks_make(A, &entries, C, &blocks);
+    if (status == CMG_OK) {
+        const cmg_csr view = cmgi_csr_view(&blocks);
+        const cmgi_matrix_source from = {.csr = &view};
+        C->rows = view.rows;
+        C->cols = view.cols;
+        status = build_from(A, &from, C->identity ? NULL : &entries);
+    }
+    cmgi_csr_free(A->ctx, &blocks);
+    return status;
+}
+
+static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    const cmg_csr *shape = from->device != NULL ? from->device : from->csr;
+    const int wanted = A->options.block_rows;
+    cmgi_blocks blocks = {1, false};
+    cmgi_compressed *C = NULL;
+    CMGI_TRY(cmgi_matrix_check_values(A));
+    if (wanted > 1) {
+        CMGI_TRY(cmgi_blocks_find(A->ctx, from->csr, wanted, !A->options.keep_map, &blocks));
+    }
+    CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *C, &C));
+    A->data = C;
+    C->block = blocks.size;
+    C->identity = blocks.identity;
+    C->rows = shape->rows;
+    C->cols = shape->cols;
+    C->p.kind = A->options.values;
+    return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }
 
 /* The kernels for a CSR on the device know whole values, and rows that fit into shared memory. */
@@ -213,7 +256,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_compressed *C = A->data;
-    if (w->columns > 1) {
+    if (w->columns > 1) { /* without blocks */
         CMGI_TRY(cmgi_columns_cpu(A, CMGI_ROWS_TEMPLATES, C->t.count, w, x));
         return cmgi_columns_cpu(A, CMGI_ROWS_PACKED, C->p.count, w, x);
     }

@@ -1,6 +1,12 @@
 /*
  * Compressed slices: what is regular in a matrix is found at conversion and stored once.
  *
+ * All that follows is said of rows and entries; under options.block_rows = 2 or 3 block rows and
+ * blocks (blocks.h) stand in their place: one column, one code, one template number a block or
+ * block row. An entry then has b^2 values, or, where every block is a number times the identity,
+ * that number. Value (i, j) of the entry at place p of slice column k is at
+ * k 64 b^2 + (i b + j) 64 + p, in a template at e b^2 + i b + j.
+ *
  * Rows are taken in the given order in slices of 64. Columns are counted from a reference,
  *
  *     column of entry k of row i = ref(i) + base[k] + code(k, i)
@@ -54,7 +60,8 @@ typedef struct cmgi_template_slices {
     cmg_index *begin;  /* kinds + 1 */
     cmg_index *offset; /* begin[kinds]: column minus reference */
     void *value;       /* the same number of values in the matrix's precision */
-    void *pair;        /* on a GPU in place of both: a value, then its offset, in as many bytes */
+    void *pair;        /* on a GPU in place of both, without blocks: a value, then its offset, in as
+                          many bytes */
     struct cmgi_stencil *stencil; /* the templates once more, NULL = no runs (stencil.h) */
 } cmgi_template_slices;
 
@@ -74,15 +81,26 @@ typedef struct cmgi_packed_slices {
 } cmgi_packed_slices;
 
 typedef struct cmgi_compressed {
-    cmg_size rows;
+    cmg_size rows; /* block rows, block columns where there are blocks */
     cmg_size cols;
+    int block;       /* rows and columns of a block, 1 = entries by themselves */
+    bool identity;   /* blocks are kept as one number */
     cmg_index *ref;  /* rows: reference column, NULL = the row number */
-    float *diagonal; /* rows: kept apart next to reduced values of a square matrix, else NULL */
+    float *diagonal; /* kept apart next to reduced values of a square matrix, else NULL: a value a
+                        row, of full blocks a row of a block */
     cmgi_template_slices t;
     cmgi_packed_slices p;
 } cmgi_compressed;
 
+/* Values of an entry. */
+CMGI_INLINE cmg_size cmgi_compressed_each(const cmgi_compressed *C)
+{
+    return C->identity || C->block < 2 ? 1 : (cmg_size)C->block * C->block;
+}
+
 /* compressed.cu */
 cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* compressed_blocks.cu */
+cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* The template slices of a product on a GPU, for templates without runs. */
 cmg_status cmgi_templates_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

@@ -115,7 +115,7 @@ static cmg_status from_host(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
             CMGI_TRY(make_on_host(ctx, csr, &options, &made));
         }
     }
-    if (options.explain) {
+    if (options.explain && options.block_rows < 2) { /* said of entries */
         CMGI_TRY_GOTO(failed, explain(made, csr));
     }
     *A = made;

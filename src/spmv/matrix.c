@@ -149,13 +149,19 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
            (size_t)A->rows * value * (by_column * k + (d ? 1 : 0));
 }
 
+/* The kernels for several columns know no blocks. */
+static bool in_one_pass(const cmg_matrix *A)
+{
+    return A->format->columns && A->options.block_rows < 2;
+}
+
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     if (A->rows == 0 && !A->format->speaks) {
         return CMG_OK;
     }
-    return w->columns > 1 && !A->format->columns ? cmgi_columns_apart(A, w, x)
-                                                 : cmgi_spmv_of(A->ctx, A->format)(A, w, x);
+    return w->columns > 1 && !in_one_pass(A) ? cmgi_columns_apart(A, w, x)
+                                             : cmgi_spmv_of(A->ctx, A->format)(A, w, x);
 }
 
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)

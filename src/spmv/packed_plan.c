@@ -227,8 +227,10 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
 
 size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
 {
-    const size_t full = cmgi_precision_bytes(size->precision);
-    const size_t value = cmgi_values_bytes(size->values, size->precision);
+    const size_t each = size->each > 0 ? (size_t)size->each : 1;
+    const size_t block = each > 1 ? (size_t)size->block : 1; /* rows of a diagonal kept apart */
+    const size_t full = each * cmgi_precision_bytes(size->precision);
+    const size_t value = each * cmgi_values_bytes(size->values, size->precision);
     const size_t rows = (size_t)size->rows;
     const size_t packed = (size_t)size->p_slices;
     const size_t t_rows = (size_t)size->t_slices * CMGI_SLICE;
@@ -239,6 +241,6 @@ size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
     bytes += (t_rows < rows ? t_rows : rows) * sizeof(uint16_t);
     bytes += (size_t)size->t_entries * (sizeof(cmg_index) + full);
     bytes += size->values != CMG_VALUES_FULL ? packed * sizeof(float) : 0;
-    bytes += size->apart ? rows * sizeof(float) : 0;
+    bytes += size->apart ? block * rows * sizeof(float) : 0;
     return bytes + (both ? ((size_t)size->t_slices + packed) * sizeof(cmg_index) : 0);
 }

@@ -45,16 +45,29 @@ typedef struct cmgi_compressed_size {
     cmg_size p_slices;
     cmg_size p_steps;    /* slice columns of the packed slices */
     cmg_size code_bytes; /* of all of them */
+    int each;            /* values of an entry, 0 = 1 */
+    int block;           /* rows of a block row, 0 = 1 */
 } cmgi_compressed_size;
 
 /* Bytes that a product reads. */
 size_t cmgi_compressed_storage(const cmgi_compressed_size *size);
 
+/* A matrix whose entries are looked at block by block. */
+typedef struct cmgi_entries {
+    const cmg_csr *csr;
+    int block;
+    bool ascend; /* the columns of every row do */
+} cmgi_entries;
+
+cmgi_entries cmgi_entries_in_blocks(const cmg_csr *A, int block);
+
 /* A conversion under way. */
 typedef struct cmgi_compressor {
     cmg_matrix *A;
     const cmgi_matrix_source *from;
-    const cmg_csr *csr; /* NULL where the source is on the device */
+    const cmg_csr *csr; /* NULL where the source is on the device; of block rows where there are
+                           blocks, its values numbers, or what full blocks are known by */
+    const cmgi_entries *entries; /* full blocks: the matrix itself, else NULL */
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
     bool pairs_columns;  /* slice columns are stored two by two */
@@ -93,10 +106,12 @@ static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
     return end < B->csr->rows ? end : B->csr->rows;
 }
 
-/* True for entries that go into the slices: all but a diagonal that is kept apart. */
+/* True for entries that go into the slices: all but a diagonal that is kept apart; of a full block
+ * on the diagonal the rest does. */
 static inline bool cmgi_packs(const cmgi_compressor *B, cmg_size i, cmg_size k)
 {
-    return !B->split_diagonal || B->csr->indices[k] != cmgi_reference(B->C, i);
+    return !B->split_diagonal || B->entries != NULL ||
+           B->csr->indices[k] != cmgi_reference(B->C, i);
 }
 
 /* The search for row templates of the format. */
@@ -107,10 +122,10 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
     return (cmgi_template_search){.A = device ? B->from->device : B->csr,
                                   .ref = B->C->ref,
                                   .device = device,
-                                  .single = options->precision == CMG_FP32,
+                                  .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .offsets_only = false,
                                   .most = CMGI_TEMPLATES,
-                                  .entries = CMGI_TEMPLATE_ENTRIES,
+                                  .entries = CMGI_TEMPLATE_ENTRIES / cmgi_compressed_each(B->C),
                                   .least = CMGI_TEMPLATE_ROWS};
 }
 
@@ -121,6 +136,22 @@ void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *
                      cmg_index *base);
 /* Position of an offset in the pattern, from a guess on; the pattern has it. */
 int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess);
+
+/*
+ * compressed_blocks.c. The blocks of a matrix as a CSR of block rows, by C->block and C->identity;
+ * its values are the numbers of identities, else hashes of the blocks' values in the precision of
+ * the matrix.
+ */
+cmg_status cmgi_compressed_blocks_make(const cmg_matrix *A, const cmgi_entries *entries,
+                                       const cmgi_compressed *C, cmgi_csr *blocks);
+/* Block rows that only share the hashes of their template lose it. */
+void cmgi_compressed_blocks_verify(const cmgi_compressor *B, const cmgi_templates *t);
+/* The b^2 values of block k of block row i. */
+void cmgi_compressed_block(const cmgi_compressor *B, cmg_size i, cmg_size k, double *values);
+/* Stores them for the place `at` of an entry of packed slice p; what is lost in rounding, and the
+ * diagonal, are added to apart[0 .. b - 1]. */
+void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_size k,
+                                 cmg_size at, double *apart);
 
 /* template_slices.c: the templates, row k of `kinds` on the host each; to the device, but for the
  * list of their slices and the numbers of the rows; freed. */

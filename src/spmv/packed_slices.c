@@ -2,6 +2,7 @@
  * Slices of the compressed format that hold values: offset patterns where the rows of a slice look
  * alike, short codes elsewhere. How each is stored is decided in packed_plan.c.
  */
+#include "spmv/blocks.h"
 #include "spmv/packed_plan.h"
 
 #include <math.h>
@@ -20,10 +21,14 @@ static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
 
 static float slice_scale(const cmgi_compressor *B, cmg_size slice)
 {
+    const cmg_csr *csr = B->entries != NULL ? B->entries->csr : B->csr;
+    const cmg_size b = B->entries != NULL ? B->C->block : 1;
     double largest = 0;
-    for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
-        for (cmg_size k = B->csr->indptr[i]; k < B->csr->indptr[i + 1]; ++k) {
-            largest = cmgi_packs(B, i, k) ? fmax(largest, fabs(B->csr->values[k])) : largest;
+    for (cmg_size i = b * slice * CMGI_SLICE; i < b * cmgi_slice_end(B, slice); ++i) {
+        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+            const bool packed =
+                b > 1 ? !B->split_diagonal || csr->indices[k] != i : cmgi_packs(B, i, k);
+            largest = packed ? fmax(largest, fabs(csr->values[k])) : largest;
         }
     }
     return cmgi_reduced_scale(B->C->p.kind, largest);
@@ -65,12 +70,12 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
     cmgi_compressed *C = B->C;
     const cmg_csr *csr = B->csr;
     const cmg_index *base = C->p.base + C->p.step[p];
-    double apart = 0;
+    double apart[CMGI_BLOCK_MOST] = {0};
     int e = 0;
     for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
         const double value = csr->values[k];
         if (!cmgi_packs(B, i, k)) {
-            apart += value;
+            apart[0] += value;
             continue;
         }
         const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
@@ -79,15 +84,19 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
         if (plan->bytes > 0) {
             store_code(C, p, at, (cmg_size)offset - base[e]);
         }
-        if (C->p.scale == NULL) {
+        if (B->entries != NULL) {
+            cmgi_compressed_block_store(B, p, i, k, at, apart);
+        } else if (C->p.scale == NULL) {
             cmgi_matrix_put(B->A, k, at, value);
         } else {
-            apart += value - cmgi_reduced_store(C->p.kind, B->A->values, at, value, C->p.scale[p]);
+            apart[0] +=
+                value - cmgi_reduced_store(C->p.kind, B->A->values, at, value, C->p.scale[p]);
         }
         ++e;
     }
-    if (C->diagonal != NULL) {
-        C->diagonal[i] = (float)apart;
+    const cmg_size own = B->entries != NULL ? C->block : 1;
+    for (cmg_size c = 0; C->diagonal != NULL && c < own; ++c) {
+        C->diagonal[i * own + c] = (float)apart[c];
     }
     pad_row(B, plan, p, i, lane, e);
 }
@@ -134,7 +143,7 @@ static cmg_status alloc_packed(const cmgi_compressor *B)
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
     cmg_context *ctx = A->ctx;
-    const cmg_size entries = C->p.steps * CMGI_SLICE;
+    const cmg_size entries = C->p.steps * CMGI_SLICE * cmgi_compressed_each(C);
     CMGI_TRY(cmgi_alloc(ctx, C->p.steps, sizeof *C->p.base, &C->p.base));
     CMGI_TRY(cmgi_alloc_zero(ctx, C->p.code_bytes, 1, &C->p.codes));
     A->stored = entries;
@@ -144,7 +153,8 @@ static cmg_status alloc_packed(const cmgi_compressor *B)
     CMGI_TRY(cmgi_alloc_zero(ctx, entries, cmgi_values_bytes(C->p.kind, CMG_FP32), &A->values));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.scale, &C->p.scale));
     if (B->split_diagonal) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, B->csr->rows, sizeof *C->diagonal, &C->diagonal));
+        const cmg_size rows = B->entries != NULL ? B->entries->csr->rows : B->csr->rows;
+        CMGI_TRY(cmgi_alloc_zero(ctx, rows, sizeof *C->diagonal, &C->diagonal));
     }
     return CMG_OK;
 }

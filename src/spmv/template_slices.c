@@ -1,4 +1,5 @@
 /* The templates of the compressed format, as products read them. */
+#include "spmv/blocks.h"
 #include "spmv/packed_plan.h"
 #include "spmv/stencil.h"
 
@@ -16,10 +17,11 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
         C->t.begin[j + 1] = (cmg_index)kinds->indptr[j + 1];
     }
     const cmg_size entries = C->t.begin[t->count];
+    const cmg_size each = cmgi_compressed_each(C);
     C->t.entries = (cmg_index)entries;
     const bool wide = B->A->options.precision == CMG_FP64;
     CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *C->t.offset, &C->t.offset));
-    CMGI_TRY(cmgi_alloc(ctx, entries, wide ? sizeof(double) : sizeof(float), &C->t.value));
+    CMGI_TRY(cmgi_alloc(ctx, entries * each, wide ? sizeof(double) : sizeof(float), &C->t.value));
     for (int j = 0; j < t->count; ++j) {
         const cmg_index first = C->t.begin[j];
         const bool square = C->rows == C->cols;
@@ -27,23 +29,34 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
                               : first < C->t.begin[j + 1] ? kinds->indices[first]
                                                           : 0;
         for (cmg_index k = first; k < C->t.begin[j + 1]; ++k) {
+            double values[CMGI_BLOCK_MOST * CMGI_BLOCK_MOST] = {kinds->values[k]};
+            if (B->entries != NULL) {
+                cmgi_compressed_block(B, t->row[j], B->csr->indptr[t->row[j]] + k - first, values);
+            }
             C->t.offset[k] = kinds->indices[k] - ref;
-            if (wide) {
-                ((double *)C->t.value)[k] = kinds->values[k];
-            } else {
-                ((float *)C->t.value)[k] = (float)kinds->values[k];
+            for (cmg_size v = 0; v < each; ++v) {
+                if (wide) {
+                    ((double *)C->t.value)[k * each + v] = values[v];
+                } else {
+                    ((float *)C->t.value)[k * each + v] = (float)values[v];
+                }
             }
         }
     }
     return CMG_OK;
 }
 
-/* On a GPU values and offsets are interleaved, so that one load brings both. */
+/* On a GPU values and offsets are interleaved, so that one load brings both; of blocks they are
+ * not. */
 static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
     const size_t size = cmgi_precision_bytes(precision);
     if (!cmgi_on_cuda(ctx)) {
         return CMG_OK;
+    }
+    if (C->block > 1) {
+        CMGI_TRY(cmgi_move_to_device(ctx, &C->t.offset, C->t.entries, sizeof *C->t.offset));
+        return cmgi_move_to_device(ctx, &C->t.value, C->t.entries * cmgi_compressed_each(C), size);
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, C->t.entries, 2 * size, &C->t.pair));
     for (cmg_index e = 0; e < C->t.entries; ++e) {

@@ -113,7 +113,7 @@ static void compare(const blocks *t, int kind)
 
 /* Plain vectors in the format's numbering are only those of formats that do not renumber. */
 static void multiply_columns(const cmgi_format *format, const suite_row *row,
-                             cmg_precision precision)
+                             cmg_precision precision, int block_rows)
 {
     cmgi_csr A = suite_make(row);
     cmg_matrix_options o;
@@ -121,6 +121,7 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
     cmg_matrix_options_default(&o);
     o.format = format->id;
     o.precision = precision;
+    o.block_rows = block_rows;
     const cmg_csr csr = cmgi_csr_view(&A);
     cmg_matrix *M = NULL;
     if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &csr, &o, &M) == CMG_OK) {
@@ -254,8 +255,20 @@ static void every_format_multiplies_columns(void)
     const cmgi_format *format = NULL;
     for (int f = 0; (format = cmgi_format_at(f)) != NULL; ++f) {
         for (int r = 0; r < SUITE; ++r) {
-            multiply_columns(format, &suite[r], CMG_FP64);
-            multiply_columns(format, &suite[r], CMG_FP32);
+            multiply_columns(format, &suite[r], CMG_FP64, 0);
+            multiply_columns(format, &suite[r], CMG_FP32, 0);
+        }
+    }
+}
+
+/* Where the size of the block fits the matrix: others are refused. */
+static void blocks_multiply_columns(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_SBELL, CMG_FORMAT_COMPRESSED};
+    for (int turn = 0; turn < 6; ++turn) {
+        for (int r = 0; r < SUITE; ++r) {
+            multiply_columns(cmgi_format_find(formats[turn / 2]), &suite[r], CMG_FP64,
+                             2 + turn % 2);
         }
     }
 }
@@ -267,5 +280,6 @@ int main(int argc, char **argv)
     RUN(updates_leave_resting_columns);
     RUN(wrong_shapes_are_refused);
     RUN(every_format_multiplies_columns);
+    RUN(blocks_multiply_columns);
     return TEST_END();
 }

@@ -214,6 +214,101 @@ static void fewer_bits_keep_row_sums(void)
 }
 
 /* The portable loops and those of this machine's instruction set, slices of all kinds. */
+/* b x b blocks in place of the entries of A: the entry times a full block, or the identity. */
+static cmgi_csr in_blocks(const cmgi_csr *A, int b, bool identity)
+{
+    cmgi_csr B = {0};
+    cmg_size at = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, A->rows * b, A->cols * b, A->indptr[A->rows] * b * b, &B));
+    for (cmg_size i = 0; i < B.rows; ++i) {
+        for (cmg_size k = A->indptr[i / b]; k < A->indptr[i / b + 1]; ++k) {
+            for (int j = 0; j < b; ++j) {
+                if (!identity || j == i % b) {
+                    B.indices[at] = A->indices[k] * b + j;
+                    B.values[at++] = A->values[k] * (identity ? 1 : 1 + (double)(i % b * b + j));
+                }
+            }
+        }
+        B.indptr[i + 1] = at;
+    }
+    return B;
+}
+
+/* Everything that is said of an entry is said of a block once. */
+static void blocks_are_compressed_as_entries(void)
+{
+    static const cmg_values kinds[] = {CMG_VALUES_FULL, CMG_VALUES_FULL, CMG_VALUES_FP16,
+                                       CMG_VALUES_FP8};
+    for (int turn = 0; turn < 48; ++turn) {
+        const int b = 2 + turn % 2;
+        const bool identity = turn / 2 % 2 == 1;
+        const int kind = turn / 4 % 4;
+        const int shape = turn / 16;
+        const cmg_precision precision = kind == 0 ? CMG_FP64 : CMG_FP32;
+        cmgi_csr A = shape == 0 ? grid(40, 0) : shape == 1 ? grid(37, 0.5) : interpolation(700);
+        cmgi_csr B = in_blocks(&A, b, identity);
+        const cmg_csr view = cmgi_csr_view(&B);
+        cmg_matrix_options o = {.size = sizeof o,
+                                .format = CMG_FORMAT_COMPRESSED,
+                                .precision = precision,
+                                .values = kinds[kind],
+                                .block_rows = b};
+        cmg_matrix *M = NULL;
+        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+        const cmgi_compressed *C = layout(M);
+        CHECK(C->block == b && C->identity == identity && C->rows == A.rows);
+        CHECK(shape == 1 ? C->p.count > 0 : C->p.count == 0);
+        cmg_matrix *one = compress(&A, precision, kinds[kind]);
+        const double each = identity ? 1 : b * b;
+        CHECK((double)M->bytes <= each * (double)one->bytes);
+        CHECK(product_error(&B, M, false) < (kind == 0 ? 1e-14 : rounding(kinds[kind])));
+        CHECK(product_error(&B, M, true) < (kind == 0 ? 1e-14 : 1e-6)); /* row sums */
+        cmg_matrix_destroy(&one);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &B);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Inner products that come with a product are those of its rows. */
+static void blocks_leave_inner_products(void)
+{
+    cmgi_csr A = grid(43, 0.5);
+    cmgi_csr B = in_blocks(&A, 3, false);
+    const cmg_csr view = cmgi_csr_view(&B);
+    cmg_matrix_options o = {
+        .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
+    cmg_matrix *M = NULL;
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    cmg_vector *xy = NULL;
+    double *values = suite_vector(B.rows, 3);
+    double *out = calloc((size_t)B.rows, sizeof *out);
+    double expected = 0;
+    double found = 0;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+    CHECK_OK(cmg_vector_create(ctx, B.rows, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(ctx, B.rows, CMG_FP64, &y));
+    CHECK_OK(cmg_vector_create(ctx, 1, CMG_FP64, &xy));
+    CHECK_OK(cmg_vector_set(x, values));
+    CHECK(M->dots != NULL);
+    CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
+    CHECK_OK(cmg_vector_get(y, out));
+    CHECK_OK(cmg_vector_get(xy, &found));
+    for (cmg_size i = 0; i < B.rows; ++i) {
+        expected += values[i] * out[i];
+    }
+    CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_vector_destroy(&xy);
+    cmg_matrix_destroy(&M);
+    free(values);
+    free(out);
+    cmgi_csr_free(ctx, &B);
+    cmgi_csr_free(ctx, &A);
+}
+
 static void instruction_sets_agree(void)
 {
     if (ctx->options.backend != CMG_BACKEND_CPU) {
@@ -477,6 +572,8 @@ int main(int argc, char **argv)
     RUN(codes_are_as_short_as_the_spread_allows);
     RUN(templates_and_codes_live_side_by_side);
     RUN(fewer_bits_keep_row_sums);
+    RUN(blocks_are_compressed_as_entries);
+    RUN(blocks_leave_inner_products);
     RUN(instruction_sets_agree);
     RUN(the_unit_of_a_matrix_does_not_matter);
     RUN(entries_over_eight_decades);

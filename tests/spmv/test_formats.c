@@ -203,11 +203,13 @@ static cmgi_csr blocks_of(const cmgi_csr *A, int b, filling how)
 /* Slices of blocks of 1, 2 and 3, found or given, in every format that takes them. */
 static void blocks_multiply_as_their_entries(void)
 {
-    static const cmg_format formats[] = {CMG_FORMAT_BELL, CMG_FORMAT_SBELL, CMG_FORMAT_SELL,
-                                         CMG_FORMAT_K1,   CMG_FORMAT_K1R,   CMG_FORMAT_K1RS};
+    static const cmg_format formats[] = {CMG_FORMAT_BELL,      CMG_FORMAT_SBELL, CMG_FORMAT_SELL,
+                                         CMG_FORMAT_K1,        CMG_FORMAT_K1R,   CMG_FORMAT_K1RS,
+                                         CMG_FORMAT_COMPRESSED};
+    enum { FORMATS = sizeof formats / sizeof *formats };
     for (int m = 3; m < SUITE - 1; ++m) {
         cmgi_csr A = suite_make(&suite[m]);
-        for (int turn = 0; turn < 6 * 9; ++turn) {
+        for (int turn = 0; turn < 9 * FORMATS; ++turn) {
             const int b = 1 + turn % 3;
             const filling how = (filling)(turn / 3 % 3);
             const cmg_format format = formats[turn / 9];
@@ -220,7 +222,7 @@ static void blocks_multiply_as_their_entries(void)
             const bool finds = format == CMG_FORMAT_BELL || format == CMG_FORMAT_SBELL;
             cmg_matrix_options o = {.size = sizeof o,
                                     .format = format,
-                                    .precision = (cmg_precision)(m % 2),
+                                    .precision = (cmg_precision)((m + turn / 9) % 2),
                                     .warp = m % 3 == 0   ? 32
                                             : m % 3 == 1 ? 8
                                                          : 256,

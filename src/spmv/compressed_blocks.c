@@ -1,0 +1,162 @@
+/*
+ * Blocks in compressed slices (compressed.h): a matrix of block rows whose values stand for blocks,
+ * so that search, plan and codes are those of entries, and what the blocks hold.
+ */
+#include "spmv/blocks.h"
+#include "spmv/packed_plan.h"
+
+#include "core/search.h"
+
+#include <string.h>
+
+/* Entries of a row in block column j lie in [first, end): a run where columns ascend, else some. */
+typedef struct stretch {
+    cmg_size first;
+    cmg_size end;
+} stretch;
+
+static stretch entries_of(const cmgi_entries *A, cmg_size row, cmg_size j)
+{
+    const cmg_index *columns = A->csr->indices;
+    const cmg_size begin = A->csr->indptr[row];
+    const cmg_size end = A->csr->indptr[row + 1];
+    if (!A->ascend) {
+        return (stretch){begin, end};
+    }
+    const cmg_size first = cmgi_search_index(columns, begin, end, (cmg_index)(j * A->block));
+    cmg_size last = first;
+    while (last < end && columns[last] < (j + 1) * A->block) {
+        ++last;
+    }
+    return (stretch){first, last};
+}
+
+/* Place in a row of block column j, -1 = not of that block. */
+static int inside(const cmgi_entries *A, cmg_size k, cmg_size j)
+{
+    const cmg_size at = A->csr->indices[k] - j * A->block;
+    return at >= 0 && at < A->block ? (int)at : -1;
+}
+
+cmgi_entries cmgi_entries_in_blocks(const cmg_csr *A, int block)
+{
+    bool ascend = true;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            ascend = ascend && A->indices[k - 1] < A->indices[k];
+        }
+    }
+    return (cmgi_entries){A, block, ascend};
+}
+
+/* The values of block (i, j). */
+static void gather(const cmgi_entries *A, cmg_size i, cmg_size j, double *values)
+{
+    const int b = A->block;
+    memset(values, 0, (size_t)(b * b) * sizeof *values);
+    for (int c = 0; c < b; ++c) {
+        const stretch s = entries_of(A, i * b + c, j);
+        for (cmg_size k = s.first; k < s.end; ++k) {
+            const int at = inside(A, k, j);
+            if (at >= 0) {
+                values[c * b + at] = A->csr->values[k];
+            }
+        }
+    }
+}
+
+/* A whole number below 2^52, so that it is a value like any other. */
+static double hash_of(const double *values, int count, bool single)
+{
+    uint64_t hash = 0;
+    for (int v = 0; v < count; ++v) {
+        hash = cmgi_hash_mix(hash, cmgi_value_bits(values[v], single));
+    }
+    return (double)(cmgi_hash_mix(hash, 1) >> 12);
+}
+
+cmg_status cmgi_compressed_blocks_make(const cmg_matrix *A, const cmgi_entries *entries,
+                                       const cmgi_compressed *C, cmgi_csr *blocks)
+{
+    const int b = C->block;
+    const bool single = A->options.precision == CMG_FP32;
+    CMGI_TRY(cmgi_blocks_pattern(A->ctx, entries->csr, b, blocks));
+    CMGI_TRY(
+        cmgi_alloc(A->ctx, blocks->indptr[blocks->rows], sizeof *blocks->values, &blocks->values));
+#pragma omp parallel for num_threads(A->ctx->threads)                                              \
+    schedule(static) if (A->nnz > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size i = 0; i < blocks->rows; ++i) {
+        for (cmg_size k = blocks->indptr[i]; k < blocks->indptr[i + 1]; ++k) {
+            double values[CMGI_BLOCK_MOST * CMGI_BLOCK_MOST];
+            gather(entries, i, blocks->indices[k], values);
+            blocks->values[k] = C->identity ? values[0] : hash_of(values, b * b, single);
+        }
+    }
+    return CMG_OK;
+}
+
+void cmgi_compressed_block(const cmgi_compressor *B, cmg_size i, cmg_size k, double *values)
+{
+    gather(B->entries, i, B->csr->indices[k], values);
+}
+
+static bool same_blocks(const cmgi_compressor *B, cmg_size i, cmg_size j)
+{
+    const int count = B->C->block * B->C->block;
+    const bool single = B->A->options.precision == CMG_FP32;
+    const cmg_csr *csr = B->csr;
+    for (cmg_size e = 0; e < csr->indptr[i + 1] - csr->indptr[i]; ++e) {
+        double mine[CMGI_BLOCK_MOST * CMGI_BLOCK_MOST];
+        double other[CMGI_BLOCK_MOST * CMGI_BLOCK_MOST];
+        cmgi_compressed_block(B, i, csr->indptr[i] + e, mine);
+        cmgi_compressed_block(B, j, csr->indptr[j] + e, other);
+        for (int v = 0; v < count; ++v) {
+            if (cmgi_value_bits(mine[v], single) != cmgi_value_bits(other[v], single)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void cmgi_compressed_blocks_verify(const cmgi_compressor *B, const cmgi_templates *t)
+{
+#pragma omp parallel for num_threads(B->A->ctx->threads)                                           \
+    schedule(static) if (B->A->nnz > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size i = 0; i < B->csr->rows; ++i) {
+        if (t->id[i] < CMGI_TEMPLATES && t->row[t->id[i]] != i &&
+            !same_blocks(B, i, t->row[t->id[i]])) {
+            t->id[i] = CMGI_NO_TEMPLATE;
+        }
+    }
+}
+
+void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_size k,
+                                 cmg_size at, double *apart)
+{
+    const cmgi_compressed *C = B->C;
+    const double *values = B->entries->csr->values;
+    const int b = C->block;
+    const cmg_size j = B->csr->indices[k];
+    const cmg_size place = at % CMGI_SLICE;
+    const cmg_size first = (at - place) * b * b + place;
+    for (int c = 0; c < b; ++c) {
+        const cmg_size row = i * b + c;
+        const stretch s = entries_of(B->entries, row, j);
+        for (cmg_size e = s.first; e < s.end; ++e) {
+            const int column = inside(B->entries, e, j);
+            const cmg_size to = first + (cmg_size)(c * b + column) * CMGI_SLICE;
+            if (column < 0) {
+                continue;
+            }
+            if (C->p.scale == NULL) {
+                cmgi_matrix_put(B->A, e, to, values[e]);
+            } else if (B->split_diagonal && j * b + column == row) {
+                apart[c] += values[e];
+            } else {
+                apart[c] += values[e] - cmgi_reduced_store(C->p.kind, B->A->values, to, values[e],
+                                                           C->p.scale[p]);
+            }
+        }
+    }
+}
