@@ -14,7 +14,8 @@
         ROW("Storage", INT, t, .list = "0 1 2 4 8 16 32",                                          \
             .text = "ellt, csr on CUDA: lanes a row; 0 = chosen"),                                 \
         ROW("Storage", INT, block_rows, .high = 3,                                                 \
-            .text = "sell, k1*, bell, sbell, compressed, cusparse-bsr: rows a block; 0 = found or 1"),         \
+            .text =                                                                                \
+                "sell, k1*, bell, sbell, compressed, cusparse-bsr: rows a block; 0 = found or 1"), \
         ROW("Storage", INT, warp, .list = "0 4 8 16 32 64 128 256 512",                            \
             .text = "sell, k1, sbell: rows a slice; k2: lanes a warp; 0 = chosen"),                \
         ROW("Storage", INT, threshold, .high = INT32_MAX,                                          \
