@@ -137,9 +137,9 @@ static double step(int j, const array *scalars)
 /* x += a p, r -= a q, rr = r . r and r in fp32 */
 static void check_updates(cmgi_block of, bool single)
 {
-    array v[4];       /* p, q, x, r */
-    array scalars[4]; /* rz, pq, running, rr */
-    array rounded = make(of.n * of.k, CMG_FP32, 31);
+    array v[4];                                      /* p, q, x, r */
+    array scalars[4];                                /* rz, pq, running, rr */
+    array rounded = make(of.n * of.k, CMG_FP32, 14); /* r, as a column that rests keeps it */
     for (int a = 0; a < 4; ++a) {
         v[a] = make(of.n * of.k, CMG_FP64, (uint64_t)(11 + a));
         scalars[a] = make(of.k, CMG_FP64, (uint64_t)(21 + a));
