@@ -167,6 +167,8 @@ CMG_API void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t pe
 CMG_API cmg_status cmg_context_synchronize(cmg_context *ctx);
 /** True when this build has the backend (a device may still be absent). */
 CMG_API bool cmg_backend_available(cmg_backend backend);
+/** Number of devices that cmg_context_options.device may name; 0 without the backend. */
+CMG_API int cmg_backend_devices(cmg_backend backend);
 
 /* ------------------------------------------------------------------ vectors */
 
@@ -605,8 +607,9 @@ typedef enum cmg_coarse {
 } cmg_coarse;
 
 /** How a GPU repeats the iteration: in one CUDA graph for the whole solve, or by the host, which
- *  waits for the norm of every iteration. AUTO is the graph where that is available. */
-typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST } cmg_loop;
+ *  waits for the norm of every iteration, recorded as a graph (STEP) or not. AUTO is the first that
+ *  is available, with messages in the graph STEP. */
+typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST, CMG_LOOP_STEP } cmg_loop;
 
 /**
  * Sees every iteration while it runs: its number, from 0 for the guess, and ||b - A x||. In another

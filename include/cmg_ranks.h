@@ -29,6 +29,9 @@ typedef struct cmg_message {
 /**
  * How the ranks of a group speak to each other; all memory is the host's. A function that fails
  * leaves its reason in message(). Every wait ends after `seconds`, or when a rank has failed.
+ *
+ * Ranks that have a GPU each use it for the set-up alone where NCCL is found (libnccl.so.2, by the
+ * loader's rules): what a solve exchanges and sums then goes from device to device.
  */
 struct cmg_transport {
     size_t size; /**< of the struct */
@@ -49,7 +52,13 @@ struct cmg_transport {
     void (*fail)(void *user, cmg_status status, const char *message);
     /** Why a function failed; never NULL. */
     const char *(*message)(void *user);
+    /** Has a rank failed? Does not wait. */
+    cmg_status (*check)(void *user);
 };
+
+/** How halos and sums pass between the ranks of a context: "none", "host" with the reason where
+ *  devices are there, or "nccl" with its version. */
+CMG_API const char *cmg_context_link(const cmg_context *ctx);
 
 /** What a rank does; a status other than CMG_OK ends all ranks. */
 typedef cmg_status (*cmg_rank_fn)(void *user, const cmg_transport *transport);

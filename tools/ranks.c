@@ -16,10 +16,11 @@ static void copy_text(char *to, size_t size, const char *from)
 }
 
 /* The report without the solver that it points into. */
-static void keep_report(ranks_job *job, const cmg_solver *s, const cmg_report *r)
+static void keep_report(ranks_job *job, const cmg_solver *s, const cmg_report *r, const char *link)
 {
     const size_t bytes = ((size_t)r->iterations + 1) * sizeof *job->residuals;
     job->report = *r;
+    copy_text(job->link, sizeof job->link, link);
     copy_text(job->hint, sizeof job->hint, r->hint);
     copy_text(job->fallback, sizeof job->fallback, r->fallback);
     copy_text(job->precision, sizeof job->precision, r->precision);
@@ -45,9 +46,25 @@ typedef struct rank_state {
     cmg_size rows;
 } rank_state;
 
+/* Number of the rank on its host, as mpirun says. */
+static int local_rank(const cmg_transport *transport)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
+        const char *text = getenv(names[k]);
+        if (text != NULL) {
+            return (int)strtol(text, NULL, 10);
+        }
+    }
+    return transport->rank;
+}
+
 static cmg_status prepare(const ranks_job *job, const cmg_transport *transport, rank_state *mine)
 {
     cmg_context_options options = job->device->options;
+    const int devices = cmg_backend_devices(options.backend);
+    options.device = devices > 0 ? (options.device + local_rank(transport)) % devices : 0;
     options.transport = transport;
     options.threads = options.threads > 0 ? options.threads : 1;
     options.why = NULL;
@@ -111,7 +128,7 @@ static cmg_status work(void *user, const cmg_transport *transport)
             copy_text(job->why, sizeof job->why, transport->message(transport->user));
         }
     } else if (transport->rank == 0 || job->ranks == 1) {
-        keep_report(job, mine.s, &report);
+        keep_report(job, mine.s, &report, cmg_context_link(mine.ctx));
     }
     cmg_solver_destroy(&mine.s);
     cmg_vector_destroy(&mine.b);

@@ -24,6 +24,7 @@ typedef struct ranks_job {
     char hint[RANKS_TEXT];
     char fallback[RANKS_TEXT];
     char precision[16];
+    char link[96]; /* how messages went */
     char why[CMG_MESSAGE];
 } ranks_job;
 

@@ -160,6 +160,7 @@ int solve_write_json(const solve_job *job)
     columns_json(&j, job->s, cmg_vector_columns(job->x));
     json_settings(&j, job);
     json_integer(&j, "ranks", job->ranks * job->processes);
+    json_text(&j, "link", solve_is_shared(job) ? job->several.link : "none");
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);
     json_object(&j, "setup");

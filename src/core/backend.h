@@ -73,6 +73,33 @@ CMGI_INLINE double cmgi_column_step(const cmgi_column_update *u, int c)
     return u->running[c] != 0 && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
 }
 
+/* A message of the stream, from or to the memory of this rank's device. */
+struct cmg_message;
+
+/*
+ * How the devices of several ranks speak to each other in the stream, without the host. Everything
+ * but open is in the stream of the context and may be recorded; open, exchange, gather and sum are
+ * collective. What is put between aside and back runs beside what follows, until join.
+ */
+typedef struct cmgi_wire {
+    /* *wire stays NULL, with the reason in `text`, where the devices cannot; else the text says how
+     */
+    cmg_status (*open)(cmg_context *ctx, void **wire, char *text, size_t size);
+    void (*close)(cmg_context *ctx, void *wire);
+    cmg_status (*exchange)(cmg_context *ctx, void *wire, const struct cmg_message *send, int sends,
+                           const struct cmg_message *receive, int receives);
+    /* as cmg_transport.gather */
+    cmg_status (*gather)(cmg_context *ctx, void *wire, const void *mine, void *all,
+                         const size_t *offsets);
+    /* values[k] = sum over the ranks in their order, k < count <= CMGI_SUMS */
+    cmg_status (*sum)(cmg_context *ctx, void *wire, double *values, int count);
+    cmg_status (*aside)(cmg_context *ctx, void *wire);
+    void (*back)(cmg_context *ctx, void *wire);
+    cmg_status (*join)(cmg_context *ctx, void *wire);
+    /* waits for the stream, or for the end of the group */
+    cmg_status (*wait)(cmg_context *ctx, void *wire);
+} cmgi_wire;
+
 typedef struct cmgi_backend {
     const char *name;
     /*
@@ -160,6 +187,7 @@ typedef struct cmgi_backend {
      * and loop give CMG_ERR_UNSUPPORTED where the driver cannot. end with graph = NULL drops what
      * was recorded.
      */
+    bool no_loop; /* auto records iterations alone: messages in a loop are not known to work */
     cmg_status (*graph_begin)(cmg_context *ctx, const int *again);
     cmg_status (*graph_loop)(cmg_context *ctx);
     cmg_status (*graph_after)(cmg_context *ctx);
@@ -171,6 +199,9 @@ typedef struct cmgi_backend {
     cmg_status (*mark_reserve)(cmg_context *ctx, int marks);
     cmg_status (*mark)(cmg_context *ctx, int k);
     cmg_status (*elapsed)(cmg_context *ctx, int from, int to, double *seconds);
+
+    int (*devices)(void);  /* number of devices, NULL = one */
+    const cmgi_wire *wire; /* NULL = messages pass through the host's memory */
 } cmgi_backend;
 
 /* Table of a backend, NULL when this build lacks it. */

@@ -32,6 +32,12 @@ bool cmg_backend_available(cmg_backend backend)
     return cmgi_backend_table(backend) != NULL;
 }
 
+int cmg_backend_devices(cmg_backend backend)
+{
+    const struct cmgi_backend *found = cmgi_backend_table(backend);
+    return found == NULL ? 0 : found->devices != NULL ? found->devices() : 1;
+}
+
 static int default_threads(void)
 {
 #ifdef _OPENMP

@@ -185,5 +185,7 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
 cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
 cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
 void cmgi_cuda_marks_free(cmg_context *ctx);
+/* Messages between devices (nccl_cuda.cu). */
+extern "C" const cmgi_wire cmgi_nccl;
 /* cudaSuccess when this build holds code for the current device. */
 cudaError_t cmgi_cuda_probe(void);

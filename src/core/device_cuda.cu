@@ -327,6 +327,14 @@ static cmg_status open(cmg_context *ctx)
     return status;
 }
 
+static int devices(void)
+{
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    cmgi_cuda_ignore(error);
+    return error == cudaSuccess ? count : 0;
+}
+
 static constexpr cmgi_backend make_table()
 {
     cmgi_backend table = {};
@@ -374,6 +382,8 @@ static constexpr cmgi_backend make_table()
     table.mark_reserve = cmgi_cuda_mark_reserve;
     table.mark = cmgi_cuda_mark;
     table.elapsed = cmgi_cuda_elapsed;
+    table.devices = devices;
+    table.wire = &cmgi_nccl;
     return table;
 }
 

@@ -201,6 +201,45 @@ cmg_status cmgi_group_fail(cmg_context *ctx, cmg_status status)
     return status;
 }
 
+bool cmgi_group_wired(const cmg_context *ctx)
+{
+    return ctx->group != NULL && ctx->group->wire != NULL;
+}
+
+/* The functions of the wire, which there is. */
+static const cmgi_wire *wire_of(const cmg_context *ctx)
+{
+    return ctx->group->base->wire;
+}
+
+cmg_status cmgi_wire_exchange(cmg_context *ctx, const cmg_message *send, int sends,
+                              const cmg_message *receive, int receives)
+{
+    return wire_of(ctx)->exchange(ctx, ctx->group->wire, send, sends, receive, receives);
+}
+
+cmg_status cmgi_wire_gather(cmg_context *ctx, const void *mine, void *all, const size_t *offsets)
+{
+    return wire_of(ctx)->gather(ctx, ctx->group->wire, mine, all, offsets);
+}
+
+cmg_status cmgi_wire_aside(cmg_context *ctx)
+{
+    return cmgi_group_wired(ctx) ? wire_of(ctx)->aside(ctx, ctx->group->wire) : CMG_OK;
+}
+
+void cmgi_wire_back(cmg_context *ctx)
+{
+    if (cmgi_group_wired(ctx)) {
+        wire_of(ctx)->back(ctx, ctx->group->wire);
+    }
+}
+
+cmg_status cmgi_wire_join(cmg_context *ctx)
+{
+    return cmgi_group_wired(ctx) ? wire_of(ctx)->join(ctx, ctx->group->wire) : CMG_OK;
+}
+
 /* The values, in the backend's memory, become their sums over the ranks. */
 static cmg_status sum_ranks(cmg_context *ctx, double *values, int count)
 {
@@ -208,6 +247,10 @@ static cmg_status sum_ranks(cmg_context *ctx, double *values, int count)
     for (int from = 0; from < count; from += CMGI_SUMS) {
         const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
         const size_t bytes = (size_t)now * sizeof *sums;
+        if (ctx->group->wire != NULL) {
+            CMGI_TRY(wire_of(ctx)->sum(ctx, ctx->group->wire, values + from, now));
+            continue;
+        }
         CMGI_TRY(cmgi_to_host(ctx, sums, values + from, bytes));
         CMGI_TRY(cmgi_all_sum(ctx, sums, now));
         CMGI_TRY(cmgi_to_device(ctx, values + from, sums, bytes));
@@ -247,6 +290,37 @@ static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_upda
     return base->cg_note(ctx, u);
 }
 
+/* With a wire the device may wait for a rank that is gone: the host looks before it waits for the
+ * device. */
+static cmg_status wait_for_ranks(cmg_context *ctx)
+{
+    return wire_of(ctx)->wait(ctx, ctx->group->wire);
+}
+
+static cmg_status patient_synchronize(cmg_context *ctx)
+{
+    CMGI_TRY(wait_for_ranks(ctx));
+    return ctx->group->base->synchronize(ctx);
+}
+
+static cmg_status patient_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    CMGI_TRY(wait_for_ranks(ctx));
+    return ctx->group->base->to_device(ctx, dst, src, bytes);
+}
+
+static cmg_status patient_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes)
+{
+    CMGI_TRY(wait_for_ranks(ctx));
+    return ctx->group->base->to_host(ctx, dst, src, bytes);
+}
+
+static cmg_status patient_elapsed(cmg_context *ctx, int from, int to, double *seconds)
+{
+    CMGI_TRY(wait_for_ranks(ctx));
+    return ctx->group->base->elapsed(ctx, from, to, seconds);
+}
+
 void cmgi_group_alone(cmg_context *ctx, bool alone)
 {
     cmgi_group *group = alone ? ctx->group : ctx->away;
@@ -261,11 +335,45 @@ static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
 {
     CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
                CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
-    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message, CMG_ERR_ARG,
-               "transport: a function is NULL");
-    CMGI_CHECK(ctx, ctx->options.backend == CMG_BACKEND_CPU, CMG_ERR_UNSUPPORTED,
-               "transport: several ranks solve on the CPU; this context is on CUDA");
+    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message && t->check,
+               CMG_ERR_ARG, "transport: a function is NULL");
     return CMG_OK;
+}
+
+/* The backend of one rank among several; one that is alone has the device's own. */
+static void fill_table(cmgi_group *group)
+{
+    cmgi_backend *all = &group->all;
+    *all = *group->base;
+    if (group->transport.ranks == 1) {
+        return;
+    }
+    all->dot = all_dot;
+    all->sum = all_sum;
+    all->cg_update = all_cg_update;
+    all->column_dots = all_column_dots;
+    if (group->wire == NULL) { /* messages pass through the host, which no graph waits for */
+        all->graph_begin = NULL;
+        all->mark_reserve = NULL;
+        return;
+    }
+    all->no_loop = true;
+    all->synchronize = patient_synchronize;
+    all->to_device = patient_to_device;
+    all->to_host = patient_to_host;
+    all->elapsed = patient_elapsed;
+}
+
+/* Looks for a way from device to device; all ranks find the same. */
+static cmg_status open_wire(cmg_context *ctx)
+{
+    cmgi_group *group = ctx->group;
+    const char *link = group->transport.ranks == 1 ? "none" : "host";
+    (void)snprintf(group->link, sizeof group->link, "%s", link);
+    if (group->transport.ranks == 1 || group->base->wire == NULL) {
+        return CMG_OK;
+    }
+    return group->base->wire->open(ctx, &group->wire, group->link, sizeof group->link);
 }
 
 cmg_status cmgi_group_open(cmg_context *ctx)
@@ -279,21 +387,15 @@ cmg_status cmgi_group_open(cmg_context *ctx)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *group, &group));
     group->transport = *t;
     group->base = ctx->backend;
-    group->all = *ctx->backend;
-    group->all.dot = all_dot;
-    group->all.sum = all_sum;
-    group->all.cg_update = all_cg_update;
-    group->all.column_dots = all_column_dots;
-    /* messages pass through the host, which no graph waits for */
-    group->all.graph_begin = NULL;
-    group->all.mark_reserve = NULL;
-    const cmg_status status =
+    ctx->group = group;
+    cmg_status status =
         cmgi_alloc(ctx, (cmg_size)CMGI_SUMS * t->ranks, sizeof *group->parts, &group->parts);
+    status = status == CMG_OK ? open_wire(ctx) : status;
     if (status != CMG_OK) {
-        cmgi_free(ctx, group);
+        cmgi_group_close(ctx);
         return status;
     }
-    ctx->group = group;
+    fill_table(group);
     ctx->backend = &group->all;
     return CMG_OK;
 }
@@ -303,7 +405,15 @@ void cmgi_group_close(cmg_context *ctx)
     cmgi_group *group = ctx->group;
     if (group != NULL) {
         ctx->backend = group->base;
+        if (group->wire != NULL) {
+            group->base->wire->close(ctx, group->wire);
+        }
         ctx->group = NULL;
         CMGI_FREE(ctx, group->parts, group);
     }
+}
+
+const char *cmg_context_link(const cmg_context *ctx)
+{
+    return ctx != NULL && ctx->group != NULL ? ctx->group->link : "none";
 }

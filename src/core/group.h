@@ -20,6 +20,8 @@ typedef struct cmgi_group {
     const cmgi_backend *base; /* of this rank's device */
     cmgi_backend all;         /* the same with sums over all ranks */
     double *parts;            /* CMGI_SUMS a rank, on the host */
+    void *wire;               /* between the devices; NULL = through the host */
+    char link[96];            /* how, for people */
 } cmgi_group;
 
 /* Joins the group of ctx->options.transport, after the backend is open; nothing without one. */
@@ -53,6 +55,16 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
 cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
                             const cmg_message *receive, int receives);
 cmg_status cmgi_group_finish(cmg_context *ctx);
+/* True where messages go from device to device in the stream; the functions below are for then. */
+bool cmgi_group_wired(const cmg_context *ctx);
+/* An exchange and a gathering of arrays in the backend's memory. */
+cmg_status cmgi_wire_exchange(cmg_context *ctx, const cmg_message *send, int sends,
+                              const cmg_message *receive, int receives);
+cmg_status cmgi_wire_gather(cmg_context *ctx, const void *mine, void *all, const size_t *offsets);
+/* As in cmgi_wire; without a wire everything is in order, and there is nothing to do. */
+cmg_status cmgi_wire_aside(cmg_context *ctx);
+void cmgi_wire_back(cmg_context *ctx);
+cmg_status cmgi_wire_join(cmg_context *ctx);
 /*
  * The end of a piece of work that may fail on one rank alone and has spoken to nobody: all ranks
  * return its status, those where it succeeded that of the first one where it did not.

@@ -79,6 +79,7 @@ static const cmgi_name coarses[] = {
 static const cmgi_name loops[] = {
     {CMG_LOOP_AUTO, "auto", "the first of the others that is available"},
     {CMG_LOOP_GRAPH, "graph", "the whole solve as one CUDA graph that repeats its iteration"},
+    {CMG_LOOP_STEP, "step", "an iteration is a CUDA graph, which the host repeats"},
     {CMG_LOOP_HOST, "host", "the host waits for every iteration"},
 };
 static const cmgi_name outcomes[] = {

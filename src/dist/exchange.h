@@ -1,9 +1,12 @@
 /*
  * Entries of a vector that other ranks have: which of mine they want, which of theirs I want, and
- * one packed message to and from each of them.
+ * one packed message to and from each of them. Own entries that go with those wanted are packed
+ * beside them, so that one array has what a product reads.
  *
- *     start    pack what others want, send it; receive behind it
- *     finish   the entries wanted are in the halo, in the order of their numbers
+ *     start    pack what others want and what goes with theirs; send; receive
+ *     finish   x->columns has the own entries, then those wanted in the order of their numbers
+ *
+ * Between devices that have a wire, both are in the stream.
  */
 #pragma once
 #include "dist/rows.h"
@@ -12,25 +15,39 @@ typedef struct cmgi_exchange {
     cmg_context *ctx;
     cmg_precision precision;
     cmg_size sends;    /* entries that others want */
+    cmg_size near;     /* own entries that go with those wanted */
     cmg_size receives; /* entries wanted */
     int send_peers;
     int receive_peers;
-    cmg_index *pack;      /* their positions in the vector, in the backend's memory */
-    void *send;           /* packed, in the backend's memory */
-    void *host;           /* both on the host, where the backend's memory is not; else NULL */
-    void *halo;           /* of the exchange that has begun */
-    cmg_message *message; /* to send_peers, then from receive_peers; data are offsets */
-    cmg_message *now;     /* the same with addresses */
+    cmg_size packed; /* entries that are packed: sends, up to a multiple of ALIGNED, and near */
+    cmg_index *pack; /* their positions in the vector, in the backend's memory */
+    char *send;      /* packed, then what is received, in the backend's memory */
+    void *columns;   /* in it, the own entries and behind them the received ones */
+    char *halo;      /* these */
+    void *host;      /* sent and received on the host, where messages pass there; else NULL */
+    cmg_message *message; /* to send_peers, then from receive_peers, with their addresses */
 } cmgi_exchange;
 
 /*
- * For the entries `wanted`, none of this rank, of vectors divided as `part` says. position[i] is
- * where entry part[rank] + i is in a vector of this rank; NULL = at i. Collective.
+ * For the entries `wanted`, none of this rank, of vectors divided as `part` says; position[i] is
+ * where entry part[rank] + i is in a vector of this rank, NULL = at i. `near` are positions.
+ * Collective.
  */
-cmg_status cmgi_exchange_create(cmg_context *ctx, const cmg_size *part, const cmgi_numbers *wanted,
-                                const cmg_index *position, cmg_precision precision,
-                                cmgi_exchange **x);
+typedef struct cmgi_exchange_plan {
+    const cmg_size *part;
+    const cmgi_numbers *wanted;
+    const cmgi_numbers *near;
+    const cmg_index *position;
+} cmgi_exchange_plan;
+
+cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan,
+                                cmg_precision precision, cmgi_exchange **x);
 void cmgi_exchange_destroy(cmgi_exchange **x);
-/* Arrays in the backend's memory. */
-cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector, void *halo);
+/* An array in the backend's memory. */
+cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector);
 cmg_status cmgi_exchange_finish(cmgi_exchange *x);
+/* Bytes that this rank sends and receives, and messages. */
+static inline size_t cmgi_exchange_bytes(const cmgi_exchange *x)
+{
+    return (size_t)(x->sends + x->receives) * cmgi_precision_bytes(x->precision);
+}

@@ -231,6 +231,15 @@ static const char *message_of(void *user)
     return ((peer *)user)->message;
 }
 
+static cmg_status check(void *user)
+{
+    peer *me = user;
+    (void)pthread_mutex_lock(&me->all->lock);
+    const cmg_status status = me->all->status == CMG_OK ? CMG_OK : failed(me);
+    (void)pthread_mutex_unlock(&me->all->lock);
+    return status;
+}
+
 static void *run(void *user)
 {
     peer *me = user;
@@ -261,7 +270,8 @@ static void set_up(loop *all, int rank, box *boxes)
                                    .finish = finish,
                                    .gather = gather,
                                    .fail = fail,
-                                   .message = message_of};
+                                   .message = message_of,
+                                   .check = check};
     (void)pthread_cond_init(&p->woken, NULL);
 }
 

@@ -1,17 +1,16 @@
 #include "dist/matrix.h"
 
+#include "spmv/compressed.h"
+
 #include <string.h>
 
 typedef struct cmgi_ranks_matrix {
-    cmg_size split;          /* rows without a column of another rank */
+    cmg_size split;          /* rows before it have no column of another rank */
     cmg_matrix *inner;       /* rows before the split, NULL = none */
     cmg_matrix *outer;       /* rows from it on, NULL = none */
     cmgi_exchange *exchange; /* of the columns of others, NULL = nobody needs any */
-    cmg_index *near;         /* own columns of outer rows, in the backend's memory */
-    cmg_size near_count;
-    void *columns;  /* x_near, then the halo, in the backend's memory */
-    size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
-    void *host;     /* of a gathering, where the backend's memory is not the host's */
+    size_t *offset;          /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
+    void *host; /* of a gathering, where messages pass the host and it is not the backend's */
 } cmgi_ranks_matrix;
 
 static const void *behind(const void *p, cmg_size rows, size_t size)
@@ -19,7 +18,8 @@ static const void *behind(const void *p, cmg_size rows, size_t size)
     return p != NULL ? (const char *)p + (size_t)rows * size : NULL;
 }
 
-/* The write-back for rows from `rows` on. */
+/* The write-back for rows from `rows` on, a multiple of CMGI_SLICE where inner products are kept.
+ */
 static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t size)
 {
     cmgi_writeback s = *w;
@@ -28,7 +28,7 @@ static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t siz
     s.d = behind(w->d, rows, size);
     s.e = behind(w->e, rows, size);
     s.y = (char *)w->y + (size_t)rows * size;
-    s.dots = NULL;
+    s.dots = w->dots != NULL ? w->dots + rows / CMGI_SLICE : NULL;
     return s;
 }
 
@@ -37,40 +37,58 @@ static cmg_status gather(const cmg_matrix *A, void *y)
     const cmgi_ranks_matrix *M = A->data;
     cmg_context *ctx = A->ctx;
     const int me = cmgi_rank(ctx);
+    char *own = (char *)y + M->offset[me];
+    if (cmgi_group_wired(ctx)) {
+        return cmgi_wire_gather(ctx, own, y, M->offset);
+    }
     if (M->host == NULL) {
-        return cmgi_group_gather_parts(ctx, (char *)y + M->offset[me], y, M->offset);
+        return cmgi_group_gather_parts(ctx, own, y, M->offset);
     }
     char *mine = (char *)M->host + M->offset[me];
-    CMGI_TRY(cmgi_to_host(ctx, mine, (char *)y + M->offset[me], M->offset[me + 1] - M->offset[me]));
+    CMGI_TRY(cmgi_to_host(ctx, mine, own, M->offset[me + 1] - M->offset[me]));
     CMGI_TRY(cmgi_group_gather_parts(ctx, mine, M->host, M->offset));
     return cmgi_to_device(ctx, y, M->host, M->offset[cmgi_ranks(ctx)]);
+}
+
+static cmg_status outer_rows(const cmgi_ranks_matrix *M, const cmgi_writeback *w)
+{
+    CMGI_TRY(cmgi_exchange_finish(M->exchange));
+    return M->outer != NULL ? cmgi_matrix_spmv(M->outer, w, M->exchange->columns) : CMG_OK;
+}
+
+/* The exchange and the rows that need it run beside the inner rows, where the device can. */
+static cmg_status multiply_parts(const cmgi_ranks_matrix *M, const cmgi_writeback *inner,
+                                 const cmgi_writeback *outer, const void *x)
+{
+    cmg_context *ctx = M->exchange->ctx;
+    const bool wired = cmgi_group_wired(ctx);
+    CMGI_TRY(cmgi_wire_aside(ctx));
+    cmg_status status = cmgi_exchange_start(M->exchange, x);
+    if (wired && status == CMG_OK) {
+        status = outer_rows(M, outer);
+    }
+    cmgi_wire_back(ctx);
+    if (M->inner != NULL && status == CMG_OK) {
+        status = cmgi_matrix_spmv(M->inner, inner, x);
+    }
+    if (!wired && status == CMG_OK) {
+        status = outer_rows(M, outer);
+    }
+    CMGI_TRY(status);
+    return cmgi_wire_join(ctx);
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_ranks_matrix *M = A->data;
-    cmg_context *ctx = A->ctx;
-    const cmg_precision precision = A->options.precision;
-    const size_t size = cmgi_precision_bytes(precision);
-    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(ctx)] / size) : 0;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
+    const cmgi_writeback inner = shifted(w, first, size);
+    const cmgi_writeback outer = shifted(w, first + M->split, size);
     if (M->exchange != NULL) {
-        char *halo = (char *)M->columns + (size_t)M->near_count * size;
-        CMGI_TRY(cmgi_exchange_start(M->exchange, x, halo));
-    }
-    if (M->near_count > 0) {
-        CMGI_TRY(
-            ctx->backend->permute(ctx, precision, M->near_count, M->near, false, x, M->columns));
-    }
-    if (M->inner != NULL) {
-        const cmgi_writeback own = shifted(w, first, size);
-        CMGI_TRY(cmgi_matrix_spmv(M->inner, &own, x));
-    }
-    if (M->exchange != NULL) {
-        CMGI_TRY(cmgi_exchange_finish(M->exchange));
-    }
-    if (M->outer != NULL) {
-        const cmgi_writeback own = shifted(w, first + M->split, size);
-        CMGI_TRY(cmgi_matrix_spmv(M->outer, &own, M->columns));
+        CMGI_TRY(multiply_parts(M, &inner, &outer, x));
+    } else if (M->inner != NULL) {
+        CMGI_TRY(cmgi_matrix_spmv(M->inner, &inner, x));
     }
     return M->offset != NULL ? gather(A, w->y) : CMG_OK;
 }
@@ -84,7 +102,6 @@ static void destroy(cmg_matrix *A)
     cmg_matrix_destroy(&M->inner);
     cmg_matrix_destroy(&M->outer);
     cmgi_exchange_destroy(&M->exchange);
-    CMGI_FREE_DEVICE(A->ctx, M->near, M->columns);
     CMGI_FREE(A->ctx, M->offset, M->host, M);
 }
 
@@ -103,6 +120,7 @@ typedef struct build {
     const cmg_matrix_options *options;
     cmgi_own_rows A;
     const cmgi_owners *cols;
+    bool square; /* rows and columns are those of the same vectors */
     cmgi_ranks_matrix *M;
 } build;
 
@@ -124,13 +142,14 @@ static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const 
     return CMG_OK;
 }
 
+/* Where the rows with a column of another rank begin, down to whole slices. */
 static cmg_size find_split(const cmgi_own_rows *A, const cmgi_owners *cols)
 {
     const cmg_size last = cols->first + cols->rows;
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             if (A->indices[k] < cols->first || A->indices[k] >= last) {
-                return i;
+                return i / CMGI_SLICE * CMGI_SLICE;
             }
         }
     }
@@ -142,6 +161,21 @@ static cmg_index own_column(const cmgi_owners *cols, cmg_size number)
 {
     const cmg_size i = cols->whole ? number : number - cols->first;
     return cols->position != NULL ? cols->position[i] : (cmg_index)i;
+}
+
+/* Rows from the split on whose own entries come first among those that go with the halo. */
+static cmg_size leading(const build *b)
+{
+    return b->square ? b->A.rows - b->M->split : 0;
+}
+
+/* Place of an own position among those entries. */
+static cmg_size near_column(const build *b, const cmgi_numbers *near, cmg_size position)
+{
+    const cmg_size own = leading(b);
+    const cmgi_numbers others = {near->count - own, near->number + own};
+    return own > 0 && position >= b->M->split ? position - b->M->split
+                                              : own + cmgi_numbers_find(&others, position);
 }
 
 /*
@@ -172,9 +206,8 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
             continue;
         }
         const cmg_size at = cmgi_numbers_find(halo, number);
-        csr.indices[k] =
-            (cmg_index)(at >= 0 ? near->count + at
-                                : cmgi_numbers_find(near, own_column(b->cols, number)));
+        csr.indices[k] = (cmg_index)(at >= 0 ? near->count + at
+                                             : near_column(b, near, own_column(b->cols, number)));
     }
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
     CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, b->use, b->options, part));
@@ -183,24 +216,32 @@ done:
     return status;
 }
 
-/* Positions of the own entries that rows from the split on read, ascending. */
+/*
+ * Positions of the own entries that rows from the split on read. In a square matrix those rows' own
+ * come first, so that row i is column i in it, as in the whole; the others ascend.
+ */
 static cmg_status find_near(const build *b, cmgi_numbers *near)
 {
     cmg_context *ctx = b->ctx;
     const cmgi_own_rows *A = &b->A;
     const cmg_size last = b->cols->first + b->cols->rows;
+    const cmg_size own = leading(b);
     bool *read = NULL;
-    cmg_size count = 0;
+    cmg_size count = own;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, b->cols->rows, sizeof *read, &read));
     for (cmg_size k = A->indptr[b->M->split]; k < A->indptr[A->rows]; ++k) {
         if (A->indices[k] >= b->cols->first && A->indices[k] < last) {
-            bool *mark = &read[own_column(b->cols, A->indices[k])];
-            count += !*mark;
-            *mark = true;
+            const cmg_index at = own_column(b->cols, A->indices[k]);
+            const bool fresh = !read[at] && (own == 0 || at < b->M->split);
+            read[at] = read[at] || fresh;
+            count += fresh;
         }
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *near->number, &near->number));
+    for (; near->count < own; ++near->count) {
+        near->number[near->count] = b->M->split + near->count;
+    }
     for (cmg_size i = 0; i < b->cols->rows; ++i) {
         if (read[i]) {
             near->number[near->count++] = i;
@@ -211,20 +252,20 @@ done:
     return status;
 }
 
-static cmg_status place_near(build *b, const cmgi_numbers *near, cmg_size halo)
+/* The exchange of what rows from the split on read. */
+static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo)
 {
     cmg_context *ctx = b->ctx;
-    cmg_index *list = NULL;
-    b->M->near_count = near->count;
-    CMGI_TRY(cmgi_alloc(ctx, near->count, sizeof *list, &list));
-    for (cmg_size k = 0; k < near->count; ++k) {
-        list[k] = (cmg_index)near->number[k];
+    const cmgi_owners *cols = b->cols;
+    const cmgi_exchange_plan plan = {
+        .part = cols->part, .wanted = halo, .near = near, .position = cols->position};
+    CMGI_TRY(cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, halo));
+    CMGI_TRY(find_near(b, near));
+    CMGI_TRY(cmgi_exchange_create(ctx, &plan, b->options->precision, &b->M->exchange));
+    if (b->M->exchange->send_peers + b->M->exchange->receive_peers == 0) {
+        cmgi_exchange_destroy(&b->M->exchange);
     }
-    const cmg_status status = cmgi_move_to_device(ctx, &list, near->count, sizeof *list);
-    b->M->near = list;
-    CMGI_TRY(status);
-    return cmgi_alloc_device(ctx, near->count + halo, cmgi_precision_bytes(b->options->precision),
-                             &b->M->columns);
+    return CMG_OK;
 }
 
 /* Both parts and the exchange between them. */
@@ -232,21 +273,12 @@ static cmg_status make_parts(build *b)
 {
     cmg_context *ctx = b->ctx;
     cmgi_ranks_matrix *M = b->M;
-    const cmgi_owners *cols = b->cols;
     cmgi_numbers halo = {0};
     cmgi_numbers near = {0};
     cmg_status status = CMG_OK;
-    M->split = cols->whole ? b->A.rows : find_split(&b->A, cols);
-    if (!cols->whole) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, &halo));
-        CMGI_TRY_GOTO(done, find_near(b, &near));
-        CMGI_TRY_GOTO(done, place_near(b, &near, halo.count));
-        CMGI_TRY_GOTO(done, cmgi_exchange_create(ctx, cols->part, &halo, cols->position,
-                                                 b->options->precision, &M->exchange));
-    }
-    if (M->exchange != NULL && M->exchange->send_peers + M->exchange->receive_peers == 0) {
-        cmgi_exchange_destroy(&M->exchange);
+    M->split = b->cols->whole ? b->A.rows : find_split(&b->A, b->cols);
+    if (!b->cols->whole) {
+        CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
     }
     if (M->split > 0) {
         CMGI_TRY_GOTO(done, make_part(b, 0, M->split, NULL, NULL, &M->inner));
@@ -271,7 +303,20 @@ static cmg_status make_gathering(build *b, const cmgi_owners *rows)
     for (int r = 0; r <= ranks; ++r) {
         b->M->offset[r] = (size_t)rows->part[r] * size;
     }
-    return cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
+    return cmgi_group_wired(ctx) ? CMG_OK : cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
+}
+
+/* Sums of x . y beside products, where both parts have them. */
+static cmg_status make_dots(const build *b, cmg_matrix *made)
+{
+    const cmgi_ranks_matrix *M = b->M;
+    const bool kept = (M->inner == NULL || M->inner->format->dots) &&
+                      (M->outer == NULL || M->outer->format->dots);
+    if (!b->square || !kept || made->options.precision != CMG_FP64) {
+        return CMG_OK;
+    }
+    const cmg_size slices = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    return cmgi_alloc_device(b->ctx, slices, sizeof *made->dots, &made->dots);
 }
 
 /* What is known of the matrix as a whole. */
@@ -299,7 +344,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
                                     const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
-    build b = {.ctx = ctx, .use = use, .options = options, .cols = cols};
+    build b = {.ctx = ctx, .use = use, .options = options, .cols = cols, .square = rows == cols};
     cmg_matrix *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
@@ -312,6 +357,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
     CMGI_TRY_GOTO(done, make_parts(&b));
     CMGI_TRY_GOTO(done, make_gathering(&b, rows));
     describe(made, A, rows, cols);
+    CMGI_TRY_GOTO(done, make_dots(&b, made));
     *M = made;
     made = NULL;
 done:

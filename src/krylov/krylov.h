@@ -70,8 +70,8 @@ typedef struct cmgi_recording {
     double *x;
 } cmgi_recording;
 
-/* From x to the end; from the next step on. */
-enum { CMGI_RECORD_WHOLE = 0, CMGI_RECORD_REST, CMGI_RECORDINGS };
+/* From x to the end; from the next step on; one step. */
+enum { CMGI_RECORD_WHOLE = 0, CMGI_RECORD_REST, CMGI_RECORD_STEP, CMGI_RECORDINGS };
 
 /* The vectors of CG in one precision. */
 typedef struct cmgi_cg_vectors {

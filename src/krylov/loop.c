@@ -4,6 +4,7 @@
  *
  * - graph: the solve is one graph, first residual, the iteration, repeated while the test says so,
  *   and the true residual; one launch, and the host waits once;
+ * - step: an iteration is a graph, and the host looks at the test behind each;
  * - host: iteration by iteration, as the CPU does.
  */
 #include "krylov/krylov.h"
@@ -117,22 +118,33 @@ static cmg_status record(cmgi_krylov *k, int part)
         backend->graph_destroy(ctx, mine->graph);
     }
     *mine = (cmgi_recording){.b = k->b, .x = k->x};
-    CMGI_TRY(backend->graph_begin(ctx, &k->stop->running));
-    const cmg_status status = put_part(k, part);
+    const bool alone = part == CMGI_RECORD_STEP;
+    CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : &k->stop->running));
+    const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
 
-/* The way that is available: a loop needs a recent driver, a recording a stream that allows it. */
+/*
+ * The way that is available: a loop needs a recent driver, a recording a stream that allows it.
+ * Where messages would be in the loop, iterations are recorded alone, also with a monitor.
+ */
 static cmg_status choose(cmgi_krylov *k)
 {
-    const bool can =
-        k->system.ctx->backend->graph_begin != NULL && k->system.recordable && !k->method->host;
+    const cmgi_backend *on = k->system.ctx->backend;
+    const cmg_loop asked = k->options.loop;
+    const bool can = on->graph_begin != NULL && k->system.recordable && !k->method->host;
+    const bool loop = asked == CMG_LOOP_GRAPH || (asked == CMG_LOOP_AUTO && !on->no_loop);
     cmg_status status = CMG_ERR_UNSUPPORTED;
-    if (can && k->options.loop != CMG_LOOP_HOST && k->options.monitor == NULL) {
+    k->used = CMG_LOOP_HOST;
+    if (can && loop && k->options.monitor == NULL) {
         status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST);
+        k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
     }
-    k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
+    if (can && k->used == CMG_LOOP_HOST && asked != CMG_LOOP_HOST && on->no_loop) {
+        status = record(k, CMGI_RECORD_STEP);
+        k->used = status == CMG_OK ? CMG_LOOP_STEP : CMG_LOOP_HOST;
+    }
     return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
 }
 
@@ -150,8 +162,9 @@ static cmg_status run_some(cmgi_krylov *k)
     if (k->used == CMG_LOOP_HOST) {
         return k->method->step(k);
     }
-    CMGI_TRY(record(k, CMGI_RECORD_REST));
-    return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[CMGI_RECORD_REST].graph);
+    const int part = k->used == CMG_LOOP_STEP ? CMGI_RECORD_STEP : CMGI_RECORD_REST;
+    CMGI_TRY(record(k, part));
+    return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[part].graph);
 }
 
 cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
@@ -168,7 +181,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         CMGI_TRY(fetch(k));
     } else {
         CMGI_TRY(begin(k));
-        if (k->used == CMG_LOOP_HOST) {
+        if (k->used != CMG_LOOP_GRAPH) {
             CMGI_TRY(fetch(k));
             stopped = k->iterations == 0 && watch(k);
         }

@@ -320,12 +320,14 @@ static void note_ranks(const cmgi_setup *s)
         return;
     }
     if (divided == levels) {
-        note(s->levels, "ranks: %d; all levels are divided among them", ranks);
+        note(s->levels, "ranks: %d, messages by %s; all levels are divided among them", ranks,
+             cmg_context_link(s->ctx));
     } else {
         note(s->levels,
-             "ranks: %d; levels 0 to %d are divided among them, those of %lld rows and less are "
-             "solved by each",
-             ranks, divided - 1, (long long)cmg_hierarchy_rows(s->h, divided));
+             "ranks: %d, messages by %s; levels 0 to %d are divided among them, those of %lld rows "
+             "and less are solved by each",
+             ranks, cmg_context_link(s->ctx), divided - 1,
+             (long long)cmg_hierarchy_rows(s->h, divided));
     }
     if (s->parts->formed > 0) {
         note(s->levels, "level matrices formed as R A P: %d, from level %d on", s->parts->formed,

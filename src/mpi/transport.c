@@ -97,6 +97,12 @@ static cmg_status listen(process *p)
     return note_failure(p, note.rank, (cmg_status)note.status, note.message);
 }
 
+static cmg_status look(void *user)
+{
+    process *p = user;
+    return p->failed ? p->status : listen(p);
+}
+
 static const char *message_of(void *user)
 {
     return ((process *)user)->why;
@@ -297,7 +303,8 @@ cmg_status cmg_mpi_transport_create(MPI_Comm comm, double seconds, cmg_transport
                                    .finish = finish,
                                    .gather = gather,
                                    .fail = fail,
-                                   .message = message_of};
+                                   .message = message_of,
+                                   .check = look};
     const cmg_status status = open_comm(comm, p);
     cmg_transport *made = &p->transport;
     if (status != CMG_OK) {

@@ -95,6 +95,7 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
     cmg_context_options options;
     cmg_context_options_default(&options);
     options.backend = cmg_context_backend(ctx);
+    options.device = transport->rank % cmg_backend_devices(options.backend);
     options.threads = 1;
     options.transport = transport;
     return cmg_context_create(&options, mine);

@@ -1,0 +1,415 @@
+/*
+ * Messages and sums from device to device, in the stream: NCCL, one communicator a context.
+ *
+ * The library is looked for at run time, so that one build serves machines with and without it;
+ * what is used of it has not changed since NCCL 2.7. The transport of the host brings the ranks
+ * together, carries the number of the communicator, and says when a rank has failed.
+ *
+ * A sum over ranks is a gathering and a kernel that adds in the order of the ranks: the result does
+ * not depend on which of its ways NCCL takes.
+ *
+ * Source  NCCL user guide: communicators; grouped point-to-point calls; use with CUDA graphs.
+ */
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "core/group.h"
+#include "core/timer.h"
+}
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As nccl.h has them. */
+enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7, NCCL_CHAR = 0, NCCL_DOUBLE = 8 };
+typedef struct nccl_id {
+    char bytes[128];
+} nccl_id;
+typedef void *nccl_comm;
+
+typedef struct nccl_functions {
+    void *library;
+    int (*version)(int *number);
+    const char *(*text)(int result);
+    int (*make_id)(nccl_id *id);
+    int (*open)(nccl_comm *comm, int ranks, nccl_id id, int rank);
+    int (*close)(nccl_comm comm);
+    int (*abort)(nccl_comm comm);
+    int (*look)(nccl_comm comm, int *result);
+    int (*begin)(void);
+    int (*end)(void);
+    int (*send)(const void *data, size_t count, int type, int peer, nccl_comm comm,
+                cudaStream_t stream);
+    int (*receive)(void *data, size_t count, int type, int peer, nccl_comm comm,
+                   cudaStream_t stream);
+    int (*gather)(const void *mine, void *all, size_t count, int type, nccl_comm comm,
+                  cudaStream_t stream);
+} nccl_functions;
+
+typedef struct link {
+    nccl_functions nccl;
+    nccl_comm comm; /* NULL after a failure */
+    cudaStream_t main;
+    cudaStream_t side; /* for what runs beside */
+    cudaEvent_t forked;
+    cudaEvent_t joined;
+    double *parts; /* CMGI_SUMS a rank, on the device */
+} link;
+
+/* The number of a communicator, of rank 0. */
+typedef struct invitation {
+    int result;
+    nccl_id id;
+} invitation;
+
+/* What ranks tell each other before they decide. */
+typedef struct presence {
+    int found; /* NCCL; 0 = not */
+    cudaUUID_t device;
+} presence;
+
+/* The function of a name; false where the library lacks it. */
+template <typename F>
+static bool find(const nccl_functions *n, const char *name, F *function)
+{
+    *function = (F)dlsym(n->library, name);
+    return *function != NULL;
+}
+
+static bool load(nccl_functions *n)
+{
+    n->library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    return n->library != NULL && find(n, "ncclGetVersion", &n->version) &&
+           find(n, "ncclGetErrorString", &n->text) && find(n, "ncclGetUniqueId", &n->make_id) &&
+           find(n, "ncclCommInitRank", &n->open) && find(n, "ncclCommDestroy", &n->close) &&
+           find(n, "ncclCommAbort", &n->abort) && find(n, "ncclCommGetAsyncError", &n->look) &&
+           find(n, "ncclGroupStart", &n->begin) && find(n, "ncclGroupEnd", &n->end) &&
+           find(n, "ncclSend", &n->send) && find(n, "ncclRecv", &n->receive) &&
+           find(n, "ncclAllGather", &n->gather);
+}
+
+/* A failure of NCCL; while a graph is recorded, there may be another way. */
+static cmg_status failed(cmg_context *ctx, const link *w, int result, const char *what)
+{
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    cmgi_cuda_ignore(cudaStreamIsCapturing(w->main, &capturing));
+    return cmgi_fail(
+        ctx, capturing == cudaStreamCaptureStatusNone ? CMG_ERR_DEVICE : CMG_ERR_UNSUPPORTED,
+        "NCCL: %s in %s", w->nccl.text(result), what);
+}
+
+#define NCCL(ctx, w, call, what)                                                                   \
+    do {                                                                                           \
+        const int result_ = (call);                                                                \
+        if (result_ != NCCL_SUCCESS) {                                                             \
+            return failed((ctx), (w), result_, (what));                                            \
+        }                                                                                          \
+    } while (0)
+
+static cmg_status still_there(cmg_context *ctx, const link *w)
+{
+    CMGI_CHECK(ctx, w->comm != NULL, CMG_ERR_STATE,
+               "the ranks have lost each other in an earlier failure");
+    return CMG_OK;
+}
+
+static cmg_status exchange(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
+                           const cmg_message *receive, int receives)
+{
+    CMGI_ON_DEVICE(ctx);
+    const link *w = (const link *)wire;
+    const cudaStream_t stream = cmgi_stream(ctx);
+    int result = NCCL_SUCCESS;
+    CMGI_TRY(still_there(ctx, w));
+    if (sends + receives == 0) {
+        return CMG_OK;
+    }
+    NCCL(ctx, w, w->nccl.begin(), "an exchange");
+    for (int k = 0; k < sends && result == NCCL_SUCCESS; ++k) {
+        result =
+            w->nccl.send(send[k].data, send[k].bytes, NCCL_CHAR, send[k].peer, w->comm, stream);
+    }
+    for (int k = 0; k < receives && result == NCCL_SUCCESS; ++k) {
+        result = w->nccl.receive(receive[k].data, receive[k].bytes, NCCL_CHAR, receive[k].peer,
+                                 w->comm, stream);
+    }
+    const int ended = w->nccl.end();
+    NCCL(ctx, w, result != NCCL_SUCCESS ? result : ended, "an exchange");
+    return CMG_OK;
+}
+
+static cmg_status gather(cmg_context *ctx, void *wire, const void *mine, void *all,
+                         const size_t *offsets)
+{
+    CMGI_ON_DEVICE(ctx);
+    const link *w = (const link *)wire;
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    const size_t own = offsets[me + 1] - offsets[me];
+    char *to = (char *)all;
+    int result = NCCL_SUCCESS;
+    CMGI_TRY(still_there(ctx, w));
+    if (mine != to + offsets[me] && own > 0) {
+        CMGI_CUDA(ctx,
+                  cudaMemcpyAsync(to + offsets[me], mine, own, cudaMemcpyDeviceToDevice, stream));
+    }
+    NCCL(ctx, w, w->nccl.begin(), "a gathering");
+    for (int r = 0; r < ranks && result == NCCL_SUCCESS; ++r) {
+        const size_t theirs = offsets[r + 1] - offsets[r];
+        if (r != me && own > 0) {
+            result = w->nccl.send(mine, own, NCCL_CHAR, r, w->comm, stream);
+        }
+        if (r != me && theirs > 0 && result == NCCL_SUCCESS) {
+            result = w->nccl.receive(to + offsets[r], theirs, NCCL_CHAR, r, w->comm, stream);
+        }
+    }
+    const int ended = w->nccl.end();
+    NCCL(ctx, w, result != NCCL_SUCCESS ? result : ended, "a gathering");
+    return CMG_OK;
+}
+
+__global__ void rank_sum_kernel(int ranks, int count, const double *parts, double *values)
+{
+    const int k = (int)threadIdx.x;
+    if (k < count) {
+        double sum = parts[k];
+        for (int r = 1; r < ranks; ++r) {
+            sum += parts[r * count + k];
+        }
+        values[k] = sum;
+    }
+}
+
+static cmg_status sum(cmg_context *ctx, void *wire, double *values, int count)
+{
+    CMGI_ON_DEVICE(ctx);
+    const link *w = (const link *)wire;
+    const cudaStream_t stream = cmgi_stream(ctx);
+    CMGI_TRY(still_there(ctx, w));
+    NCCL(ctx, w, w->nccl.gather(values, w->parts, (size_t)count, NCCL_DOUBLE, w->comm, stream),
+         "a sum");
+    rank_sum_kernel<<<1, CMGI_SUMS, 0, stream>>>(cmgi_ranks(ctx), count, w->parts, values);
+    return CMGI_LAUNCHED(ctx);
+}
+
+static cmg_status aside(cmg_context *ctx, void *wire)
+{
+    CMGI_ON_DEVICE(ctx);
+    link *w = (link *)wire;
+    w->main = cmgi_stream(ctx);
+    CMGI_CUDA(ctx, cudaEventRecord(w->forked, w->main));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(w->side, w->forked, 0));
+    cmgi_device_of(ctx)->stream = w->side;
+    return CMG_OK;
+}
+
+static void back(cmg_context *ctx, void *wire)
+{
+    cmgi_device_of(ctx)->stream = ((link *)wire)->main;
+}
+
+static cmg_status join(cmg_context *ctx, void *wire)
+{
+    CMGI_ON_DEVICE(ctx);
+    link *w = (link *)wire;
+    CMGI_CUDA(ctx, cudaEventRecord(w->joined, w->side));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(w->main, w->joined, 0));
+    return CMG_OK;
+}
+
+/* Kernels of NCCL that wait for a rank end with the communicator. */
+static cmg_status give_up(link *w, cmg_status status)
+{
+    if (w->comm != NULL) {
+        (void)w->nccl.abort(w->comm);
+        w->comm = NULL;
+    }
+    return status;
+}
+
+/* Has a rank failed, or NCCL? */
+static cmg_status look(cmg_context *ctx, const link *w)
+{
+    const cmg_transport *t = &ctx->group->transport;
+    int result = NCCL_SUCCESS;
+    const cmg_status status = t->check(t->user);
+    if (status != CMG_OK) {
+        return cmgi_fail(ctx, status, "%s", t->message(t->user));
+    }
+    if (w->comm != NULL) {
+        NCCL(ctx, w, w->nccl.look(w->comm, &result), "a look at the communicator");
+        if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
+            return failed(ctx, w, result, "an earlier call");
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status wait(cmg_context *ctx, void *wire)
+{
+    enum { LOOKS = 256 };
+    CMGI_ON_DEVICE(ctx);
+    link *w = (link *)wire;
+    double begin = 0;
+    for (long spins = 1;; ++spins) {
+        const cudaError_t state = cudaStreamQuery(w->main);
+        if (state == cudaSuccess) {
+            return CMG_OK;
+        }
+        if (state != cudaErrorNotReady) {
+            return give_up(w, cmgi_cuda_failed(ctx, state, "work of several ranks"));
+        }
+        cmgi_cuda_ignore(state);
+        if (spins % LOOKS != 0) {
+            continue;
+        }
+        const cmg_status status = look(ctx, w);
+        if (status != CMG_OK) {
+            return give_up(w, status);
+        }
+        begin = begin > 0 ? begin : cmgi_seconds();
+        if (cmgi_seconds() - begin > ctx->group->transport.seconds) {
+            return give_up(w, cmgi_fail(ctx, CMG_ERR_STATE, "waited %.3g s in vain for the others",
+                                        ctx->group->transport.seconds));
+        }
+        (void)sched_yield();
+    }
+}
+
+static void close_link(cmg_context *ctx, void *wire)
+{
+    const cmgi_device_guard guard(ctx);
+    link *w = (link *)wire;
+    const cmg_transport *t = &ctx->group->transport;
+    if (w->comm != NULL) {
+        (void)(t->check(t->user) == CMG_OK ? w->nccl.close(w->comm) : w->nccl.abort(w->comm));
+    }
+    cmgi_free_device(ctx, w->parts);
+    if (w->forked != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(w->forked));
+    }
+    if (w->joined != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(w->joined));
+    }
+    if (w->side != NULL) {
+        cmgi_cuda_ignore(cudaStreamDestroy(w->side));
+    }
+    if (w->nccl.library != NULL) {
+        (void)dlclose(w->nccl.library);
+    }
+    cmgi_free(ctx, w);
+}
+
+/* Why the ranks cannot use NCCL, or NULL. */
+static const char *obstacle(const presence *all, int ranks)
+{
+    for (int r = 0; r < ranks; ++r) {
+        if (!all[r].found) {
+            return "host (libnccl.so.2 is not found)";
+        }
+        for (int q = 0; q < r; ++q) {
+            if (memcmp(&all[r].device, &all[q].device, sizeof all[r].device) == 0) {
+                return "host (ranks share a GPU)";
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Whether all ranks have NCCL and a device of their own. */
+static cmg_status ask(cmg_context *ctx, const link *w, const char **why)
+{
+    const int ranks = cmgi_ranks(ctx);
+    cudaDeviceProp properties;
+    presence mine = {};
+    presence *all = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_CUDA(ctx, cudaGetDeviceProperties(&properties, cmgi_device_of(ctx)->number));
+    mine.found = w->nccl.gather != NULL;
+    mine.device = properties.uuid;
+    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
+    status = cmgi_group_gather(ctx, &mine, sizeof mine, all);
+    *why = status == CMG_OK ? obstacle(all, ranks) : NULL;
+    cmgi_free(ctx, all);
+    return status;
+}
+
+/* The communicator and what goes with it, tried once so that its connections are there. */
+static cmg_status connect(cmg_context *ctx, link *w)
+{
+    const int ranks = cmgi_ranks(ctx);
+    int least = 0;
+    int most = 0;
+    invitation mine = {};
+    invitation *all = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
+    if (cmgi_rank(ctx) == 0) {
+        mine.result = w->nccl.make_id(&mine.id);
+    }
+    cmg_status status = cmgi_group_gather(ctx, &mine, sizeof mine, all);
+    if (status == CMG_OK) {
+        const int result = all[0].result != NCCL_SUCCESS
+                               ? all[0].result
+                               : w->nccl.open(&w->comm, ranks, all[0].id, cmgi_rank(ctx));
+        status = result != NCCL_SUCCESS ? failed(ctx, w, result, "a new communicator") : CMG_OK;
+    }
+    cmgi_free(ctx, all);
+    CMGI_TRY(status);
+    CMGI_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
+    CMGI_CUDA(ctx, cudaStreamCreateWithPriority(&w->side, cudaStreamNonBlocking, most));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&w->forked, cudaEventDisableTiming));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&w->joined, cudaEventDisableTiming));
+    CMGI_TRY(
+        cmgi_alloc_device(ctx, (cmg_size)CMGI_SUMS * (ranks + 1), sizeof *w->parts, &w->parts));
+    CMGI_TRY(cmgi_cuda_clear(ctx, w->parts, sizeof(double) * CMGI_SUMS * (size_t)(ranks + 1)));
+    CMGI_TRY(sum(ctx, w, w->parts + CMGI_SUMS * ranks, 1));
+    return wait(ctx, w);
+}
+
+static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t size)
+{
+    CMGI_ON_DEVICE(ctx);
+    link *w = NULL;
+    const char *why = NULL;
+    int version = 0;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *w, &w));
+    w->main = cmgi_stream(ctx);
+    if (!load(&w->nccl)) {
+        w->nccl.gather = NULL;
+    }
+    cmg_status status = ask(ctx, w, &why);
+    if (status == CMG_OK && why == NULL) {
+        status = cmgi_group_agree(ctx, connect(ctx, w));
+    }
+    if (status != CMG_OK || why != NULL) {
+        (void)snprintf(text, size, "%s", why != NULL ? why : "host");
+        close_link(ctx, w);
+        return status;
+    }
+    (void)w->nccl.version(&version);
+    (void)snprintf(text, size, "nccl %d.%d.%d", version / 10000, version / 100 % 100,
+                   version % 100);
+    *wire = w;
+    return CMG_OK;
+}
+
+static constexpr cmgi_wire make_wire()
+{
+    cmgi_wire wire = {};
+    wire.open = open_link;
+    wire.close = close_link;
+    wire.exchange = exchange;
+    wire.gather = gather;
+    wire.sum = sum;
+    wire.aside = aside;
+    wire.back = back;
+    wire.join = join;
+    wire.wait = wait;
+    return wire;
+}
+
+extern "C" constexpr cmgi_wire cmgi_nccl = make_wire();
