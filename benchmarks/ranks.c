@@ -17,13 +17,14 @@
 typedef struct settings {
     bench_problem p;
     int ranks;
-    const cmg_hierarchy *whole;
     /* results of rank 0 */
     cmg_report report;
+    double made; /* seconds of the hierarchy */
     double setup;
     double median;
     double least;
     size_t device_bytes;
+    cmg_link_speed speed;
     char link[96];
 } settings;
 
@@ -89,18 +90,22 @@ static cmg_status work(void *user, const cmg_transport *t)
     cmg_size first = 0;
     cmg_size rows = 0;
     size_t peak[2] = {0};
+    cmg_link_speed speed = {0};
     const int devices = cmg_backend_devices(options.backend);
     options.transport = t;
     options.device = devices > 0 ? t->rank % devices : 0;
     cmg_status status = cmg_context_create(&options, &ctx);
-    status = status == CMG_OK ? cmg_hierarchy_take_rows(ctx, s->whole, &h) : status;
-    status = status == CMG_OK ? cmg_hierarchy_own_rows(h, 0, &first, &rows) : status;
     double begin = bench_seconds();
+    status = status == CMG_OK ? q1_problem(ctx, &s->p, &h) : status;
+    const double made = bench_seconds() - begin;
+    status = status == CMG_OK ? cmg_hierarchy_own_rows(h, 0, &first, &rows) : status;
+    begin = bench_seconds();
     status = status == CMG_OK ? cmg_solver_create(h, &s->p.solver, &solver) : status;
     double setup = bench_seconds() - begin;
     status = status == CMG_OK ? cmg_vector_create(ctx, rows, CMG_FP64, &b) : status;
     status = status == CMG_OK ? cmg_vector_create(ctx, rows, CMG_FP64, &x) : status;
     status = status == CMG_OK ? cmg_vector_fill(b, 1.0) : status;
+    status = status == CMG_OK ? cmg_context_link_speed(ctx, &speed) : status;
     status = status == CMG_OK ? slowest(t, &setup) : status;
     status = status == CMG_OK ? solve(s, t, solver, b, x) : status;
     if (status != CMG_OK) {
@@ -108,7 +113,9 @@ static cmg_status work(void *user, const cmg_transport *t)
     } else if (t->rank == 0) {
         cmg_context_memory(ctx, NULL, peak);
         s->setup = setup;
+        s->made = made;
         s->device_bytes = peak[1];
+        s->speed = speed;
         (void)snprintf(s->link, sizeof s->link, "%s", cmg_context_link(ctx));
     }
     cmg_solver_destroy(&solver);
@@ -119,7 +126,7 @@ static cmg_status work(void *user, const cmg_transport *t)
     return status;
 }
 
-static void print_line(const settings *s, int threads, double made)
+static void print_line(const settings *s, int threads)
 {
     const double n = pow(s->p.cells - 1, s->p.dim);
     printf(
@@ -129,14 +136,16 @@ static void print_line(const settings *s, int threads, double made)
         "\"graph_launches\": %lld, \"outcome\": \"%s\", \"iterations\": %d, "
         "\"relative_residual\": %.3g, \"setup_seconds\": %.4g, \"solve_seconds\": %.5g, "
         "\"least_seconds\": %.5g, \"repeats\": %d, \"hierarchy_seconds\": %.3g, "
-        "\"device_bytes\": %zu, ",
+        "\"device_bytes\": %zu, "
+        "\"message_seconds\": %.3g, \"link_bytes_per_second\": %.3g, "
+        "\"sum_seconds\": %.3g, ",
         s->ranks, s->link, s->p.dim, s->p.cells, s->p.distort, n,
         cmg_enum_name("backend", (int)s->p.context.backend), s->p.solver.smoother,
         s->report.precision, cmg_enum_name("format", (int)s->p.solver.matrix.format),
         cmg_enum_name("krylov", (int)s->report.krylov), cmg_enum_name("loop", (int)s->report.loop),
         s->report.graph_launches, cmg_enum_name("outcome", (int)s->report.outcome),
         s->report.iterations, s->report.relative_residual, s->setup, s->median, s->least,
-        s->p.repeat, made, s->device_bytes);
+        s->p.repeat, s->made, s->device_bytes);
     bench_machine(stdout, threads);
     printf("}\n");
 }
@@ -146,29 +155,21 @@ int main(int argc, char **argv)
     settings s = {.p = {.dim = 3, .cells = 64, .repeat = 5}, .ranks = 2};
     char why[CMG_MESSAGE] = "";
     cmg_context *ctx = NULL;
-    cmg_hierarchy *h = NULL;
     if (!bench_parse("ranks", argc, argv, &s.p, set_own, &s)) {
         return 1;
     }
     cmg_context_options host = s.p.context;
     host.backend = CMG_BACKEND_CPU;
-    cmg_status status = cmg_context_create(&host, &ctx);
-    const double begin = bench_seconds();
-    status = status == CMG_OK ? q1_problem(ctx, &s.p, &h) : status;
-    const double made = bench_seconds() - begin;
-    if (status != CMG_OK) {
-        return bench_failed("ranks", ctx, status);
+    if (cmg_context_create(&host, &ctx) != CMG_OK) {
+        return 2;
     }
     const int all = cmg_context_threads(ctx);
-    s.whole = h;
+    cmg_context_destroy(&ctx);
     s.p.context.threads = all > s.ranks ? all / s.ranks : 1;
-    status = cmg_loopback_run(s.ranks, 0, work, &s, why);
-    if (status != CMG_OK) {
+    if (cmg_loopback_run(s.ranks, 0, work, &s, why) != CMG_OK) {
         (void)fprintf(stderr, "ranks: %s\n", why);
         return 2;
     }
-    print_line(&s, s.p.context.threads, made);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&ctx);
+    print_line(&s, s.p.context.threads);
     return cmg_outcome_converged(s.report.outcome) ? 0 : 3;
 }

@@ -242,7 +242,8 @@ CMG_API cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_op
  * A geometric hierarchy: A on every level, P between them, rhs "b", for manufactured loads their
  * solution at the nodes as solutions "exact", coords, and the attributes element, dim, problem,
  * block_size, numbering, symmetric, generator and the options that differ from the default.
- * Where Dirichlet rows are kept, P has no entries at them.
+ * Where Dirichlet rows are kept, P has no entries at them. In a context with a transport
+ * (cmg_ranks.h) it has the rank's rows; on grids no rank makes more than these.
  *
  * @return CMG_OK, CMG_ERR_ARG (option out of range or not possible together; the message names
  *         it), CMG_ERR_IO and CMG_ERR_FILE (mesh file), CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED,

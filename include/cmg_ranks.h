@@ -60,6 +60,20 @@ struct cmg_transport {
  *  devices are there, or "nccl" with its version. */
 CMG_API const char *cmg_context_link(const cmg_context *ctx);
 
+/** What a link takes for its messages; zeros for one rank. */
+typedef struct cmg_link_speed {
+    double message_seconds;  /**< 256 bytes to a rank and from another */
+    double bytes_per_second; /**< of large messages, each way */
+    double sum_seconds;      /**< a sum over all ranks */
+} cmg_link_speed;
+
+/**
+ * Measures the link. Collective.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_MEMORY, CMG_ERR_STATE
+ */
+CMG_API cmg_status cmg_context_link_speed(cmg_context *ctx, cmg_link_speed *speed);
+
 /** What a rank does; a status other than CMG_OK ends all ranks. */
 typedef cmg_status (*cmg_rank_fn)(void *user, const cmg_transport *transport);
 

@@ -65,11 +65,27 @@ static cmg_status check_rows(cmg_context *ctx, const cmgi_own_rows *A, int level
     return CMG_OK;
 }
 
+cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, cmgi_own_rows *rows)
+{
+    cmgi_blocks *blocks = NULL;
+    cmg_status status = check_place(h, level, role);
+    status = status == CMG_OK ? open_blocks(h, &blocks) : status;
+    if (status != CMG_OK) {
+        cmgi_rows_free(h->ctx, rows);
+        return status;
+    }
+    cmgi_own_rows *to = place_of(&blocks->level[level], role);
+    cmgi_rows_free(h->ctx, to);
+    *to = *rows;
+    *rows = (cmgi_own_rows){0};
+    ++h->generation;
+    return CMG_OK;
+}
+
 cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, const cmg_rows *rows)
 {
     CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
-    cmgi_blocks *blocks = NULL;
     cmgi_own_rows made = {0};
     cmg_size nnz = 0;
     cmg_status status = CMG_OK;
@@ -79,18 +95,13 @@ cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, co
     CMGI_TRY(cmgi_to_host(ctx, &nnz, rows->indptr + rows->rows, sizeof nnz));
     CMGI_CHECK(ctx, nnz == 0 || (nnz > 0 && rows->indices != NULL && rows->values != NULL),
                CMG_ERR_ARG, "level %d: %lld entries without arrays", level, (long long)nnz);
-    CMGI_TRY(open_blocks(h, &blocks));
     CMGI_TRY(cmgi_rows_alloc(ctx, rows->first, rows->rows, nnz, &made));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.indptr, rows->indptr,
                                      (size_t)(rows->rows + 1) * sizeof *made.indptr));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.indices, rows->indices, (size_t)nnz * sizeof nnz));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.values, rows->values, (size_t)nnz * sizeof(double)));
     CMGI_TRY_GOTO(done, check_rows(ctx, &made, level));
-    cmgi_own_rows *to = place_of(&blocks->level[level], role);
-    cmgi_rows_free(ctx, to);
-    *to = made;
-    made = (cmgi_own_rows){0};
-    ++h->generation;
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_own(h, level, role, &made));
 done:
     cmgi_rows_free(ctx, &made);
     return status;

@@ -14,6 +14,8 @@ typedef struct cmgi_blocks {
     cmgi_block_level level[CMGI_HIERARCHY_LEVELS];
 } cmgi_blocks;
 
+/* Gives a level rows of a rank; the arrays are taken over, or freed, and *rows is cleared. */
+cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, cmgi_own_rows *rows);
 /* NULL where this rank has all rows. */
 static inline const cmgi_blocks *cmgi_blocks_of(const cmg_hierarchy *h)
 {

@@ -18,16 +18,18 @@ static const cmgi_own_rows *matrix_of(const cmgi_blocks *blocks, int l, int role
     return role == A ? &b->A : role == P ? &b->P : l > 0 ? &blocks->level[l - 1].R : &none;
 }
 
-static cmg_size reach_of(const cmgi_own_rows *M)
+static cmg_size reach_of(const cmgi_own_rows *M, int threads)
 {
+    const cmg_size nnz = M->indptr != NULL ? M->indptr[M->rows] : 0;
     cmg_size reach = 0;
-    for (cmg_size k = 0; M->indptr != NULL && k < M->indptr[M->rows]; ++k) {
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : reach)
+    for (cmg_size k = 0; k < nnz; ++k) {
         reach = M->indices[k] + 1 > reach ? M->indices[k] + 1 : reach;
     }
     return reach;
 }
 
-static void look(const cmgi_blocks *blocks, int levels, holding *mine)
+static void look(const cmgi_blocks *blocks, int levels, int threads, holding *mine)
 {
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {
@@ -35,7 +37,7 @@ static void look(const cmgi_blocks *blocks, int levels, holding *mine)
             mine[l].first[role] = M->indptr != NULL ? M->first : -1;
             mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
         }
-        mine[l].reach = l > 0 ? reach_of(matrix_of(blocks, l - 1, P)) : 0;
+        mine[l].reach = l > 0 ? reach_of(matrix_of(blocks, l - 1, P), threads) : 0;
     }
 }
 
@@ -98,26 +100,36 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
 static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
                                 const char *name)
 {
-    for (cmg_size i = 0; M->indptr != NULL && i < M->rows; ++i) {
+    const cmg_size rows = M->indptr != NULL ? M->rows : 0;
+    cmg_size bad = -1; /* row */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad)
+    for (cmg_size i = 0; i < rows; ++i) {
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
-            CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
-                       "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
-                       (long long)(M->first + i), (long long)M->indices[k], (long long)cols);
+            bad = M->indices[k] >= cols && i > bad ? i : bad;
         }
+    }
+    for (cmg_size k = bad >= 0 ? M->indptr[bad] : 0; bad >= 0 && k < M->indptr[bad + 1]; ++k) {
+        CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
+                   "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
+                   (long long)(M->first + bad), (long long)M->indices[k], (long long)cols);
     }
     return CMG_OK;
 }
 
 static cmg_status check_diagonal(cmg_context *ctx, const cmgi_own_rows *M, int l)
 {
-    for (cmg_size i = 0; M->indptr != NULL && i < M->rows; ++i) {
+    const cmg_size rows = M->indptr != NULL ? M->rows : 0;
+    cmg_size bad = -1;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad)
+    for (cmg_size i = 0; i < rows; ++i) {
         double d = 0;
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
             d += M->indices[k] == M->first + i ? M->values[k] : 0;
         }
-        CMGI_CHECK(ctx, d != 0, CMG_ERR_ARG, "level %d: A: row %lld has a zero diagonal", l,
-                   (long long)(M->first + i));
+        bad = d == 0 && i > bad ? i : bad;
     }
+    CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG, "level %d: A: row %lld has a zero diagonal", l,
+               (long long)(M->first + bad));
     return CMG_OK;
 }
 
@@ -154,7 +166,7 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
-    look(blocks, levels, mine);
+    look(blocks, levels, ctx->threads, mine);
     CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
     for (int l = 0; l < levels && status == CMG_OK; ++l) {
         status = read_level(ctx, all, levels, l, &parts->level[l].space);
@@ -172,10 +184,12 @@ done:
 }
 
 /* Clears the flags of rows with a column outside of a space's own. */
-static void mark_outer(const cmgi_own_rows *M, const cmgi_owners *cols, bool *inner)
+static void mark_outer(int threads, const cmgi_own_rows *M, const cmgi_owners *cols, bool *inner)
 {
     const cmg_size last = cols->first + cols->rows;
-    for (cmg_size i = 0; M->indptr != NULL && !cols->whole && i < M->rows; ++i) {
+    const cmg_size rows = M->indptr != NULL && !cols->whole ? M->rows : 0;
+#pragma omp parallel for num_threads(threads) schedule(static) if (rows > 4096)
+    for (cmg_size i = 0; i < rows; ++i) {
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1] && inner[i]; ++k) {
             inner[i] = M->indices[k] >= cols->first && M->indices[k] < last;
         }
@@ -191,12 +205,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
     memset(inner, true, (size_t)space->rows * sizeof *inner);
-    mark_outer(&level->A, space, inner);
+    mark_outer(ctx->threads, &level->A, space, inner);
     if (l + 1 <= parts->divided && level->P.indptr != NULL) {
-        mark_outer(&level->P, &parts->level[l + 1].space, inner);
+        mark_outer(ctx->threads, &level->P, &parts->level[l + 1].space, inner);
     }
     if (l > 0) {
-        mark_outer(&parts->level[l - 1].R, &parts->level[l - 1].space, inner);
+        mark_outer(ctx->threads, &parts->level[l - 1].R, &parts->level[l - 1].space, inner);
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));

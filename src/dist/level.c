@@ -191,35 +191,63 @@ static cmg_status grow(const extended *x, const cmgi_numbers *have, const cmgi_o
     return status;
 }
 
+/* What the rows of the extended matrix are taken from. */
+typedef struct pieces {
+    const cmgi_own_rows *own;
+    const cmgi_numbers *others;
+    const cmgi_own_rows *theirs;
+    cmg_size before; /* position of the first own row */
+} pieces;
+
+/* Where a row comes from, and its number there; -1 = it is an identity row. */
+static const cmgi_own_rows *find_row(const pieces *p, cmg_size number, cmg_size *row)
+{
+    const bool mine = number >= p->own->first && number < p->own->first + p->own->rows;
+    *row = mine ? number - p->own->first : cmgi_numbers_find(p->others, number);
+    return mine ? p->own : p->theirs;
+}
+
+static cmg_index position_of(const extended *x, const pieces *p, cmg_size number)
+{
+    const bool mine = number >= p->own->first && number < p->own->first + p->own->rows;
+    return (cmg_index)(mine ? p->before + number - p->own->first
+                            : cmgi_numbers_find(&x->rows, number));
+}
+
 /* The rows in the order of their numbers; others' rows are there, or are identity rows. */
 static cmg_status assemble(extended *x, const cmgi_numbers *others, const cmgi_own_rows *theirs)
 {
     cmg_context *ctx = x->parts->ctx;
-    const cmgi_own_rows *own = &x->level->A;
-    const cmg_size first = own->first;
     const cmg_size n = x->rows.count;
-    cmg_size nnz = own->indptr[own->rows] + theirs->indptr[theirs->rows] + n;
-    cmg_size at = 0;
+    pieces p = {&x->level->A, others, theirs, 0};
+    while (p.before < n && x->rows.number[p.before] < p.own->first) {
+        ++p.before;
+    }
     CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
                (long long)n);
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, nnz, &x->A));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, n, n, &x->A));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
     for (cmg_size i = 0; i < n; ++i) {
-        const cmg_size number = x->rows.number[i];
-        const bool mine = number >= first && number < first + own->rows;
-        const cmgi_own_rows *from = mine ? own : theirs;
-        const cmg_size row = mine ? number - first : cmgi_numbers_find(others, number);
-        x->A.indptr[i] = at;
-        for (cmg_size k = row >= 0 ? from->indptr[row] : 0; row >= 0 && k < from->indptr[row + 1];
-             ++k) {
-            x->A.indices[at] = (cmg_index)cmgi_numbers_find(&x->rows, from->indices[k]);
-            x->A.values[at++] = from->values[k];
-        }
+        cmg_size row = 0;
+        const cmgi_own_rows *from = find_row(&p, x->rows.number[i], &row);
+        x->A.indptr[i + 1] = row >= 0 ? from->indptr[row + 1] - from->indptr[row] : 1;
+    }
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &x->A));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
+    for (cmg_size i = 0; i < n; ++i) {
+        cmg_size row = 0;
+        cmg_size at = x->A.indptr[i];
+        const cmgi_own_rows *from = find_row(&p, x->rows.number[i], &row);
         if (row < 0) {
             x->A.indices[at] = (cmg_index)i;
-            x->A.values[at++] = 1;
+            x->A.values[at] = 1;
+            continue;
+        }
+        for (cmg_size k = from->indptr[row]; k < from->indptr[row + 1]; ++k, ++at) {
+            x->A.indices[at] = position_of(x, &p, from->indices[k]);
+            x->A.values[at] = from->values[k];
         }
     }
-    x->A.indptr[n] = at;
     return CMG_OK;
 }
 

@@ -129,16 +129,18 @@ static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const 
                                 cmgi_own_rows *B)
 {
     CMGI_TRY(cmgi_rows_alloc(ctx, A->first, A->rows, A->indptr[A->rows], B));
-    cmg_size at = 0;
+    B->indptr[0] = 0;
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = perm != NULL ? perm[k] : k;
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        memcpy(B->indices + at, A->indices + A->indptr[i], (size_t)length * sizeof *B->indices);
-        memcpy(B->values + at, A->values + A->indptr[i], (size_t)length * sizeof *B->values);
-        B->indptr[k] = at;
-        at += length;
+        B->indptr[k + 1] = B->indptr[k] + A->indptr[i + 1] - A->indptr[i];
     }
-    B->indptr[A->rows] = at;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size k = 0; k < A->rows; ++k) {
+        const cmg_size from = A->indptr[perm != NULL ? perm[k] : k];
+        const size_t length = (size_t)(B->indptr[k + 1] - B->indptr[k]);
+        memcpy(B->indices + B->indptr[k], A->indices + from, length * sizeof *B->indices);
+        memcpy(B->values + B->indptr[k], A->values + from, length * sizeof *B->values);
+    }
     return CMG_OK;
 }
 
@@ -198,6 +200,7 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
     for (cmg_size i = 0; i <= last - first; ++i) {
         csr.indptr[i] = A->indptr[first + i] - begin;
     }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
     for (cmg_size k = 0; k < nnz; ++k) {
         const cmg_size number = A->indices[begin + k];
         csr.values[k] = A->values[begin + k];

@@ -1,8 +1,10 @@
 /* A hierarchy from options: levels, attributes, numbering. */
+#include "core/group.h"
 #include "core/memory.h"
 #include "core/report.h"
 #include "core/number.h"
 #include "core/options.h"
+#include "dist/blocks.h"
 #include "fem/generate.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
@@ -103,22 +105,17 @@ static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hie
     return cmg_hierarchy_set_attribute(h, "numbering", cmg_enum_name("numbering", (int)numbering));
 }
 
-cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
-                                  cmg_hierarchy **h)
+static cmg_status generate_whole(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    CMGI_CHECK(ctx, ctx != NULL && options != NULL && h != NULL, CMG_ERR_ARG,
-               "an argument is NULL");
-    cmgi_plan plan;
-    CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
     cmg_hierarchy *made = NULL;
     cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan.levels, &made));
-    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, &plan, made, order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan.levels));
-    CMGI_TRY_GOTO(done, cmgi_make_compatible(&plan, made));
-    CMGI_TRY_GOTO(done, describe(&plan, made));
-    CMGI_TRY_GOTO(done, number(&plan, order, made));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan->levels, &made));
+    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, plan, made, order));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan->levels));
+    CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, made));
+    CMGI_TRY_GOTO(done, describe(plan, made));
+    CMGI_TRY_GOTO(done, number(plan, order, made));
     *h = made;
     made = NULL;
 done:
@@ -126,5 +123,38 @@ done:
         cmgi_free(ctx, order[l]);
     }
     cmg_hierarchy_destroy(&made);
+    return status;
+}
+
+/* This rank's rows: made alone on grids, else taken from the whole. */
+static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
+{
+    cmg_hierarchy *whole = NULL;
+    if (cmgi_plan_has_slabs(plan)) {
+        CMGI_TRY(cmgi_generate_slabs(ctx, plan, h));
+        return describe(plan, *h);
+    }
+    cmgi_group_alone(ctx, true);
+    cmg_status status = generate_whole(ctx, plan, &whole);
+    cmgi_group_alone(ctx, false);
+    status = status == CMG_OK ? cmg_hierarchy_take_rows(ctx, whole, h) : status;
+    cmg_hierarchy_destroy(&whole);
+    return status;
+}
+
+cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
+                                  cmg_hierarchy **h)
+{
+    CMGI_CHECK(ctx, ctx != NULL && options != NULL && h != NULL, CMG_ERR_ARG,
+               "an argument is NULL");
+    cmgi_plan plan;
+    cmg_hierarchy *made = NULL;
+    CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
+    const cmg_status status =
+        ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_whole(ctx, &plan, &made);
+    if (status != CMG_OK) {
+        cmg_hierarchy_destroy(&made);
+    }
+    *h = status == CMG_OK ? made : *h;
     return status;
 }

@@ -32,6 +32,9 @@ bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 /* All levels; sets order[l] of every level where the numbering follows coarse cells. */
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order);
+/* Whether several ranks can make their rows each, and these rows. */
+bool cmgi_plan_has_slabs(const cmgi_plan *plan);
+cmg_status cmgi_generate_slabs(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h);
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 /* CMG_ERR_ARG on the finest level; coarse ones without unknowns are left out. */

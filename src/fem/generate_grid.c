@@ -41,7 +41,8 @@ cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_
     for (int d = 0; d < 3; ++d) {
         rows *= (double)grid->axis[d].unknowns;
     }
-    CMGI_CHECK(ctx, rows <= INT32_MAX, CMG_ERR_ARG, "%.0f unknowns are more than 2^31 - 1", rows);
+    CMGI_CHECK(ctx, rows <= (ctx->group != NULL ? 1e15 : INT32_MAX), CMG_ERR_ARG,
+               "%.0f unknowns are more than 2^31 - 1", rows);
     return CMG_OK;
 }
 

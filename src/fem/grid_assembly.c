@@ -243,13 +243,20 @@ static cmg_status run(cmgi_grid_assembly *s, cmg_size depth)
     if (s->same_matrix) {
         CMGI_TRY(cmgi_make_templates(s));
     }
-    for (cmg_size begin = 0; begin < axis->cells; begin += depth) {
-        const cmg_size end = begin + depth < axis->cells ? begin + depth : axis->cells;
+    cmg_size last = axis->cells; /* layers that a node has a cell in: of a slab, not all */
+    cmg_size begin = 0;
+    if (axis->order > 0) {
+        begin = axis->first > 0 ? (axis->first - 1) / axis->order : 0;
+        last = (axis->first + axis->unknowns - 1) / axis->order + 1;
+        last = last < axis->cells ? last : axis->cells;
+    }
+    for (; axis->unknowns > 0 && begin < last; begin += depth) {
+        const cmg_size end = begin + depth < last ? begin + depth : last;
         if (!s->same_matrix || (s->b != NULL && !s->same_load)) {
             CMGI_TRY(integrate(s, begin, end));
         }
         assemble_planes(s, begin * axis->order, end * axis->order + (end == axis->cells ? 1 : 0));
-        CMGI_TRY(cmgi_progress(s->ctx, "assembling", end, axis->cells));
+        CMGI_TRY(cmgi_progress(s->ctx, "assembling", end, last));
     }
     return CMG_OK;
 }
