@@ -145,7 +145,8 @@ static void print_line(const settings *s, int threads)
         cmg_enum_name("krylov", (int)s->report.krylov), cmg_enum_name("loop", (int)s->report.loop),
         s->report.graph_launches, cmg_enum_name("outcome", (int)s->report.outcome),
         s->report.iterations, s->report.relative_residual, s->setup, s->median, s->least,
-        s->p.repeat, s->made, s->device_bytes);
+        s->p.repeat, s->made, s->device_bytes, s->speed.message_seconds, s->speed.bytes_per_second,
+        s->speed.sum_seconds);
     bench_machine(stdout, threads);
     printf("}\n");
 }
