@@ -161,6 +161,8 @@ CMG_API cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const 
                                  const cmg_solver_options *options, cmg_cg_solver **cg);
 CMG_API cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x,
                                 cmg_report *report);
+/** As cmg_solver_set_limits; what has been recorded for a GPU serves on. */
+CMG_API cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it);
 CMG_API void cmg_cg_destroy(cmg_cg_solver **cg);
 /** The three in one call. */
 CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,

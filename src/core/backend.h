@@ -156,7 +156,7 @@ typedef struct cmgi_backend {
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_cg_note(u) alone */
     cmg_status (*cg_note)(cmg_context *ctx, const cmgi_cg_update *u);
-    /* cmgi_stop_begin(stop, limits, *bb, *rr) */
+    /* cmgi_stop_begin(stop, limits, *bb, *rr), limits too in the backend's memory */
     cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr);
     /* stop->exact = sqrt(*rr) */

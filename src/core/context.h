@@ -39,6 +39,7 @@ struct cmg_context {
     double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
     long long graph_launches; /* of recorded graphs, ever */
     long long waits;          /* times the host has waited for the device */
+    bool recording;           /* of an iteration, which a graph within it would break off */
     struct cmgi_group *group; /* the ranks that share the work, NULL = this one alone */
     struct cmgi_group *away;  /* the group, while this rank works by itself */
 };

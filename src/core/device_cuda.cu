@@ -301,7 +301,9 @@ static cmg_status start(cmg_context *ctx)
         CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->staged[half], cudaEventDisableTiming));
     }
     CMGI_TRY(make_pool(ctx));
-    CMGI_TRY(alloc(ctx, CMGI_CUDA_PARTIALS * sizeof(double), &ctx->partials));
+    const size_t partials = (CMGI_CUDA_PARTIALS + 1) * sizeof(double); /* and a counter */
+    CMGI_TRY(alloc(ctx, partials, &ctx->partials));
+    CMGI_CUDA(ctx, cudaMemsetAsync(ctx->partials, 0, partials, d->stream));
     ctx->partials_length = CMGI_CUDA_PARTIALS;
     return CMG_OK;
 }

@@ -71,6 +71,7 @@ static cmg_status allocate(cmgi_krylov *k)
     }
     CMGI_TRY(cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &k->scalars));
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->stop, &k->stop));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->limits, &k->limits));
     /* the host fetches all of it, with norms that are not there yet */
     CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, sizeof *k->stop / sizeof(double), 0.0, k->stop));
     k->longest = k->options.max_it;
@@ -112,7 +113,7 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
         cmgi_free_device(ctx, v->work[w]);
     }
     cmgi_arnoldi_clear(ctx, v->options.restart, &v->arnoldi);
-    CMGI_FREE_DEVICE(ctx, v->scalars, v->stop);
+    CMGI_FREE_DEVICE(ctx, v->scalars, v->stop, v->limits);
     CMGI_FREE(ctx, v->history, v);
     *k = NULL;
 }
@@ -127,7 +128,6 @@ cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limit
         k->history = longer;
         k->longest = limits->max_it;
     }
-    cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
     k->options.rtol = limits->rtol;
     k->options.atol = limits->atol;
     k->options.max_it = limits->max_it;

@@ -114,6 +114,8 @@ typedef struct cmgi_krylov {
     double *history;                   /* host: longest + 1 residual norms */
     int longest;                       /* max_it that there is room for */
     cmgi_stop *stop;                   /* stopping test in the backend's memory */
+    cmgi_limits *limits;               /* of the loop that runs, there too */
+    cmgi_limits given;                 /* the host's copy of them */
     cmgi_stop seen;                    /* the host's copy of it */
     cmgi_recording recorded[CMGI_RECORDINGS];
     int iterations;

@@ -22,6 +22,27 @@ void cmgi_krylov_drop_graphs(cmgi_krylov *k)
     }
 }
 
+/* The limits where the iteration looks at them, so that what is recorded serves any. */
+static cmg_status give_limits(cmgi_krylov *k)
+{
+    cmgi_limits limits;
+    memset(&limits, 0, sizeof limits); /* padding, too: they are compared */
+    limits.rtol = k->options.rtol;
+    limits.atol = k->options.atol;
+    limits.dtol = k->options.dtol;
+    limits.gain = k->method->inner ? k->options.inner_rtol : 0;
+    limits.most = k->options.max_it;
+    limits.done = k->iterations;
+    limits.patience = k->patience;
+    limits.pace = k->pace;
+    limits.range = k->range;
+    if (memcmp(&limits, &k->given, sizeof limits) == 0) {
+        return CMG_OK;
+    }
+    k->given = limits;
+    return cmgi_to_device(k->system.ctx, k->limits, &k->given, sizeof limits);
+}
+
 /* r = b - A x, its norm and that of b, the stopping test before the first step. */
 static cmg_status begin(cmgi_krylov *k)
 {
@@ -31,21 +52,12 @@ static cmg_status begin(cmgi_krylov *k)
     double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
     double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
     const bool corrects = k->method->finish != NULL;
-    const cmgi_limits limits = {.rtol = k->options.rtol,
-                                .atol = k->options.atol,
-                                .dtol = k->options.dtol,
-                                .gain = k->method->inner ? k->options.inner_rtol : 0,
-                                .most = k->options.max_it,
-                                .done = k->iterations,
-                                .patience = k->patience,
-                                .pace = k->pace,
-                                .range = k->range};
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, k->b, k->b, bb));
     if (!corrects || k->iterations == 0) { /* else the last end left it there */
         CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     }
     CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
-    CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, &limits, bb, rr));
+    CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, k->limits, bb, rr));
     return k->method->start != NULL ? k->method->start(k) : CMG_OK;
 }
 
@@ -120,7 +132,9 @@ static cmg_status record(cmgi_krylov *k, int part)
     *mine = (cmgi_recording){.b = k->b, .x = k->x};
     const bool alone = part == CMGI_RECORD_STEP;
     CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : &k->stop->running));
+    ctx->recording = true;
     const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
+    ctx->recording = false;
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
@@ -173,6 +187,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
     bool stopped = false;
     k->b = b;
     k->x = x;
+    CMGI_TRY(give_limits(k));
     CMGI_TRY(choose(k));
     k->seen.running = 1;
     k->seen.base = k->iterations;

@@ -70,7 +70,6 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     double *scaled = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
-    cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
     k->options.atol *= scale;
     k->range = 0;
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, b, 0.0, scaled));
@@ -79,7 +78,7 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, 1 / scale, x, 0.0, x));
     scale_norms(k, 1 / scale);
 restore:
-    cmgi_krylov_drop_graphs(k);
+    cmgi_krylov_drop_graphs(k); /* with an array in them that is about to go */
     k->options.atol = atol;
     k->range = range;
 done:

@@ -106,6 +106,9 @@ static cmg_status record(cmgi_cycle *cycle, const void *r, void *z)
 cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z)
 {
     const cmgi_backend *backend = cycle->ctx->backend;
+    if (cycle->ctx->recording) {
+        return cmgi_cycle_run(cycle, r, z);
+    }
     const bool again = cycle->seen_r == r && cycle->seen_z == z;
     cycle->seen_r = r;
     cycle->seen_z = z;

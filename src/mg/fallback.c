@@ -77,9 +77,6 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
     const int patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
     const double pace = faster ? STEADY : PACE;
-    if (k->options.max_it != max_it || k->patience != patience || k->pace != pace) {
-        cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
-    }
     k->options.max_it = max_it;
     k->patience = patience;
     k->pace = pace;
@@ -140,13 +137,11 @@ static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const dou
     }
     const int max_it = k->options.max_it;
     const cmg_monitor_fn monitor = k->options.monitor;
-    cmgi_krylov_drop_graphs(k); /* limits are part of what is recorded */
     k->options.max_it = best;
     k->options.monitor = NULL; /* it has seen these iterations */
     const cmg_status status = cmgi_multigrid_solve(mg, b, x);
     k->options.max_it = max_it;
     k->options.monitor = monitor;
-    cmgi_krylov_drop_graphs(k);
     return status;
 }
 

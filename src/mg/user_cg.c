@@ -137,6 +137,25 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     return CMG_OK;
 }
 
+cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
+{
+    CMGI_GIVEN(cg);
+    const cmgi_iteration_options *now = &cg->krylov->options;
+    cmg_solver_options wanted;
+    cmg_solver_options own;
+    cmg_solver_options_default(&wanted);
+    wanted.rtol = rtol < 0 ? now->rtol : rtol;
+    wanted.atol = atol < 0 ? now->atol : atol;
+    wanted.max_it = max_it == 0 ? now->max_it : max_it;
+    CMGI_TRY(cmgi_solver_options_take(cg->ctx, &wanted, &own));
+    const cmgi_iteration_options limits = {.rtol = own.rtol,
+                                           .atol = own.atol,
+                                           .max_it = own.max_it,
+                                           .monitor = now->monitor,
+                                           .monitor_user = now->monitor_user};
+    return cmgi_krylov_limit(cg->krylov, &limits);
+}
+
 void cmg_cg_destroy(cmg_cg_solver **cg)
 {
     if (cg != NULL && *cg != NULL) {

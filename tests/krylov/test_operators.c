@@ -141,6 +141,23 @@ static void kept_solver_follows_new_values(void)
         CHECK_NEAR(u[0][i], 2 * u[1][i], 1e-10);
     }
     CHECK_STATUS(cmg_cg_solve(cg, b, b, &report), CMG_ERR_ARG);
+    /* limits for the next solves: fewer iterations, none where |b| is small enough, one at most */
+    const int full = report.iterations;
+    CHECK_OK(cmg_cg_set_limits(cg, 1e-2, -1, 0));
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_cg_solve(cg, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations < full);
+    CHECK(report.relative_residual <= 1e-2 && report.relative_residual > 1e-12);
+    CHECK_OK(cmg_cg_set_limits(cg, -1, 1.01 * report.rhs_norm, 0));
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_cg_solve(cg, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0);
+    CHECK_NEAR(report.rhs_norm, sqrt(ROWS), 1e-12);
+    CHECK_OK(cmg_cg_set_limits(cg, 1e-12, 0, 1));
+    CHECK_OK(cmg_cg_solve(cg, b, x, &report));
+    CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 1);
+    CHECK_STATUS(cmg_cg_set_limits(cg, 2, -1, 0), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_cg_set_limits(NULL, -1, -1, 0), CMG_ERR_ARG);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);
     cmg_cg_destroy(&cg);
