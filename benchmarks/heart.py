@@ -5,16 +5,19 @@
 
 A run is 20 ms after a stimulus of the apex, in steps of 1 ms: the wave is under way in all of them. Seconds are of the
 loop over time, set-up left out; with "profiled" the device is waited for after every part, so that parts can be told.
-Meshes come from examples/heart/ellipsoid.py.
+Meshes come from examples/heart/ellipsoid.py. With --energy three beats are run instead, 1200 ms, and the GPU's own counter
+is read around that and around 400 ms: joules a step, and watts, are of the difference.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import platform
 import subprocess
 import sys
 import tempfile
+import time
 
 CONFIGS = {
     "jacobi": ["--solver", "jacobi"],
@@ -24,10 +27,18 @@ CONFIGS = {
     "jacobi-csr": ["--solver", "jacobi", "--format", "csr"],
     "jacobi-cusparse": ["--solver", "jacobi", "--format", "cusparse-csr"],
     "chebyshev": ["--solver", "chebyshev"],
-    "chebyshev-3": ["--solver", "chebyshev", "--linear-rtol", "1e-3"],
+    "chebyshev-csr": ["--solver", "chebyshev", "--format", "csr"],
+    "chebyshev-k1": ["--solver", "chebyshev", "--format", "k1"],
+    "chebyshev-k2": ["--solver", "chebyshev", "--format", "k2"],
+    "chebyshev-compressed": ["--solver", "chebyshev", "--format", "compressed"],
+    "chebyshev-cusparse": ["--solver", "chebyshev", "--format", "cusparse-csr"],
+    "fsai": ["--solver", "cycle=none smoother=fsai"],
     "multigrid": ["--solver", "multigrid"],
-    "multigrid-keep": ["--solver", "multigrid", "--keep"],
+    "multigrid-step": ["--solver", "multigrid", "--refresh", "step"],
+    "multigrid-newton": ["--solver", "multigrid", "--refresh", "newton"],
 }
+
+BEATS = [word for start in (400, 800) for word in ("--stimulus", f"-99,99,-99,99,-99,-17.5,{start},2,0.5")]
 
 
 def commit():
@@ -46,6 +57,52 @@ def device():
                               text=True).stdout.strip().splitlines()[0]
     except (OSError, IndexError):
         return None
+
+
+def energy():
+    """Joules that the GPU has taken so far, None where it does not say."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        handle, joules = ctypes.c_void_p(), ctypes.c_ulonglong()
+        failed = nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+        failed = failed or nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(joules))
+        return None if failed else 1e-3 * joules.value
+    except OSError:
+        return None
+
+
+def measure_energy(heart, mesh, words):
+    """Joules of steps alone: set-up is in both runs."""
+    found = []
+    for end in ("400", "1200"):
+        before, begin = energy(), time.time()
+        line = measure(heart, mesh, [*words, "--time", end, *BEATS], False)
+        after, until = energy(), time.time()
+        if before is None or after is None or "failed" in line:
+            return {"failed": "no counter"}
+        found.append((line, after - before, until - begin))
+    (a, ea, wa), (b, eb, wb) = found
+    steps = b["steps"] - a["steps"]
+    b.update(joules_a_step=(eb - ea) / steps, watts=(eb - ea) / (wb - wa), beats=3,
+             step_ms=1e3 * (b["seconds"]["total"] - a["seconds"]["total"]) / steps)
+    return b
+
+
+def measure_petsc(program, heart, mesh, ms, ranks, words):
+    """The same steps with PETSc; the program prints its line."""
+    path, _, refine = mesh.partition(":")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([heart, "--mesh", path, "--refine", refine or "0", "--fibres", "ellipsoid", "--stimulus", "plane:z",
+                        "--every", "0", "--quiet", "--output", folder, "--time", "1", "--dump", folder], check=True)
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks] if ranks != "1" else []
+        done = subprocess.run([*command, program, "-dump", folder, "-steps", ms, *words], capture_output=True, text=True,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+    if done.returncode != 0:
+        return {"failed": done.stderr.strip()[-300:]}
+    found = json.loads(done.stdout)
+    found.update(mesh=os.path.basename(path), refine=int(refine or 0), profiled=False, time=float(ms), backend="cpu",
+                 step_ms=1e3 * found["seconds"]["total"] / found["steps"])
+    return found
 
 
 def measure(heart, mesh, words, profile):
@@ -72,15 +129,24 @@ def main():
     parser.add_argument("--dt", default="1")
     parser.add_argument("--threads", default="0")
     parser.add_argument("--configs", default="jacobi,multigrid")
+    parser.add_argument("--energy", action="store_true")
+    parser.add_argument("--petsc", metavar="PROGRAM", help="bench_heart_petsc, in place of a configuration; steps of 1 ms")
+    parser.add_argument("--once", action="store_true", help="without a run that waits after every part")
     args = parser.parse_args()
-    for mesh in args.meshes:
+    for mesh in args.meshes if args.petsc else ():
+        for ranks in args.threads.split(","):
+            for config in ("bjacobi", "jacobi"):
+                line = measure_petsc(args.petsc, args.heart, mesh, args.ms, ranks, ["-pc_type", config])
+                print(json.dumps({"benchmark": "heart", "config": "petsc-" + config, "dt": 1.0, **line, "commit": commit(),
+                                  "machine": platform.processor() or platform.machine(), "device": None}), flush=True)
+    for mesh in () if args.petsc else args.meshes:
         for config in args.configs.split(","):
             for threads in args.threads.split(","):
                 words = [*CONFIGS[config], "--backend", args.backend, "--time", args.ms, "--dt", args.dt]
                 words += ["--threads", threads] if threads != "0" else []
-                for profile in (False, True) if args.backend == "cuda" else (False,):
-                    line = {"benchmark": "heart", "config": config, "dt": float(args.dt),
-                            **measure(args.heart, mesh, words, profile), "commit": commit(),
+                for profile in (False, True) if args.backend == "cuda" and not (args.energy or args.once) else (False,):
+                    measured = measure_energy(args.heart, mesh, words) if args.energy else measure(args.heart, mesh, words, profile)
+                    line = {"benchmark": "heart", "config": config, "dt": float(args.dt), **measured, "commit": commit(),
                             "machine": platform.processor() or platform.machine(),
                             "device": device() if args.backend == "cuda" else None}
                     print(json.dumps(line), flush=True)

@@ -45,11 +45,11 @@ typedef struct heart_options {
     bool restart;
     const char *solver; /* "jacobi", "multigrid" or options of a cmg_solver */
     const char *format; /* of the matrix under "jacobi" */
-    bool keep;          /* set the multigrid solver up once a step */
+    int refresh;        /* of a solver's set-up: 0 never, 1 once a time step, 2 a Newton step */
     bool profile;       /* wait after every part, to time them */
     double newton_rtol;
-    double linear_rtol;
-    const char *dump; /* folder for K, R and the state of step dump_step, NULL = none */
+    double linear_rtol[2]; /* of the first Newton step of a time step, of later ones */
+    const char *dump;      /* folder for K, R and the state of step dump_step, NULL = none */
     long long dump_step;
     bool quiet;
     cmg_context_options context;
@@ -89,6 +89,12 @@ typedef struct counts {
     long long iterations; /* of CG */
 } counts;
 
+typedef struct newton_step {
+    int number; /* from 0 in every time step */
+    double dt;
+    double enough; /* norm of a residual that is small enough */
+} newton_step;
+
 typedef struct linear linear;
 
 typedef struct heart {
@@ -110,7 +116,7 @@ typedef struct heart {
     cmg_vector *volume;
     cmg_vector *stiffness;
     cmg_vector *phi;
-    cmg_vector *phi_old;
+    cmg_vector *phi_old[3]; /* the last ones, newest first */
     cmg_vector *r;
     cmg_vector *r_old;
     cmg_vector *activation;
@@ -123,7 +129,9 @@ typedef struct heart {
     linear *solver;
     double scale; /* norm of the nodes' volumes */
     double t;
-    double dt; /* of the next step, before events shorten it */
+    double taken[2]; /* last time steps, newest first */
+    int past;        /* of phi_old, how many behind the newest count: 0 .. 2 */
+    double dt;       /* of the next step, before events shorten it */
     counts count;
     seconds spent;
 } heart;
@@ -139,9 +147,8 @@ void heart_free(heart *h);
 
 cmg_status linear_create(heart *h);
 void linear_destroy(heart *h);
-void linear_begin(heart *h);         /* of a time step */
-cmg_status linear_prepare(heart *h); /* K from the cells' matrices */
-cmg_status linear_solve(heart *h);   /* dphi; CMG_ERR_STATE where it has not converged */
+cmg_status linear_prepare(heart *h, const newton_step *step); /* K from the cells' matrices */
+cmg_status linear_solve(heart *h, const newton_step *step, double *norm);
 
 cmg_status cells_newton(heart *h, double dt); /* cells' parts, and b = -R */
 cmg_status step_advance(heart *h, double until);

@@ -1,33 +1,37 @@
 /*
- * K dphi = b. "jacobi": CG with the diagonal of K, whose values the sum matrix writes into K's own
- * storage; "chebyshev": with steps of Jacobi instead, damped by the roots of Chebyshev's polynomial
- * over the upper part of the spectrum, which saves inner products. Else a multigrid solver, which
- * takes new values in CSR order; its levels are nested where the mesh was refined, algebraic below.
+ * K dphi = b by CG, K's values written by the sum matrix into K's own storage. Its preconditioner:
+ *
+ *   jacobi     the diagonal of K
+ *   chebyshev  steps of Jacobi, damped by the roots of Chebyshev's polynomial over the upper part
+ *              of the spectrum: fewer inner products, which is what a small heart waits for
+ *   other      a cycle of a solver, set up from tissue at rest and kept, or refreshed with K; its
+ *              levels are nested where the mesh was refined, algebraic below
+ *
+ * The last two know the longest time step; under half of it, where the mass rules and the diagonal
+ * does well, the diagonal is taken. On a GPU a solve is one graph.
  */
 #include "heart.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEGREE = 5, PART = 40 };
+enum { DEGREE = 9, PART = 60, POWERS = 30 };
 
 struct linear {
-    bool jacobi; /* or chebyshev: K in a format of its own */
-    bool chebyshev;
+    cmg_matrix *K;
+    cmg_operator C;
+    cmg_cg_solver *cg[3]; /* of the first Newton step, of later ones, of short time steps */
+    double atol;          /* that they have */
     double damping[DEGREE];
     cmg_vector *ones;
     cmg_vector *inverse; /* of the diagonal */
     cmg_vector *first;   /* diagonal over the first damping */
     cmg_vector *z;
-    cmg_matrix *K;
-    cmg_operator C;
-    cmg_cg_solver *cg; /* on K and C */
     cmg_hierarchy *levels;
     cmg_solver *solver;
-    cmg_vector *values; /* CSR order */
-    double *host;       /* the same on the host, NULL = values are there */
-    cmg_solver_options options;
-    bool fresh; /* the solver has not seen this time step's values */
+    cmg_vector *values; /* of K, in CSR order */
+    cmg_vector *indptr; /* its pattern, where the values are */
+    cmg_vector *indices;
 };
 
 static cmg_status divide_by(const heart *h, const cmg_vector *x, cmg_vector *d, cmg_vector *y)
@@ -57,26 +61,52 @@ static cmg_status polynomial(void *user, const cmg_vector *x, cmg_vector *y)
     return status;
 }
 
-/*
- * Eigenvalues of D^-1 K are at most the number of corners, as those of every cell are: K is a sum
- * of semidefinite matrices with that many rows. Roots are taken from both ends in turn.
- */
+/* Largest eigenvalue of D^-1 K by powers: from below, so a tenth is added. */
+static cmg_status largest(heart *h, linear *l, double *value)
+{
+    double *start = malloc((size_t)h->mesh.nodes * sizeof *start);
+    cmg_status status = start != NULL ? CMG_OK : CMG_ERR_MEMORY;
+    double norm = 1;
+    for (cmg_size i = 0; i < h->mesh.nodes && start != NULL; ++i) {
+        start[i] = sin(1e3 * (double)i); /* something of every frequency */
+    }
+    status = status ? status : cmg_vector_set(h->dphi, start);
+    free(start);
+    for (int k = 0; k < POWERS && status == CMG_OK; ++k) {
+        status = cmg_vector_norm(h->dphi, &norm);
+        status = status ? status : cmg_vector_axpby(1 / norm, h->dphi, 0, l->z);
+        status = status ? status : cmg_matrix_apply(l->K, l->z, h->b);
+        status = status ? status : divide_by(h, h->b, h->diagonal, h->dphi);
+    }
+    status = status ? status : cmg_vector_norm(h->dphi, value);
+    *value *= 1.1;
+    return status;
+}
+
+/* The polynomial's interval, from tissue at rest and the longest time step; at most the number of
+ * corners, as the eigenvalues of every cell are. */
 static cmg_status make_polynomial(heart *h, linear *l)
 {
     cmg_vector **all[] = {&l->ones, &l->inverse, &l->first, &l->z};
-    const double high = h->corners;
-    const double low = high / PART;
+    double high = 0;
     cmg_status status = CMG_OK;
-    for (int j = 0; j < DEGREE; ++j) {
+    for (int k = 0; k < 4 && status == CMG_OK; ++k) {
+        status = cmg_vector_create(h->ctx, h->mesh.nodes, CMG_FP64, all[k]);
+    }
+    status = status ? status : cmg_vector_fill(l->ones, 1);
+    status = status ? status : cells_newton(h, h->o->dt);
+    status = status ? status : cmg_fem_sum_store(h->sum, h->matrix);
+    status = status ? status : cmg_fem_sum_vector(h->sum, h->diagonals, h->diagonal);
+    status = status ? status : largest(h, l, &high);
+    high = fmin(high, h->corners);
+    const double low = high / PART;
+    for (int j = 0; j < DEGREE; ++j) { /* roots from both ends in turn */
         const int k = j % 2 == 0 ? j / 2 : DEGREE - 1 - j / 2;
         const double root = cos(3.14159265358979324 * (k + 0.5) / DEGREE);
         l->damping[j] = 2 / (high + low + (high - low) * root);
     }
-    for (int k = 0; k < 4 && status == CMG_OK; ++k) {
-        status = cmg_vector_create(h->ctx, h->mesh.nodes, CMG_FP64, all[k]);
-    }
     l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, polynomial, h};
-    return status ? status : cmg_vector_fill(l->ones, 1);
+    return status;
 }
 
 /* K in a format, bound to the sum matrix. */
@@ -101,46 +131,64 @@ static cmg_status make_matrix(heart *h, linear *l)
     return status ? status : cmg_fem_sum_bind(h->sum, l->K);
 }
 
-/* The values where the hierarchy takes them from. */
-static cmg_status fetch_values(const heart *h, linear *l, const double **values)
+/* An array of the host where the context's are. */
+static cmg_status send(heart *h, const void *data, size_t bytes, cmg_vector **there)
 {
-    cmg_status status = cmg_fem_sum_matrix(h->sum, h->matrix, l->values);
-    if (l->host == NULL) {
-        *values = cmg_vector_data(l->values);
-        return status;
-    }
-    *values = l->host;
-    return status ? status : cmg_vector_get(l->values, l->host);
+    const cmg_status status =
+        cmg_vector_create(h->ctx, (cmg_size)((bytes + 7) / 8), CMG_FP64, there);
+    const bool failed =
+        status == CMG_OK && h->k->upload(h->stream, cmg_vector_data(*there), data, bytes) != 0;
+    return failed ? CMG_ERR_DEVICE : status;
 }
 
 /* Levels and steps are made from the matrix of tissue at rest, so that they do not depend on when
  * they are made: a run that goes on from a checkpoint has the same ones. */
-static cmg_status make_solver(heart *h, linear *l)
+static cmg_status make_solver(heart *h, linear *l, const cmg_solver_options *options)
 {
-    const double *values = NULL;
     cmg_csr csr = cmg_fem_sum_csr(h->sum);
-    const cmg_size nnz = csr.indptr[csr.rows];
-    cmg_status status = cmg_vector_create(h->ctx, nnz, CMG_FP64, &l->values);
-    if (status == CMG_OK && cmg_context_backend(h->ctx) != CMG_BACKEND_CPU) {
-        l->host = malloc((size_t)nnz * sizeof *l->host);
-        status = l->host != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    }
+    const size_t nnz = (size_t)csr.indptr[csr.rows];
+    cmg_status status = cmg_vector_create(h->ctx, (cmg_size)nnz, CMG_FP64, &l->values);
+    status = status ? status
+                    : send(h, csr.indptr, (size_t)(csr.rows + 1) * sizeof *csr.indptr, &l->indptr);
+    status = status ? status : send(h, csr.indices, nnz * sizeof *csr.indices, &l->indices);
     status = status ? status : cells_newton(h, h->o->dt);
-    status = status ? status : fetch_values(h, l, &values);
+    status = status ? status : cmg_fem_sum_matrix(h->sum, h->matrix, l->values);
     status = status ? status : cmg_hierarchy_create(h->ctx, h->levels, &l->levels);
-    csr.values = values;
     if (status == CMG_OK) {
+        csr.values = cmg_vector_data(l->values);
+        csr.indptr = cmg_vector_data(l->indptr);
+        csr.indices = cmg_vector_data(l->indices);
         status = cmg_hierarchy_wrap_csr(l->levels, 0, CMG_ROLE_A, NULL, 0, &csr);
     }
     for (int p = 0; p + 1 < h->levels && status == CMG_OK; ++p) {
         const cmg_csr *P = &h->P[h->levels - 2 - p];
         status = cmg_hierarchy_wrap_csr(l->levels, p, CMG_ROLE_P, NULL, 0, P);
     }
-    l->options.matrix.keep_map = true;
-    l->options.fallback = false;
-    status = status ? status : cmg_solver_create(l->levels, &l->options, &l->solver);
+    status = status ? status : cmg_solver_create(l->levels, options, &l->solver);
     l->C = cmg_solver_operator(l->solver);
     return status;
+}
+
+/* The preconditioner that --solver names. */
+static cmg_status make_preconditioner(heart *h, linear *l)
+{
+    cmg_solver_options options;
+    if (strcmp(h->o->solver, "jacobi") == 0) {
+        l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, divide, h};
+        return CMG_OK;
+    }
+    if (strcmp(h->o->solver, "chebyshev") == 0) {
+        return make_polynomial(h, l);
+    }
+    cmg_solver_options_default(&options);
+    options.matrix.keep_map = true;
+    options.fallback = false;
+    if (strcmp(h->o->solver, "multigrid") != 0 &&
+        cmg_solver_options_set(&options, h->o->solver) != CMG_OK) {
+        (void)fprintf(stderr, "heart: --solver: %s\n", options.refused);
+        return CMG_ERR_ARG;
+    }
+    return make_solver(h, l, &options);
 }
 
 cmg_status linear_create(heart *h)
@@ -150,108 +198,87 @@ cmg_status linear_create(heart *h)
         return CMG_ERR_MEMORY;
     }
     h->solver = l;
-    l->chebyshev = strcmp(h->o->solver, "chebyshev") == 0;
-    l->jacobi = l->chebyshev || strcmp(h->o->solver, "jacobi") == 0;
-    cmg_solver_options_default(&l->options);
-    l->options.krylov = CMG_KRYLOV_CG;
-    l->options.rtol = h->o->linear_rtol;
-    l->options.max_it = 1000;
-    if (!l->jacobi && strcmp(h->o->solver, "multigrid") != 0 &&
-        cmg_solver_options_set(&l->options, h->o->solver) != CMG_OK) {
-        (void)fprintf(stderr, "heart: --solver: %s\n", l->options.refused);
-        return CMG_ERR_ARG;
-    }
-    cmg_status status = CMG_OK;
-    if (!l->jacobi) {
-        status = make_solver(h, l);
-    }
-    if (status == CMG_OK && (l->jacobi || h->o->keep)) {
-        status = make_matrix(h, l);
-    }
-    if (status != CMG_OK || l->K == NULL) {
-        return status;
-    }
-    if (l->jacobi) {
-        l->C = (cmg_operator){h->mesh.nodes, h->mesh.nodes, divide, h};
-        l->options.loop = CMG_LOOP_GRAPH; /* divide, too, does nothing but launch a kernel */
-    }
-    if (l->chebyshev) {
-        status = make_polynomial(h, l);
-    }
-    if (status != CMG_OK) {
-        return status;
-    }
+    cmg_status status = make_matrix(h, l);
+    status = status ? status : make_preconditioner(h, l);
     const cmg_operator A = cmg_matrix_operator(l->K);
-    return cmg_cg_create(h->ctx, &A, &l->C, &l->options, &l->cg);
+    cmg_solver_options options;
+    cmg_solver_options_default(&options);
+    options.krylov = CMG_KRYLOV_CG;
+    options.max_it = 1000;
+    options.loop = CMG_LOOP_GRAPH; /* our operators, too, do nothing but launch kernels */
+    const cmg_operator D = {h->mesh.nodes, h->mesh.nodes, divide, h};
+    for (int k = 0; k < 3 && status == CMG_OK; ++k) {
+        options.rtol = h->o->linear_rtol[k > 0];
+        status = cmg_cg_create(h->ctx, &A, k < 2 ? &l->C : &D, &options, &l->cg[k]);
+    }
+    return status;
 }
 
 void linear_destroy(heart *h)
 {
     linear *l = h->solver;
     if (l != NULL) {
-        cmg_cg_destroy(&l->cg);
+        cmg_vector **all[] = {&l->ones,   &l->inverse, &l->first,  &l->z,
+                              &l->values, &l->indptr,  &l->indices};
+        for (int k = 0; k < 3; ++k) {
+            cmg_cg_destroy(&l->cg[k]);
+        }
         cmg_solver_destroy(&l->solver);
         cmg_hierarchy_destroy(&l->levels);
         cmg_matrix_destroy(&l->K);
-        cmg_vector_destroy(&l->values);
-        cmg_vector_destroy(&l->ones);
-        cmg_vector_destroy(&l->inverse);
-        cmg_vector_destroy(&l->first);
-        cmg_vector_destroy(&l->z);
-        free(l->host);
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
+            cmg_vector_destroy(all[k]);
+        }
         free(l);
         h->solver = NULL;
     }
 }
 
-/* A new time step has begun. */
-void linear_begin(heart *h)
-{
-    h->solver->fresh = true;
-}
-
-cmg_status linear_prepare(heart *h)
+/* K and what its preconditioner takes from it. */
+cmg_status linear_prepare(heart *h, const newton_step *step)
 {
     linear *l = h->solver;
-    cmg_status status = CMG_OK;
     double begin = now();
-    if (l->K != NULL) {
-        status = cmg_fem_sum_store(h->sum, h->matrix);
-    }
-    if (status == CMG_OK && l->jacobi) {
-        status = cmg_fem_sum_vector(h->sum, h->diagonals, h->diagonal);
-    }
-    if (status == CMG_OK && l->chebyshev) {
+    cmg_status status = cmg_fem_sum_store(h->sum, h->matrix);
+    const bool renew =
+        l->solver != NULL && (h->o->refresh > 1 || (h->o->refresh == 1 && step->number == 0));
+    status = status ? status : cmg_fem_sum_vector(h->sum, h->diagonals, h->diagonal);
+    if (status == CMG_OK && l->ones != NULL) {
         status = divide_by(h, l->ones, h->diagonal, l->inverse);
         status = status ? status : cmg_vector_axpby(1 / l->damping[0], h->diagonal, 0, l->first);
     }
-    const double *values = NULL;
-    const bool renew = !l->jacobi && (l->fresh || !h->o->keep);
     if (status == CMG_OK && renew) {
-        status = fetch_values(h, l, &values);
+        status = cmg_fem_sum_matrix(h->sum, h->matrix, l->values);
     }
     status = status ? status : lap(h, begin, &h->spent.sums);
     begin = now();
     if (status == CMG_OK && renew) {
-        status = cmg_hierarchy_update(l->levels, 0, CMG_ROLE_A, values);
+        status = cmg_hierarchy_update(l->levels, 0, CMG_ROLE_A, cmg_vector_data(l->values));
         status = status ? status : cmg_solver_refresh(l->solver);
-        l->fresh = false;
     }
     return status ? status : lap(h, begin, &h->spent.prepare);
 }
 
-cmg_status linear_solve(heart *h)
+/* dphi, to the tolerance of the Newton step or, where that is more, to |b - K dphi| <= enough;
+ * *norm is |b|, and with that below `enough` dphi = 0. CMG_ERR_STATE: it has not converged. */
+cmg_status linear_solve(heart *h, const newton_step *step, double *norm)
 {
     linear *l = h->solver;
     cmg_report report;
     cmg_report_default(&report);
     const double begin = now();
-    cmg_status status = cmg_vector_fill(h->dphi, 0);
-    if (status == CMG_OK) {
-        status = l->cg != NULL ? cmg_cg_solve(l->cg, h->b, h->dphi, &report)
-                               : cmg_solver_solve(l->solver, h->b, h->dphi, &report);
+    cmg_status status = CMG_OK;
+    if (l->atol != step->enough) {
+        for (int j = 0; j < 3 && status == CMG_OK; ++j) {
+            status = cmg_cg_set_limits(l->cg[j], -1, step->enough, 0);
+        }
+        l->atol = step->enough;
     }
+    cmg_cg_solver *cg = l->cg[step->dt < 0.5 * h->o->dt ? 2 : step->number > 0];
+    status = status ? status : cmg_vector_fill(h->dphi, 0);
+    status = status ? status : cmg_cg_solve(cg, h->b, h->dphi, &report);
     h->count.iterations += report.iterations;
+    *norm = report.rhs_norm;
     status = status ? status : lap(h, begin, &h->spent.solve);
     return status == CMG_OK && !cmg_outcome_converged(report.outcome) ? CMG_ERR_STATE : status;
 }

@@ -82,7 +82,7 @@ typedef struct cell_arrays {
     const double *r_old;
     double *r;
     double *matrix;   /* cells x upper triangle */
-    double *residual; /* cells x corners */
+    double *residual; /* cells x corners: -R */
     double *diagonal; /* cells x corners */
 } cell_arrays;
 
@@ -137,7 +137,7 @@ HEART_INLINE void cell_newton(const cell_arrays *c, int corners, long long i)
         }
     }
     for (int a = 0; a < corners; ++a) {
-        c->residual[i * corners + a] = residual[a];
+        c->residual[i * corners + a] = -residual[a];
         c->diagonal[i * corners + a] = diagonal[a];
     }
     c->r[i] = r;

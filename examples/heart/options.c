@@ -26,8 +26,9 @@ const char options_help[] =
     "\"smoother=fsai\" "
     "(jacobi)\n"
     "  --format NAME         of the matrix under jacobi and chebyshev (auto)\n"
-    "  --keep                one multigrid set-up a time step\n"
-    "  --newton-rtol R       (1e-8)   --linear-rtol R (1e-4)\n"
+    "  --refresh WHEN        set-up of a solver: never, step, newton (never)\n"
+    "  --newton-rtol R       residual over that of a change by 1 everywhere (1e-10)\n"
+    "  --linear-rtol A,B     of the first Newton step and of later ones (1e-2,1e-5)\n"
     "  --profile             on a GPU: wait after every part, to time them\n"
     "  --dump DIR[,STEP]     first matrix and residual of that step (1)\n"
     "  --quiet               no progress line\n";
@@ -62,8 +63,7 @@ static double *number_of(heart_options *o, const char *name)
                {"dt", &o->dt},
                {"every", &o->every},
                {"checkpoint", &o->checkpoint},
-               {"newton-rtol", &o->newton_rtol},
-               {"linear-rtol", &o->linear_rtol}};
+               {"newton-rtol", &o->newton_rtol}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
         if (strcmp(all[k].name, name) == 0) {
             return all[k].to;
@@ -94,7 +94,6 @@ static bool *flag_of(heart_options *o, const char *name)
         bool *to;
     } all[] = {{"fixed", &o->fixed},
                {"restart", &o->restart},
-               {"keep", &o->keep},
                {"profile", &o->profile},
                {"quiet", &o->quiet}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
@@ -127,6 +126,18 @@ static bool take_other(heart_options *o, const char *name, const char *value)
         o->refine = good ? (int)refine : 0;
         return good;
     }
+    if (strcmp(name, "linear-rtol") == 0) {
+        const int n = numbers(value, 2, o->linear_rtol);
+        o->linear_rtol[1] = n == 1 ? o->linear_rtol[0] : o->linear_rtol[1];
+        return n >= 1;
+    }
+    if (strcmp(name, "refresh") == 0) {
+        static const char *const when[] = {"never", "step", "newton"};
+        for (o->refresh = 0; o->refresh < 3 && strcmp(value, when[o->refresh]) != 0;) {
+            ++o->refresh;
+        }
+        return o->refresh < 3;
+    }
     if (strcmp(name, "stimulus") == 0 && o->protocols < MAX_STIMULI) {
         o->protocol[o->protocols++] = value;
         return true;
@@ -152,8 +163,8 @@ static void defaults(heart_options *o)
                          .checkpoint = 100,
                          .solver = "jacobi",
                          .format = "auto",
-                         .newton_rtol = 1e-8,
-                         .linear_rtol = 1e-4,
+                         .newton_rtol = 1e-10,
+                         .linear_rtol = {1e-2, 1e-5},
                          .dump_step = 1};
     cmg_context_options_default(&o->context);
 }

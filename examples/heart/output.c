@@ -279,7 +279,8 @@ cmg_status output_dump(heart *h)
     const struct {
         const char *name;
         cmg_vector *v;
-    } all[] = {{"phi", h->phi}, {"phi_old", h->phi_old}, {"r_old", h->r_old}, {"b", h->b}};
+    } all[] = {{"volume", h->volume},      {"stiffness", h->stiffness}, {"phi", h->phi},
+               {"phi_old", h->phi_old[0]}, {"r_old", h->r_old},         {"b", h->b}};
     cmg_vector *K = NULL;
     double *room = malloc((size_t)(nnz + A.rows + 1 + h->mesh.cells * 4) * sizeof *room);
     cmg_status status = room != NULL ? CMG_OK : CMG_ERR_MEMORY;

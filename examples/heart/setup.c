@@ -198,7 +198,9 @@ static cmg_status make_vectors(heart *h)
                {&h->volume, cells},
                {&h->stiffness, cells * (nv * (nv - 1) / 2)},
                {&h->phi, n},
-               {&h->phi_old, n},
+               {&h->phi_old[0], n},
+               {&h->phi_old[1], n},
+               {&h->phi_old[2], n},
                {&h->r, cells},
                {&h->r_old, cells},
                {&h->activation, n},
@@ -227,9 +229,10 @@ cmg_status mesh_setup(heart *h)
 
 void heart_free(heart *h)
 {
-    cmg_vector **all[] = {&h->nodes,     &h->stimulated, &h->volume, &h->stiffness,  &h->phi,
-                          &h->phi_old,   &h->r,          &h->r_old,  &h->activation, &h->matrix,
-                          &h->residuals, &h->diagonals,  &h->b,      &h->dphi,       &h->diagonal};
+    cmg_vector **all[] = {&h->nodes,      &h->stimulated, &h->volume,     &h->stiffness, &h->phi,
+                          &h->phi_old[0], &h->phi_old[1], &h->phi_old[2], &h->r,         &h->r_old,
+                          &h->activation, &h->matrix,     &h->residuals,  &h->diagonals, &h->b,
+                          &h->dphi,       &h->diagonal};
     linear_destroy(h);
     for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
         cmg_vector_destroy(all[k]);

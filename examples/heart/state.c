@@ -1,4 +1,4 @@
-/* Checkpoints: a head and three arrays, as they are in memory, replaced in one go. */
+/* Checkpoints: a head and five arrays, as they are in memory, replaced in one go. */
 #include "heart.h"
 
 #include <stdlib.h>
@@ -11,6 +11,8 @@ typedef struct head {
     uint64_t mesh; /* hash of it */
     double t;
     double dt;
+    double taken[2];
+    long long past;
     counts count;
 } head;
 
@@ -27,8 +29,10 @@ static head make_head(const heart *h)
 {
     const cmg_fem_mesh *mesh = &h->mesh;
     head made = {.nodes = mesh->nodes, .cells = mesh->cells, .t = h->t, .dt = h->dt};
-    memcpy(made.magic, "heart state 1\n", 15);
+    memcpy(made.magic, "heart state 2\n", 15);
     made.count = h->count;
+    memcpy(made.taken, h->taken, sizeof made.taken);
+    made.past = h->past;
     made.mesh =
         hash(14695981039346656037ULL, mesh->x, (size_t)(mesh->nodes * mesh->dim) * sizeof *mesh->x);
     made.mesh = hash(made.mesh, mesh->cell_nodes,
@@ -44,9 +48,9 @@ static void name_of(const heart *h, char path[4096])
 cmg_status state_write(heart *h)
 {
     const double begin = now();
-    cmg_vector *const all[3] = {h->phi, h->activation, h->r};
+    cmg_vector *const all[5] = {h->phi_old[1], h->phi_old[0], h->phi, h->activation, h->r};
     const head first = make_head(h);
-    const size_t bytes = sizeof first + (size_t)(2 * h->mesh.nodes + h->mesh.cells) * 8;
+    const size_t bytes = sizeof first + (size_t)(4 * h->mesh.nodes + h->mesh.cells) * 8;
     char path[4096];
     char *data = malloc(bytes);
     char *at = data;
@@ -55,7 +59,7 @@ cmg_status state_write(heart *h)
         memcpy(at, &first, sizeof first);
         at += sizeof first;
     }
-    for (int k = 0; k < 3 && status == CMG_OK; ++k) {
+    for (int k = 0; k < 5 && status == CMG_OK; ++k) {
         status = cmg_vector_get(all[k], (double *)(void *)at);
         at += (size_t)cmg_vector_length(all[k]) * sizeof(double);
     }
@@ -68,7 +72,7 @@ cmg_status state_write(heart *h)
 
 cmg_status state_read(heart *h)
 {
-    cmg_vector *const all[3] = {h->phi, h->activation, h->r};
+    cmg_vector *const all[5] = {h->phi_old[1], h->phi_old[0], h->phi, h->activation, h->r};
     const head expected = make_head(h);
     const cmg_size most = h->mesh.nodes > h->mesh.cells ? h->mesh.nodes : h->mesh.cells;
     head found = {.nodes = 0};
@@ -80,7 +84,7 @@ cmg_status state_read(heart *h)
                 memcmp(found.magic, expected.magic, sizeof found.magic) == 0 &&
                 found.nodes == expected.nodes && found.cells == expected.cells &&
                 found.mesh == expected.mesh;
-    for (int k = 0; k < 3 && good; ++k) {
+    for (int k = 0; k < 5 && good; ++k) {
         const size_t n = (size_t)cmg_vector_length(all[k]);
         good = fread(room, sizeof *room, n, file) == n && cmg_vector_set(all[k], room) == CMG_OK;
     }
@@ -95,5 +99,7 @@ cmg_status state_read(heart *h)
     h->t = found.t;
     h->dt = found.dt;
     h->count = found.count;
+    memcpy(h->taken, found.taken, sizeof h->taken);
+    h->past = (int)found.past;
     return CMG_OK;
 }
