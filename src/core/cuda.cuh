@@ -149,8 +149,10 @@ __device__ __forceinline__ T cmgi_block_sum(T s)
 }
 
 /* The vector operations of the backend's table (vector_cuda.cu, reduce_cuda.cu). */
-enum { CMGI_CUDA_PARTIALS = 1024 }; /* most blocks of a reduction; ctx->partials has one double
-                                      more, for the counter of the blocks that are done */
+enum {
+    CMGI_CUDA_PARTIALS = 1024
+}; /* most blocks of a reduction; ctx->partials has one double
+     more, for the counter of the blocks that are done */
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
 cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
