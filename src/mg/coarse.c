@@ -288,17 +288,18 @@ static cmg_status make_units(cmg_context *ctx, cmg_precision precision, cmg_size
                              void *units)
 {
     const size_t size = cmgi_precision_bytes(precision);
+    const cmg_size square = (cmg_size)k * k;
     double *identity = NULL;
     double *there = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (cmg_size)k * k, sizeof *identity, &identity));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)k * k, sizeof *there, &there));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, square, sizeof *identity, &identity));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, square, sizeof *there, &there));
     for (int c = 0; c < k; ++c) {
         identity[c * k + c] = 1;
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, identity, (size_t)(k * k) * sizeof *there));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, identity, (size_t)square * sizeof *there));
     CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, precision, (2 * n + k) * k, 0.0, units));
-    CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, (cmg_size)k * k, CMG_FP64, there, precision,
+    CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, square, CMG_FP64, there, precision,
                                               (char *)units + (size_t)(n * k) * size));
 done:
     cmgi_free(ctx, identity);

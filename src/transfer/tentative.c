@@ -197,18 +197,24 @@ static void squeeze(cmgi_csr *F)
     }
 }
 
+enum { SUMMED = 4096 }; /* rows that are summed together */
+
+static cmg_size chunks_of(cmg_size n)
+{
+    return (n + SUMMED - 1) / SUMMED;
+}
+
 /* y = D^-1 A x; returns x^T D x and x^T A x summed by chunks, the same for any number of threads.
  */
 static void power_step(cmg_context *ctx, const cmg_csr *A, const double *d, const double *x,
                        double *y, double *part, double sums[2])
 {
-    const cmg_size chunk = 4096;
-    const cmg_size chunks = (A->rows + chunk - 1) / chunk;
+    const cmg_size chunks = chunks_of(A->rows);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 0; c < chunks; ++c) {
         double xx = 0;
         double xy = 0;
-        for (cmg_size i = c * chunk; i < A->rows && i < (c + 1) * chunk; ++i) {
+        for (cmg_size i = c * SUMMED; i < A->rows && i < (c + 1) * SUMMED; ++i) {
             double sum = 0;
             for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
                 sum += A->values[k] * x[A->indices[k]];
@@ -245,7 +251,7 @@ static cmg_status largest_eigenvalue(cmg_context *ctx, const cmg_csr *A, const d
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x, &x));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (n / 4096 + 1), sizeof *part, &part));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * chunks_of(n), sizeof *part, &part));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bound)
     for (cmg_size i = 0; i < n; ++i) {
         double sum = 0;

@@ -114,6 +114,17 @@ static void contexts_wait_for_their_objects(void)
     cmg_context_destroy(&other); /* with nothing left: at once */
 }
 
+/* Copies are timed once; a later question has the same answer. */
+static void bandwidth_is_measured_once(void)
+{
+    double first = 0;
+    double again = 0;
+    CHECK_OK(cmg_context_bandwidth(ctx, &first));
+    CHECK(first > 0.01 && first < 1e5); /* gigabytes a second */
+    CHECK_OK(cmg_context_bandwidth(ctx, &again));
+    CHECK(again == first);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -124,5 +135,6 @@ int main(int argc, char **argv)
     RUN(memory_is_accounted_for);
     RUN(injected_fault_fails_once);
     RUN(contexts_wait_for_their_objects);
+    RUN(bandwidth_is_measured_once);
     return TEST_END();
 }

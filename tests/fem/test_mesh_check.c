@@ -1,5 +1,6 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
 #include "core/memory.h"
+#include "fem/elements.h"
 #include "fem/mesh_order.h"
 #include "fem/mesh_shapes.h"
 #include "fem/vtk.h"
@@ -66,6 +67,39 @@ static void inverted_cells_are_named(void)
         expect(mesh, "is not a finite number", NULL);
         cmgi_mesh_destroy(&mesh);
     }
+}
+
+/* Matrices of elements: whichever cell is inverted, the first and the last too, it is named. */
+static void inverted_elements_are_named(void)
+{
+    static const bool fixes[16] = {false};
+    const double zero[3] = {0, 0, 0};
+    const double one[3] = {1, 1, 1};
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    const cmgi_problem problem = cmgi_problem_make(&o, 2, zero, one);
+    cmgi_cell_form form;
+    CHECK_OK(cmgi_cell_form_create(ctx, &problem, cmgi_basis_of(CMG_ELEMENT_P1, 2), 2, &form));
+    for (int which = 0; which < 3; ++which) {
+        cmgi_mesh *mesh = box(CMGI_TRI, 3);
+        cmgi_space *space = NULL;
+        cmgi_elements E = {0};
+        char text[64];
+        const cmg_size cell = which == 0 ? 0 : which == 1 ? 5 : mesh->cells - 1;
+        CHECK_OK(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
+        CHECK_OK(cmgi_fem_elements(ctx, NULL, space, &form, &E));
+        CHECK(E.count == mesh->cells && E.local == 3);
+        cmgi_elements_free(ctx, &E);
+        const cmg_index first = mesh->cell_nodes[3 * cell];
+        mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
+        mesh->cell_nodes[3 * cell + 1] = first;
+        CHECK_STATUS(cmgi_fem_elements(ctx, NULL, space, &form, &E), CMG_ERR_ARG);
+        (void)snprintf(text, sizeof text, "cell %lld is inverted", (long long)cell);
+        CHECK(strcmp(cmg_context_message(ctx), text) == 0);
+        cmgi_space_destroy(&space);
+        cmgi_mesh_destroy(&mesh);
+    }
+    cmgi_cell_form_free(ctx, &form);
 }
 
 static void hexes_may_be_inverted_inside_alone(void)
@@ -350,6 +384,7 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(inverted_cells_are_named);
+    RUN(inverted_elements_are_named);
     RUN(hexes_may_be_inverted_inside_alone);
     RUN(wrong_numbers_are_found);
     RUN(facets_must_be_the_boundary);

@@ -111,6 +111,26 @@ static void outputs_keep_what_is_there(void)
     remove_all(target);
 }
 
+/* A program without standard input: files get descriptor 0, and give it back. */
+static void descriptor_zero_is_one_like_others(void)
+{
+    const double x[3] = {1, 2, 3};
+    const char *path = temporary("zero.mtx");
+    const int kept = dup(0);
+    (void)close(0);
+    CHECK_OK(cmg_vector_write(ctx, path, 3, x));
+    CHECK(fcntl(0, F_GETFD) == -1);
+    cmg_size n = 0;
+    double *read = NULL;
+    CHECK_OK(cmg_vector_read(ctx, path, &n, &read));
+    CHECK(n == 3 && read[1] == 2 && fcntl(0, F_GETFD) == -1);
+    cmg_free(read);
+    if (kept >= 0) {
+        CHECK(dup2(kept, 0) == 0 && close(kept) == 0);
+    }
+    remove_all(path);
+}
+
 static void pipes_are_refused(void)
 {
     const char *path = temporary("pipe");
@@ -126,6 +146,7 @@ int main(int argc, char **argv)
     RUN(files_that_broke_readers_are_refused);
     RUN(files_that_broke_numberings_are_numbered);
     RUN(outputs_keep_what_is_there);
+    RUN(descriptor_zero_is_one_like_others);
     RUN(pipes_are_refused);
     return TEST_END();
 }

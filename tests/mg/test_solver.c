@@ -225,6 +225,43 @@ static void what_cannot_fit_is_refused(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static size_t pretended; /* bytes that are free */
+
+static cmg_status pretend(cmg_context *on, size_t *bytes)
+{
+    (void)on;
+    *bytes = pretended;
+    return CMG_OK;
+}
+
+/* What is told to be needed decides: with a byte less than that the solver is refused. */
+static void the_last_byte_decides(void)
+{
+    cmg_hierarchy *h = poisson(64, 6, 0);
+    const cmg_solver_options o = defaults();
+    const cmgi_backend *real = ctx->backend;
+    cmgi_backend poor = *real;
+    cmg_solver *s = NULL;
+    size_t needed = 0;
+    char text[64];
+    poor.memory_free = pretend;
+    CHECK_OK(cmg_solver_memory(h, &o, &needed));
+    ctx->backend = &poor;
+    for (pretended = needed / 2; pretended < needed; pretended += needed - pretended - 1) {
+        CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_MEMORY);
+        (void)snprintf(text, sizeof text, "%zu are free", pretended);
+        CHECK(s == NULL && strstr(cmg_context_message(ctx), text) != NULL);
+        if (pretended == needed - 1) {
+            break;
+        }
+    }
+    pretended = needed;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    ctx->backend = real;
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void solves_repeat_bitwise(void)
 {
     cmg_hierarchy *h = poisson(64, 6, 0);
@@ -438,6 +475,7 @@ int main(int argc, char **argv)
     RUN(every_outcome_is_reached);
     RUN(semidefinite_problems_converge);
     RUN(what_cannot_fit_is_refused);
+    RUN(the_last_byte_decides);
     RUN(solves_repeat_bitwise);
     RUN(cycle_preconditions_an_outside_cg);
     RUN(memory_is_told_beforehand);

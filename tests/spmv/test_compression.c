@@ -287,6 +287,19 @@ static void renumbered_is_what_a_renumbered_matrix_gives(void)
     }
 }
 
+/* Nothing is renumbered to nothing. */
+static void no_rows_are_forecast(void)
+{
+    const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    const cmg_size indptr[1] = {0};
+    const cmg_index none[1] = {0};
+    const cmg_csr view = {.indptr = indptr};
+    const cmgi_compression_look what = {.csr = &view, .options = &o, .to = {none, none}};
+    cmg_compression_info info = {0};
+    CHECK_OK(cmgi_compression_predict(ctx, &what, &info, NULL));
+    CHECK(info.slices == 0 && info.looked == 0);
+}
+
 /* The n-th allocation fails, for every n: a status, no leak, no matrix. */
 static void shortage_gives_no_matrix(void)
 {
@@ -319,6 +332,7 @@ int main(int argc, char **argv)
     RUN(obstacles_at_the_edge_are_named);
     RUN(samples_come_near);
     RUN(renumbered_is_what_a_renumbered_matrix_gives);
+    RUN(no_rows_are_forecast);
     RUN(shortage_gives_no_matrix);
     return TEST_END();
 }

@@ -1,0 +1,90 @@
+/*
+ * Products that threads share: rows without entries belong to somebody, too. The last rows are
+ * empty, so that their slices hold nothing and begin where the entries end.
+ */
+#include "suite.h"
+
+enum { FULL = 6000, EMPTY = 700, WIDTH = 7, COLUMNS = 64 }; /* more entries than one thread takes */
+
+static cmgi_csr tail_of_empty_rows(void)
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 5;
+    CHECK_OK(cmgi_csr_alloc(ctx, FULL + EMPTY, COLUMNS, (cmg_size)FULL * WIDTH, &A));
+    for (cmg_size i = 0; i < FULL + EMPTY; ++i) {
+        A.indptr[i] = i < FULL ? i * WIDTH : (cmg_size)FULL * WIDTH;
+        for (int e = 0; e < WIDTH && i < FULL; ++e) {
+            A.indices[i * WIDTH + e] = (cmg_index)((i + 9 * e) % COLUMNS);
+            A.values[i * WIDTH + e] = cmgi_random(&seed) - 0.5;
+        }
+    }
+    A.indptr[FULL + EMPTY] = (cmg_size)FULL * WIDTH;
+    return A;
+}
+
+/* y = A x overwrites every entry: y is full of NaN before. */
+static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmg_matrix_options o;
+    cmg_matrix *M = NULL;
+    cmg_vector *x = NULL;
+    cmg_vector *y = NULL;
+    double in[COLUMNS];
+    double *out = malloc((size_t)A->rows * sizeof *out);
+    cmg_matrix_options_default(&o);
+    o.format = format;
+    for (int j = 0; j < COLUMNS; ++j) {
+        in[j] = 1 + 0.125 * j;
+    }
+    CHECK_OK(cmg_matrix_create_csr(on, &view, &o, &M));
+    CHECK_OK(cmg_vector_create(on, COLUMNS, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_create(on, A->rows, CMG_FP64, &y));
+    CHECK_OK(cmg_vector_set(x, in));
+    CHECK_OK(cmg_vector_fill(y, NAN));
+    CHECK_OK(cmg_matrix_apply(M, x, y));
+    CHECK_OK(cmg_vector_get(y, out));
+    bool good = true;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double sum = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum += A->values[k] * in[A->indices[k]];
+        }
+        good = good && fabs(out[i] - sum) <= 1e-13 * WIDTH * 9;
+    }
+    CHECK(good);
+    if (!good) {
+        printf("   format %s\n", cmg_enum_name("format", (int)format));
+    }
+    cmg_matrix_destroy(&M);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    free(out);
+}
+
+static void empty_rows_at_the_end_are_written(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_CSR,       CMG_FORMAT_ELLPACK, CMG_FORMAT_ELLR,
+                                         CMG_FORMAT_SELL,      CMG_FORMAT_K1,      CMG_FORMAT_K2,
+                                         CMG_FORMAT_COMPRESSED};
+    cmgi_csr A = tail_of_empty_rows();
+    for (int threads = 1; threads <= 7; ++threads) {
+        cmg_context_options options;
+        cmg_context *on = NULL;
+        cmg_context_options_default(&options);
+        options.threads = threads;
+        CHECK_OK(cmg_context_create(&options, &on));
+        for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
+            check_product(on, &A, formats[k]);
+        }
+        cmg_context_destroy(&on);
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(empty_rows_at_the_end_are_written);
+    return TEST_END();
+}
