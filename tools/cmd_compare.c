@@ -49,7 +49,8 @@ typedef struct compare_job {
 
 static const char *const quick_smoothers =
     "auto,jacobi,jacobi:omega=auto,l1-jacobi,spai,spai:tau=0,fsai,fsai:power=0:adaptive=8,sainv,"
-    "sainv:drop=0.13,chebyshev4,chebyshev4-opt:degree=3,chebyshev4:base=spai,ainv,isai";
+    "sainv:drop=0.13,chebyshev4,chebyshev4-opt:degree=3,chebyshev4:base=spai,ainv,isai,sweep:ilu="
+    "yes";
 
 /* Rounds of --quick, and the seconds of the first up to which there are more. */
 enum { ROUNDS = 3 };

@@ -57,6 +57,7 @@ static cmg_status make(cmg_hierarchy *h, int level, const char *smoother, cmgi_s
     cmgi_spectrum spectrum;
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &source.A));
     CMGI_TRY(cmgi_smoother_make(&source, smoother, 0, M));
+    CMGI_TRY(cmgi_smoother_is_product(ctx, M, smoother));
     CMGI_CHECK(
         ctx, M->stages == 1, CMG_ERR_UNSUPPORTED,
         "smooth: %s is a schedule of %d dampings, not a matrix to be kept; its base can be kept",

@@ -57,6 +57,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
     const cmgi_arguments *arguments = source->arguments;
     const char *base = arguments->rest != NULL ? arguments->rest : "jacobi";
     CMGI_TRY(cmgi_smoother_make(source, base, 1.0, out));
+    CMGI_TRY(cmgi_smoother_is_product(ctx, out, base));
     CMGI_CHECK(ctx, out->stages == 1 && out->stage[0] == 1, CMG_ERR_ARG,
                "base=%s: a base may not be a polynomial and has no damping", base);
     if (arguments->value[BOUND] == GERSHGORIN) {

@@ -3,6 +3,7 @@
 
 #include "core/hash.h"
 #include "smoothers/spectrum.h"
+#include "spmv/sweep.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -144,6 +145,17 @@ cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_sm
                : CMG_OK;
 }
 
+cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factors *out,
+                                    const char *name)
+{
+    CMGI_CHECK(
+        ctx, !out->solves, CMG_ERR_UNSUPPORTED,
+        "smoother %s is a substitution, no matrix: it can be neither kept nor a base, and its "
+        "damping is not estimated",
+        name);
+    return CMG_OK;
+}
+
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
                               cmgi_smoother_factors *out)
 {
@@ -166,6 +178,7 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
         scale = arguments.omega;
     }
     if (arguments.omega_auto || scale == CMGI_OMEGA_AUTO) {
+        CMGI_TRY(cmgi_smoother_is_product(source->ctx, out, name));
         CMGI_TRY(estimate_omega(&with_arguments, out, &scale));
     }
     for (int j = 0; j < out->stages; ++j) {
@@ -181,6 +194,7 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
     }
     out->factors = 0;
     out->stages = 0;
+    out->solves = false;
 }
 
 /* Of offsets and columns. */
@@ -216,10 +230,11 @@ static cmg_status place_diagonal(cmg_context *ctx, const cmgi_resident *D,
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
  */
-static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_csr *factor,
+static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_smoother_factors *out,
                                const cmgi_smoother_options *options, int k, cmgi_smoother *s)
 {
     cmg_context *ctx = source->ctx;
+    const cmgi_csr *factor = &out->factor[k];
     cmgi_csr renumbered = {0};
     cmg_csr view = factor->view;
     cmg_matrix_options matrix = options->matrix;
@@ -236,7 +251,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_cs
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
         view = renumbered.view;
     }
-    if (cmgi_csr_is_diagonal(&view)) {
+    if (cmgi_csr_is_diagonal(&view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
     const uint64_t pattern = matrix.keep_map ? pattern_hash(&view) : 0;
@@ -245,7 +260,9 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_cs
         s->changed = true;
     }
     if (s->factor[k] == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &view, options->use, &matrix, &s->factor[k]));
+        CMGI_TRY_GOTO(done, out->solves ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
+                                        : cmgi_matrix_create(ctx, &view, options->use, &matrix,
+                                                             &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
         CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], view.values));
@@ -265,7 +282,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->changed = false;
     CMGI_TRY_GOTO(done, cmgi_smoother_make(source, options->name, options->omega, out));
     for (int k = 0; k < out->factors; ++k) {
-        CMGI_TRY_GOTO(done, place_factor(source, &out->factor[k], options, k, s));
+        CMGI_TRY_GOTO(done, place_factor(source, out, options, k, s));
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages;
     s->factors = out->factors;

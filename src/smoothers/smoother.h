@@ -77,6 +77,8 @@ static inline cmg_size cmgi_source_total(const cmgi_smoother_source *source)
 typedef struct cmgi_smoother_factors {
     cmgi_csr factor[CMGI_MAX_FACTORS];
     int factors;
+    bool
+        solves; /* the factors stand for the inverses of these triangular matrices (spmv/sweep.h) */
     /* damping of each stage, one step runs all stages; a method leaves it relative to omega, the
      * frame makes it absolute */
     double stage[CMGI_MAX_STAGES];
@@ -137,6 +139,9 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
 /* The same source with the level matrix on the host, fetched where it is on the device alone. */
 cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source,
                                      cmgi_smoother_source *here);
+/* CMG_ERR_UNSUPPORTED where the factors are no matrices to be multiplied with. */
+cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factors *out,
+                                    const char *name);
 void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
 /*
  * Builds the smoother of a level, or, when `s` already has factors, takes over new values. A

@@ -18,12 +18,24 @@ static inline void factors_discard(cmgi_smoother_factors *made)
     free(made);
 }
 
+/* Factor f dense, malloc'ed; the inverse of a triangle where the factors stand for that. */
+static inline double *factor_dense(const cmgi_smoother_factors *made, int f)
+{
+    double *F = model_to_dense(&made->factor[f]);
+    if (made->solves) {
+        double *inverse = model_invert(made->factor[f].rows, F);
+        free(F);
+        F = inverse;
+    }
+    return F;
+}
+
 /* The product of all factors, dense, malloc'ed. */
 static inline double *factors_dense(const cmgi_smoother_factors *made)
 {
-    double *M = model_to_dense(&made->factor[0]);
+    double *M = factor_dense(made, 0);
     for (int f = 1; f < made->factors; ++f) {
-        double *F = model_to_dense(&made->factor[f]);
+        double *F = factor_dense(made, f);
         double *next = model_multiply(made->factor[f].rows, F, M);
         free(F);
         free(M);

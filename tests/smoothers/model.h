@@ -92,6 +92,45 @@ static inline void model_dirichlet(cmg_size n, cmg_size stride, double *dense)
     }
 }
 
+/* Inverse of a dense matrix by Gauss and Jordan with row exchanges, malloc'ed. */
+static inline double *model_invert(cmg_size n, const double *dense)
+{
+    double *A = malloc((size_t)(n * n) * sizeof *A);
+    double *X = calloc((size_t)(n * n), sizeof *X);
+    memcpy(A, dense, (size_t)(n * n) * sizeof *A);
+    for (cmg_size i = 0; i < n; ++i) {
+        X[i * n + i] = 1;
+    }
+    for (cmg_size c = 0; c < n; ++c) {
+        cmg_size pivot = c;
+        for (cmg_size i = c + 1; i < n; ++i) {
+            pivot = fabs(A[i * n + c]) > fabs(A[pivot * n + c]) ? i : pivot;
+        }
+        for (cmg_size j = 0; j < n; ++j) {
+            const double a = A[c * n + j];
+            const double x = X[c * n + j];
+            A[c * n + j] = A[pivot * n + j];
+            X[c * n + j] = X[pivot * n + j];
+            A[pivot * n + j] = a;
+            X[pivot * n + j] = x;
+        }
+        const double scale = 1 / A[c * n + c];
+        for (cmg_size j = 0; j < n; ++j) {
+            A[c * n + j] *= scale;
+            X[c * n + j] *= scale;
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            const double factor = i == c ? 0 : A[i * n + c];
+            for (cmg_size j = 0; factor != 0 && j < n; ++j) {
+                A[i * n + j] -= factor * A[c * n + j];
+                X[i * n + j] -= factor * X[c * n + j];
+            }
+        }
+    }
+    free(A);
+    return X;
+}
+
 /* C = A B, dense, malloc'ed. */
 static inline double *model_multiply(cmg_size n, const double *A, const double *B)
 {

@@ -1,0 +1,355 @@
+/*
+ * Gauss-Seidel as a substitution. With the unknowns in some order, A = L + D + U where L couples to
+ * earlier ones:
+ *
+ *     forward      M = (D + L)^-1
+ *     symmetric    M = (D + U)^-1 D (D + L)^-1
+ *
+ * The triangles are kept as they are and solved stage by stage (spmv/sweep.h); their number of
+ * stages, which a GPU and many threads pay for, depends on the order:
+ *
+ *     flow       an unknown comes after those upstream of it. Of a pair, j is upstream of i where
+ *                a_ij < a_ji: transport from j takes from a_ij and adds to a_ji, in Galerkin and in
+ *                upwind schemes alike. Upwinded transport without diffusion and without eddies is
+ *                then solved by one sweep. Where the flow goes in circles, the first unknown left
+ *                breaks them; symmetric matrices keep their numbering.
+ *     colours    rows of one colour do not meet: as many stages as colours, for GPUs
+ *     rows       as numbered
+ *
+ * Sources  Saad, Iterative Methods for Sparse Linear Systems, 2003, sections 4.1 and 12.4; Bey and
+ *          Wittum, Downwind numbering: robust multigrid for convection-diffusion problems, Appl.
+ *          Numer. Math. 23 (1997), doi:10.1016/S0168-9274(96)00067-0.
+ */
+#include "csr/by_rows.h"
+#include "smoothers/pattern.h"
+#include "smoothers/smoother.h"
+
+enum { ORDER, SYMMETRIC, FILL };
+enum { FLOW, COLOURS, ROWS };
+enum { YES, NO };
+
+static const char *const orders[] = {"flow", "colours", "rows", NULL};
+static const char *const words[] = {"yes", "no", NULL};
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+static const cmgi_key keys[] = {
+    [ORDER] = {.key = "order", .text = "in which unknowns are solved for", .words = orders},
+    [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
+    [FILL] = {.key = "ilu",
+              .text = "factors of A on its own pattern in place of its triangles",
+              .words = no_yes},
+    {.key = NULL},
+};
+
+/* Differences of less than this share of the larger entry are no transport. */
+static const double TRANSPORT = 0.05;
+
+/* A and its transpose, rows sorted, and the place of every row in the order. */
+typedef struct ordering {
+    cmg_context *ctx;
+    const cmg_csr *A;
+    const cmg_csr *T;
+    cmg_index *place;
+} ordering;
+
+/* Calls for every pair of rows i and j that meet, j != i, with a_ij and a_ji. */
+typedef void (*pair_fn)(void *user, cmg_size i, cmg_index j, double there, double back);
+
+static void for_pairs(const ordering *o, cmg_size i, pair_fn pair, void *user)
+{
+    cmg_size k = o->A->indptr[i];
+    cmg_size t = o->T->indptr[i];
+    const cmg_size end = o->A->indptr[i + 1];
+    const cmg_size last = o->T->indptr[i + 1];
+    while (k < end || t < last) {
+        const bool left = t == last || (k < end && o->A->indices[k] <= o->T->indices[t]);
+        const bool right = k == end || (t < last && o->T->indices[t] <= o->A->indices[k]);
+        const cmg_index j = left ? o->A->indices[k] : o->T->indices[t];
+        const double there = left ? o->A->values[k] : 0;
+        const double back = right ? o->T->values[t] : 0;
+        if (j != i && (there != 0 || back != 0)) {
+            pair(user, i, j, there, back);
+        }
+        k += left;
+        t += right;
+    }
+}
+
+/* ------------------------------------------------------------------------------ along the flow */
+
+typedef struct stream {
+    const double *diagonal;
+    cmg_index *waits; /* unknowns upstream that are not placed yet */
+    cmg_index *ready;
+    cmg_size known;
+} stream;
+
+/* j is upstream of i: what i takes from it, a_ij, is more negative than a_ji. */
+static bool is_upstream(double sign, double there, double back)
+{
+    const double size = fmax(fabs(there), fabs(back));
+    return sign * (back - there) > TRANSPORT * size;
+}
+
+static void count_upstream(void *user, cmg_size i, cmg_index j, double there, double back)
+{
+    stream *s = user;
+    (void)j;
+    s->waits[i] += is_upstream(s->diagonal[i], there, back);
+}
+
+/* Row i is placed: those downstream of it wait for one less. */
+static void release(void *user, cmg_size i, cmg_index j, double there, double back)
+{
+    stream *s = user;
+    (void)i;
+    if (is_upstream(s->diagonal[j], back, there) && --s->waits[j] == 0) {
+        s->ready[s->known++] = j;
+    }
+}
+
+static cmg_status order_by_flow(ordering *o)
+{
+    cmg_context *ctx = o->ctx;
+    const cmg_size n = o->A->rows;
+    stream s = {.known = 0};
+    double *diagonal = NULL;
+    cmg_size next = 0; /* no earlier row is left */
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *diagonal, &diagonal));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s.waits, &s.waits));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.ready, &s.ready));
+    s.diagonal = diagonal;
+    for (cmg_size i = 0; i < n; ++i) {
+        diagonal[i] = cmgi_csr_diagonal_at(o->A, i) < 0 ? -1 : 1;
+        o->place[i] = -1;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        for_pairs(o, i, count_upstream, &s);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        if (s.waits[i] == 0) {
+            s.ready[s.known++] = (cmg_index)i;
+        }
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        while (p == s.known && (o->place[next] >= 0 || s.waits[next] <= 0)) {
+            ++next;
+        }
+        if (p == s.known) { /* a circle */
+            s.waits[next] = 0;
+            s.ready[s.known++] = (cmg_index)next;
+        }
+        const cmg_index i = s.ready[p];
+        o->place[i] = (cmg_index)p;
+        for_pairs(o, i, release, &s);
+    }
+done:
+    CMGI_FREE(ctx, diagonal, s.waits, s.ready);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------- by colours */
+
+typedef struct palette {
+    const cmg_index *colour; /* of the rows before */
+    cmg_size *mark;          /* mark[c] == i + 1: a neighbour of row i has colour c */
+} palette;
+
+static void mark_colour(void *user, cmg_size i, cmg_index j, double there, double back)
+{
+    const palette *p = user;
+    (void)there;
+    (void)back;
+    if (j < i) {
+        p->mark[p->colour[j]] = (cmg_size)i + 1;
+    }
+}
+
+/* First fit in the order of rows; rows of one colour then follow one another. */
+static cmg_status order_by_colours(ordering *o)
+{
+    cmg_context *ctx = o->ctx;
+    const cmg_size n = o->A->rows;
+    const cmg_size most = cmgi_csr_longest_row(o->A) + cmgi_csr_longest_row(o->T) + 2;
+    cmg_index *colour = NULL;
+    cmg_size *mark = NULL;
+    cmg_size *first = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *colour, &colour));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, most, sizeof *mark, &mark));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, most + 1, sizeof *first, &first));
+    palette p = {colour, mark};
+    for (cmg_size i = 0; i < n; ++i) {
+        for_pairs(o, i, mark_colour, &p);
+        cmg_index c = 0;
+        while (mark[c] == i + 1) {
+            ++c;
+        }
+        colour[i] = c;
+        ++first[c + 1];
+    }
+    for (cmg_size c = 0; c < most; ++c) {
+        first[c + 1] += first[c];
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        o->place[i] = (cmg_index)first[colour[i]]++;
+    }
+done:
+    CMGI_FREE(ctx, colour, mark, first);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------- the triangles */
+
+typedef struct triangle {
+    const cmg_csr *A;
+    const cmg_index *place;
+    bool upper; /* of D^-1 (D + U), else of D + L */
+    bool ilu;   /* of L + U - I: D + U, and L */
+} triangle;
+
+static cmg_size triangle_row(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const triangle *t = user;
+    const cmg_csr *A = t->A;
+    const double scale = t->upper && !t->ilu ? cmgi_csr_diagonal_at(A, i) : 1;
+    cmg_size length = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool later = t->place[j] > t->place[i];
+        const bool wanted = j == i || (A->values[k] != 0 && later == t->upper);
+        if (wanted && columns != NULL) {
+            columns[length] = j;
+            values[length] = j == i && t->ilu && !t->upper ? 1 : A->values[k] / scale;
+        }
+        length += wanted;
+    }
+    return length;
+}
+
+/* ------------------------------------------------------------------- incomplete factors */
+
+/*
+ * A becomes L + U - I on its own pattern (ILU(0), Saad 2003, algorithm 10.4), in the order of the
+ * places; rows of A are sorted by place. False where a pivot vanishes.
+ */
+static bool factorise(cmgi_csr *A, cmg_size *where)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            where[A->indices[k]] = k;
+        }
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1] && A->indices[k] < i; ++k) {
+            const cmg_index j = A->indices[k];
+            cmg_size e = A->indptr[j + 1];
+            while (A->indices[e - 1] > j) {
+                --e;
+            }
+            A->values[k] /= A->values[e - 1];
+            for (; e < A->indptr[j + 1]; ++e) {
+                const cmg_size at = where[A->indices[e]];
+                if (at >= A->indptr[i] && at < A->indptr[i + 1]) {
+                    A->values[at] -= A->values[k] * A->values[e];
+                }
+            }
+        }
+        if (!(fabs(cmgi_csr_diagonal_at(&A->view, i)) > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static cmg_status factorise_in_order(cmg_context *ctx, const cmg_csr *A, const cmg_index *place,
+                                     cmgi_csr *F)
+{
+    cmgi_csr sorted = {0};
+    cmg_index *row = NULL;
+    cmg_size *where = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->rows, sizeof *where, &where));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        row[place[i]] = (cmg_index)i;
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, A, row, row, true, &sorted));
+    if (!factorise(&sorted, where)) {
+        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                           "smoother sweep: a pivot of the incomplete factors is 0");
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, &sorted.view, place, place, true, F));
+done:
+    cmgi_csr_free(ctx, &sorted);
+    CMGI_FREE(ctx, row, where);
+    return status;
+}
+
+static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_csr *A,
+                                 cmgi_smoother_factors *out)
+{
+    cmg_context *ctx = source->ctx;
+    const cmgi_arguments *arguments = source->arguments;
+    cmgi_csr T = {0};
+    cmgi_csr sorted = {0};
+    cmgi_csr F = {0};
+    ordering o = {.ctx = ctx};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &sorted));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *o.place, &o.place));
+    o.A = &sorted.view;
+    o.T = &T.view;
+    if (arguments->value[ORDER] == ROWS) {
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            o.place[i] = (cmg_index)i;
+        }
+    } else {
+        CMGI_TRY_GOTO(done,
+                      arguments->value[ORDER] == FLOW ? order_by_flow(&o) : order_by_colours(&o));
+    }
+    const bool ilu = arguments->value[FILL] == 1;
+    const int factors = ilu || arguments->value[SYMMETRIC] == YES ? 2 : 1;
+    if (ilu) {
+        CMGI_TRY_GOTO(done, factorise_in_order(ctx, &sorted.view, o.place, &F));
+    }
+    for (int f = 0; f < factors; ++f) {
+        const triangle row = {ilu ? &F.view : &sorted.view, o.place, f == 1, ilu};
+        out->factors = f + 1;
+        CMGI_TRY_GOTO(done,
+                      cmgi_csr_by_rows(ctx, A->rows, A->rows, triangle_row, &row, &out->factor[f]));
+    }
+done:
+    cmgi_csr_free(ctx, &T);
+    cmgi_csr_free(ctx, &sorted);
+    cmgi_csr_free(ctx, &F);
+    cmgi_free(ctx, o.place);
+    return status;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_csr B = {0};
+    bool symmetric = false;
+    CMGI_CHECK(ctx, source->frame == NULL, CMG_ERR_UNSUPPORTED,
+               "smoother sweep: substitution needs all rows on one rank");
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
+    out->solves = true;
+    const cmg_status status = make_triangles(source, symmetric ? &B.view : &source->A, out);
+    cmgi_csr_free(ctx, &B);
+    return status;
+}
+
+static const char *const examples[] = {"order=colours", "order=rows", "symmetric=no", "ilu=yes",
+                                       NULL};
+const cmgi_smoother_method cmgi_smoother_sweep = {
+    .name = "sweep",
+    .text = "Gauss-Seidel by substitution, along the flow or by colours",
+    .omega = 1.0,
+    .keys = keys,
+    .symmetric = true,
+    .examples = examples,
+    .make = make,
+};

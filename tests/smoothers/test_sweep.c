@@ -1,0 +1,205 @@
+/*
+ * Sweeps: the triangles of an order that the factors tell, upwinded transport solved by one sweep
+ * whatever the numbering, incomplete factors that are exact where nothing is left out, and what
+ * cannot be done with a substitution.
+ */
+#include "smoothers/factors.h"
+#include "test.h"
+
+enum { SIDE = 9, N = SIDE * SIDE };
+
+/* Every row that i refers to is placed before it: the factor is a triangle in some order. */
+static void place_rows(const cmgi_csr *L, int *place)
+{
+    int placed = 0;
+    for (cmg_size i = 0; i < L->rows; ++i) {
+        place[i] = -1;
+    }
+    for (cmg_size round = 0; round < L->rows && placed < L->rows; ++round) {
+        for (cmg_size i = 0; i < L->rows; ++i) {
+            bool ready = place[i] < 0;
+            for (cmg_size k = L->indptr[i]; k < L->indptr[i + 1]; ++k) {
+                ready = ready && (L->indices[k] == i || place[L->indices[k]] >= 0);
+            }
+            place[i] = ready ? placed++ : place[i];
+        }
+    }
+    CHECK(placed == L->rows);
+}
+
+/* M = (D + L)^-1, and (D + U)^-1 D (D + L)^-1 with the rest of A above the diagonal. */
+static void triangles_make_up_the_matrix(void)
+{
+    static const char *const orders[] = {"flow", "colours", "rows"};
+    double *dense = model_q1(SIDE, 2, 3);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    for (int q = 0; q < 3; ++q) {
+        char name[64];
+        int place[N];
+        (void)snprintf(name, sizeof name, "sweep:order=%s", orders[q]);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        CHECK(made->factors == 2 && made->solves);
+        place_rows(&made->factor[0], place);
+        double *L = model_to_dense(&made->factor[0]);
+        double *U = model_to_dense(&made->factor[1]);
+        double worst = 0;
+        for (int i = 0; i < N; ++i) {
+            for (int j = 0; j < N; ++j) {
+                /* L + D U holds a_ij once, the diagonal twice */
+                const double both = L[i * N + j] + dense[i * N + i] * U[i * N + j];
+                const double expected = (i == j ? 2 : 1) * dense[i * N + j];
+                worst = fmax(worst, fabs(both - expected));
+                CHECK(i == j || L[i * N + j] == 0 || place[j] < place[i]);
+                CHECK(L[i * N + j] == 0 || i == j || U[i * N + j] == 0);
+            }
+        }
+        CHECK(worst < 1e-14);
+        free(L);
+        free(U);
+        factors_discard(made);
+    }
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/* A Q1 grid has four colours: in `colours`, rows refer to rows of three others. */
+static void colours_are_few(void)
+{
+    double *dense = model_q1(SIDE, 2, 1);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_factors *made = factors_make(&A, "sweep:order=colours:symmetric=no");
+    const cmgi_csr *L = &made->factor[0];
+    int stage[N] = {0};
+    int most = 0;
+    CHECK(made->factors == 1);
+    for (int round = 0; round < N; ++round) {
+        for (int i = 0; i < N; ++i) {
+            for (cmg_size k = L->indptr[i]; k < L->indptr[i + 1]; ++k) {
+                const int j = L->indices[k];
+                stage[i] = j != i && stage[j] >= stage[i] ? stage[j] + 1 : stage[i];
+            }
+            most = stage[i] > most ? stage[i] : most;
+        }
+    }
+    CHECK(most == 3);
+    factors_discard(made);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+/*
+ * Upwind differences of a turning flow without diffusion, rows numbered at random: a triangle in
+ * the order of the flow, which one forward sweep inverts.
+ */
+static void transport_is_solved_by_one_sweep(void)
+{
+    double dense[N * N] = {0};
+    int number[N];
+    uint64_t seed = 4;
+    for (int i = 0; i < N; ++i) {
+        const int j = (int)(cmgi_random(&seed) * (i + 1));
+        number[i] = number[j];
+        number[j] = i;
+    }
+    for (int i = 0; i < N; ++i) {
+        const int x = i % SIDE;
+        const int y = i / SIDE;
+        const double u = 1;                      /* to the right */
+        const double v = 0.3 * (x - 0.5 * SIDE); /* down, then up */
+        const int from[2] = {x > 0 ? i - 1 : -1,
+                             v > 0 ? (y > 0 ? i - SIDE : -1) : (y < SIDE - 1 ? i + SIDE : -1)};
+        const double speed[2] = {u, fabs(v)};
+        for (int d = 0; d < 2; ++d) {
+            dense[number[i] * N + number[i]] += speed[d];
+            if (from[d] >= 0) {
+                dense[number[i] * N + number[from[d]]] -= speed[d];
+            }
+        }
+    }
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    cmgi_smoother_factors *made = factors_make(&A, "sweep:symmetric=no");
+    double *M = factors_dense(made);
+    double *MA = model_multiply(N, M, dense);
+    double worst = 0;
+    for (int i = 0; i < N; ++i) {
+        for (int j = 0; j < N; ++j) {
+            worst = fmax(worst, fabs(MA[i * N + j] - (i == j)));
+        }
+    }
+    CHECK(worst < 1e-12);
+    free(M);
+    free(MA);
+    factors_discard(made);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Nothing is left out of the factors of a tridiagonal matrix; of others they agree with A on its
+ * pattern. */
+static void incomplete_factors_agree_on_the_pattern(void)
+{
+    static const char *const orders[] = {"flow", "colours", "rows"};
+    for (int q = 0; q < 6; ++q) {
+        char name[64];
+        double *dense = model_q1(SIDE, 2, 2);
+        for (int i = 0; i < N; ++i) { /* transport along the numbering */
+            for (int j = 0; j < N; ++j) {
+                const int d = j - i;
+                const double here = dense[i * N + j];
+                dense[i * N + j] = q < 3 ? (here != 0 ? here + (d == -1  ? -0.3
+                                                                : d == 1 ? 0.3
+                                                                         : 0)
+                                                      : 0)
+                                         : (d == 0    ? 2.5
+                                            : d == 1  ? -0.5
+                                            : d == -1 ? -1
+                                                      : 0);
+            }
+        }
+        (void)snprintf(name, sizeof name, "sweep:ilu=yes:order=%s", orders[q % 3]);
+        cmgi_csr A = model_from_dense(ctx, N, dense);
+        cmgi_smoother_factors *made = factors_make(&A, name);
+        double *L = model_to_dense(&made->factor[0]);
+        double *U = model_to_dense(&made->factor[1]);
+        double *LU = model_multiply(N, L, U);
+        double worst = 0;
+        for (int k = 0; k < N * N; ++k) {
+            const bool whole = q >= 3 && q % 3 != 1; /* colours fill in */
+            worst = dense[k] != 0 || whole ? fmax(worst, fabs(LU[k] - dense[k])) : worst;
+        }
+        CHECK(worst < 1e-13);
+        free(L);
+        free(U);
+        free(LU);
+        factors_discard(made);
+        cmgi_csr_free(ctx, &A);
+        free(dense);
+    }
+}
+
+static void refuses(void)
+{
+    static const char *const not_so[] = {"chebyshev:base=sweep", "sweep:omega=auto"};
+    double *dense = model_q1(SIDE, 2, 1);
+    cmgi_csr A = model_from_dense(ctx, N, dense);
+    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
+    cmgi_smoother_factors *made = calloc(1, sizeof *made);
+    for (int q = 0; q < 2; ++q) {
+        CHECK_STATUS(cmgi_smoother_make(&source, not_so[q], 0, made), CMG_ERR_UNSUPPORTED);
+        CHECK(strstr(cmg_context_message(ctx), "substitution") != NULL);
+        cmgi_smoother_factors_clear(ctx, made);
+    }
+    free(made);
+    cmgi_csr_free(ctx, &A);
+    free(dense);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(triangles_make_up_the_matrix);
+    RUN(colours_are_few);
+    RUN(transport_is_solved_by_one_sweep);
+    RUN(incomplete_factors_agree_on_the_pattern);
+    RUN(refuses);
+    return TEST_END();
+}

@@ -1,0 +1,246 @@
+/*
+ * Substitution as a product: against plain loops in an order that the matrix alone tells, for every
+ * write-back, in both precisions, with stages of one row and of thousands, and with new values.
+ */
+#include "spmv/sweep.h"
+
+#include "core/random.h"
+#include "core/vector.h"
+#include "csr/csr.h"
+#include "test.h"
+
+/*
+ * Rows refer to at most `reach` others of a lower rank; rank r is row order[r]. With reach 0 there
+ * is one stage; with reach 1 to the rank before, as many as rows.
+ */
+static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t seed)
+{
+    cmgi_csr L = {0};
+    cmg_size *rank = malloc((size_t)n * sizeof *rank);
+    cmg_size k = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * (reach + 1), &L));
+    for (cmg_size r = 0; r < n; ++r) {
+        rank[order[r]] = r;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size r = rank[i];
+        const int before = r < reach ? (int)r : reach;
+        for (int e = before; e > 0; --e) {
+            L.indices[k] = order[r - e];
+            L.values[k++] = 0.5 * cmgi_random(&seed) - 0.25;
+        }
+        L.indices[k] = (cmg_index)i;
+        L.values[k++] = 1 + cmgi_random(&seed);
+        L.indptr[i + 1] = k;
+    }
+    free(rank);
+    return L;
+}
+
+static void shuffle(cmg_size n, cmg_index *order)
+{
+    uint64_t seed = 3;
+    for (cmg_size i = 0; i < n; ++i) {
+        order[i] = (cmg_index)i;
+    }
+    for (cmg_size i = n - 1; i > 0; --i) {
+        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
+        const cmg_index kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* y = L^-1 x, row after row in the order. */
+static void substitute(const cmgi_csr *L, const cmg_index *order, const double *x, double *y)
+{
+    for (cmg_size r = 0; r < L->rows; ++r) {
+        const cmg_index i = order[r];
+        double sum = x[i];
+        double diagonal = 0;
+        for (cmg_size k = L->indptr[i]; k < L->indptr[i + 1]; ++k) {
+            if (L->indices[k] == i) {
+                diagonal = L->values[k];
+            } else {
+                sum -= L->values[k] * y[L->indices[k]];
+            }
+        }
+        y[i] = sum / diagonal;
+    }
+}
+
+static cmg_vector *vector_of(const double *values, cmg_size n, cmg_precision precision)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    CHECK_OK(cmg_vector_set(v, values));
+    return v;
+}
+
+enum { VECTORS = 5 }; /* x, b, c, d, e */
+
+static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_index *order)
+{
+    const cmg_size n = L->rows;
+    const cmg_precision precision = M->options.precision;
+    const double tolerance = precision == CMG_FP64 ? 1e-13 : 2e-5;
+    double *value[VECTORS];
+    cmg_vector *v[VECTORS];
+    double *s = malloc((size_t)n * sizeof *s);
+    double *made = malloc((size_t)n * sizeof *made);
+    cmg_vector *y = NULL;
+    uint64_t seed = 8;
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &y));
+    for (int q = 0; q < VECTORS; ++q) {
+        value[q] = malloc((size_t)n * sizeof *value[q]);
+        for (cmg_size i = 0; i < n; ++i) {
+            value[q][i] = (double)(float)(2 * cmgi_random(&seed) - 1);
+        }
+        v[q] = vector_of(value[q], n, precision);
+    }
+    substitute(L, order, value[0], s);
+    for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
+        const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
+                                  .alpha = 0.75,
+                                  .beta = 0.5,
+                                  .b = v[1]->data,
+                                  .c = v[2]->data,
+                                  .d = v[3]->data,
+                                  .e = v[4]->data,
+                                  .y = y->data};
+        CHECK_OK(cmgi_matrix_spmv(M, &w, v[0]->data));
+        CHECK_OK(cmg_vector_get(y, made));
+        double worst = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            const double b = value[1][i];
+            const double c = value[2][i];
+            const double d = value[3][i];
+            const double expected[CMGI_WB_KINDS] = {
+                [CMGI_WB_APPLY] = s[i],
+                [CMGI_WB_AXPBY] = 0.75 * s[i] + 0.5 * c,
+                [CMGI_WB_RESIDUAL] = b - s[i],
+                [CMGI_WB_JACOBI] = c + 0.75 * d * (b - s[i]),
+                [CMGI_WB_MOMENTUM] = c + 0.5 * (c - value[4][i]) + 0.75 * d * (b - s[i]),
+                [CMGI_WB_FROM_ZERO] = s[i] + 0.75 * d * b};
+            worst = fmax(worst, fabs(made[i] - expected[kind]));
+        }
+        CHECK(worst <= tolerance);
+    }
+    for (int q = 0; q < VECTORS; ++q) {
+        cmg_vector_destroy(&v[q]);
+        free(value[q]);
+    }
+    cmg_vector_destroy(&y);
+    free(s);
+    free(made);
+}
+
+static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)
+{
+    cmg_matrix_options options;
+    cmg_matrix *M = NULL;
+    cmg_matrix_options_default(&options);
+    options.precision = precision;
+    options.keep_map = true;
+    CHECK_OK(cmgi_sweep_create(ctx, &L->view, &options, &M));
+    return M;
+}
+
+/* Stages: one of all rows, one a row, and wide ones beside narrow ones. */
+static void solves_by_substitution(void)
+{
+    static const struct {
+        cmg_size n;
+        int reach;
+    } cases[] = {{1, 0}, {5000, 0}, {33, 1}, {1500, 1}, {64, 4}, {9001, 3}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+        const cmg_size n = cases[k].n;
+        cmg_index *order = malloc((size_t)n * sizeof *order);
+        shuffle(n, order);
+        cmgi_csr L = triangle(n, cases[k].reach, order, 1);
+        for (int p = 0; p < 2; ++p) {
+            cmg_matrix *M = sweep_of(&L, (cmg_precision)p);
+            const cmgi_sweep *S = M->data;
+            CHECK(S->stages == (cases[k].reach == 0 ? 1 : (int)n));
+            check_writebacks(M, &L, order);
+            cmg_matrix_destroy(&M);
+        }
+        cmgi_csr_free(ctx, &L);
+        free(order);
+    }
+}
+
+/* A grid's lower triangle: a stage is a diagonal of the grid, more than a block of rows or fewer.
+ */
+static void stages_are_wavefronts(void)
+{
+    static const cmg_size sides[][2] = {{3, 5}, {40, 17}, {1300, 1200}};
+    for (size_t k = 0; k < sizeof sides / sizeof sides[0]; ++k) {
+        const cmg_size nx = sides[k][0];
+        const cmg_size ny = sides[k][1];
+        cmgi_csr L = {0};
+        cmg_size at = 0;
+        cmg_index *order = malloc((size_t)(nx * ny) * sizeof *order);
+        CHECK_OK(cmgi_csr_alloc(ctx, nx * ny, nx * ny, 3 * nx * ny, &L));
+        for (cmg_size i = 0; i < nx * ny; ++i) {
+            const cmg_size to[3] = {i >= nx ? i - nx : -1, i % nx > 0 ? i - 1 : -1, i};
+            for (int e = 0; e < 3; ++e) {
+                if (to[e] >= 0) {
+                    L.indices[at] = (cmg_index)to[e];
+                    L.values[at++] = e == 2 ? 2.5 : -1;
+                }
+            }
+            L.indptr[i + 1] = at;
+            order[i] = (cmg_index)i;
+        }
+        cmg_matrix *M = sweep_of(&L, CMG_FP64);
+        CHECK(((const cmgi_sweep *)M->data)->stages == nx + ny - 1);
+        check_writebacks(M, &L, order);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &L);
+        free(order);
+    }
+}
+
+static void new_values_are_taken(void)
+{
+    enum { N = 700 };
+    cmg_index order[N];
+    shuffle(N, order);
+    cmgi_csr L = triangle(N, 2, order, 1);
+    cmgi_csr other = triangle(N, 2, order, 77);
+    cmg_matrix *M = sweep_of(&L, CMG_FP64);
+    CHECK_OK(cmg_matrix_update(M, other.values));
+    check_writebacks(M, &other, order);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &L);
+    cmgi_csr_free(ctx, &other);
+}
+
+static void refuses(void)
+{
+    cmg_size indptr[] = {0, 2, 4, 5};
+    cmg_index indices[] = {0, 1, 0, 1, 2};
+    double values[] = {1, 1, 1, 1, 1};
+    cmg_csr A = {3, 3, indptr, indices, values};
+    cmg_matrix_options options;
+    cmg_matrix *M = NULL;
+    cmg_matrix_options_default(&options);
+    CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "2 of 3 rows") != NULL);
+    values[4] = 0;
+    CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_SINGULAR);
+    A.cols = 4;
+    CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_SHAPE);
+    CHECK(M == NULL);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(solves_by_substitution);
+    RUN(stages_are_wavefronts);
+    RUN(new_values_are_taken);
+    RUN(refuses);
+    return TEST_END();
+}
