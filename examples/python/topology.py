@@ -1,17 +1,20 @@
 """Topology optimisation by SIMP (Bendsoe and Sigmund 2003): the stiffest cantilever of a given volume.
 
-A density a cell scales Young's modulus by rho^3; every step has new values of A on the same pattern. Finest matrix and
-prolongations make the hierarchy, coarse matrices follow as R A P, and `update` takes the new values in.
+A density a cell scales Young's modulus by rho^3, so every step has new values of A on the same pattern. Coarse matrices
+are P^T A P, and since that is a sum over cells as A is, they are made from cell matrices too: all values are sums that
+NumPy makes on the CPU and CuPy on the GPU, where nothing but the compliance leaves the device.
 
     python topology.py [--cells 24 12 12] [--steps 20] [--volume 0.3] [--backend cuda]
 """
 import argparse
+import itertools
 import time
 
 import numpy as np
-import scipy.sparse as sp
 
 import cascademg
+
+CORNERS = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)])
 
 
 def element_stiffness(nu=0.3):
@@ -21,11 +24,10 @@ def element_stiffness(nu=0.3):
     C[np.arange(3), np.arange(3)] = 1 - nu
     C[np.arange(3, 6), np.arange(3, 6)] = (1 - 2 * nu) / 2
     C /= (1 + nu) * (1 - 2 * nu)
-    corners = np.array([[i, j, k] for k in (0, 1) for j in (0, 1) for i in (0, 1)])
     K = np.zeros((24, 24))
-    for point in (corners - 0.5) / np.sqrt(3) + 0.5:
-        shape = np.where(corners == 1, point, 1 - point)
-        sign = np.where(corners == 1, 1.0, -1.0)
+    for point in (CORNERS - 0.5) / np.sqrt(3) + 0.5:
+        shape = np.where(CORNERS == 1, point, 1 - point)
+        sign = np.where(CORNERS == 1, 1.0, -1.0)
         gradient = np.stack([sign[:, d] * np.delete(shape, d, axis=1).prod(axis=1) for d in range(3)], axis=1)
         B = np.zeros((6, 24))
         for a, (gx, gy, gz) in enumerate(gradient):
@@ -34,112 +36,246 @@ def element_stiffness(nu=0.3):
     return K
 
 
-def nodes_of(cells):
-    nx, ny, nz = cells
-    index = np.arange((nx + 1) * (ny + 1) * (nz + 1)).reshape(nz + 1, ny + 1, nx + 1)
-    parts = [index[k:k + nz, j:j + ny, i:i + nx].ravel() for k in (0, 1) for j in (0, 1) for i in (0, 1)]
-    return np.stack(parts, axis=1)
+def child_interpolation():
+    """From the corners of a cube to those of its eight halves: 8 x 24 x 24."""
+    found = []
+    for child in CORNERS:
+        at = (child + CORNERS) / 2  # the child's corners in the cube
+        weight = np.where(CORNERS[None] == 1, at[:, None], 1 - at[:, None]).prod(axis=2)
+        found.append(np.kron(weight, np.eye(3)))
+    return np.stack(found)
 
 
-def free_numbers(cells):
-    """Numbers of the unknowns, -1 on the clamped side x = 0."""
-    nx, ny, nz = cells
-    x = np.tile(np.arange(nx + 1), (ny + 1) * (nz + 1))
-    free = np.repeat(x > 0, 3)
-    number = -np.ones(len(free), dtype=np.int64)
-    number[free] = np.arange(free.sum())
-    return number
+class Grid:
+    """Unknowns of nx x ny x nz cells, three a node, the nodes of the side x = 0 left out as clamped; x runs fastest."""
 
+    def __init__(self, xp, cells):
+        self.xp, self.cells = xp, tuple(cells)
+        nx, ny, nz = cells
+        self.nodes = (nx, ny + 1, nz + 1)
+        self.rows = 3 * int(np.prod(self.nodes))
+        # neighbours of a node along an axis: the first and how many
+        first, count = [], []
+        for n in self.nodes:
+            i = xp.arange(n)
+            first.append(xp.maximum(i - 1, 0))
+            count.append(xp.minimum(i + 1, n - 1) - first[-1] + 1)
+        self.first, self.count = first, count
+        near = (count[2][:, None, None] * count[1][:, None] * count[0]).ravel()
+        lengths = xp.repeat(3 * near, 3)
+        self.indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(lengths)])
+        self.nnz = int(self.indptr[-1])
+        self.length = 3 * near
+        self.pairs = [self._pair(a, b) for a in CORNERS for b in CORNERS]
 
-def interpolation(cells):
-    """Trilinear interpolation from half as many cells along each axis, clamped unknowns taken out."""
-    axes = []
-    for n in cells:
-        P = sp.lil_matrix((n + 1, n // 2 + 1))
-        for j in range(n // 2 + 1):
-            P[2 * j, j] = 1.0
-            for i in (2 * j - 1, 2 * j + 1):
-                if 0 <= i <= n:
-                    P[i, j] = 0.5
-        axes.append(P.tocsr())
-    P = sp.kron(sp.kron(sp.kron(axes[2], axes[1]), axes[0]), sp.identity(3)).tocsr()
-    fine, coarse = free_numbers(cells) >= 0, free_numbers([n // 2 for n in cells]) >= 0
-    return P[fine][:, coarse].tocsr()
+    def _corner(self, corner, skip):
+        """Places along the axes of a corner of the cells, those with x < skip left out."""
+        xp, (nx, ny, nz) = self.xp, self.cells
+        return (xp.arange(skip, nx) + int(corner[0]) - 1, xp.arange(ny) + int(corner[1]), xp.arange(nz) + int(corner[2]))
+
+    def number(self, i, j, k):
+        """Node numbers on the product of three ranges."""
+        nx, ny, _ = self.nodes
+        return ((k[:, None, None] * ny + j[:, None]) * nx + i).ravel()
+
+    def _pair(self, a, b):
+        """Where the 3 x 3 numbers of two corners go, a cell: (cells with x < skip are not among them, first place, row)."""
+        skip = 1 - int(min(a[0], b[0]))
+        (ia, ja, ka), (ib, jb, kb) = self._corner(a, skip), self._corner(b, skip)
+        rank = ((kb - self.first[2][ka])[:, None, None] * self.count[1][ja][:, None]
+                + (jb - self.first[1][ja])[:, None]) * self.count[0][ia] + (ib - self.first[0][ia])
+        node = self.number(ia, ja, ka)
+        return skip, self.indptr[3 * node] + 3 * rank.ravel(), self.length[node]
+
+    def values(self, cell_matrices):
+        """Values of A, in CSR order, from cell matrices: an array of cells x 24 x 24, or (factors of the cells, one)."""
+        xp = self.xp
+        factors, one = cell_matrices if isinstance(cell_matrices, tuple) else (None, None)
+        made = xp.zeros(self.nnz)
+        shape = self.cells[::-1]
+        q = xp.arange(3)
+        for (a, b), (skip, begin, length) in zip(itertools.product(range(8), repeat=2), self.pairs):
+            if factors is not None:
+                block = factors.reshape(shape)[:, :, skip:].reshape(-1, 1, 1) * one[3 * a:3 * a + 3, 3 * b:3 * b + 3]
+            else:
+                block = cell_matrices[:, 3 * a:3 * a + 3, 3 * b:3 * b + 3].reshape(*shape, 3, 3)[:, :, skip:].reshape(-1, 3, 3)
+            # no two cells have the same pair of nodes in the same corners
+            made[begin[:, None, None] + q[:, None] * length[:, None, None] + q] += block
+        return made
+
+    def pattern(self):
+        """Column numbers of A."""
+        xp = self.xp
+        nx, ny, nz = self.nodes
+        columns = xp.empty(self.nnz, dtype=np.int32)
+        i, j, k = (xp.arange(n) for n in self.nodes)
+        node = self.number(i, j, k)
+        start, length = self.indptr[3 * node], self.length[node]
+        for dk, dj, di in itertools.product(range(3), repeat=3):
+            at = [f + d for f, d in zip(self.first, (di, dj, dk))]
+            inside = ((dk < self.count[2])[:, None, None] & (dj < self.count[1])[:, None] & (di < self.count[0])).ravel()
+            rank = ((dk * self.count[1][:, None] + dj) * self.count[0] + di)
+            rank = xp.broadcast_to(rank, (nz, ny, nx)).ravel()[inside]
+            other = self.number(*at)[inside]
+            for p, q in itertools.product(range(3), repeat=2):
+                columns[start[inside] + p * length[inside] + 3 * rank + q] = 3 * other + q
+        return columns
+
+    def interpolation(self):
+        """Trilinear interpolation from half as many cells, as (data, indices, indptr, shape)."""
+        xp = self.xp
+        coarse = (self.cells[0] // 2, self.cells[1] // 2 + 1, self.cells[2] // 2 + 1)
+        axes = []
+        for d, n in enumerate(self.nodes):
+            i = xp.arange(n) + (1 if d == 0 else 0)  # number with the clamped node
+            near = xp.stack([i // 2, i // 2 + 1], axis=1) - (1 if d == 0 else 0)
+            weight = xp.where(i % 2 == 0, 1.0, 0.5)[:, None] * xp.stack([xp.ones(n), i % 2], axis=1)
+            axes.append((near, xp.where(near >= 0, weight, 0.0)))
+        (i, wi), (j, wj), (k, wk) = axes
+        shape = (*self.nodes[::-1], 2, 2, 2)
+        weight = xp.broadcast_to(wk[:, None, None, :, None, None] * wj[:, None, None, :, None] * wi[:, None, None, :], shape)
+        node = xp.broadcast_to((k[:, None, None, :, None, None] * coarse[1] + j[:, None, None, :, None]) * coarse[0]
+                               + i[:, None, None, :], shape)
+        weight, node = (xp.repeat(part.reshape(-1, 1, 8), 3, axis=1) for part in (weight, node))
+        column = 3 * node + xp.arange(3)[:, None]
+        used = weight > 0
+        indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(used.sum(axis=2).ravel())])
+        return weight[used], column[used].astype(np.int32), indptr, (self.rows, 3 * int(np.prod(coarse)))
+
+    def coarser(self):
+        """The grid of half as many cells, None where that is not one."""
+        if any(c % 2 or c < 4 for c in self.cells):
+            return None
+        return Grid(self.xp, [c // 2 for c in self.cells])
 
 
 class Cantilever:
-    """Matrices of a clamped block of cells: values of A are S rho^3."""
+    """A clamped block of cells with a load on the lower edge of its free end; its levels and their values."""
 
-    def __init__(self, cells):
-        self.cells = cells
-        self.K = element_stiffness()
-        number = free_numbers(cells)
-        dofs = (3 * nodes_of(cells)[:, :, None] + np.arange(3)).reshape(-1, 24)
-        self.dofs = number[dofs]
-        n = int(number.max()) + 1
-        rows, cols = np.repeat(self.dofs, 24, axis=1).ravel(), np.tile(self.dofs, (1, 24)).ravel()
-        inside = (rows >= 0) & (cols >= 0)
-        self.pattern = sp.coo_matrix((np.ones(inside.sum()), (rows[inside], cols[inside])), shape=(n, n)).tocsr()
-        self.pattern.sort_indices()
-        key = np.repeat(np.arange(n), np.diff(self.pattern.indptr)) * n + self.pattern.indices
-        place = np.searchsorted(key, rows[inside] * n + cols[inside])
-        owner = np.repeat(np.arange(len(self.dofs)), 576)[inside]
-        self.S = sp.coo_matrix((np.tile(self.K.ravel(), len(self.dofs))[inside], (place, owner)),
-                               shape=(self.pattern.nnz, len(self.dofs))).tocsr()
-        self.b = np.zeros(n)
-        nx, ny, nz = cells
-        edge = [(0 * (ny + 1) + j) * (nx + 1) + nx for j in range(ny + 1)]  # lower edge of the free end
-        self.b[number[3 * np.array(edge) + 2]] = -1.0 / len(edge)
-        self.transfers = []
-        while min(cells) >= 4 and all(c % 2 == 0 for c in cells):
-            self.transfers.append(interpolation(cells))
-            cells = [c // 2 for c in cells]
+    def __init__(self, cells, xp=np):
+        self.xp, self.K = xp, xp.asarray(element_stiffness())
+        self.children = xp.asarray(child_interpolation())
+        self.galerkin = xp.einsum("cia,ij,cjb->cab", self.children, self.K, self.children)
+        self.grids = [Grid(xp, cells)]
+        while self.grids[-1].coarser() is not None:
+            self.grids.append(self.grids[-1].coarser())
+        fine = self.grids[0]
+        self.b = xp.zeros(fine.rows)
+        nx, ny, _ = fine.nodes
+        edge = fine.number(xp.asarray([nx - 1]), xp.arange(ny), xp.asarray([0]))
+        self.b[3 * edge + 2] = -1.0 / ny
+        i, j, k = (xp.arange(n) for n in fine.cells)
+        dofs = []
+        for corner in CORNERS:
+            node = fine.number(i + int(corner[0]) - 1, j + int(corner[1]), k + int(corner[2]))
+            clamped = xp.broadcast_to(i + int(corner[0]) == 0, fine.cells[::-1]).ravel()
+            dofs.append(xp.where(clamped[:, None], fine.rows, 3 * node[:, None] + xp.arange(3)))
+        self.dofs = xp.concatenate(dofs, axis=1)  # the number of rows for a clamped one
+
+    def values(self, modulus):
+        """Values of A on all levels; those of a coarse cell are made of its eight halves."""
+        xp, found = self.xp, [self.grids[0].values((modulus, self.K))]
+        cells = None
+        for fine, grid in zip(self.grids, self.grids[1:]):
+            given = modulus if cells is None else cells
+            nx, ny, nz = grid.cells
+            halves = given.reshape(nz, 2, ny, 2, nx, 2, *given.shape[1:])
+            halves = xp.moveaxis(halves, (1, 3, 5), (3, 4, 5)).reshape(nx * ny * nz, 8, *given.shape[1:])
+            if cells is None:
+                cells = (halves @ self.galerkin.reshape(8, -1)).reshape(-1, 24, 24)
+            else:
+                cells = sum(self.children[c].T @ (halves[:, c] @ self.children[c]) for c in range(8))
+            found.append(grid.values(cells))
+        return found
 
     def energies(self, u):
         """u_e^T K u_e a cell."""
-        padded = np.append(u, 0.0)
-        ue = padded[np.where(self.dofs >= 0, self.dofs, len(u))]
-        return np.einsum("ei,ij,ej->e", ue, self.K, ue)
+        ue = self.xp.append(u, 0.0)[self.dofs]
+        return ((ue @ self.K) * ue).sum(axis=1)
 
 
-def cone_filter(cells, radius=1.5):
-    """Weights of the neighbours within a radius, rows adding up to 1."""
-    centres = np.stack(np.meshgrid(*[np.arange(c) for c in cells[::-1]], indexing="ij"), axis=-1).reshape(-1, 3)
-    from scipy.spatial import cKDTree
-    tree = cKDTree(centres)
-    near = tree.sparse_distance_matrix(tree, radius, output_type="coo_matrix")
-    H = sp.coo_matrix((np.maximum(0, radius - near.data), (near.row, near.col)), shape=near.shape).tocsr()
-    H += sp.identity(len(centres)) * (radius if near.diagonal().max(initial=0) == 0 else 0)
-    return sp.diags(1 / np.asarray(H.sum(axis=1)).ravel()) @ H
+class ConeFilter:
+    """Means over the neighbours within a radius, nearer ones weighing more."""
+
+    def __init__(self, cells, radius=1.5, xp=np):
+        reach = int(np.ceil(radius)) - 1
+        self.shape, self.reach, self.xp = tuple(cells[::-1]), reach, xp
+        self.stencil = []
+        for d in itertools.product(range(-reach, reach + 1), repeat=3):
+            weight = radius - np.linalg.norm(d)
+            if weight > 0:
+                self.stencil.append((weight, tuple(slice(reach + s, reach + s + n) for s, n in zip(d, self.shape))))
+        self.total = self._sum(xp.ones(self.shape))
+
+    def _sum(self, a):
+        padded = self.xp.pad(a, self.reach)
+        return sum(weight * padded[part] for weight, part in self.stencil)
+
+    def __call__(self, rho):
+        return (self._sum(rho.reshape(self.shape)) / self.total).ravel()
+
+    def transpose(self, g):
+        return self._sum(g.reshape(self.shape) / self.total).ravel()
+
+
+def advance(xp, rho, gradient, volume):
+    """Optimality criteria with bisection for the multiplier."""
+    low, high = 0.0, 1e9
+    while (high - low) > 1e-6 * (high + low):
+        middle = 0.5 * (low + high)
+        trial = rho * xp.sqrt(xp.maximum(-gradient, 0) / middle)
+        trial = xp.clip(xp.clip(trial, rho - 0.2, rho + 0.2), 0.0, 1.0)
+        low, high = (middle, high) if float(trial.mean()) > volume else (low, middle)
+    return trial
+
+
+def clock(xp):
+    if xp is not np:
+        xp.cuda.Device().synchronize()
+    return time.perf_counter()
 
 
 def optimise(cells=(24, 12, 12), steps=20, volume=0.3, smallest=1e-3, report=print, backend="cpu", **options):
-    problem = Cantilever(list(cells))
-    H = cone_filter(cells)
-    rho = np.full(len(problem.dofs), volume)
-    problem.pattern.data = problem.S @ rho**3
-    hierarchy = cascademg.Hierarchy(problem.pattern, problem.transfers, block_size=3, backend=backend)
-    solver = hierarchy.solver(**{"rtol": 1e-6, "max_it": 200, "keep_map": True, **options})
-    u, history = np.zeros(len(problem.b)), []
+    """Compliances of the steps, the densities and the problem. `report` gets a dictionary a step, with the seconds of
+    its parts."""
+    xp = np
+    if backend == "cuda":
+        import cupy as xp
+    problem = Cantilever(list(cells), xp)
+    mean = ConeFilter(cells, xp=xp)
+    rho = xp.full(int(np.prod(cells)), volume)
+    levels = zip(problem.grids, problem.values(mean(rho)**3))
+    A = [(values, grid.pattern(), grid.indptr, (grid.rows, grid.rows)) for grid, values in levels]
+    P = [grid.interpolation() for grid in problem.grids[:-1]]
+    hierarchy = cascademg.Hierarchy(A, P, block_size=3, backend=backend)
+    solver = hierarchy.solver(**{"rtol": 1e-6, "max_it": 200, "keep_map": True, "coarse_limit": 2000, **options})
+    u, history = xp.zeros(len(problem.b)), []
     for step in range(steps):
-        start = time.perf_counter()
-        physical = np.maximum(H @ rho, smallest)
-        solver.update(problem.S @ physical**3)
+        times = [clock(xp)]
+        physical = xp.maximum(mean(rho), smallest)
+        values = problem.values(physical**3)
+        times.append(clock(xp))
+        for level, new in enumerate(values):
+            hierarchy.update(new, level=level)
+        solver.refresh()
+        times.append(clock(xp))
         u, info = solver.solve(problem.b, x0=u, return_info=True)
+        times.append(clock(xp))
         energy = problem.energies(u)
         compliance = float(physical**3 @ energy)
-        gradient = H.T @ (-3 * physical**2 * energy)
-        low, high = 0.0, 1e9
-        while (high - low) > 1e-6 * (high + low):  # optimality criteria with bisection for the multiplier
-            middle = 0.5 * (low + high)
-            trial = rho * np.sqrt(np.maximum(-gradient, 0) / middle)
-            trial = np.clip(np.clip(trial, rho - 0.2, rho + 0.2), 0.0, 1.0)
-            low, high = (middle, high) if trial.mean() > volume else (low, middle)
-        rho = trial
+        rho = advance(xp, rho, mean.transpose(-3 * physical**2 * energy), volume)
+        times.append(clock(xp))
         history.append(compliance)
-        report(f"step {step + 1:3d}: compliance {compliance:10.4f}, volume {rho.mean():.3f}, {info.iterations:3d} "
-               f"iterations, {time.perf_counter() - start:.3f} s")
+        parts = dict(zip(("values", "refresh", "solve", "densities"), (float(t) for t in np.diff(times))))
+        report({"step": step + 1, "compliance": compliance, "volume": float(rho.mean()), "iterations": info.iterations,
+                "converged": info.converged, **parts})
     return history, rho, problem
+
+
+def line(told):
+    parts = ", ".join(f"{name} {1e3 * told[name]:.1f}" for name in ("values", "refresh", "solve", "densities"))
+    print(f"step {told['step']:3d}: compliance {told['compliance']:10.4f}, volume {told['volume']:.3f}, "
+          f"{told['iterations']:3d} iterations; ms: {parts}", flush=True)
 
 
 if __name__ == "__main__":
@@ -149,4 +285,4 @@ if __name__ == "__main__":
     parser.add_argument("--volume", type=float, default=0.3)
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     arguments = parser.parse_args()
-    optimise(arguments.cells, arguments.steps, arguments.volume, backend=arguments.backend)
+    optimise(arguments.cells, arguments.steps, arguments.volume, report=line, backend=arguments.backend)

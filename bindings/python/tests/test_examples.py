@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python"
@@ -21,17 +22,50 @@ def test_heat_inversion():
     assert misfit(at)[1] @ direction == pytest.approx(slope, rel=1e-6)
 
 
+def by_cells(K, dofs, n):
+    """Sum of cell matrices with SciPy; numbers outside are left out."""
+    rows, cols = np.repeat(dofs, 24, axis=1).ravel(), np.tile(dofs, (1, 24)).ravel()
+    inside = (rows < n) & (cols < n)
+    return sp.coo_matrix((K.ravel()[inside], (rows[inside], cols[inside])), shape=(n, n)).tocsr()
+
+
 def test_topology():
     import topology
-    history, rho, problem = topology.optimise((8, 4, 4), 6, report=lambda line: None)
+    cells, told = (8, 4, 4), []
+    history, rho, problem = topology.optimise(cells, 6, report=told.append)
     assert history[-1] < 0.8 * history[0] and rho.mean() == pytest.approx(0.3, abs=1e-3)
-    A = problem.pattern.copy()
-    A.data = problem.S @ np.full(len(rho), 0.3) ** 3
-    assert abs(A - A.T).max() < 1e-14
-    u = spla.spsolve(A.tocsc(), problem.b)
-    # the first step of the optimisation has these densities, filtered
-    H = topology.cone_filter((8, 4, 4))
-    assert np.allclose(H @ np.ones(len(rho)), 1)
-    assert history[0] == pytest.approx(problem.b @ u, rel=1e-4)
+    assert all(one["converged"] and one["iterations"] < 30 for one in told)
+    # the first step has equal densities
+    grid, n = problem.grids[0], problem.grids[0].rows
+    A = by_cells(0.3**3 * np.tile(problem.K, (len(problem.dofs), 1, 1)), problem.dofs, n)
+    assert history[0] == pytest.approx(problem.b @ spla.spsolve(A.tocsc(), problem.b), rel=1e-4)
     eigenvalues = np.linalg.eigvalsh(topology.element_stiffness())
     assert np.sum(np.abs(eigenvalues) < 1e-12) == 6 and eigenvalues.min() > -1e-12
+
+
+def test_levels_of_topology():
+    """Values summed over cells against SciPy's, and P^T A P on the levels below."""
+    import topology
+    problem = topology.Cantilever([8, 4, 12])
+    modulus = np.random.default_rng(4).uniform(1e-3, 1, 8 * 4 * 12)
+    matrices = [sp.csr_matrix((v, g.pattern(), g.indptr), shape=(g.rows, g.rows))
+                for v, g in zip(problem.values(modulus), problem.grids)]
+    assert len(matrices) == 2 and all(A.has_sorted_indices for A in matrices)
+    expected = by_cells(modulus[:, None, None] * problem.K, problem.dofs, problem.grids[0].rows)
+    assert abs(matrices[0] - expected).max() < 1e-13
+    data, indices, indptr, shape = problem.grids[0].interpolation()
+    P = sp.csr_matrix((data, indices, indptr), shape=shape)
+    assert abs(matrices[1] - P.T @ expected @ P).max() < 1e-13
+    v = np.random.default_rng(5).standard_normal((problem.grids[0].rows, 2))
+    energies = problem.energies(v[:, 0])
+    assert modulus @ energies == pytest.approx(v[:, 0] @ expected @ v[:, 0])
+
+
+def test_filter_of_topology():
+    import topology
+    cells, radius = (5, 4, 3), 2.3
+    places = np.stack(np.meshgrid(*[np.arange(c) for c in cells[::-1]], indexing="ij"), axis=-1).reshape(-1, 3)
+    near = np.maximum(0, radius - np.linalg.norm(places[:, None] - places[None], axis=2))
+    H, rng = near / near.sum(axis=1, keepdims=True), np.random.default_rng(6)
+    mean, rho = topology.ConeFilter(cells, radius), rng.random(60)
+    assert np.allclose(mean(rho), H @ rho) and np.allclose(mean.transpose(rho), H.T @ rho)
