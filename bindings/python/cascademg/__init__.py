@@ -29,12 +29,12 @@ from .context import Context
 from .hierarchy import Hierarchy, from_petsc, from_pyamg, generate, read
 from .mesh import Mesh, read_mesh, transfer
 from .solver import SolveInfo, Solver, Step
-from .study import Table, compare
+from .study import Table, compare, plan
 
 __version__ = version()
 __all__ = [
     "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
     "Hierarchy", "InternalError", "Mesh", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
-    "Table", "UnsupportedError", "backends", "compare", "from_petsc", "from_pyamg", "generate", "methods", "read",
+    "Table", "UnsupportedError", "backends", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
     "read_mesh", "transfer", "version",
 ]

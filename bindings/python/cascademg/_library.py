@@ -1,4 +1,6 @@
 """The shared library, loaded once on first use."""
+from __future__ import annotations
+
 import difflib
 import os
 import pathlib
@@ -57,17 +59,17 @@ def has(symbol):
     return True
 
 
-def version():
+def version() -> str:
     """Version of the library, "major.minor.patch"."""
     return text(lib().cmg_version())
 
 
-def backends():
+def backends() -> list[str]:
     """Backends that this build has: "cpu" always, "cuda" where it was built with CUDA."""
     return [name for name, value in (("cpu", 0), ("cuda", 1)) if lib().cmg_backend_available(value)]
 
 
-def methods():
+def methods() -> dict[str, str]:
     """Smoothers by name, each with its one-line description."""
     found, i = {}, 0
     while lib().cmg_smoother_name(i) != ffi.NULL:

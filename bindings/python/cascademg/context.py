@@ -1,7 +1,10 @@
 """Contexts: where the work is done, and who hears of it."""
+from __future__ import annotations
+
 import functools
 import threading
 import warnings
+from typing import Any, Callable
 
 from ._errors import BY_STATUS, CmgWarning, InternalError
 from ._ffi import ffi
@@ -33,7 +36,8 @@ class Context:
     _defaults = {}
     _defaults_lock = threading.Lock()
 
-    def __init__(self, backend="cpu", threads=0, device=0, stream=None, progress=None):
+    def __init__(self, backend: str = "cpu", threads: int = 0, device: int = 0, stream: int | None = None,
+                 progress: Callable[[str, int, int], Any] | None = None) -> None:
         self.backend = backend
         self.stream = stream
         self.lock = threading.RLock()
@@ -60,7 +64,7 @@ class Context:
         self.ptr = ffi.gc(out[0], _destroyer("cmg_context"))
 
     @classmethod
-    def default(cls, backend="cpu"):
+    def default(cls, backend: str = "cpu") -> Context:
         """The context that is used where none is given, one a backend."""
         with cls._defaults_lock:
             if backend not in cls._defaults:
@@ -80,7 +84,7 @@ class Context:
                 return 1
         return report
 
-    def check(self, status):
+    def check(self, status: int) -> None:
         """Raises the exception of a status other than CMG_OK."""
         if self._progress_error is not None:
             error, self._progress_error = self._progress_error, None
@@ -91,25 +95,25 @@ class Context:
         sentence = text(lib().cmg_context_message(self.ptr)) or text(lib().cmg_status_text(status))
         raise BY_STATUS.get(name, InternalError)(sentence)
 
-    def bandwidth(self):
+    def bandwidth(self) -> float:
         """Measured copy bandwidth of the context's memory in GB/s (1e9 bytes)."""
         value = ffi.new("double *")
         with self.lock:
             self.check(lib().cmg_context_bandwidth(self.ptr, value))
         return value[0]
 
-    def memory(self):
+    def memory(self) -> dict[str, tuple[int, int]]:
         """Bytes held: {"host": (now, peak), "device": (now, peak)}."""
         now, peak = ffi.new("size_t[2]"), ffi.new("size_t[2]")
         lib().cmg_context_memory(self.ptr, now, peak)
         return {"host": (now[0], peak[0]), "device": (now[1], peak[1])}
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         """OpenMP threads in use."""
         return lib().cmg_context_threads(self.ptr)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cascademg.Context {self.backend}, {self.threads} threads>"
 
 

@@ -1,6 +1,9 @@
 """Hierarchies: level matrices and prolongations, from arrays, from files, from other packages."""
+from __future__ import annotations
+
 import os
 import tempfile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -8,7 +11,10 @@ from . import _arrays
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
 from ._library import defaults, enum_value, has, lib, set_option, text
-from .context import own, resolve
+from .context import Context, own, resolve
+
+if TYPE_CHECKING:
+    from .solver import Solver
 
 _ROLES = {"A": 0, "P": 1, "R": 2, "smoother": 3, "inverse": 4}
 
@@ -100,7 +106,8 @@ class Hierarchy:
     except through :meth:`update`.
     """
 
-    def __init__(self, A, P=None, R=None, coords=None, block_size=None, nullspace=None, context=None, backend=None):
+    def __init__(self, A: Any, P: Any = None, R: Any = None, coords: Any = None, block_size: int | None = None,
+                 nullspace: Any = None, context: Context | None = None, backend: str | None = None) -> None:
         A = list(A) if isinstance(A, list) else [A]
         P = [] if P is None else list(P) if isinstance(P, list) else [P]
         R = [] if R is None else list(R) if isinstance(R, list) else [R]
@@ -165,29 +172,44 @@ class Hierarchy:
     # ------------------------------------------------------------------ what is in it
 
     @property
-    def levels(self):
+    def levels(self) -> int:
         """Number of levels."""
         return lib().cmg_hierarchy_levels(self.ptr)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Shape of the matrix of level 0."""
         return (self.rows(0), self.rows(0))
 
-    def rows(self, level=0):
+    def rows(self, level: int = 0) -> int:
         """Rows of a level."""
         return lib().cmg_hierarchy_rows(self.ptr, level)
 
-    def matrix(self, role="A", level=0, name=None, factor=0, missing=StateError):
-        """A copy of a matrix as scipy.sparse.csr_matrix: role "A", "P", "R", "smoother" (with its name) or "inverse".
+    def matrix(self, role: str = "A", level: int = 0, name: str | None = None, factor: int = 0,
+               missing: Any = StateError) -> Any:
+        """A copy of a matrix.
 
-        Where there is none, StateError is raised, or `missing` returned.
+        Parameters
+        ----------
+        role : {"A", "P", "R", "smoother", "inverse"}
+        level : int
+        name : str, optional
+            Of a smoother.
+        factor : int
+            Which of the matrices of a smoother that has several.
+        missing : optional
+            Returned where there is none; by default StateError is raised.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix
         """
         import scipy.sparse
         found = self.arrays(role, level, name, factor, missing)
         return found if found is missing else scipy.sparse.csr_matrix(found[:3], shape=found[3])
 
-    def arrays(self, role="A", level=0, name=None, factor=0, missing=StateError):
+    def arrays(self, role: str = "A", level: int = 0, name: str | None = None, factor: int = 0,
+               missing: Any = StateError) -> Any:
         """What :meth:`matrix` gives as (data, indices, indptr, shape), copies, without SciPy."""
         csr = ffi.new("cmg_csr *")
         label = ffi.NULL if name is None else name.encode()
@@ -202,8 +224,16 @@ class Hierarchy:
             data = np.frombuffer(ffi.buffer(csr.values, 8 * nnz), dtype=np.float64).copy() if nnz else np.zeros(0)
         return data, indices, indptr, (csr.rows, csr.cols)
 
-    def vector(self, kind="rhs", name=None, level=0):
-        """A copy of a named vector, or None: kind "rhs", "solutions", "coords" or "nullspace"."""
+    def vector(self, kind: str = "rhs", name: str | None = None, level: int = 0) -> np.ndarray | None:
+        """A copy of a vector that is kept with the hierarchy, None where there is none.
+
+        Parameters
+        ----------
+        kind : {"rhs", "solutions", "coords", "nullspace"}
+        name : str, optional
+            Of a right-hand side, by default "b", or a solution, by default "x".
+        level : int
+        """
         n, values = ffi.new("cmg_size *"), ffi.new("double **")
         if name is None and kind in ("rhs", "solutions"):
             name = "b" if kind == "rhs" else "x"
@@ -213,8 +243,8 @@ class Hierarchy:
                 return None
             return np.frombuffer(ffi.buffer(values[0], 8 * n[0]), dtype=np.float64).copy() if n[0] else np.zeros(0)
 
-    def set_vector(self, kind, values, name=None, level=0):
-        """Keeps a copy of a named vector with the hierarchy."""
+    def set_vector(self, kind: str, values: Any, name: str | None = None, level: int = 0) -> None:
+        """Keeps a copy of a vector with the hierarchy; parameters as those of :meth:`vector`."""
         values = np.ascontiguousarray(values, dtype=np.float64)
         if name is None and kind in ("rhs", "solutions"):
             name = "b" if kind == "rhs" else "x"
@@ -223,25 +253,37 @@ class Hierarchy:
             self.context.check(lib().cmg_hierarchy_set_vector(self.ptr, level, kind.encode(), label, values.size,
                                                               _arrays.doubles(values)))
 
-    def attribute(self, key):
+    def attribute(self, key: str) -> str | None:
         """A text attribute (element, dim, block_size, ...) or None."""
         value = lib().cmg_hierarchy_attribute(self.ptr, key.encode())
         return None if value == ffi.NULL else text(value)
 
-    def set_attribute(self, key, value):
-        """Sets a text attribute."""
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Sets a text attribute.
+
+        Parameters
+        ----------
+        key : str
+        value
+            Written as its str().
+        """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_set_attribute(self.ptr, key.encode(), str(value).encode()))
 
-    def check(self):
+    def check(self) -> None:
         """Raises FileError with the first thing that a solver could not work with."""
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_check(self.ptr))
 
-    def update(self, values, role="A", level=0):
-        """New values of a matrix on its pattern, in CSR order; solvers follow at :meth:`Solver.refresh`.
+    def update(self, values: Any, role: str = "A", level: int = 0) -> None:
+        """New values of a matrix on its pattern; solvers follow at :meth:`Solver.refresh`.
 
-        Those of a matrix in device memory are used in place when they are float64 there, too, and must not change then.
+        Parameters
+        ----------
+        values : array
+            In CSR order. Used in place when they are float64 in the memory of the matrix, and must not change then.
+        role : {"A", "P", "R"}
+        level : int
         """
         nnz = self._entries(level, role)
         if not _arrays.is_device_array(values):
@@ -280,16 +322,20 @@ class Hierarchy:
 
     # ------------------------------------------------------------------ making more of it
 
-    def solver(self, options="", **keywords):
-        """A :class:`Solver` for this hierarchy; the options are those of the command line with _ for -."""
+    def solver(self, options: str = "", **keywords: Any) -> Solver:
+        """A :class:`Solver` for this hierarchy.
+
+        Parameters
+        ----------
+        options : str, optional
+            Options as one text, "smoother=fsai pre=2".
+        **keywords
+            Those of the command line with _ for -.
+        """
         from .solver import Solver
         return Solver(self, options, **keywords)
 
-    def _solver_like(self, solver):
-        from .solver import Solver
-        return Solver(self, **solver._keywords)
-
-    def symmetric(self):
+    def symmetric(self) -> bool:
         """Whether A of level 0 equals its transpose to 1e-12 of its largest entry."""
         data, cols, indptr, (n, _) = self.arrays()
         rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -299,7 +345,7 @@ class Hierarchy:
             return abs(A - A.T).max() <= 1e-12 * abs(data).max()
         return len(data) == 0 or np.abs(data[one] - data[other]).max() <= 1e-12 * np.abs(data).max()
 
-    def transpose(self):
+    def transpose(self) -> Hierarchy:
         """The hierarchy of A^T: prolongations become the transposed restrictions."""
         A = [self.matrix("A", level).T.tocsr() for level in range(self.levels)]
         P = [self.matrix("P", level) for level in range(self.levels - 1)]
@@ -308,24 +354,55 @@ class Hierarchy:
         forth = [None if r is None else p.T.tocsr() for p, r in zip(P, R)]
         return Hierarchy(A, back, R=forth, block_size=self.attribute("block_size"), context=self.context)
 
-    def smooth(self, smoother, save_as, level=0):
-        """Computes a smoother of a level and keeps it as "file:save_as"."""
+    def smooth(self, smoother: str, save_as: str, level: int = 0) -> None:
+        """Computes a smoother and keeps it with the hierarchy.
+
+        Parameters
+        ----------
+        smoother : str
+            Its name with arguments, "spai:tau=0.1".
+        save_as : str
+            Solvers take it as smoother="file:save_as".
+        level : int
+        """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_smooth(self.ptr, level, smoother.encode(), save_as.encode(), ffi.NULL))
 
-    def renumber(self, numbering, seed=1):
-        """Renumbers the unknowns of every level ("reverse-cuthill-mckee", "hierarchical", ...)."""
+    def renumber(self, numbering: str, seed: int = 1) -> None:
+        """Renumbers the unknowns of every level.
+
+        Parameters
+        ----------
+        numbering : str
+            "reverse-cuthill-mckee", "hierarchical", ...
+        seed : int
+            Of a random one.
+        """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_renumber(self.ptr, enum_value("numbering", numbering), seed))
         self._held.clear()
 
-    def write(self, path, kind="auto"):
-        """Writes a container (.cmg, .h5), a Matrix Market, PETSc or FE-gMG file or folder."""
+    def write(self, path: str | os.PathLike, kind: str = "auto") -> None:
+        """Writes a file or folder.
+
+        Parameters
+        ----------
+        path : path
+        kind : {"auto", "container", "mtx", "petsc", ...}
+            By default what the suffix says: a container for .cmg and .h5.
+        """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_write(self.ptr, os.fspath(path).encode(), enum_value("file", kind)))
 
-    def write_vtu(self, path, **fields):
-        """Writes vectors of level 0 on the mesh that the hierarchy carries, for ParaView."""
+    def write_vtu(self, path: str | os.PathLike, **fields: Any) -> None:
+        """Writes vectors of level 0 on the mesh that the hierarchy carries, for ParaView.
+
+        Parameters
+        ----------
+        path : path
+        **fields
+            Vectors by name.
+        """
         if not has("cmg_hierarchy_write_vtu"):
             raise NotImplementedError("this build has no mesh output")
         arrays = {name: np.ascontiguousarray(values, dtype=np.float64) for name, values in fields.items()}
@@ -354,13 +431,24 @@ class Hierarchy:
         self.context = loaded.context
         self._start(loaded.ptr)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = ", ".join(str(self.rows(level)) for level in range(self.levels))
         return f"<cascademg.Hierarchy of {self.levels} levels ({rows} rows), {self.context.backend}>"
 
 
-def read(path, kind="auto", context=None, backend=None):
-    """Reads a hierarchy: a container, a folder of matrices, a PETSc dump or a single matrix file."""
+def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = None,
+         backend: str | None = None) -> Hierarchy:
+    """Reads a hierarchy.
+
+    Parameters
+    ----------
+    path : path
+        A container, a folder of matrices, a PETSc dump or a single matrix file.
+    kind : str, optional
+        Which of these it is; by default found out.
+    context : Context, optional
+    backend : {"cpu", "cuda"}, optional
+    """
     context = resolve(context, backend)
     out = ffi.new("cmg_hierarchy **")
     with context.lock:
@@ -368,13 +456,16 @@ def read(path, kind="auto", context=None, backend=None):
     return Hierarchy._adopt(context, out[0])
 
 
-def generate(case=None, context=None, backend=None, **options):
+def generate(case: str | None = None, context: Context | None = None, backend: str | None = None,
+             **options: Any) -> Hierarchy:
     """Generates a geometric hierarchy.
 
     Parameters
     ----------
     case : str, optional
         A named case of ``cmg generate --list`` to start from.
+    context : Context, optional
+    backend : {"cpu", "cuda"}, optional
     **options
         Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
     """
@@ -392,8 +483,15 @@ def generate(case=None, context=None, backend=None, **options):
     return Hierarchy._adopt(context, out[0])
 
 
-def from_pyamg(ml, **arguments):
-    """The levels of a PyAMG multilevel solver: matrices, prolongations and restrictions as they are."""
+def from_pyamg(ml: Any, **arguments: Any) -> Hierarchy:
+    """The levels of a PyAMG multilevel solver: matrices, prolongations and restrictions as they are.
+
+    Parameters
+    ----------
+    ml : pyamg.MultilevelSolver
+    **arguments
+        Further ones of :class:`Hierarchy`.
+    """
     A = [level.A for level in ml.levels]
     P = [level.P for level in ml.levels[:-1]]
     R = [None if _is_transpose(level.R, level.P) else level.R for level in ml.levels[:-1]]
@@ -408,8 +506,18 @@ def _is_transpose(R, P):
     return R.shape == P.shape[::-1] and (difference.nnz == 0 or abs(difference).max() == 0)
 
 
-def from_petsc(A, interpolations=None, **arguments):
-    """Levels from petsc4py objects: a Mat with a list of interpolations, or a PC of type mg or gamg that is set up."""
+def from_petsc(A: Any, interpolations: list | None = None, **arguments: Any) -> Hierarchy:
+    """Levels from petsc4py objects.
+
+    Parameters
+    ----------
+    A : petsc4py.PETSc.Mat or PC
+        The matrix, or a PC of type mg or gamg that is set up.
+    interpolations : list of Mat, optional
+        Of a matrix, finest first.
+    **arguments
+        Further ones of :class:`Hierarchy`.
+    """
     import scipy.sparse
 
     def csr(mat):

@@ -4,6 +4,8 @@
 (jax.ffi): arrays are used in place, in host memory by a solver on the CPU, on the GPU by one of the cuda backend. The
 gradients are those of cascademg.torch.
 """
+from __future__ import annotations
+
 import functools
 import threading
 import weakref
@@ -16,6 +18,7 @@ from . import _arrays, _xla
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
 from ._library import lib
+from .solver import Solver
 
 _COLUMNS = 64  # that go together
 _solvers = weakref.WeakValueDictionary()
@@ -156,7 +159,7 @@ _solve_fixed.defvjp(lambda solver, b: (_call(solver, False, b)[0], None),
                     lambda solver, kept, gradient: (_call(solver, True, gradient)[0],))
 
 
-def solve(solver, b, values=None):
+def solve(solver: Solver, b: jax.Array, values: jax.Array | None = None) -> jax.Array:
     """Solves A x = b with gradients for b and for the values of A.
 
     Parameters

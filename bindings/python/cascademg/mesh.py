@@ -1,12 +1,15 @@
 """Meshes for prolongations of one's own: read through meshio, from arrays, and between two of them."""
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import numpy as np
 
 from ._errors import ArgumentError
 from ._ffi import ffi
 from ._library import enum_value, has, lib
-from .context import resolve
+from .context import Context, resolve
 
 # element and dimension of a cell type of meshio
 _CELLS = {
@@ -40,7 +43,8 @@ class Mesh:
         {name: (number, dimension)} of labels and regions, as meshio's field_data.
     """
 
-    def __init__(self, points, cells, element=None, regions=None, facets=(), names=None):
+    def __init__(self, points: Any, cells: Any, element: str | None = None, regions: Any = None, facets: Any = (),
+                 names: dict | None = None) -> None:
         self.points = np.ascontiguousarray(points, dtype=np.float64)
         self.cells = np.ascontiguousarray(cells, dtype=np.int32)
         if self.points.ndim != 2 or self.points.shape[1] not in (2, 3) or self.cells.ndim != 2:
@@ -55,7 +59,7 @@ class Mesh:
         self.names = dict(names or {})
 
     @classmethod
-    def from_meshio(cls, mesh):
+    def from_meshio(cls, mesh: Any) -> Mesh:
         """The cells of highest dimension of a meshio.Mesh, which have to be of one type; its sides as facets."""
         types = {block.type for block in mesh.cells}
         cells = [t for t in types if t in _CELLS]
@@ -89,7 +93,7 @@ class Mesh:
         return cls(points[used], compact.reshape(cells.shape), names=names, facets=kept,
                    regions=None if any(m is None for m in regions) else np.concatenate(regions))
 
-    def write(self, path):
+    def write(self, path: str | os.PathLike) -> None:
         """Writes the mesh through meshio; .msh is what ``generate(mesh=...)`` reads, labels and regions included."""
         import meshio
         points = np.column_stack([self.points, np.zeros(len(self.points))]) if self.points.shape[1] == 2 else self.points
@@ -104,7 +108,7 @@ class Mesh:
         meshio.write(os.fspath(path), meshio.Mesh(points, [block[:2] for block in blocks], cell_data=data,
                                                   field_data={k: np.asarray(v) for k, v in self.names.items()}), **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cascademg.Mesh {self.element}, {len(self.points)} nodes, {len(self.cells)} cells, {self.points.shape[1]}D>"
 
 
@@ -144,7 +148,7 @@ def _read_triangle(path):
     return Mesh._compact(points, blocks[0][0], blocks)
 
 
-def read_mesh(path):
+def read_mesh(path: str | os.PathLike) -> Mesh:
     """Reads a mesh file: Triangle and TetGen, and any form that meshio knows (gmsh, VTK, Abaqus, Exodus, XDMF, ...)."""
     path = os.fspath(path)
     if os.path.splitext(path)[1] in (".node", ".ele", ".edge", ".face"):
@@ -153,7 +157,7 @@ def read_mesh(path):
     return Mesh.from_meshio(meshio.read(path))
 
 
-def transfer(coarse, fine, components=1, context=None):
+def transfer(coarse: Any, fine: Any, components: int = 1, context: Context | None = None) -> Any:
     """Prolongation between two meshes of one domain, nested or not, as scipy.sparse.csr_matrix.
 
     Row i has the coarse basis at fine node i, so that functions of the coarse space keep their values.
@@ -166,6 +170,7 @@ def transfer(coarse, fine, components=1, context=None):
         Or a meshio.Mesh, or the places of the fine nodes, shape (nodes, dim), in any order.
     components : int, optional
         Unknowns a node, numbered node by node.
+    context : Context, optional
     """
     import scipy.sparse
     if not has("cmg_fem_transfer"):

@@ -1,9 +1,11 @@
 """Solvers: a hierarchy compiled into a cascade, solved again and again."""
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import math
 import warnings
-from typing import List, Optional
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -12,6 +14,12 @@ from ._errors import ArgumentError, ConvergenceWarning
 from ._ffi import ffi
 from ._library import defaults, enum_name, lib, text
 from .context import own
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
+    from .hierarchy import Hierarchy
+    from .study import Table
 
 
 @dataclasses.dataclass
@@ -57,7 +65,7 @@ class SolveInfo:
     fallback: str
     nullspace: int
     removed: float
-    hints: List[str]
+    hints: list[str]
     residuals: np.ndarray
 
 
@@ -72,7 +80,7 @@ class Step:
     nnz: int
     format: str
     bytes: int
-    seconds: Optional[float]
+    seconds: float | None
 
 
 def _info(report):
@@ -140,9 +148,11 @@ class Solver:
     Parameters
     ----------
     hierarchy : Hierarchy
-    **options
+    options : str, optional
+        Several options as one text, "smoother=fsai pre=2".
+    **keywords
         Options of ``cmg solve`` with _ for -: smoother="fsai", krylov="cg", cycle="V", pre=1, post=1,
-        precision="mixed", rtol=1e-8, max_it=100, ...; `options="smoother=fsai pre=2"` gives several as one text.
+        precision="mixed", rtol=1e-8, max_it=100, ...
 
     Notes
     -----
@@ -150,7 +160,7 @@ class Solver:
     :meth:`update` or :meth:`refresh`.
     """
 
-    def __init__(self, hierarchy, options="", **keywords):
+    def __init__(self, hierarchy: Hierarchy, options: str = "", **keywords: Any) -> None:
         self._keywords = {"options": options, **keywords}
         if "maxiter" in keywords:
             keywords["max_it"] = keywords.pop("maxiter")
@@ -175,7 +185,7 @@ class Solver:
         self.ptr = own("cmg_solver", out[0])
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Shape of the matrix of level 0."""
         return (self.n, self.n)
 
@@ -183,7 +193,9 @@ class Solver:
 
     # ------------------------------------------------------------------ solving
 
-    def solve(self, b, x0=None, rtol=None, maxiter=None, callback=None, return_info=False, out=None, atol=None):
+    def solve(self, b: Any, x0: Any = None, rtol: float | None = None, maxiter: int | None = None,
+              callback: Callable[[int, float, float], Any] | str | None = None, return_info: bool = False, out: Any = None,
+              atol: float | None = None) -> Any:
         """Solves A x = b, or A X = B for all columns of an array at once.
 
         Parameters
@@ -367,8 +379,17 @@ class Solver:
             infos += info if isinstance(info, list) else [info]
         return (x, infos) if return_info else x
 
-    def precondition(self, r):
-        """z = C r: one cycle from a zero guess, for a vector or up to 64 columns of shape (n, k)."""
+    def precondition(self, r: Any) -> Any:
+        """z = C r: one cycle from a zero guess.
+
+        Parameters
+        ----------
+        r : array of n values, or of shape (n, k), k up to 64
+
+        Returns
+        -------
+        z : array like r
+        """
         columns = r.shape[1] if getattr(r, "ndim", 1) == 2 else 1
         shape = (self.n,) if columns == 1 else (self.n, columns)
         with self.context.lock:
@@ -388,23 +409,25 @@ class Solver:
             self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
             return z
 
-    def aspreconditioner(self):
+    def aspreconditioner(self) -> LinearOperator:
         """One cycle as a scipy.sparse.linalg.LinearOperator, for SciPy's Krylov methods."""
-        return self._operator(self.precondition)
+        return self._operator(self.precondition, lambda r: self.adjoint().precondition(r))
 
-    def as_linear_operator(self):
+    def as_linear_operator(self) -> LinearOperator:
         """The whole solve, b -> x, as a scipy.sparse.linalg.LinearOperator."""
-        return self._operator(self.solve)
+        return self._operator(self.solve, lambda b: self.adjoint().solve(b))
 
-    def _operator(self, apply):
+    def _operator(self, apply, transposed):
         from scipy.sparse.linalg import LinearOperator
 
-        def one(b):
-            return apply(np.ascontiguousarray(np.asarray(b).reshape(-1), dtype=np.float64))
+        def one(apply):
+            return lambda b: apply(np.ascontiguousarray(np.asarray(b).reshape(-1), dtype=np.float64))
 
-        def columns(block):
-            return np.hstack([apply(block[:, k:k + 64]).reshape(self.n, -1) for k in range(0, block.shape[1], 64)])
-        return LinearOperator(self.shape, matvec=one, rmatvec=one, matmat=columns, rmatmat=columns, dtype=self.dtype)
+        def columns(apply):
+            return lambda block: np.hstack([apply(block[:, k:k + 64]).reshape(self.n, -1)
+                                            for k in range(0, block.shape[1], 64)])
+        return LinearOperator(self.shape, matvec=one(apply), rmatvec=one(transposed), matmat=columns(apply),
+                              rmatmat=columns(transposed), dtype=self.dtype)
 
     def __getstate__(self):
         return {"hierarchy": self.hierarchy, "keywords": self._keywords}
@@ -414,12 +437,12 @@ class Solver:
 
     # ------------------------------------------------------------------ new values, and what is inside
 
-    def update(self, values, role="A", level=0):
-        """New values of a matrix on the same pattern, in CSR order, and a refresh of this solver."""
+    def update(self, values: Any, role: str = "A", level: int = 0) -> None:
+        """:meth:`Hierarchy.update` and a refresh of this solver."""
         self.hierarchy.update(values, role, level)
         self.refresh()
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Takes over the values that :meth:`Hierarchy.update` changed.
 
         The first call sets the solver up again, now with the map from matrix entries to storage; those after it only
@@ -435,13 +458,22 @@ class Solver:
         with self.context.lock:
             self.context.check(lib().cmg_solver_refresh(self.ptr))
 
-    def adjoint(self):
+    def adjoint(self) -> Solver:
         """A solver for A^T x = b with the same options: this one where A is symmetric, else that of A^T, P and R."""
         if self._adjoint is None:
-            self._adjoint = self if self.hierarchy.symmetric() else self.hierarchy.transpose()._solver_like(self)
+            if self._known_symmetric() or self.hierarchy.symmetric():
+                self._adjoint = self
+            else:
+                turned = {**self._keywords, "pre": self._options.post, "post": self._options.pre}
+                self._adjoint = Solver(self.hierarchy.transpose(), **turned)
         return self._adjoint
 
-    def notes(self):
+    def _known_symmetric(self):
+        """Whether the library chose the method of the last solve because A is symmetric."""
+        given = "krylov" in self._keywords or "krylov" in self._keywords["options"]
+        return not given and enum_name("krylov", self._report.krylov) in ("cg", "fcg")
+
+    def notes(self) -> list[str]:
         """What was decided at set-up, a line each."""
         found, i = [], 0
         while lib().cmg_solver_note(self.ptr, i) != ffi.NULL:
@@ -449,8 +481,14 @@ class Solver:
             i += 1
         return found
 
-    def plan(self, measure=0):
-        """The steps of one cycle; `measure` > 0 times them that many times."""
+    def plan(self, measure: int = 0) -> Table:
+        """The steps of one cycle.
+
+        Parameters
+        ----------
+        measure : int
+            How many times the steps are timed; 0 = not.
+        """
         from .study import Table
         steps = []
         with self.context.lock:
@@ -463,5 +501,5 @@ class Solver:
                                   text(step.format), step.bytes, step.seconds if step.seconds >= 0 else None))
         return Table([dataclasses.asdict(step) for step in steps])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cascademg.Solver of {self.n} unknowns, {self.context.backend}>"

@@ -1,23 +1,37 @@
 """Comparisons of smoothers and options as tables."""
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .hierarchy import Hierarchy
 
 
 class Table(list):
     """A list of dictionaries that prints as a table; `frame()` gives a pandas.DataFrame."""
 
-    def columns(self):
+    def columns(self) -> list[str]:
         """Names of the columns in order."""
         return list(dict.fromkeys(key for row in self for key in row))
 
-    def frame(self):
+    def frame(self) -> Any:
         """The rows as a pandas.DataFrame."""
         import pandas
         return pandas.DataFrame(list(self), columns=self.columns())
 
-    def plot(self, x="seconds", y="iterations", label="smoother"):
-        """A matplotlib figure of one column over another."""
+    def plot(self, x: str = "seconds", y: str = "iterations", label: str = "smoother") -> Any:
+        """A matplotlib figure of one column over another.
+
+        Parameters
+        ----------
+        x, y : str
+            Columns.
+        label : str
+            Column of the words beside the points.
+        """
         from matplotlib import pyplot
         figure, axes = pyplot.subplots()
         for row in self:
@@ -27,7 +41,7 @@ class Table(list):
         axes.set_ylabel(y)
         return figure
 
-    def __str__(self):
+    def __str__(self) -> str:
         def cell(value):
             if value is None:
                 return "-"
@@ -41,7 +55,27 @@ class Table(list):
         return "\n".join(lines)
 
 
-def compare(hierarchy, b=None, smoothers=("jacobi", "chebyshev4", "fsai", "spai"), repeat=3, progress=False, **options):
+def plan(hierarchy: Hierarchy, measure: int = 0, **options: Any) -> Table:
+    """The steps of one cycle.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    measure : int
+        How many times the steps are timed; 0 = not.
+    **options
+        Those of a solver.
+
+    Returns
+    -------
+    Table
+        One row a step: text, matrix, level, rows, nnz, format, bytes, seconds.
+    """
+    return hierarchy.solver(**options).plan(measure)
+
+
+def compare(hierarchy: Hierarchy, b: Any = None, smoothers: Sequence[str] = ("jacobi", "chebyshev4", "fsai", "spai"),
+            repeat: int = 3, progress: bool = False, **options: Any) -> Table:
     """Solves one system with several smoothers.
 
     Parameters

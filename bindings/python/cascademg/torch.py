@@ -3,8 +3,12 @@
 ``x = solve(solver, b, values)`` solves A(values) x = b; its gradients are lambda = A^-T (dL/dx) for b and
 -lambda_i x_j for the entry (i, j) of A. The adjoint solve uses the same set-up (that of A^T where A is not symmetric).
 """
+from __future__ import annotations
+
 import numpy as np
 import torch
+
+from .solver import Solver
 
 
 def _pattern(solver, device):
@@ -74,7 +78,7 @@ def _take(solver, values):
         solver._torch_values = (*token[:3], solver._version)
 
 
-def solve(solver, b, values=None):
+def solve(solver: Solver, b: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
     """Solves A x = b with gradients for b and for the values of A.
 
     Parameters

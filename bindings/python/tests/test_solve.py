@@ -88,6 +88,20 @@ def test_preconditioner_is_symmetric_and_linear(problem, rng):
     assert np.allclose((M @ np.column_stack([u, v]))[:, 1], M @ v)
 
 
+def test_transposed_operators_of_an_unsymmetric_matrix(rng):
+    A, P = levels(16)
+    n = A[0].shape[0]
+    A = [(A[0] + sp.diags([0.4 * np.ones(n - 1), -0.2 * np.ones(n - 1)], [1, -1])).tocsr()]
+    solver = cascademg.Hierarchy(A, P).solver(smoother="jacobi", krylov="none", pre=2, post=1, rtol=1e-12, max_it=200,
+                                              fallback=False)
+    u, v = rng.standard_normal((2, n))
+    M, inverse = solver.aspreconditioner(), solver.as_linear_operator()
+    assert u @ (M @ v) == pytest.approx(M.rmatvec(u) @ v, rel=1e-10)
+    assert np.linalg.norm(A[0].T @ inverse.rmatvec(u) - u) <= 1e-11 * np.linalg.norm(u)
+    block = rng.standard_normal((n, 3))
+    assert np.allclose(inverse.rmatmat(block)[:, 2], inverse.rmatvec(block[:, 2]), rtol=1e-9, atol=1e-12)
+
+
 def test_operator_solves(problem):
     A, P, b = problem
     inverse = cascademg.Hierarchy(A, P).solver(rtol=1e-12).as_linear_operator()
