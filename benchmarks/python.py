@@ -127,7 +127,7 @@ def gradients(backend):
     def differences(function, point, places):
         found = []
         for k in places:
-            step = 1e-4 * max(1.0, abs(point[k]))
+            step = 3e-6 * max(1.0, abs(point[k]))
             up, down = point.copy(), point.copy()
             up[k] += step
             down[k] -= step

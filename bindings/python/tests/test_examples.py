@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+import cascademg
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples" / "python"
 sys.path.insert(0, str(EXAMPLES))
 
@@ -20,6 +22,42 @@ def test_heat_inversion():
     step = 1e-5
     slope = (misfit(at + step * direction)[0] - misfit(at - step * direction)[0]) / (2 * step)
     assert misfit(at)[1] @ direction == pytest.approx(slope, rel=1e-6)
+
+
+def test_matrices_of_heat_inversion():
+    import heat_inversion
+    n = 8
+    assembly, k = heat_inversion.Assembly(n), np.random.default_rng(3).uniform(0.5, 2, 64)
+    data, cols, indptr, shape = assembly.matrix(k)
+    A = sp.csr_matrix((data, cols, indptr), shape=shape)
+    full = sp.lil_matrix(((n + 1)**2, (n + 1)**2))
+    for j, i in np.ndindex(n, n):
+        corners = [j * (n + 1) + i, j * (n + 1) + i + 1, (j + 1) * (n + 1) + i + 1, (j + 1) * (n + 1) + i]
+        full[np.ix_(corners, corners)] += k[j * n + i] * heat_inversion.KE
+    inner = np.arange((n + 1)**2).reshape(n + 1, n + 1)[1:-1, 1:-1].ravel()
+    assert abs(A - full.tocsr()[inner][:, inner]).max() < 1e-14
+    g = np.random.default_rng(4).standard_normal(len(data))
+    assert g @ assembly.values(k) == pytest.approx(assembly.transposed(g) @ k)
+    data, cols, indptr, shape = heat_inversion.interpolation(n)
+    P = sp.csr_matrix((data, cols, indptr), shape=shape).toarray()
+    one = np.array([[0.5, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1], [0, 0, 0.5]])
+    assert np.array_equal(P, np.kron(one, one))
+
+
+@pytest.mark.parametrize("backend", cascademg.backends())
+def test_heat_inversion_by_autograd(backend):
+    torch = pytest.importorskip("torch")
+    if backend == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no device")
+    import heat_inversion
+    start, end, error, misfit = heat_inversion.invert_torch(16, 40, report=lambda line: None, backend=backend)
+    assert end < 1e-3 * start and error < 0.4
+    at = (0.1 * torch.randn(256, dtype=torch.float64)).to(backend).requires_grad_()
+    direction = torch.randn(256, dtype=torch.float64).to(backend)
+    (gradient,) = torch.autograd.grad(misfit(at), at)
+    step = 1e-5
+    slope = float(misfit(at.detach() + step * direction) - misfit(at.detach() - step * direction)) / (2 * step)
+    assert float(gradient @ direction) == pytest.approx(slope, rel=1e-6)
 
 
 def by_cells(K, dofs, n):
