@@ -4,6 +4,8 @@
     benchmarks/python.py                 on the CPU: NumPy, from C and from Python, one JSON line
     benchmarks/python.py --backend cuda  PyTorch and CuPy arrays in device memory besides, and gradients of PyTorch and
                                          JAX against finite differences
+    ... --topology 160 80 80             only steps of examples/python/topology.py, where their time goes
+    ... --heat 512                       only steps of examples/python/heat_inversion.py --torch
 
 The solve is of 63 unknowns, so that little else than the call is timed; the difference is of the library's own
 seconds (cmg_report.solve_seconds) and those around the call, medians over many. Needs numpy.
@@ -11,6 +13,8 @@ seconds (cmg_report.solve_seconds) and those around the call, medians over many.
 
 import argparse
 import json
+import pathlib
+import sys
 import time
 
 import numpy as np
@@ -210,10 +214,46 @@ def matrices_on_the_device():
         tell("matrices on the device", library=name, residuals=residuals)
 
 
+def examples():
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples" / "python"))
+
+
+def topology(cells, steps, backend, options):
+    """Medians of the parts of a step, the first left out."""
+    examples()
+    import topology
+    begin, told = time.perf_counter(), []
+    history, _, problem = topology.optimise(cells, steps, report=told.append, backend=backend, **options)
+    parts = {name: float(np.median([one[name] for one in told[1:]])) for name in ("values", "refresh", "solve", "densities")}
+    whole = [sum(one[name] for name in parts) for one in told[1:]]
+    tell("topology", backend=backend, cells=list(cells), elements=int(np.prod(cells)), unknowns=problem.grids[0].rows,
+         entries=problem.grids[0].nnz, options=options, steps=steps, iterations=[one["iterations"] for one in told],
+         converged=all(one["converged"] for one in told), compliance=[history[0], history[-1]],
+         step_seconds=float(np.median(whole)), largest_seconds=max(whole), parts=parts,
+         whole_seconds=time.perf_counter() - begin)
+
+
+def heat(cells, backend):
+    examples()
+    import heat_inversion
+    lines = []
+    start, end, error, _ = heat_inversion.invert_torch(cells, 30, report=lines.append, backend=backend)
+    tell("heat inversion", backend=backend, cells=cells, misfit=[start, end], error=error, report=lines[0])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--topology", type=int, nargs=3, metavar="CELLS")
+    parser.add_argument("--heat", type=int, metavar="CELLS")
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--options", default="", help="of the solver of --topology: precision=mixed,...")
     arguments = parser.parse_args()
+    if arguments.topology:
+        options = dict(word.split("=", 1) for word in arguments.options.split(",") if word)
+        return topology(arguments.topology, arguments.steps, arguments.backend, options)
+    if arguments.heat:
+        return heat(arguments.heat, arguments.backend)
     begin = time.perf_counter()
     cascademg.version()
     tell("load", seconds=time.perf_counter() - begin)

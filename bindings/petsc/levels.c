@@ -3,19 +3,16 @@
 #include "pccmg_impl.h"
 
 #include <cmg_expert.h>
+#include <cmg_ranks.h>
 
 /* ------------------------------------------------------------------ matrices */
 
 /* The matrix as SeqAIJ of this process: itself or a copy. */
 PetscErrorCode pccmg_local_aij(Mat A, Mat *local)
 {
-    PetscMPIInt size = 1;
     PetscBool is_seq = PETSC_FALSE;
     PetscBool is_mpi = PETSC_FALSE;
     PetscFunctionBegin;
-    PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-    PetscCheck(size == 1, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
-               "-pc_type cmg works on one process of MPI, the matrix is on %d", size);
     PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJ, &is_seq));
     PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJ, &is_mpi));
     if (is_seq) {
@@ -26,6 +23,51 @@ PetscErrorCode pccmg_local_aij(Mat A, Mat *local)
     } else {
         PetscCall(MatConvert(A, MATSEQAIJ, MAT_INITIAL_MATRIX, local));
     }
+    PetscFunctionReturn(0);
+}
+
+/* This process's rows of a matrix, with the columns of the whole one, into a role. */
+static PetscErrorCode set_rows(PC pc, int level, cmg_role role, Mat A)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    Mat aij = NULL;
+    PetscInt first = 0;
+    PetscInt last = 0;
+    PetscInt entries = 0;
+    PetscInt n = 0;
+    cmg_size *indptr = NULL;
+    cmg_size *indices = NULL;
+    PetscScalar *values = NULL;
+    PetscFunctionBegin;
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &aij)); /* rows of symmetric halves whole */
+    PetscCall(MatGetOwnershipRange(aij, &first, &last));
+    for (PetscInt i = first; i < last; ++i) {
+        PetscCall(MatGetRow(aij, i, &n, NULL, NULL));
+        entries += n;
+        PetscCall(MatRestoreRow(aij, i, &n, NULL, NULL));
+    }
+    PetscCall(PetscMalloc3(last - first + 1, &indptr, entries, &indices, entries, &values));
+    indptr[0] = 0;
+    for (PetscInt i = first; i < last; ++i) {
+        const PetscInt *columns = NULL;
+        const PetscScalar *row = NULL;
+        const cmg_size begin = indptr[i - first];
+        PetscCall(MatGetRow(aij, i, &n, &columns, &row));
+        for (PetscInt k = 0; k < n; ++k) {
+            indices[begin + k] = columns[k];
+            values[begin + k] = row[k];
+        }
+        indptr[i - first + 1] = begin + n;
+        PetscCall(MatRestoreRow(aij, i, &n, &columns, &row));
+    }
+    if (level == 0 && role == CMG_ROLE_A) {
+        data->rows = last - first;
+        data->nonzeros = entries;
+    }
+    const cmg_rows rows = {first, last - first, indptr, indices, values};
+    PetscCall(pccmg_check(pc, cmg_hierarchy_set_rows(data->h, level, role, &rows)));
+    PetscCall(PetscFree3(indptr, indices, values));
+    PetscCall(MatDestroy(&aij));
     PetscFunctionReturn(0);
 }
 
@@ -45,6 +87,10 @@ PetscErrorCode pccmg_set_matrix(PC pc, int level, cmg_role role, Mat A)
     cmg_size *indptr = NULL;
     cmg_index *indices = NULL;
     PetscFunctionBegin;
+    if (data->ranks > 1) {
+        PetscCall(set_rows(pc, level, role, A));
+        PetscFunctionReturn(0);
+    }
     PetscCall(pccmg_local_aij(A, &local));
     PetscCall(MatGetSize(local, &rows, &cols));
     PetscCall(MatGetRowIJ(local, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
@@ -197,6 +243,9 @@ PetscErrorCode pccmg_set_facts(PC pc, Mat A)
     if (block > 1) {
         PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
         PetscCall(pccmg_check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
+    }
+    if (data->ranks > 1) {
+        PetscFunctionReturn(0);
     }
     if (data->dim > 0) {
         PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,

@@ -1,6 +1,10 @@
 /* PETSc's preconditioner type "cmg"; see pccmg.h. */
 #include "pccmg_impl.h"
 
+#ifdef PC_CMG_MPI
+#include <cmg_mpi.h>
+#endif
+
 PetscErrorCode pccmg_check(PC pc, cmg_status status)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -26,6 +30,28 @@ static PetscErrorCode forget_levels(PC_CMG *data)
     PetscFunctionReturn(0);
 }
 
+/* How the processes of the matrix speak to each other; none on one. */
+static PetscErrorCode make_transport(PC pc, cmg_context_options *options)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    MPI_Comm comm = PetscObjectComm((PetscObject)pc->pmat);
+    PetscFunctionBegin;
+    PetscCallMPI(MPI_Comm_size(comm, &data->ranks));
+    if (data->ranks > 1) {
+#ifdef PC_CMG_MPI
+        cmg_transport *transport = NULL;
+        PetscCheck(cmg_mpi_transport_create(comm, 0, &transport) == CMG_OK, comm, PETSC_ERR_LIB,
+                   "CascadeMG: no transport over %d processes", data->ranks);
+        data->transport = transport;
+        options->transport = transport;
+#else
+        SETERRQ(comm, PETSC_ERR_SUP,
+                "-pc_type cmg was built for one process of MPI, the matrix is on %d", data->ranks);
+#endif
+    }
+    PetscFunctionReturn(0);
+}
+
 static PetscErrorCode make_context(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
@@ -34,6 +60,7 @@ static PetscErrorCode make_context(PC pc)
     PetscFunctionBegin;
     cmg_context_options_default(&options);
     options.why = why;
+    PetscCall(make_transport(pc, &options));
     (void)cmg_context_options_set(&options, data->context); /* a refusal comes back from create */
     PetscCheck(cmg_context_create(&options, &data->ctx) == CMG_OK, PetscObjectComm((PetscObject)pc),
                PETSC_ERR_LIB, "CascadeMG: %s", why);
@@ -54,14 +81,14 @@ static PetscErrorCode build(PC pc)
     for (PetscInt l = 0; l < data->count; ++l) {
         PetscCall(pccmg_set_matrix(pc, (int)l, CMG_ROLE_P, data->P[l]));
     }
-    if (data->count > 0) {
+    if (data->count > 0 && data->ranks == 1) { /* several form what is missing at set-up */
         PetscCall(pccmg_check(pc, cmg_hierarchy_galerkin(data->h, 1)));
     }
     PetscCall(pccmg_set_facts(pc, pc->pmat));
 
     cmg_solver_options options;
     cmg_solver_options_default(&options);
-    options.matrix.keep_map = true;
+    options.matrix.keep_map = data->ranks == 1; /* new values alone */
     PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK,
                PetscObjectComm((PetscObject)pc), PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s",
                options.refused);
@@ -92,19 +119,22 @@ static PetscErrorCode refresh(PC pc)
 
 /* ------------------------------------------------------------------ what PETSc calls */
 
+static PetscErrorCode mat_apply(PC pc, Mat X, Mat Y);
+
 static PetscErrorCode setup(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;
     PetscFunctionBegin;
     MatInfo info;
     PetscInt rows = 0;
-    PetscCall(MatGetSize(pc->pmat, &rows, NULL));
+    PetscCall(MatGetLocalSize(pc->pmat, &rows, NULL));
     PetscCall(MatGetInfo(pc->pmat, MAT_LOCAL, &info));
-    if (data->solver != NULL && pc->flag != DIFFERENT_NONZERO_PATTERN && rows == data->rows &&
-        (PetscInt)info.nz_used == data->nonzeros) {
+    if (data->solver != NULL && data->ranks == 1 && pc->flag != DIFFERENT_NONZERO_PATTERN &&
+        rows == data->rows && (PetscInt)info.nz_used == data->nonzeros) {
         PetscCall(refresh(pc));
     } else {
         PetscCall(build(pc));
+        pc->ops->matapply = data->ranks == 1 ? mat_apply : NULL; /* else column by column */
     }
     PetscFunctionReturn(0);
 }
@@ -229,6 +259,10 @@ static PetscErrorCode destroy(PC pc)
         PetscCall(MatDestroy(&data->P[l]));
     }
     cmg_context_destroy(&data->ctx);
+#ifdef PC_CMG_MPI
+    cmg_transport *transport = data->transport;
+    cmg_mpi_transport_destroy(&transport);
+#endif
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetInterpolations_C", NULL));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCCMGSetOptions_C", NULL));
     PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", NULL));

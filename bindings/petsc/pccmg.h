@@ -4,19 +4,27 @@
  * Linked, or loaded by any PETSc program with -dll_append libpetsccmg.so, it answers to -pc_type
  * cmg. The levels come from, in this order,
  *
- *   interpolations given by PCCMGSetInterpolations(),
- *   -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same
- * operator with options of the prefix cmg_levels_ (-cmg_levels_pc_gamg_threshold 0.02), the DM of
- * the PC (KSPSetDM), coarsened -pc_cmg_levels times, the library, which aggregates where it can;
- * else the matrix alone.
+ * 1. interpolations given by PCCMGSetInterpolations(),
+ *
+ * 2. -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same
+ * operator with options of the prefix cmg_levels_ (-cmg_levels_pc_gamg_threshold 0.02),
+ *
+ * 3. the DM of the PC (KSPSetDM), coarsened -pc_cmg_levels times,
+ *
+ * 4. the library, which aggregates where it can; else the matrix alone.
  *
  * Coarse matrices are R A P. Block size, null space and near null space of the matrix and
  * PCSetCoordinates' nodes go along. A matrix that changes its values and not its pattern keeps the
  * levels, formats and the cycle.
  *
- *   -pc_cmg_options "smoother=fsai precision=mixed"   options of the solver: those of `cmg solve
- * --help` -pc_cmg_context "threads=1"                       options of the context; backend=cuda
- * copies PETSc's vectors to the device and back
+ * -pc_cmg_options "smoother=fsai precision=mixed": options of the solver, those of `cmg solve`.
+ *
+ * -pc_cmg_context "threads=1": options of the context; backend=cuda copies PETSc's vectors to the
+ * device and back.
+ *
+ * On several processes (built with libcmgmpi) every matrix is taken by its rows and the iterations
+ * are those of one. Then new values are a whole set-up, PCMatApply goes column by column, and null
+ * spaces and coordinates do not go along: take the levels of gamg for elasticity.
  */
 #pragma once
 #include <petscpc.h>

@@ -25,8 +25,10 @@ typedef struct PC_CMG {
     PetscInt dim; /* of the coordinates given to PCSetCoordinates, 0 = none */
     PetscInt nodes;
     PetscReal *coordinates; /* nodes x dim */
-    PetscInt rows;
-    PetscInt nonzeros;
+    PetscMPIInt ranks;
+    void *transport;    /* cmg_transport, NULL on one rank */
+    PetscInt rows;      /* of this process */
+    PetscInt nonzeros;  /* of them */
     PetscInt refreshes; /* set-ups that took new values alone */
 } PC_CMG;
 
@@ -39,5 +41,6 @@ PetscErrorCode pccmg_find_levels(PC pc);
 PetscErrorCode pccmg_local_aij(Mat A, Mat *local);
 /* a matrix into a role of the hierarchy, */
 PetscErrorCode pccmg_set_matrix(PC pc, int level, cmg_role role, Mat A);
-/* and block size, null spaces and coordinates of the finest one. */
+/* and block size, null spaces and coordinates of the finest one; on several processes the block
+ * size alone. */
 PetscErrorCode pccmg_set_facts(PC pc, Mat A);

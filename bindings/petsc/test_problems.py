@@ -12,8 +12,11 @@ library, program = map(os.path.abspath, (sys.argv.pop(), sys.argv.pop()))
 TRUE_NORM = "-ksp_norm_type unpreconditioned"
 
 
-def run(options, refused=False):
-    done = subprocess.run([program, *options.split(), "-dll_append", library], capture_output=True, text=True)
+def run(options, refused=False, ranks=1):
+    several = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)] if ranks > 1 else []
+    environment = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **({"OMP_NUM_THREADS": "1"} if ranks > 1 else {})}
+    done = subprocess.run([*several, program, *options.split(), "-dll_append", library], capture_output=True, text=True,
+                          env=environment)
     if refused:
         assert done.returncode != 0
         return done.stdout + done.stderr
@@ -60,6 +63,27 @@ class TestProblems(unittest.TestCase):
             first, again = run(f"-problem {problem} -ksp_type cg {TRUE_NORM} -refresh -pc_type cmg")
             self.check(first, 25)
             self.check(again, first["iterations"])
+
+    def test_several_ranks_take_the_iterations_of_one(self):
+        for options in (f"-problem poisson2 -m 80 -ksp_type cg {TRUE_NORM} -pc_type cmg -pc_cmg_levels_from gamg",
+                        f"-problem poisson2 -m 40 -ksp_type cg {TRUE_NORM} -pc_type cmg",
+                        "-problem poisson3 -m 5 -da_refine 2 -ksp_type gmres -ksp_pc_side right "
+                        f"{TRUE_NORM} -pc_type cmg -pc_cmg_options smoother=chebyshev4 -refresh"):
+            one, several = run(options), run(options, ranks=2)
+            self.assertEqual(len(one), len(several))
+            for line in several:
+                self.assertEqual(line["ranks"], 2)
+                # interpolations of gamg are others on two processes
+                self.check(line, one[0]["iterations"] + (4 if "gamg" in options else 1))
+
+    def test_a_device_is_used_or_missed(self):
+        options = "-problem poisson2 -m 30 -ksp_type cg -pc_type cmg -pc_cmg_context backend=cuda"
+        done = subprocess.run([program, *options.split(), TRUE_NORM.split()[0], TRUE_NORM.split()[1], "-dll_append", library],
+                              capture_output=True, text=True)
+        if done.returncode == 0:
+            self.check(json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][0]), 20)
+        else:
+            self.assertRegex(done.stdout + done.stderr, "CascadeMG: .*(no CUDA|device)")
 
     def test_one_thread_and_options_of_the_context(self):
         (line,) = run(f"-problem poisson2 -m 30 -ksp_type cg {TRUE_NORM} -pc_type cmg -pc_cmg_context threads=1")
