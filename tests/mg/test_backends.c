@@ -79,7 +79,9 @@ static void compare(const char *name, cmg_hierarchy *here, cmg_context *other, c
         const cmg_report a = solve(ctx, here, &methods[m]);
         const cmg_report b = solve(other, there, &methods[m]);
         CHECK(a.outcome == b.outcome);
-        CHECK(abs(a.iterations - b.iterations) <= apart);
+        /* at the rounding level an iteration more or less is rounding too */
+        const int rounding = a.outcome == CMG_ROUNDING ? b.iterations / 5 : 0;
+        CHECK(abs(a.iterations - b.iterations) <= (apart > 0 ? apart + rounding : 0));
         printf("   | %s | %lld | %s | %d | %d | %s |\n", name,
                (long long)cmg_hierarchy_rows(here, 0), methods[m].name, b.iterations, a.iterations,
                cmg_enum_name("outcome", (int)a.outcome));
