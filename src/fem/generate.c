@@ -142,6 +142,28 @@ static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy 
     return status;
 }
 
+/*
+ * Refuses what surely does not fit, before the system ends the program for it. Estimates are exact
+ * on grids; on meshes, which are looked at for that only where refinement multiplies them, they are
+ * up to twice what is taken. Ranks hold parts, of a size that they do not know yet.
+ */
+static cmg_status check_memory(cmg_context *ctx, const cmg_generate_options *options,
+                               const cmgi_plan *plan)
+{
+    cmg_generate_size size = {.size = sizeof size};
+    size_t free_bytes = 0;
+    if (ctx->group != NULL || (!plan->grid && plan->levels == 1)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_generate_estimate(ctx, options, &size));
+    CMGI_TRY(cmgi_host_memory_free(ctx, &free_bytes));
+    const size_t needed = size.exact ? size.bytes : size.bytes / 2;
+    CMGI_CHECK(ctx, needed <= free_bytes, CMG_ERR_MEMORY,
+               "the hierarchy needs at least %zu bytes of host memory, %zu are free", needed,
+               free_bytes);
+    return CMG_OK;
+}
+
 cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
                                   cmg_hierarchy **h)
 {
@@ -150,6 +172,7 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     cmgi_plan plan;
     cmg_hierarchy *made = NULL;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
+    CMGI_TRY(check_memory(ctx, options, &plan));
     const cmg_status status =
         ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_whole(ctx, &plan, &made);
     if (status != CMG_OK) {

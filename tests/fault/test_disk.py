@@ -2,7 +2,8 @@
 
 Whatever happens: the file that was there is as it was, or complete and new; no temporary file is left; and the exit
 status is 0 only where the new one is there. The full device is a tmpfs of 256 kB in a mount namespace of this test's
-own, skipped where the system gives none. CMG_SIGNALS is the number of signals a command, 200 for a thorough run.
+own, skipped where the system gives none. CMG_SIGNALS is the number of signals a command, 200 for a thorough run;
+CMG_COMMANDS, names with commas between them, leaves out the other commands.
 """
 
 import json
@@ -19,6 +20,7 @@ import unittest
 TOOL = os.environ["CMG_TOOL"]
 SIGNALS = int(os.environ.get("CMG_SIGNALS", "4"))
 MESH = ("MFEM mesh v1.0\n\ndimension\n2\n\nelements\n{n}\n{cells}\nboundary\n0\n\nvertices\n{m}\n2\n{points}\n")
+ASKED = os.environ.get("CMG_COMMANDS")
 ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
 
 
@@ -48,6 +50,7 @@ COMMANDS = {
     "plan": (["plan", "IN/a.cmg", "--json", "OUT/y.json"], "y.json", "json"),
     "info": (["info", "IN/a.cmg", "--json", "OUT/y.json"], "y.json", "json"),
 }
+COMMANDS = {name: row for name, row in COMMANDS.items() if ASKED is None or name in ASKED.split(",")}
 
 
 class Writes(unittest.TestCase):

@@ -1,4 +1,5 @@
 /* What cmg_generate_estimate says of memory, against what generating takes at most and keeps. */
+#include "core/memory.h"
 #include "hierarchy/hierarchy_checks.h"
 
 static cmg_generate_options way(int c)
@@ -46,9 +47,41 @@ static void peaks_are_what_generating_takes(void)
     }
 }
 
+/* Two thousand million unknowns: refused with both numbers, before anything is allocated. */
+static void what_cannot_fit_is_refused(void)
+{
+    cmg_generate_options o;
+    cmg_generate_size size = {.size = sizeof size};
+    cmg_hierarchy *h = NULL;
+    size_t free_bytes = 0;
+    size_t before[2];
+    size_t most[2];
+    cmg_generate_options_default(&o);
+    o.dim = 3;
+    o.element = CMG_ELEMENT_Q2;
+    o.problem = CMG_PROBLEM_ELASTICITY;
+    o.cells = 440;
+    o.levels = 2;
+    CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
+    CHECK_OK(cmgi_host_memory_free(ctx, &free_bytes));
+    CHECK(size.bytes > (size_t)1 << 42);
+    if (free_bytes >= size.bytes) {
+        SKIP("%zu bytes are free here", free_bytes);
+        return;
+    }
+    cmg_context_memory(ctx, before, NULL);
+    CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_MEMORY);
+    cmg_context_memory(ctx, NULL, most);
+    char text[64];
+    (void)snprintf(text, sizeof text, "needs at least %zu bytes", size.bytes);
+    CHECK(h == NULL && strstr(cmg_context_message(ctx), text) != NULL);
+    CHECK(most[0] < before[0] + (1 << 24));
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    RUN(what_cannot_fit_is_refused);
     RUN(peaks_are_what_generating_takes);
     return TEST_END();
 }

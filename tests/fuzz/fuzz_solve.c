@@ -112,8 +112,7 @@ static int take_enum(source *s, const char *kind, int *count)
 
 static cmg_solver_options take_options(source *s)
 {
-    static const char *const schedules[] = {"",       "fp16",     "fp8",
-                                            "A:bf16", "0:A:fp16", "M:fp8,P:fp16"};
+    static const char *const schedules[] = {"", "fp16", "fp8", "A:fp8", "0:A:fp16", "M:fp8,P:fp16"};
     static const int warps[] = {0, 4, 8, 16, 32, 64};
     static int smoothers;
     static int counts[6];
