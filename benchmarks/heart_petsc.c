@@ -7,12 +7,14 @@
  *
  * Prints one JSON object. Assembly is MatSetValuesCOO, which is PETSc's fastest.
  */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "../examples/heart/model.h"
 
 #include <petscksp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CORNERS = 4, PAIRS = 6, UPPER = 10, MOST = 12 };
 
@@ -42,6 +44,13 @@ typedef struct problem {
     int iterations;
     parts spent;
 } problem;
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 /* Numbers of a .npy file of fp64. */
 static double *read_npy(const char *folder, const char *name, PetscInt *n)
@@ -195,7 +204,7 @@ static PetscErrorCode load(problem *p, const char *folder)
 /* -R and the matrices of the cells at phi. */
 static PetscErrorCode evaluate(problem *p)
 {
-    const double begin = MPI_Wtime();
+    const double begin = now();
     const PetscScalar *phi;
     const PetscScalar *old;
     PetscCall(VecScatterBegin(p->gather, p->phi, p->near, INSERT_VALUES, SCATTER_FORWARD));
@@ -211,7 +220,7 @@ static PetscErrorCode evaluate(problem *p)
     }
     PetscCall(VecRestoreArrayRead(p->near, &phi));
     PetscCall(VecRestoreArrayRead(p->near_old, &old));
-    p->spent.cells += MPI_Wtime() - begin;
+    p->spent.cells += now() - begin;
     return VecSetValuesCOO(p->R, p->cells.residual, INSERT_VALUES);
 }
 
@@ -235,28 +244,28 @@ static PetscErrorCode newton(problem *p, double dt)
     p->cells.dt = dt;
     for (int k = 0; k <= MOST; ++k) {
         double norm;
-        double begin = MPI_Wtime();
+        double begin = now();
         const double before = p->spent.cells;
         PetscInt its;
         PetscCall(evaluate(p));
         PetscCall(VecNorm(p->R, NORM_2, &norm));
-        p->spent.sums += MPI_Wtime() - begin - (p->spent.cells - before);
+        p->spent.sums += now() - begin - (p->spent.cells - before);
         if (norm <= enough) {
             return 0;
         }
-        begin = MPI_Wtime();
+        begin = now();
         PetscCall(assemble(p));
-        p->spent.sums += MPI_Wtime() - begin;
-        begin = MPI_Wtime();
+        p->spent.sums += now() - begin;
+        begin = now();
         PetscCall(KSPSetOperators(p->ksp, p->K, p->K));
         PetscCall(KSPSetTolerances(p->ksp, k == 0 ? 1e-2 : 1e-5, enough, 1e5, 1000));
         PetscCall(KSPSetUp(p->ksp));
         PetscCall(KSPSetUpOnBlocks(p->ksp));
-        p->spent.prepare += MPI_Wtime() - begin;
-        begin = MPI_Wtime();
+        p->spent.prepare += now() - begin;
+        begin = now();
         PetscCall(KSPSolve(p->ksp, p->R, p->dphi));
         PetscCall(KSPGetIterationNumber(p->ksp, &its));
-        p->spent.solve += MPI_Wtime() - begin;
+        p->spent.solve += now() - begin;
         ++p->newton;
         p->iterations += (int)its;
         PetscCall(VecAXPY(p->phi, 1, p->dphi));
@@ -310,12 +319,12 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-steps", &steps, NULL));
     PetscCall(load(&p, folder));
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    const double begin = MPI_Wtime();
+    const double begin = now();
     for (PetscInt k = 0; k < steps; ++k) {
         p.cells.current[0] = k < 2 ? 0.5 : 0;
         PetscCall(step(&p, 1.0));
     }
-    const double total = MPI_Wtime() - begin;
+    const double total = now() - begin;
     PetscCall(VecMin(p.phi, NULL, &bounds[0]));
     PetscCall(VecMax(p.phi, NULL, &bounds[1]));
     PetscCall(VecGetSize(p.phi, &n));

@@ -37,7 +37,7 @@ FILES = {
     "numberings": ["h200-numberings-2026-11-21.jsonl"],
     "cpu-numberings": ["cpu-numberings-2026-11-21.jsonl"],
     "counts": ["smoothers-small.jsonl"],
-    "heart": ["h200-heart-2026-11-22.jsonl"],
+    "heart": ["h200-heart-2026-11-22.jsonl", "cpu-heart-2026-11-22.jsonl"],
     "factors": ["h200-factors-2026-11-21.jsonl"],
     "precision": ["precision-iterations.jsonl"],
     "papers": ["h200-papers-2026-11-22.jsonl"],

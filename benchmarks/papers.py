@@ -406,11 +406,14 @@ def ebe():
     missing("L2 and L4, and H1 to H5, which are unstructured there; solves by elements on a GPU")
 
 
-def heart_lines(**wanted):
+WATTS = {"cpu": 15.0, "gpu": 700.0}  # of a core of a server's processor; of an H200, by its data sheet
+
+
+def heart_lines(backend="cuda", **wanted):
     """Last line a mesh, smallest first."""
     found = {}
     for line in lines.read("heart"):
-        if line["benchmark"] == "heart" and lines.matches(line, dict(backend="cuda", **wanted)):
+        if line["benchmark"] == "heart" and lines.matches(line, dict(backend=backend, beats=None, **wanted)):
             found[line["nodes"]] = line
     return [found[n] for n in sorted(found)]
 
@@ -420,35 +423,63 @@ def shares(line):
     return [f"{100 * parts[name] / parts['total']:.0f} %" for name in ("cells", "sums", "prepare", "solve")]
 
 
+HEART_PARTS = ["nodes", "cells' work", "sums", "preparation", "solve", "Newton a step", "CG a Newton", "ms a step"]
+
+
+def heart_shares(config, what, **wanted):
+    return what, [[line["nodes"], *shares(line), f"{line['newton'] / line['steps']:.1f}",
+                   f"{line['cg_iterations'] / line['newton']:.1f}", cell(line["step_ms"])]
+                  for line in heart_lines(config=config, **wanted)]
+
+
 def heart():
-    command = "`benchmarks/heart.py`, meshes by `examples/heart/ellipsoid.py`, dt = 1 ms, Newton to 1e-8."
-    for config, nodes in (("jacobi", "3, 5, 30 and 50 thousand nodes"), ("chebyshev", "the same"), ("multigrid", "the same")):
-        rows = [[line["nodes"], line["cells"], *shares(line), f"{line['newton'] / line['steps']:.1f}",
-                 f"{line['cg_iterations'] / line['newton']:.1f}", cell(line["step_ms"])]
-                for line in heart_lines(config=config, profiled=True)]
-        show(f"Figs. 2, 3: shares of a step on the GPU, {config}", command,
-             ["nodes", "cells", "cells' work", "sums", "preparation", "solve", "Newton a step", "CG a Newton", "ms a step"],
-             rows, f"Paper ({nodes}): assembly first, the share of CG grows with the mesh. Here cells and sums take little: "
-             "CG is most of a step" + (", and setting the hierarchy up through the host most of it with multigrid."
-                                       if config == "multigrid" else "."))
-    cpu = {line["threads"]: line["step_ms"] for line in lines.read("heart")
-           if line.get("config") == "jacobi" and line.get("backend") == "cpu"}
+    command = "`benchmarks/heart.py`, meshes by `examples/heart/ellipsoid.py`, dt = 1 ms, first 20 ms (10 from 194 thousand nodes on)."
+    for what, rows in (heart_shares("petsc-bjacobi", "one core, PETSc's CG with block Jacobi", backend="cpu", threads=1),
+                       heart_shares("jacobi", "GPU, Jacobi (the paper's)", profiled=True),
+                       heart_shares("chebyshev", "GPU, Chebyshev", profiled=True),
+                       heart_shares("multigrid", "GPU, multigrid set up once", profiled=True)):
+        show(f"Figs. 2, 3: shares of a step, {what}", command, HEART_PARTS, rows,
+             "Paper: assembly first, and the share of CG grows with the mesh. So it is with PETSc here; on the GPU cells and sums take "
+             "little, and CG is most of a step from the start.")
+    one = {line["nodes"]: line for line in heart_lines(config="petsc-bjacobi", backend="cpu", threads=1, time=20)}
+    host = {t: {line["nodes"]: line for line in heart_lines(config="jacobi", backend="cpu", threads=t, time=5)} for t in (1, 2, 4, 16)}
+
+    def newton_ms(line):
+        return line["step_ms"] * line["steps"] / line["newton"]
+
+    configs = ("jacobi-csr", "jacobi-k1", "jacobi-k2", "jacobi-compressed", "jacobi-cusparse", "jacobi", "chebyshev", "multigrid")
     rows = []
-    for config in ("jacobi-csr", "jacobi-k1", "jacobi-k2", "jacobi", "jacobi-compressed", "jacobi-cusparse", "chebyshev"):
-        line = lines.pick(lines.read("heart"), config=config, backend="cuda", profiled=False, nodes=26973, time=20)
-        if line and cpu:
-            rows.append([config, cell(line["step_ms"]), *(cell(cpu[t] / line["step_ms"], 0) for t in (1, 2, 4, 16))])
-    show("Fig. 15: speed-up, 27 k nodes", "The same with `--threads 16,4,2,1`, one socket beside the GPU, this program.",
-         ["on the GPU", "ms a step", "over 1 core", "2", "4", "16"], rows,
-         "Paper: 5 to 12 over one core with PETSc. K1, K2, CSR and cuSPARSE differ by less than 10 % here: the matrix fits "
-         "into the cache, and a CG iteration is a handful of launches.")
+    for config in configs:
+        for line in heart_lines(config=config, profiled=False, time=20):
+            if line["nodes"] in one:
+                base = newton_ms(one[line["nodes"]]) / newton_ms(line)
+                cores = [host[t].get(line["nodes"]) for t in (1, 2, 4, 16)]
+                rows.append([line["nodes"], config, cell(line["step_ms"]), cell(base, 0),
+                             *(cell(c and newton_ms(c) / newton_ms(line), 0) for c in cores)])
+    show("Fig. 15: speed-up over PETSc's CG with block Jacobi on one core, and over this program on cores beside the GPU",
+         "Times of a Newton step; PETSc: `benchmarks/heart.py --petsc BUILD/benchmarks/bench_heart_petsc`, CPU time on another machine; "
+         "cores: `benchmarks/heart.py --ms 5 --threads 16,4,2,1 --configs jacobi`.",
+         ["nodes", "on the GPU", "ms a step", "over PETSc", "over 1 core", "2", "4", "16"], sorted(rows, key=lambda row: row[0]),
+         "Paper: 5 to 12 over one core with PETSc, growing with the mesh: so it does here. K1, K2, CSR and cuSPARSE differ by less "
+         "than 10 % under Jacobi: the matrix fits into the cache, and a CG iteration is a handful of launches.")
+    rows = []
+    for line in lines.read("heart"):
+        base = one.get(line.get("nodes"))
+        if line["benchmark"] == "heart" and line.get("beats") and base:
+            for what, watts in (("measured", line["watts"]), ("of the data sheet", WATTS["gpu"])):
+                rows.append([line["nodes"], line["config"], what, f"{watts:.0f}", cell(line["step_ms"]), cell(1e-3 * watts * line["step_ms"]),
+                             cell(newton_ms(base) / newton_ms(line) * WATTS["cpu"] / watts)])
+    show("Fig. 16: the same by power", f"`benchmarks/heart.py --energy`, the GPU's counter over three beats; a core at {WATTS['cpu']:.0f} W "
+         "(`--watts CPU,GPU` of this command).",
+         ["nodes", "on the GPU", "watts", "W", "ms a step", "J a step", "speed-up over PETSc by power"], rows,
+         "Paper: 1.0 to 1.6 over four cores by the watts of the data sheets.")
     rows = [[line["cell"], line["problem"], line["entries"], *(f"{1e3 * line[k]:.3g}" for k in (
         "cells_seconds", "csr_seconds", "update_seconds", "store_seconds"))]
         for line in lines.read("heart") if line["benchmark"] == "assembly"]
     show("Section 4: assembly as a product", "`bench_assembly`; ms.",
          ["cell", "problem", "entries", "cell matrices", "values in CSR order", "reordered", "straight into the storage"], rows,
          "Written straight into the storage, K needs no reordering: the paper's conclusion.")
-    missing("PETSc CG + block Jacobi on the host", "power (Fig. 16)", "hierarchies refreshed on the device")
+    missing("PETSc on more than one core", "MGPU")
 
 
 PAPERS = {"fegmg": fegmg, "wong": wong, "zhang": zhang, "dehnavi": dehnavi, "ebe": ebe, "heart": heart}
@@ -456,6 +487,10 @@ PAPERS = {"fegmg": fegmg, "wong": wong, "zhang": zhang, "dehnavi": dehnavi, "ebe
 
 def main():
     asked = sys.argv[1:]
+    if "--watts" in asked[:-1]:
+        at = asked.index("--watts")
+        WATTS.update(zip(("cpu", "gpu"), map(float, asked[at + 1].split(","))))
+        del asked[at:at + 2]
     if not asked or any(name not in (*PAPERS, "all") for name in asked):
         sys.exit(__doc__)
     for name in PAPERS if "all" in asked else asked:

@@ -51,6 +51,34 @@ def rates(phi, r):
     return f / 12.9, g / 12.9
 
 
+def plane_wave(h, length=40.0):
+    """Activation at 10, 20 and 30 mm of the published square (test_published_square), where nothing depends on one
+    coordinate: finite differences along the other, their system by LSODA."""
+    n = round(length / h) + 1
+    y = h * np.arange(n)
+    weight = np.where(y < 1 - h / 2, 1.0, np.where(y < 1 + h / 2, 0.5, 0.0))
+    activation = np.full(n, np.nan)
+    state = np.zeros(2 * n)  # phi and r of a node side by side, for a narrow band
+
+    def slope(_, u, current):
+        phi, r = u[::2], u[1::2]
+        f, g = rates(phi, r)
+        around = np.concatenate([phi[1:2], phi, phi[-2:-1]])
+        f += (around[2:] - 2 * phi + around[:-2]) / h**2 + current * weight
+        return np.stack([f, g], 1).ravel()
+
+    for begin, until, current in ((0, 10, 0.1), (10, 70, 0)):
+        found = solve_ivp(slope, (begin, until), state, "LSODA", args=(current,), rtol=1e-8, atol=1e-10, lband=2,
+                          uband=2, dense_output=True)
+        times = np.linspace(begin, until, 20 * (until - begin) + 1)
+        phi = found.sol(times)[::2]
+        for i in np.flatnonzero(np.isnan(activation) & (phi.max(1) >= 0.5)):
+            k = np.argmax(phi[i] >= 0.5)
+            activation[i] = times[k] - 0.05 * (phi[i, k] - 0.5) / (phi[i, k] - phi[i, k - 1])
+        state = found.y[:, -1]
+    return activation[[round(at / h) for at in (10, 20, 30)]]
+
+
 class Heart(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
@@ -171,6 +199,42 @@ class Heart(unittest.TestCase):
         front = np.sqrt(8 / 12.9 / 2) * (1 - 0.02)
         limit = 2 * self.velocity(0.125, 0.05) - v[2]
         self.assertLess(abs(limit / front - 1), 0.03, (limit, front))
+
+    def along(self, *words):
+        """Activation at 10, 20, 30 mm of the edge y = 0 of a block."""
+        s = run(self.folder, *words)
+        activation = state(self.folder, s)[1]
+        dump = os.path.join(self.folder, "along")
+        os.makedirs(dump, exist_ok=True)
+        run(self.folder, *words[:2], "--time", 0.1, "--dt", 0.1, "--dump", dump)
+        x = np.load(os.path.join(dump, "x.npy")).reshape(-1, 2)
+        edge = np.flatnonzero(x[:, 1] == 0)
+        edge = edge[np.argsort(x[edge, 0])]
+        return np.interp([10, 20, 30], x[edge, 0], activation[edge])
+
+    def test_published_square(self):
+        """The square of Goektepe and Kuhl (2009) as SimVascular's square_AP_2d has it: D = 1 mm^2 / ms, its first
+        millimetre stimulated with 10 mV / ms for 10 ms. Their results are pictures; in the limit of h and dt, activation
+        times are those of an independent program."""
+        limit = {}
+        for h in (0.25, 0.125):
+            a, b = (self.along("--square", "%d,2,%g" % (round(40 / h), h), "--stimulus", "0,1,-9,99,-9,9,0,10,0.1",
+                               "--time", 70, "--fixed", "--dt", dt) for dt in (0.1, 0.05))
+            limit[h] = 2 * b - a
+        ours = (4 * limit[0.125] - limit[0.25]) / 3
+        theirs = (4 * plane_wave(0.125) - plane_wave(0.25)) / 3
+        self.assertLess(abs(ours - theirs).max(), 5e-3, (ours, theirs))
+        self.assertLess(abs(theirs - [28.064, 46.301, 64.633]).max(), 2e-3, theirs)
+
+    def test_spiral(self):
+        """S1-S2 starts a wave that goes round for good; without S2 the tissue comes to rest."""
+        words = ["--square", "60,60,1", "--dt", 1, "--time", 1500]
+        ends = {}
+        for protocol in ("s1s2:430", "plane:x"):
+            s = run(self.folder, *words, "--stimulus", protocol)
+            ends[protocol] = state(self.folder, s)[0]
+        self.assertTrue(ends["s1s2:430"].max() > 0.8 and ends["s1s2:430"].min() < 0.1)
+        self.assertLess(ends["plane:x"].max(), 0.05)
 
     def test_bounds_and_solvers(self):
         """phi stays in its range; multigrid, on nested meshes too, gives what Jacobi gives."""
