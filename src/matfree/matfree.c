@@ -121,6 +121,24 @@ static void put_factors(const cmg_matrix *A, const double *factor, void *to)
     }
 }
 
+/* Factors in the order of the elements, and what rows without elements have. */
+static cmg_status fill_rows(cmg_matrix *A, const cmg_elements *E)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    const cmg_size places = S->groups * S->lanes;
+    if (S->repeats && E->factor != NULL) {
+        CMGI_TRY(cmgi_alloc(ctx, places, value, &S->factor));
+        put_factors(A, E->factor, S->factor);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, value, &S->lone));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        put(A, S->lone, i, E->diagonal != NULL ? E->diagonal[i] : 1);
+    }
+    return CMG_OK;
+}
+
 /* Everything that hangs on the order of the elements. */
 static cmg_status fill(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
 {
@@ -142,14 +160,7 @@ static cmg_status fill(cmg_matrix *A, const cmg_elements *E, const cmg_index *no
             S->number[at] = S->order[at] >= 0 ? E->number[S->order[at]] : 0;
         }
     }
-    if (S->repeats && E->factor != NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, places, value, &S->factor));
-        put_factors(A, E->factor, S->factor);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, value, &S->lone));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        put(A, S->lone, i, E->diagonal != NULL ? E->diagonal[i] : 1);
-    }
+    CMGI_TRY(fill_rows(A, E));
     const cmg_size n = S->local;
     A->stored = S->repeats ? E->templates * n * n : places * cmgi_matfree_size(S);
     CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &A->values));
@@ -162,6 +173,10 @@ static size_t bytes_of(const cmg_matrix *A)
     const size_t value = cmgi_precision_bytes(A->options.precision);
     const size_t places = (size_t)(S->groups * S->lanes);
     const size_t index = sizeof(cmg_index);
+    if (S->patches != NULL) {
+        return cmgi_patches_bytes(S->patches, A->stored / S->local / S->local, S->block, value) +
+               (S->factor != NULL ? places * value : 0);
+    }
     size_t sum = places * (size_t)S->nodes * index + (size_t)A->stored * value +
                  (S->number != NULL ? places * index : 0) +
                  (S->factor != NULL ? places * value : 0) +
@@ -211,13 +226,70 @@ static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
     return status;
 }
 
+/* In patches, where there are kernels for the elements; else *done stays false. */
+static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
+                                bool *done)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    *done = false;
+    if (!cmgi_on_cuda(ctx) || S->gathers || !S->repeats ||
+        cmgi_patches_rounds(S->nodes, S->block) == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
+    if (S->patches == NULL) {
+        return CMG_OK;
+    }
+    cmgi_patches *P = S->patches;
+    *done = true;
+    S->lanes = 8;
+    S->groups = P->batches;
+    S->order = P->order;
+    P->order = NULL;
+    CMGI_TRY(fill_rows(A, E));
+    A->stored = E->templates * S->local * S->local;
+    A->bytes = bytes_of(A);
+    CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups * S->lanes, value));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
+    CMGI_TRY(cmgi_patches_move(ctx, E->templates, S->block, P));
+    A->stored = 0; /* in the patches */
+    return CMG_OK;
+}
+
+static cmg_status build_groups(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    CMGI_TRY(cmgi_alloc(ctx, S->groups * S->lanes, sizeof *S->order, &S->order));
+    if (S->gathers) {
+        for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
+            S->order[at] = at < S->count ? (cmg_index)at : -1;
+        }
+    } else {
+        CMGI_TRY(cmgi_matfree_group(ctx, S, node, S->order));
+    }
+    CMGI_TRY(fill(A, E, node));
+    if (S->gathers) {
+        CMGI_TRY(list_elements(ctx, S));
+    } else {
+        CMGI_TRY(cmgi_matfree_parts(ctx, S));
+        CMGI_TRY(cmgi_alloc_device(ctx, S->parts * S->block,
+                                   cmgi_precision_bytes(A->options.precision), &S->part));
+    }
+    A->bytes = bytes_of(A);
+    return move(A);
+}
+
 static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
     cmg_index *node = NULL;
-    cmg_status status = CMG_OK;
+    bool made = false;
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
     S->repeats = E->templates > 0;
@@ -231,32 +303,18 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
-    CMGI_TRY_GOTO(done, take_nodes(ctx, E, S, &node));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->groups * S->lanes, sizeof *S->order, &S->order));
-    if (S->gathers) {
-        for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
-            S->order[at] = at < S->count ? (cmg_index)at : -1;
-        }
-    } else {
-        CMGI_TRY_GOTO(done, cmgi_matfree_group(ctx, S, node, S->order));
+    cmg_status status = take_nodes(ctx, E, S, &node);
+    if (status == CMG_OK) {
+        status = build_patches(A, E, node, &made);
     }
-    CMGI_TRY_GOTO(done, fill(A, E, node));
-    if (S->gathers) {
-        CMGI_TRY_GOTO(done, list_elements(ctx, S));
-    } else {
-        CMGI_TRY_GOTO(done, cmgi_matfree_parts(ctx, S));
-        CMGI_TRY_GOTO(done,
-                      cmgi_alloc_device(ctx, S->parts * S->block,
-                                        cmgi_precision_bytes(A->options.precision), &S->part));
+    if (status == CMG_OK && !made) {
+        status = build_groups(A, E, node);
     }
-    A->bytes = bytes_of(A);
-    CMGI_TRY_GOTO(done, move(A));
+    cmgi_free(ctx, node);
     if (!A->options.keep_map) {
         cmgi_free(ctx, S->order);
         S->order = NULL;
     }
-done:
-    cmgi_free(ctx, node);
     return status;
 }
 
@@ -364,6 +422,7 @@ void cmgi_matfree_destroy(cmg_matrix *A)
     }
     CMGI_FREE_DEVICE(ctx, S->node, S->number, S->factor, S->lone, S->first, S->list, S->part_first,
                      S->pick_first, S->pick, S->part);
+    cmgi_patches_free(ctx, S->patches);
     cmgi_free(ctx, S->order);
     cmgi_element_origin_free(ctx, &S->origin);
     cmgi_elements_free(ctx, &S->shape);

@@ -336,5 +336,7 @@ struct launch_matfree {
 extern "C" cmg_status cmgi_matfree_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                              const void *x)
 {
-    return cmgi_select<launch_matfree>(A, w, x);
+    const cmgi_matfree *S = (const cmgi_matfree *)A->data;
+    return S->patches != NULL ? cmgi_patches_spmv_cuda(A, w, x)
+                              : cmgi_select<launch_matfree>(A, w, x);
 }

@@ -29,11 +29,15 @@
  *
  * In NBN and DBD, first and list are the elements of a node, list[k] = element nodes + a.
  *
+ * On a GPU EBE and EBESYM keep repeated elements in patches (patches.h) where they fit: then groups
+ * are batches of 8 lanes that have factors and an order, and none of the arrays above.
+ *
  * Source  Algorithms 1 to 3 and equations 4 to 10 of the EbEsym paper (docs/formats/matfree.md);
  *         the grouping in place of colours is this library's.
  */
 #pragma once
 #include "csr/elements.h"
+#include "matfree/patches.h"
 #include "spmv/matrix.h"
 
 /* Unknowns of the elements of a group together, at most: 24 kB in fp64. */
@@ -60,7 +64,8 @@ typedef struct cmgi_matfree {
     cmg_index *part_first; /* groups + 1 */
     cmg_index *pick_first; /* parts + 1 */
     uint16_t *pick;
-    void *part; /* parts x block in the matrix's precision */
+    void *part;            /* parts x block in the matrix's precision */
+    cmgi_patches *patches; /* in place of groups and what hangs on them; NULL = none */
     /* on the host, under keep_map */
     cmg_index *order;           /* groups x lanes: the element, -1 = none */
     cmgi_element_origin origin; /* of a CSR's entries */
@@ -84,5 +89,6 @@ cmg_status cmgi_matfree_group(cmg_context *ctx, const cmgi_matfree *S, const cmg
 /* part_first, pick_first, pick, first and list of EBE from the nodes in place. */
 cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S);
 
-/* matfree.cu */
+/* matfree.cu, patches.cu */
 cmg_status cmgi_matfree_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_patches_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

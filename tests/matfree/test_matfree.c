@@ -5,6 +5,7 @@
  */
 #include "core/vector.h"
 #include "csr/elements.h"
+#include "matfree/patches.h"
 #include "spmv/matrix.h"
 #include "../spmv/suite.h"
 
@@ -174,6 +175,161 @@ static void products_are_those_of_the_sum(void)
             }
             clear(&s);
         }
+    }
+}
+
+/* One batch as a warp multiplies it: y of lane 4 e + t, slot s, from the matrices as they lie. */
+static void multiply_batch(const cmgi_patches *P, int block, cmg_size b, const double *factor,
+                           const double *x, double *y)
+{
+    const int steps = P->rounds * block;
+    const int eights = (steps + 1) / 2;
+    const double *K = P->matrix + (P->number != NULL ? P->number[b] : 0) * steps * eights * 32;
+    for (int e = 0; e < 8; ++e) {
+        for (int g = 0; g < steps; ++g) {
+            for (int f = 0; f < eights; ++f) {
+                for (int n = 0; n < 8; ++n) {
+                    for (int t = 0; t < 4; ++t) {
+                        const int at = P->local[(b * 32 + 4 * e + t) * P->rounds + g / block];
+                        const int to = P->local[(b * 32 + 4 * e + n / 2) * P->rounds +
+                                                (2 * f + n % 2) / block % P->rounds];
+                        const double a = at != CMGI_PATCH_NONE ? x[at * block + g % block] : 0;
+                        const double k = K[(g * eights + f) * 32 + 4 * n + t];
+                        if (2 * f + n % 2 < steps && to != CMGI_PATCH_NONE) {
+                            y[to * block + (2 * f + n % 2) % block] += factor[b * 8 + e] * k * a;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* A product by patches on the host, as patches.h says it is made. */
+typedef struct by_hand {
+    const cmgi_patches *P;
+    int block;
+    const double *factor; /* batches x 8 */
+    const double *x;
+    double *y;
+    double *part;
+    bool *written; /* nodes */
+} by_hand;
+
+/* No two elements of a colour share a node. */
+static void check_colour(const cmgi_patches *P, cmg_index c, cmg_size nodes)
+{
+    bool used[CMGI_PATCH_VALUES] = {false};
+    for (cmg_index q = P->first_batch[c] * 32 * P->rounds;
+         q < P->first_batch[c + 1] * 32 * P->rounds; ++q) {
+        if (P->local[q] != CMGI_PATCH_NONE) {
+            CHECK(P->local[q] < nodes && !used[P->local[q]]);
+            used[P->local[q]] = true;
+        }
+    }
+}
+
+static void multiply_patch(const by_hand *h, cmg_size p)
+{
+    const cmgi_patches *P = h->P;
+    const int b = h->block;
+    const cmg_index *list = P->node + P->first_node[p];
+    const cmg_size nodes = P->first_node[p + 1] - P->first_node[p];
+    const cmg_size own = nodes - (P->first_part[p + 1] - P->first_part[p]);
+    double xs[CMGI_PATCH_VALUES];
+    double ys[CMGI_PATCH_VALUES] = {0};
+    CHECK(nodes <= P->most && nodes * b <= CMGI_PATCH_VALUES);
+    for (cmg_size q = 0; q < nodes * b; ++q) {
+        xs[q] = h->x[list[q / b] * b + q % b];
+    }
+    for (cmg_index c = P->first_colour[p]; c < P->first_colour[p + 1]; ++c) {
+        check_colour(P, c, nodes);
+        for (cmg_index q = P->first_batch[c]; q < P->first_batch[c + 1]; ++q) {
+            multiply_batch(P, b, q, h->factor, xs, ys);
+        }
+    }
+    for (cmg_size q = 0; q < own * b; ++q) {
+        CHECK(q % b != 0 || !h->written[list[q / b]]);
+        h->written[list[q / b]] = true;
+        h->y[list[q / b] * b + q % b] = ys[q];
+    }
+    for (cmg_size q = own * b; q < nodes * b; ++q) {
+        h->part[P->first_part[p] * b + q - own * b] = ys[q];
+    }
+}
+
+static void add_parts(const by_hand *h, const double *diagonal)
+{
+    const cmgi_patches *P = h->P;
+    for (cmg_size q = 0; q < P->shared; ++q) {
+        const cmg_index n = P->shared_node[q];
+        CHECK(!h->written[n]);
+        h->written[n] = true;
+        for (int c = 0; c < h->block; ++c) {
+            const cmg_size i = (cmg_size)n * h->block + c;
+            h->y[i] = P->shared_first[q] == P->shared_first[q + 1] ? diagonal[i] * h->x[i] : 0;
+            for (cmg_index e = P->shared_first[q]; e < P->shared_first[q + 1]; ++e) {
+                h->y[i] += h->part[P->shared_part[e] * h->block + c];
+            }
+        }
+    }
+}
+
+static void check_patches(const sample *s, int b, const cmgi_patches *P)
+{
+    const cmg_size n = s->E.rows;
+    double *x = suite_vector(n, 3);
+    double *sum = calloc((size_t)n, sizeof *sum);
+    double *magnitude = calloc((size_t)n, sizeof *sum);
+    double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
+    const by_hand h = {.P = P,
+                       .block = b,
+                       .factor = factor,
+                       .x = x,
+                       .y = calloc((size_t)n, sizeof(double)),
+                       .part = calloc((size_t)(P->parts * b) + 1, sizeof(double)),
+                       .written = calloc((size_t)n, sizeof(bool))};
+    for (cmg_size q = 0; q < P->batches * 8; ++q) {
+        factor[q] = P->order[q] >= 0 ? s->factor[P->order[q]] : 0;
+    }
+    for (cmg_size p = 0; p < P->count; ++p) {
+        multiply_patch(&h, p);
+    }
+    add_parts(&h, s->diagonal);
+    multiply(&s->E, x, sum, magnitude);
+    for (cmg_size i = 0; i < n; ++i) {
+        CHECK(h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
+    }
+    free(x);
+    free(sum);
+    free(magnitude);
+    free(factor);
+    free(h.y);
+    free(h.part);
+    free(h.written);
+}
+
+static void patches_hold_the_elements(void)
+{
+    static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2}, {4, 2}, {4, 3}, {8, 3}, {2, 3}};
+    static const cmg_size counts[] = {0, 1, 9, 600, 3000};
+    for (int k = 0; k < 8 * 5 * 2; ++k) {
+        const int nodes = shape[k / 10][0];
+        const int b = shape[k / 10][1];
+        sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
+        cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
+        for (cmg_size q = 0; q < s.E.count * nodes; ++q) {
+            node[q] = s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b;
+        }
+        cmgi_patches *P = NULL;
+        CHECK_OK(cmgi_patches_make(ctx, &s.E, node, b, &P));
+        CHECK(P != NULL && cmgi_patches_rounds(nodes, b) == P->rounds);
+        if (P != NULL) {
+            check_patches(&s, b, P);
+        }
+        cmgi_patches_free(ctx, P);
+        clear(&s);
+        free(node);
     }
 }
 
@@ -419,6 +575,7 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(products_are_those_of_the_sum);
+    RUN(patches_hold_the_elements);
     RUN(assembly_adds_up);
     RUN(values_are_updated);
     RUN(multiples_are_found);
