@@ -40,7 +40,7 @@ FILES = {
     "heart": ["h200-heart-2026-11-22.jsonl", "cpu-heart-2026-11-22.jsonl"],
     "factors": ["h200-factors-2026-11-21.jsonl"],
     "precision": ["precision-iterations.jsonl"],
-    "papers": ["h200-papers-2026-11-22.jsonl"],
+    "papers": ["h200-papers-2026-11-22.jsonl", "h200-papers-wong-zhang-2026-11-22.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
     "trust": ["trust-2026-11-22.jsonl"],
     "blocks": ["h200-blocks-2026-11-22.jsonl"],

@@ -21,56 +21,17 @@ import statistics
 import sys
 
 import lines
+import papers_lines
 import tables
 import tables_methods
-from lines import markdown, product
+from papers_lines import agrees, cell, missing, over, picture, ratio, recorded, show, span, took, wong_matrices
+from papers_wong import wong
+from papers_zhang import zhang
 
 # quantiles of the row lengths of published matrices: CMG_MATRIX_STATISTICS names the file
 STATISTICS = os.environ.get("CMG_MATRIX_STATISTICS", os.path.join(
     os.environ.get("CMG_SHARED_DATA", os.path.join(tables.ROOT, "..", "shared", "data")), "reference",
     "seed_matrix_stats.tsv"))
-
-
-def show(title, command, heads, rows, verdict):
-    print(f"\n### {title}\n\n{command}\n\n{markdown(heads, rows)}\n\n{verdict}")
-
-
-def missing(*what):
-    print("\nNo line yet: " + "; ".join(what) + ".")
-
-
-def agrees(yes):
-    return "agrees" if yes else "does not"
-
-
-def span(values, digits=2):
-    values = [v for v in values if v is not None]
-    return f"{min(values):.{digits}f} to {max(values):.{digits}f}" if values else "no line"
-
-
-def cell(value, digits=2):
-    return "" if value is None else f"{value:.{digits}f}"
-
-
-def recorded(paper):
-    """Matrices of benchmarks/papers.sh, by name; products by format, option and value."""
-    found = {}
-    for line in lines.read("papers"):
-        for matrix in line.get("matrices", []) if line["paper"] == paper else ():
-            known = found.setdefault(matrix["matrix"].removesuffix(".cmg"), dict(matrix, by={}, copy=line["copy_gb_per_second"]))
-            for f in matrix["formats"]:
-                option = f.get("swept")
-                known["by"][f["format"], f["values"], option, f.get(option) if option else None] = f
-    return found
-
-
-def took(matrix, name, option=None, value=None, values="fp64"):
-    f = matrix["by"].get((name, values, option, value))
-    return f["median_seconds"] if f else None
-
-
-def over(a, b):
-    return a / b if a and b else None
 
 
 # ------------------------------------------------------------------ FE-gMG
@@ -125,170 +86,6 @@ def fegmg():
          ["hierarchy", "smoother", "iterations"], [[*key, " / ".join(counts)] for key, counts in rows.items()],
          "Their SPAI and SAINV need a third of Jacobi's iterations: agrees.")
     missing("the absolute times of their machines")
-
-
-# ------------------------------------------------------------------ Wong, Kuhl, Darve
-
-# Table 2: name, nonzeros, rows, longest row
-WONG_2 = {"scircuit": ("Circuit", 958936, 170998, 353), "mac_econ_fwd500": ("Economics", 1273389, 206500, 44),
-          "mc2depi": ("Epidemiology", 2100225, 525825, 4), "cop20k_A": ("FEMAccelerator", 2624331, 121192, 81),
-          "cant": ("FEMCantilever", 4007383, 62451, 78), "rma10": ("FEMHarbor", 2374001, 46835, 145),
-          "shipsec1": ("FEMShip", 7813404, 140874, 102), "consph": ("FEMSpheres", 6010480, 83334, 81),
-          "pdb1HYS": ("Protein", 4344765, 36417, 204), "webbase-1M": ("Webbase", 3105536, 1000005, 4700),
-          "pwtk": ("WindTunnel", 11634424, 217918, 180)}
-
-
-def ratio(matrix, above, below):
-    a, b = product(matrix, above), product(matrix, below)
-    return a["median_seconds"] / b["median_seconds"] if a and b else None
-
-
-def wong_matrices():
-    alikes = {tables.alike(name): m for name, m in lines.matrices(lines.read("look-alikes")).items()}
-    elements = {name[:-4]: m for name, m in lines.matrices(lines.read("products")).items() if name.endswith(".cmg")}
-    return alikes, elements
-
-
-def wong_bandwidth(every):
-    formats = ("cusparse-csr", "csr", "k1", "k2", "sell", "compressed")
-    rows, own, warp = [], 0, 0
-    for name, m in every.items():
-        found = {f: product(m, f) for f in formats}
-        first = min((f for f in formats if found[f]), key=lambda f: found[f]["median_seconds"])
-        own, warp = own + (first != "cusparse-csr"), warp + (first in ("k1", "k2", "sell"))
-        rows.append([name, *(f"{found[f]['gb_per_second']:.0f}" if found[f] else "" for f in formats), first])
-    show("Figures 12 and 17: effective bandwidth, GB/s, by the traffic model of each format",
-         "`benchmarks/gpu.sh BUILD spmv`; look-alikes by `cmg bench spmv`", ["matrix", *formats, "fastest"], rows,
-         f"A kernel of the ELL-WARP family is the fastest on {warp} of {len(rows)} (K1, K2 or MGPU on 13 of 15 there): does not "
-         f"agree on look-alikes, whose columns are random. A kernel of this library is the fastest on {own}.")
-
-
-def wong_reordering():
-    rows = []
-    for name, m in lines.matrices(lines.read("alpha")).items():
-        for f in m["formats"]:
-            if f["format"] in ("k1", "k2") and f.get("update_from_device_seconds"):
-                rows.append([tables.alike(name), f["format"], f"{f['update_from_device_seconds'] / f['median_seconds']:.1f}",
-                             f"{f['update_seconds'] / f['median_seconds']:.0f}"])
-    show("Figure 13: reordering over one product", "the same lines", ["matrix", "format", "on the GPU", "from the host"], rows,
-         "On the GPU up to a few products, through the host tens of them: agrees.")
-
-
-def wong_sorting(every):
-    rows = []
-    for name, m in every.items():
-        k1, sell = product(m, "k1"), product(m, "sell")
-        if k1 and sell and sell["stored"] > m["entries"]:
-            removed = (sell["stored"] - k1["stored"]) / (sell["stored"] - m["entries"])
-            rows.append([name, f"{100 * removed:.1f} %", f"{100 * (1 - k1['median_seconds'] / sell['median_seconds']):.1f} %"])
-    show("Table 6: what sorting gains (K1 against SELL)", "the same lines", ["matrix", "padding removed", "time gained"], rows,
-         "Sorting removes nearly all padding (0 to 60 % of it there), and its effect on time has either sign, as there (-47 to "
-         "+23 %): agrees.")
-
-
-def wong():
-    alikes, elements = wong_matrices()
-    every = {**alikes, **elements}
-    show("Table 2: matrices", "`benchmarks/look_alikes.py STATISTICS OUT`: look-alikes, only row lengths are the original's",
-         ["matrix", "paper: nonzeros, rows, longest", "look-alike", "share of nonzeros"],
-         [[name, f"{nz}, {n}, {longest}", f"{m['entries']}, {m['rows']}, {m['longest_row']}", f"{m['entries'] / nz:.2f}"]
-          for key, (name, nz, n, longest) in WONG_2.items() if (m := alikes.get(key))],
-         "Not among them: QCD and the three hearts.")
-    wong_bandwidth(every)
-    print(f"\n### Table 4: products until reordering has paid\n\n`benchmarks/gpu.sh BUILD alpha statistics=FILE`\n\n"
-          f"{tables.alpha()}\n\nA scatter costs up to six times as many products as there: still one pass over the values, but "
-          "cuSPARSE has come nearer. Agrees in order, not in size; K1 and K2 never pay on more of them.")
-    wong_reordering()
-    wong_sorting(every)
-    pairs = (("k1r", "k1"), ("k2r", "k2"), ("k1rs", "k1r"), ("k2rs", "k2r"))
-    renumbered = [ratio(m, "k1r", "k1") for m in elements.values()]
-    ascending = [ratio(m, "k1rs", "k1r") for m in every.values()]
-    show("Figures 18 to 22: renumbered and ascending columns, time over time", "the same lines",
-         ["matrix", *(f"{a} / {b}" for a, b in pairs)],
-         [[name, *(cell(ratio(m, a, b)) for a, b in pairs)] for name, m in every.items()],
-         f"K1r / K1 is {span(renumbered)} on finite element matrices (0.89 to 0.99 there): agrees; look-alikes, whose columns "
-         f"are random, often lose. K1rs / K1r is {span(ascending)} (0.93 to 0.98 there): agrees.")
-    missing("Tables 3 and 7 to 9 (best block sizes and thresholds)", "Figure 14 (row-major against column-major)",
-            "the cold single runs of Figure 12", "HYB, COO and MGPU themselves", "the hearts and QCD",
-            "the monodomain simulation: Table 1, Figures 2, 3, 15, 16")
-
-
-# ------------------------------------------------------------------ Zhang, Zhang
-
-ZHANG_3 = {"neumann": (1321, 1142, 1024, 932, 862), "least-squares": (898, 690, 564, 477, 413),
-           "chebyshev": (1176, 1370, 1356, 1391, 1354)}
-
-
-def zhang_counts(group, what):
-    counted = {(line["family"], line["order"]): line["iterations"] for line in tables_methods.counts(group) if line["way"] == "fp64"}
-    jacobi = counted.get(("jacobi", 0))
-    if not jacobi:
-        return
-    rows = [["jacobi", "1938", str(jacobi), f"{100 * (jacobi / 1938 - 1):+.0f} %", ""]]
-    for family, paper in ZHANG_3.items():
-        ours = [counted.get((family, order)) for order in range(2, 7)]
-        both = [(p, o) for p, o in zip(paper, ours) if o]
-        if both:
-            apart = [100 * (o / p - 1) for p, o in both]
-            shares = [abs(p / 1938 - o / jacobi) for p, o in both]
-            rows.append([family, " ".join(map(str, paper)), " ".join(str(o or "-") for o in ours),
-                         f"{min(apart):+.0f} to {max(apart):+.0f} %", agrees(max(shares) < 0.16)])
-    show(f"Table 3: iterations, orders 2 to 6, {what}", "`benchmarks/iterations.py`",
-         ["polynomial", "paper", "here", "difference", "share of Jacobi's"], rows,
-         "Least squares beats Neumann in both. Their Chebyshev polynomials, on the whole spectrum, do not gain with the order; "
-         "these end at lambda / (m + 1)^2 and need the fewest.")
-
-
-def zhang():
-    zhang_counts("zhang", "their mesh `quad`, 400 x 400 cells, to 1e-7")
-    zhang_counts("polynomials", "96 x 96 cells, to 1e-8")
-    ways = {}
-    for line in tables_methods.counts("polynomials"):
-        ways.setdefault((line["family"], line["order"]), {})[line["way"]] = line["iterations"]
-    ways = [w for w in ways.values() if len(w) == 3]
-    show("Mixed precision beside fp64", "the same lines", ["algorithm", "iterations"],
-         [["6, preconditioner in fp32", f"{max(w['algorithm 6'] - w['fp64'] for w in ways)} more at most"],
-          ["5, corrections in fp32", f"{span([w['algorithm 5'] / w['fp64'] for w in ways])} times as many"]],
-         "Algorithm 6 costs hardly an iteration: agrees with their choice of it.")
-    elastic = {name[:-4]: m for name, m in lines.matrices(lines.read("products")).items() if name.startswith("elasticity")}
-    show("Table 2: entries stored over those of CSR", "`benchmarks/gpu.sh BUILD spmv`, distorted meshes",
-         ["matrix", "paper ELLPACK, SELL", "ELLPACK", "SELL"],
-         [[name, "1.00 to 1.91, 1.00", *(cell(product(m, f)["stored"] / m["entries"]) for f in ("ellpack", "sell"))]
-          for name, m in elastic.items()],
-         "On Q1 hexahedra 1.04 and 1.00 there: agrees. Rows of Q2 differ more from one to the next than theirs do.")
-    rows = []
-    for line in lines.read("storage"):
-        rows.append([line["case"], line["entries"], *(f"{line['stored'][f] / line['entries']:.3f}"
-                                                      for f in ("ellpack", "bell", "sell", "sbell"))])
-    show("Table 2 on their meshes quad and hex: entries stored over those of CSR",
-         "`cmg bench spmv` of `--dim 2 --cells 400` and `--dim 3 --cells 54`, `--dirichlet neumann`",
-         ["matrix", "entries (5 769 604 and 38 976 723 there)", "ELLPACK", "BELL", "SELL", "SBELL"], rows,
-         "1.00 in 2D, 1.04 for ELLPACK and BELL in 3D, 1.00 for SELL and SBELL there: agrees to the second digit.")
-    for name, m in recorded("zhang").items():
-        sizes = (32, 64, 128, 256, 512)
-        kinds = [f for f in ("csr", "ellpack", "sell", "bell", "sbell", "cusparse-csr", "cusparse-sell", "cusparse-bsr") if took(m, f)]
-        show(f"Figures 6 to 9 on their mesh {name.removeprefix('zhang-')}: us", "`benchmarks/papers.sh BUILD cuda zhang`",
-             ["values", *kinds, *(f"SBELL, {n}" for n in sizes)],
-             [[values, *(f"{1e6 * took(m, f, values=values):.1f}" for f in kinds),
-               *(cell(1e6 * (took(m, "sbell", "warp", n, values) or 0) or None, 1) for n in sizes)] for values in ("fp64", "fp32")],
-             f"SBELL over SELL {over(took(m, 'sell'), took(m, 'sbell')):.2f} and over cuSPARSE CSR "
-             f"{over(took(m, 'cusparse-csr'), took(m, 'sbell')):.2f} (1.24 to 1.72 and 1.94 to 5.52 there); fp64 at "
-             f"{100 * over(took(m, 'sbell', values='fp32'), took(m, 'sbell')):.0f} % of fp32's speed (51 to 75 % there).")
-    rows = []
-    for name, m in {**lines.matrices(lines.read("blocks")), **recorded("templates")}.items():
-        of = {f: product(m, f)["median_seconds"] for f in ("sell", "sbell", "cusparse-csr", "cusparse-sell", "cusparse-bsr")
-              if product(m, f)}
-        rows.append(["64^3" if name == "e.cmg" else "96^3", *(f"{1e6 * of[f]:.0f}" if f in of else "" for f in
-                                                             ("sbell", "sell", "cusparse-csr", "cusparse-sell", "cusparse-bsr")),
-                     cell(over(of["sell"], of["sbell"])), cell(over(of["cusparse-csr"], of["sbell"]))])
-    show("Figures 8 and 9: SBELL on Q1 hexahedra, elasticity, us", "`benchmarks/papers.sh BUILD cuda templates`",
-         ["cells", "SBELL", "SELL", "cuSPARSE CSR", "cuSPARSE SELL", "cuSPARSE BSR", "over SELL", "over cuSPARSE CSR"], rows,
-         "1.24 to 1.72 over SELL and 1.94 to 5.52 over cuSPARSE there: agrees over SELL; cuSPARSE has come nearer. SBELL moves its "
-         "bytes at the speed of a copy, and cuSPARSE's own blocks are slower than its CSR.")
-    show("Figure 8: speed over cuSPARSE's CSR", "the same lines", ["matrix", "CSR", "ELLPACK", "SELL"],
-         [[name, *(cell(ratio(m, "cusparse-csr", f)) for f in ("csr", "ellpack", "sell"))] for name, m in elastic.items()],
-         "SELL outpaces CSR: agrees, by far less than the factors of 1.1 to 4.5 there.")
-    missing("Tables 4 and 5 and Figure 10 (times at their sizes)", "Chebyshev on the whole spectrum", "their triangles and tetrahedra")
 
 
 # ------------------------------------------------------------------ Dehnavi

@@ -11,6 +11,7 @@ typedef struct grower {
     cmg_index *reached; /* all: the last group that has the node, counted from 1 */
     cmg_index *seen;    /* count: the last group whose candidate the element was; -1 = taken */
     cmg_index *shared;  /* count: its nodes in that group */
+    cmg_index *depth;   /* count: steps from the first element of the group, from node to node */
     cmg_index *candidate;
     cmg_size candidates;
 } grower;
@@ -33,18 +34,22 @@ static void take(grower *w, cmg_index e, cmg_index group)
             if (w->seen[other] != group) {
                 w->seen[other] = group;
                 w->shared[other] = 0;
+                w->depth[other] = w->depth[e] + 1;
                 w->candidate[w->candidates++] = other;
             }
             ++w->shared[other];
+            w->depth[other] = w->depth[e] + 1 < w->depth[other] ? w->depth[e] + 1 : w->depth[other];
         }
     }
 }
 
-/* The candidate with most nodes in the group, the lowest number of several; -1 = there is none. */
+/* The candidate with most nodes in the group, of several the one nearest to where it began, then
+ * the lowest number: boxes, not rods. -1 = there is none. */
 static cmg_index best_of(grower *w)
 {
     cmg_index best = -1;
     cmg_index most = -1; /* of its nodes are in the group */
+    cmg_index depth = 0;
     cmg_size kept = 0;
     for (cmg_size k = 0; k < w->candidates; ++k) {
         const cmg_index e = w->candidate[k];
@@ -53,9 +58,11 @@ static cmg_index best_of(grower *w)
         }
         w->candidate[kept++] = e;
         const cmg_index shared = w->shared[e];
-        if (shared > most || (e < best && shared == most)) {
+        const bool nearer = w->depth[e] < depth || (w->depth[e] == depth && e < best);
+        if (shared > most || (shared == most && nearer)) {
             best = e;
             most = shared;
+            depth = w->depth[e];
         }
     }
     w->candidates = kept;
@@ -74,6 +81,7 @@ static void grow_all(grower *w, cmg_index *order)
         cmg_index e = best_of(w);
         while (e < 0 && next < w->S->count) {
             e = w->seen[next] >= 0 ? next : -1;
+            w->depth[next] = 0;
             ++next;
         }
         order[at] = e;
@@ -93,10 +101,11 @@ cmg_status cmgi_matfree_group(cmg_context *ctx, const cmgi_matfree *S, const cmg
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->all, sizeof *w.reached, &w.reached));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->count, sizeof *w.seen, &w.seen));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->count, sizeof *w.shared, &w.shared));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->count, sizeof *w.depth, &w.depth));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->count, sizeof *w.candidate, &w.candidate));
     grow_all(&w, order);
 done:
-    CMGI_FREE(ctx, w.first, w.item, w.reached, w.seen, w.shared, w.candidate);
+    CMGI_FREE(ctx, w.first, w.item, w.reached, w.seen, w.shared, w.depth, w.candidate);
     return status;
 }
 

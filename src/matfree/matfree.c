@@ -254,9 +254,7 @@ static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_
     CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups * S->lanes, value));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
-    CMGI_TRY(cmgi_patches_move(ctx, E->templates, S->block, P));
-    A->stored = 0; /* in the patches */
-    return CMG_OK;
+    return cmgi_patches_move(ctx, E->templates, S->block, P); /* they hold the values */
 }
 
 static cmg_status build_groups(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)

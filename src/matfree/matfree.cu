@@ -131,9 +131,61 @@ __device__ void multiply_any(const matfree_args<T> &a, const T *xs, T *ys)
     }
 }
 
-/* Parts of the group from y_e in shared memory. */
+/*
+ * Where the parts of the group come from, in shared memory: loaded while the elements are
+ * multiplied, for one load would wait for the other behind them.
+ */
+struct group_picks {
+    unsigned short *at;  /* places x nodes */
+    unsigned short *end; /* parts: behind the last pick */
+};
+
 template <typename T>
-__device__ void add_parts(const matfree_args<T> &a, const T *ys)
+__device__ __forceinline__ void load_picks(const matfree_args<T> &a, const group_picks &picks)
+{
+    const cmg_index first = a.S.part_first[blockIdx.x];
+    const int parts = a.S.part_first[blockIdx.x + 1] - first;
+    const cmg_index begin = a.S.pick_first[first];
+    const int count = a.S.pick_first[first + parts] - begin;
+    for (int k = (int)threadIdx.x; k < parts; k += (int)blockDim.x) {
+        picks.end[k] = (unsigned short)(__ldg(a.S.pick_first + first + k + 1) - begin);
+    }
+    for (int k = (int)threadIdx.x; k < count; k += (int)blockDim.x) {
+        picks.at[k] = cmgi_load_once(a.S.pick + begin + k);
+    }
+}
+
+/* Parts of the group from y_e in shared memory, node by node. */
+template <typename T, int B>
+__device__ __forceinline__ void add_parts(const matfree_args<T> &a, const group_picks &picks,
+                                          const T *ys)
+{
+    const int lanes = (int)blockDim.x; /* a power of two */
+    const int shift = 31 - __clz(lanes);
+    const cmg_index first = a.S.part_first[blockIdx.x];
+    const int parts = a.S.part_first[blockIdx.x + 1] - first;
+    T *part = (T *)a.S.part + (cmg_size)first * B;
+    for (int p = (int)threadIdx.x; p < parts; p += lanes) {
+        const int end = picks.end[p];
+        T s[B] = {};
+        for (int k = p > 0 ? picks.end[p - 1] : 0; k < end; ++k) {
+            const int at = picks.at[k];
+            const T *y = ys + (((at >> shift) * B) << shift) + (at & (lanes - 1));
+#pragma unroll
+            for (int c = 0; c < B; ++c) {
+                s[c] += y[c << shift];
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < B; ++c) {
+            part[p * B + c] = s[c];
+        }
+    }
+}
+
+/* The same for any number of unknowns, without picks at hand. */
+template <typename T>
+__device__ void add_parts_any(const matfree_args<T> &a, const T *ys)
 {
     const int lanes = (int)blockDim.x;
     const int block = a.S.block;
@@ -159,6 +211,8 @@ __global__ void __launch_bounds__(128) group_kernel(const matfree_args<T> a)
     extern __shared__ __align__(16) unsigned char memory[];
     T *ys = (T *)memory;
     const int lanes = (int)blockDim.x;
+    const group_picks picks = {(unsigned short *)(ys + N * lanes),
+                               (unsigned short *)(ys + N * lanes) + N / B * lanes};
     const cmg_index *node = a.S.node + (cmg_size)blockIdx.x * (N / B) * lanes + threadIdx.x;
     cmg_index n[N / B];
     T x[N];
@@ -173,9 +227,10 @@ __global__ void __launch_bounds__(128) group_kernel(const matfree_args<T> a)
             x[k * B + c] = n[k] >= 0 ? __ldg(a.x + (cmg_size)n[k] * B + c) : T(0);
         }
     }
+    load_picks(a, picks);
     multiply<T, N, MODE>(a, x, ys);
     __syncthreads();
-    add_parts(a, ys);
+    add_parts<T, B>(a, picks, ys);
 }
 
 template <typename T>
@@ -195,10 +250,10 @@ __global__ void __launch_bounds__(128) group_any_kernel(const matfree_args<T> a)
     }
     multiply_any(a, xs, ys);
     __syncthreads();
-    add_parts(a, ys);
+    add_parts_any(a, ys);
 }
 
-template <typename T, cmgi_wb_kind KIND>
+template <typename T, cmgi_wb_kind KIND, int B>
 __global__ void __launch_bounds__(256)
     end_kernel(const matfree_args<T> a, const typename cmgi_wb_of<T>::type f)
 {
@@ -207,14 +262,13 @@ __global__ void __launch_bounds__(256)
     if (i >= a.rows) {
         return;
     }
-    const int block = a.S.block;
-    const cmg_size n = i / block;
+    const cmg_size n = i / B;
     const cmg_index begin = a.S.first[n];
     const cmg_index end = a.S.first[n + 1];
-    const T *part = (const T *)a.S.part + i % block;
+    const T *part = (const T *)a.S.part + i % B;
     T s = begin == end ? ((const T *)a.S.lone)[i] * a.x[i] : T(0);
     for (cmg_index k = begin; k < end; ++k) {
-        s += part[(cmg_size)a.S.list[k] * block];
+        s += part[(cmg_size)__ldg(a.S.list + k) * B];
     }
     cmgi_hit<KIND>(f, to, s);
 }
@@ -278,7 +332,8 @@ static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
 {
     const unsigned grid = (unsigned)a.S.groups;
     const unsigned lanes = (unsigned)a.S.lanes;
-    const size_t bytes = (size_t)a.S.local * lanes * sizeof(T);
+    const size_t values = (size_t)a.S.local * lanes * sizeof(T);
+    const size_t bytes = values + 2 * (size_t)a.S.nodes * lanes * sizeof(unsigned short);
 #define CMGI_ELEMENT_CASE(N, B)                                                                    \
     if (a.S.local == N && a.S.block == B) {                                                        \
         if (a.S.repeats) {                                                                         \
@@ -292,7 +347,7 @@ static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
     }
     CMGI_ELEMENT_LIST(CMGI_ELEMENT_CASE)
 #undef CMGI_ELEMENT_CASE
-    group_any_kernel<T><<<grid, lanes, 2 * bytes, stream>>>(a);
+    group_any_kernel<T><<<grid, lanes, 2 * values, stream>>>(a);
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -328,7 +383,14 @@ struct launch_matfree {
             run_groups(a, stream);
             CMGI_TRY(CMGI_LAUNCHED(A->ctx));
         }
-        end_kernel<T, KIND><<<cmgi_grid(a.rows, 256), 256, 0, stream>>>(a, f);
+        const unsigned grid = cmgi_grid(a.rows, 256);
+        if (a.S.block == 3) {
+            end_kernel<T, KIND, 3><<<grid, 256, 0, stream>>>(a, f);
+        } else if (a.S.block == 2) {
+            end_kernel<T, KIND, 2><<<grid, 256, 0, stream>>>(a, f);
+        } else {
+            end_kernel<T, KIND, 1><<<grid, 256, 0, stream>>>(a, f);
+        }
         return CMGI_LAUNCHED(A->ctx);
     }
 };

@@ -59,6 +59,14 @@ static cmg_status place_elements(cmg_context *ctx, const cmg_elements *E,
     return cmg_matrix_update(*M, E->templates > 0 ? E->factor : E->matrices);
 }
 
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
+{
+    const cmg_elements E = elements_of(h, l, options);
+    *taken = E.dofs != NULL;
+    return *taken ? place_elements(ctx, &E, options, M) : CMG_OK;
+}
+
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
@@ -200,9 +208,10 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
-    const cmg_elements E = elements_of(h, l, &ask.options);
-    if (E.dofs != NULL) {
-        return place_elements(ctx, &E, &ask.options, &level->A);
+    bool taken = false;
+    CMGI_TRY(cmgi_level_elements(h, ctx, l, &ask.options, &taken, &level->A));
+    if (taken) {
+        return CMG_OK;
     }
     if (l > 0 && is_by_elements(ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */

@@ -36,6 +36,9 @@ typedef struct cmgi_level_options {
     bool fuse_all; /* form R S or R A on all levels where that moves fewer bytes */
 } cmgi_level_options;
 
+/* A of level l by its elements, where the format wants them and the level has them: then *taken. */
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M);
 /*
  * Builds A of level l, and finds the Dirichlet rows of the finest; called for all levels first. A
  * level that has an A already gets its new values.

@@ -119,6 +119,11 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->parts != NULL) {
         return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_ANY, &options, &s->levels->A);
     }
+    bool taken = false;
+    CMGI_TRY(cmgi_level_elements(s->h, s->ctx, 0, &options, &taken, &s->levels->A));
+    if (taken) {
+        return CMG_OK;
+    }
     const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));

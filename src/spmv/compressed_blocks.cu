@@ -17,19 +17,21 @@ struct two {
 };
 
 /* Two neighbouring values, kept in fewer bits or not. */
-__device__ __forceinline__ two<double> load_two(const void *values, cmg_values kind, cmg_size at)
+template <cmg_values VALUES>
+__device__ __forceinline__ two<double> load_two(const double *values, cmg_size at)
 {
     const double2 v = __ldcs((const double2 *)values + at);
     return {v.x, v.y};
 }
-__device__ __forceinline__ two<float> load_two(const float *values, cmg_values kind, cmg_size at)
+template <cmg_values VALUES>
+__device__ __forceinline__ two<float> load_two(const float *values, cmg_size at)
 {
-    if (kind == CMG_VALUES_FULL) {
+    if (VALUES == CMG_VALUES_FULL) {
         const float2 v = __ldcs((const float2 *)values + at);
         return {v.x, v.y};
     }
     unsigned int bits;
-    if (kind == CMG_VALUES_FP16) {
+    if (VALUES == CMG_VALUES_FP16) {
         bits = __ldcs((const unsigned int *)values + at);
     } else {
         const unsigned int v = __ldcs((const unsigned short *)values + at);
@@ -86,7 +88,7 @@ __device__ __forceinline__ double put_block(const compressed_args<T> &a, cmg_siz
     return dot;
 }
 
-template <typename T, cmgi_wb_kind KIND, int B, bool NUMBERS, bool REDUCED>
+template <typename T, cmgi_wb_kind KIND, int B, bool NUMBERS, cmg_values VALUES>
 __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_args<T> a)
 {
     enum { EACH = NUMBERS ? 1 : B * B };
@@ -95,7 +97,6 @@ __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_a
     if (p >= a.C.p.count) { /* the same for the whole warp */
         return;
     }
-    const cmg_values kind = REDUCED ? a.C.p.kind : CMG_VALUES_FULL;
     const cmg_size slice = a.C.p.slice != NULL ? a.C.p.slice[p] : p;
     const cmg_size i0 = slice * CMGI_SLICE + lane;
     const cmg_size i1 = i0 + 32;
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_a
         two<T> v[EACH];
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            v[e] = load_two((const T *)a.values, kind, ((step + k) * EACH + e) * 32 + lane);
+            v[e] = load_two<VALUES>((const T *)a.values, ((step + k) * EACH + e) * 32 + lane);
         }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_a
             }
         }
     }
-    if (REDUCED) {
+    if (VALUES != CMG_VALUES_FULL) {
         const T scale = (T)a.C.p.scale[p];
 #pragma unroll
         for (int i = 0; i < B; ++i) {
@@ -197,12 +198,17 @@ static void run(const compressed_args<T> &a, cudaStream_t stream)
     if (a.C.p.count == 0) {
         return;
     }
+    /* values in fewer bits are of fp32: in fp64 the instantiations are the full one */
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr cmg_values HALF = single ? CMG_VALUES_FP16 : CMG_VALUES_FULL;
+    constexpr cmg_values EIGHT = single ? CMG_VALUES_FP8 : CMG_VALUES_FULL;
     const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
-    if (sizeof(T) == sizeof(float) && a.C.p.kind != CMG_VALUES_FULL) {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, sizeof(T) == sizeof(float)>
-            <<<grid, BLOCK, 0, stream>>>(a);
+    if (single && a.C.p.kind == CMG_VALUES_FP16) {
+        packed_blocks_kernel<T, KIND, B, NUMBERS, HALF><<<grid, BLOCK, 0, stream>>>(a);
+    } else if (single && a.C.p.kind == CMG_VALUES_FP8) {
+        packed_blocks_kernel<T, KIND, B, NUMBERS, EIGHT><<<grid, BLOCK, 0, stream>>>(a);
     } else {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, false><<<grid, BLOCK, 0, stream>>>(a);
+        packed_blocks_kernel<T, KIND, B, NUMBERS, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
     }
 }
 

@@ -31,7 +31,7 @@ typedef enum means {
 static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
     const cmgi_format *format = cmgi_format_find(options->format);
-    if (format == NULL || format->renumbers || options->block_rows > 1) {
+    if (format == NULL || format->renumbers || (format->blocks && options->block_rows > 1)) {
         return MEANS_NONE;
     }
     if (format->takes_device != NULL) {

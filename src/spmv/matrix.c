@@ -149,10 +149,9 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
            (size_t)A->rows * value * (by_column * k + (d ? 1 : 0));
 }
 
-/* The kernels for several columns know no blocks. */
 static bool in_one_pass(const cmg_matrix *A)
 {
-    return A->format->columns && A->options.block_rows < 2;
+    return A->format->columns && !(A->format->blocks && A->options.block_rows > 1);
 }
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -29,6 +29,8 @@ typedef struct cmgi_format {
     bool elements;  /* made of elements: square matrices alone */
     bool dots;      /* products fill writeback.dots */
     bool columns;   /* products serve all columns in one pass; else they are made one by one */
+    bool blocks;    /* kept entry by entry, unless options.block_rows says otherwise; those have
+                       no kernels for several columns, and are made on the host */
     bool speaks;    /* to other ranks, for whom a product without rows is one all the same */
     bool at_least;  /* bytes() is a lower bound: the columns tell more */
     /* Storage read by one product, from the lengths of the rows alone. */

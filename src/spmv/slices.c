@@ -324,7 +324,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
         __VA_ARGS__,                                                                               \
     }
 /* Blocks come from the host, and column by column. */
-#define ENTRIES .columns = true, .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
+#define ENTRIES .columns = true, .blocks = true, .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
 #define BLOCKS .at_least = true
 
 ROW(ellpack, CMG_FORMAT_ELLPACK, ENTRIES);
