@@ -318,6 +318,26 @@ CMG_API cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int ord
                                      cmg_fem_mesh *mesh);
 CMG_API void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh);
 
+/** Numbers on the nodes or the cells of a mesh; the arrays are borrowed. */
+typedef struct cmg_fem_field {
+    const char *name;
+    /** A node or cell, interleaved, 1 .. 9; two get a third, zero. */
+    int components;
+    bool on_cells;
+    const double *values;
+} cmg_fem_field;
+
+/**
+ * Writes a mesh of first order and fields on it as a VTK unstructured grid (.vtu) with binary data,
+ * for ParaView.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (a field without name or values, not first order), CMG_ERR_IO,
+ *         CMG_ERR_MEMORY
+ */
+CMG_API cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path,
+                                          const cmg_fem_mesh *mesh, int count,
+                                          const cmg_fem_field *fields);
+
 /* ------------------------------------------------------------------ assembly as a product */
 
 /**

@@ -1,42 +1,23 @@
 /* What a run leaves behind: pictures for ParaView, the activation map, a summary, a dump to check.
  */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "heart.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A growing text; it stays as it is once memory has run out. */
+/* A text in memory, for a file that appears all at once. */
 typedef struct text {
+    FILE *stream;
     char *data;
     size_t size;
-    size_t room;
-    bool failed;
 } text;
 
-static void put(text *t, const void *data, size_t bytes)
+static FILE *begin_text(text *t)
 {
-    if (t->size + bytes > t->room && !t->failed) {
-        const size_t room = 2 * (t->size + bytes) + 4096;
-        char *grown = realloc(t->data, room);
-        t->failed = grown == NULL;
-        t->data = grown != NULL ? grown : t->data;
-        t->room = grown != NULL ? room : t->room;
-    }
-    if (!t->failed) {
-        memcpy(t->data + t->size, data, bytes);
-        t->size += bytes;
-    }
-}
-
-__attribute__((format(printf, 2, 3))) static void print(text *t, const char *format, ...)
-{
-    char line[1024];
-    va_list list;
-    va_start(list, format);
-    const int n = vsnprintf(line, sizeof line, format, list);
-    va_end(list);
-    put(t, line, n > 0 ? strlen(line) : 0);
+    *t = (text){.data = NULL};
+    t->stream = open_memstream(&t->data, &t->size);
+    return t->stream;
 }
 
 /* The text to DIR/name; it is freed. */
@@ -44,110 +25,15 @@ static cmg_status save(heart *h, text *t, const char *name)
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/%s", h->o->output, name);
-    const cmg_status status =
-        t->failed ? CMG_ERR_MEMORY : cmg_file_write(h->ctx, path, t->data, t->size);
+    const bool failed = ferror(t->stream) != 0;
+    const cmg_status status = fclose(t->stream) != 0 || failed
+                                  ? CMG_ERR_MEMORY
+                                  : cmg_file_write(h->ctx, path, t->data, t->size);
     free(t->data);
-    *t = (text){0};
     return status;
 }
 
-/* ------------------------------------------------------------------ VTK */
-
-/* One array in base64 behind the 8 bytes of its size. */
-static void put_base64(text *t, const void *data, size_t bytes)
-{
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint64_t size = bytes;
-    const unsigned char *head = (const unsigned char *)&size;
-    const unsigned char *body = data;
-    const size_t total = bytes + sizeof size;
-    for (size_t k = 0; k < total; k += 3) {
-        unsigned group = 0;
-        char out[4];
-        for (size_t m = k; m < k + 3; ++m) {
-            const unsigned byte = m < sizeof size ? head[m] : m < total ? body[m - sizeof size] : 0;
-            group = group << 8 | byte;
-        }
-        for (int m = 0; m < 4; ++m) {
-            out[m] = k + (size_t)m <= total ? digit[group >> (18 - 6 * m) & 63] : '=';
-        }
-        put(t, out, 4);
-    }
-}
-
-static void put_array(text *t, const char *attributes, const void *data, size_t bytes)
-{
-    print(t, "<DataArray %s format=\"binary\">", attributes);
-    put_base64(t, data, bytes);
-    print(t, "</DataArray>\n");
-}
-
-/* A field as floats; width 3 from `components` numbers each, the rest 0. */
-static void put_field(text *t, const char *name, const double *x, cmg_size n, int components)
-{
-    char attributes[128];
-    const int width = components > 1 ? 3 : 1;
-    float *values = calloc((size_t)(n * width), sizeof *values);
-    t->failed = t->failed || values == NULL;
-    for (cmg_size i = 0; i < n && !t->failed; ++i) {
-        for (int d = 0; d < components; ++d) {
-            values[i * width + d] = (float)x[i * components + d];
-        }
-    }
-    (void)snprintf(attributes, sizeof attributes, "type=\"Float32\" Name=\"%s\"%s", name,
-                   width == 3 ? " NumberOfComponents=\"3\"" : "");
-    if (!t->failed) {
-        put_array(t, attributes, values, (size_t)(n * width) * sizeof *values);
-    }
-    free(values);
-}
-
-static void put_mesh(text *t, const cmg_fem_mesh *mesh)
-{
-    const int nv = mesh->dim + 1;
-    int32_t *ends = malloc((size_t)mesh->cells * sizeof *ends);
-    unsigned char *types = malloc((size_t)mesh->cells);
-    t->failed = t->failed || ends == NULL || types == NULL;
-    for (cmg_size c = 0; c < mesh->cells && !t->failed; ++c) {
-        ends[c] = (int32_t)((c + 1) * nv);
-        types[c] = mesh->dim == 3 ? 10 : 5;
-    }
-    print(t, "<Points>\n");
-    put_field(t, "x", mesh->x, mesh->nodes, mesh->dim);
-    print(t, "</Points>\n<Cells>\n");
-    if (!t->failed) {
-        put_array(t, "type=\"Int32\" Name=\"connectivity\"", mesh->cell_nodes,
-                  (size_t)(mesh->cells * nv) * sizeof *mesh->cell_nodes);
-        put_array(t, "type=\"Int32\" Name=\"offsets\"", ends, (size_t)mesh->cells * sizeof *ends);
-        put_array(t, "type=\"UInt8\" Name=\"types\"", types, (size_t)mesh->cells);
-    }
-    print(t, "</Cells>\n");
-    free(ends);
-    free(types);
-}
-
-/* Fields on the mesh: two on nodes, r (NULL = the fibres) on cells. */
-static cmg_status write_vtu(heart *h, const char *file, const char *name, const double *at_nodes,
-                            const double *r)
-{
-    const cmg_fem_mesh *mesh = &h->mesh;
-    text t = {0};
-    print(&t, "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
-              "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n");
-    print(&t, "<Piece NumberOfPoints=\"%lld\" NumberOfCells=\"%lld\">\n", (long long)mesh->nodes,
-          (long long)mesh->cells);
-    put_mesh(&t, mesh);
-    print(&t, "<PointData Scalars=\"%s\">\n", name);
-    put_field(&t, name, at_nodes, mesh->nodes, 1);
-    print(&t, "</PointData>\n<CellData>\n");
-    if (r != NULL) {
-        put_field(&t, "r", r, mesh->cells, 1);
-    } else if (h->fibre != NULL) {
-        put_field(&t, "fibre", h->fibre, mesh->cells, 3);
-    }
-    print(&t, "</CellData>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>\n");
-    return save(h, &t, file);
-}
+/* ------------------------------------------------------------------ pictures */
 
 /* Values of a vector on the host, NULL = no memory; for free. */
 static double *fetch(const cmg_vector *v)
@@ -163,26 +49,33 @@ static double *fetch(const cmg_vector *v)
 /* The pictures of times 0, every, 2 every ... up to now; the list needs no memory of its own. */
 static cmg_status write_series(heart *h)
 {
-    text t = {0};
-    print(&t, "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"0.1\">\n"
-              "<Collection>\n");
-    for (long long k = 0; (double)k * h->o->every <= h->t * (1 + 1e-9); ++k) {
-        print(&t, "<DataSet timestep=\"%.10g\" file=\"phi-%05lld.vtu\"/>\n",
-              (double)k * h->o->every, k);
+    text t;
+    if (begin_text(&t) == NULL) {
+        return CMG_ERR_MEMORY;
     }
-    print(&t, "</Collection>\n</VTKFile>\n");
+    (void)fprintf(t.stream,
+                  "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"0.1\">\n"
+                  "<Collection>\n");
+    for (long long k = 0; (double)k * h->o->every <= h->t * (1 + 1e-9); ++k) {
+        (void)fprintf(t.stream, "<DataSet timestep=\"%.10g\" file=\"phi-%05lld.vtu\"/>\n",
+                      (double)k * h->o->every, k);
+    }
+    (void)fprintf(t.stream, "</Collection>\n</VTKFile>\n");
     return save(h, &t, "heart.pvd");
 }
 
 cmg_status output_picture(heart *h)
 {
     const double begin = now();
-    char file[64];
+    char path[4096];
     double *phi = fetch(h->phi);
     double *r = fetch(h->r);
-    (void)snprintf(file, sizeof file, "phi-%05lld.vtu", llround(h->t / h->o->every));
-    cmg_status status =
-        phi != NULL && r != NULL ? write_vtu(h, file, "phi", phi, r) : CMG_ERR_MEMORY;
+    const cmg_fem_field fields[2] = {{"phi", 1, false, phi}, {"r", 1, true, r}};
+    (void)snprintf(path, sizeof path, "%s/phi-%05lld.vtu", h->o->output,
+                   llround(h->t / h->o->every));
+    cmg_status status = phi != NULL && r != NULL
+                            ? cmg_fem_mesh_write_vtu(h->ctx, path, &h->mesh, 2, fields)
+                            : CMG_ERR_MEMORY;
     free(phi);
     free(r);
     status = status ? status : write_series(h);
@@ -193,26 +86,30 @@ cmg_status output_picture(heart *h)
 /* The map, as a picture and as numbers in the order of its nodes. */
 cmg_status output_activation(heart *h)
 {
-    char path[4096];
+    char path[2][4096];
     double *activation = fetch(h->activation);
-    (void)snprintf(path, sizeof path, "%s/activation.npy", h->o->output);
-    cmg_status status = activation != NULL
-                            ? write_vtu(h, "activation.vtu", "activation", activation, NULL)
-                            : CMG_ERR_MEMORY;
-    status = status ? status : cmg_vector_write(h->ctx, path, h->mesh.nodes, activation);
+    const cmg_fem_field fields[2] = {{"activation", 1, false, activation},
+                                     {"fibre", 3, true, h->fibre}};
+    (void)snprintf(path[0], sizeof path[0], "%s/activation.vtu", h->o->output);
+    (void)snprintf(path[1], sizeof path[1], "%s/activation.npy", h->o->output);
+    cmg_status status = activation != NULL ? CMG_OK : CMG_ERR_MEMORY;
+    status = status ? status
+                    : cmg_fem_mesh_write_vtu(h->ctx, path[0], &h->mesh, h->fibre != NULL ? 2 : 1,
+                                             fields);
+    status = status ? status : cmg_vector_write(h->ctx, path[1], h->mesh.nodes, activation);
     free(activation);
     return status;
 }
 
 /* ------------------------------------------------------------------ summary */
 
-static void print_text(text *t, const char *name, const char *value)
+static void print_text(FILE *t, const char *name, const char *value)
 {
-    print(t, "  \"%s\": \"", name);
+    (void)fprintf(t, "  \"%s\": \"", name);
     for (; *value != '\0'; ++value) {
-        print(t, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
+        (void)fprintf(t, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
     }
-    print(t, "\",\n");
+    (void)fprintf(t, "\",\n");
 }
 
 cmg_status output_summary(heart *h, bool interrupted)
@@ -223,38 +120,41 @@ cmg_status output_summary(heart *h, bool interrupted)
     double low = INFINITY;
     double high = -INFINITY;
     size_t peak[2];
-    text t = {0};
+    text t;
     for (cmg_size i = 0; i < h->mesh.nodes && phi != NULL; ++i) {
         low = fmin(low, phi[i]);
         high = fmax(high, phi[i]);
     }
     const bool fetched = phi != NULL;
     free(phi);
-    if (!fetched) {
+    if (!fetched || begin_text(&t) == NULL) {
         return CMG_ERR_MEMORY;
     }
     cmg_context_memory(h->ctx, NULL, peak);
     const cmg_csr A = cmg_fem_sum_csr(h->sum);
-    print(&t, "{\n");
-    print_text(&t, "mesh", h->o->mesh != NULL ? h->o->mesh : "block");
-    print_text(&t, "backend", cmg_enum_name("backend", (int)cmg_context_backend(h->ctx)));
-    print_text(&t, "solver", h->o->solver);
-    print_text(&t, "format", h->o->format);
-    print(&t, "  \"threads\": %d,\n", cmg_context_threads(h->ctx));
-    print(&t, "  \"nodes\": %lld,\n  \"cells\": %lld,\n  \"entries\": %lld,\n",
-          (long long)h->mesh.nodes, (long long)h->mesh.cells, (long long)A.indptr[A.rows]);
-    print(&t, "  \"time\": %.17g,\n  \"interrupted\": %s,\n", h->t, interrupted ? "true" : "false");
-    print(&t, "  \"steps\": %lld,\n  \"rejected\": %lld,\n  \"newton\": %lld,\n", c->steps,
-          c->rejected, c->newton);
-    print(&t, "  \"cg_iterations\": %lld,\n", c->iterations);
-    print(&t, "  \"phi\": [%.17g, %.17g],\n", low, high);
-    print(&t, "  \"bytes\": {\"host\": %zu, \"device\": %zu},\n", peak[0], peak[1]);
-    print(&t, "  \"parts_timed\": %s,\n",
-          h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU ? "true" : "false");
-    print(&t,
-          "  \"seconds\": {\"cells\": %.6g, \"sums\": %.6g, \"prepare\": %.6g, \"solve\": %.6g, "
-          "\"output\": %.6g, \"total\": %.6g}\n}\n",
-          s->cells, s->sums, s->prepare, s->solve, s->output, s->total);
+    (void)fprintf(t.stream, "{\n");
+    print_text(t.stream, "mesh", h->o->mesh != NULL ? h->o->mesh : "block");
+    print_text(t.stream, "backend", cmg_enum_name("backend", (int)cmg_context_backend(h->ctx)));
+    print_text(t.stream, "solver", h->o->solver);
+    print_text(t.stream, "format", h->o->format);
+    (void)fprintf(t.stream, "  \"threads\": %d,\n", cmg_context_threads(h->ctx));
+    (void)fprintf(t.stream, "  \"nodes\": %lld,\n  \"cells\": %lld,\n  \"entries\": %lld,\n",
+                  (long long)h->mesh.nodes, (long long)h->mesh.cells, (long long)A.indptr[A.rows]);
+    (void)fprintf(t.stream, "  \"time\": %.17g,\n  \"interrupted\": %s,\n", h->t,
+                  interrupted ? "true" : "false");
+    (void)fprintf(t.stream, "  \"steps\": %lld,\n  \"rejected\": %lld,\n  \"newton\": %lld,\n",
+                  c->steps, c->rejected, c->newton);
+    (void)fprintf(t.stream, "  \"cg_iterations\": %lld,\n", c->iterations);
+    (void)fprintf(t.stream, "  \"phi\": [%.17g, %.17g],\n", low, high);
+    (void)fprintf(t.stream, "  \"bytes\": {\"host\": %zu, \"device\": %zu},\n", peak[0], peak[1]);
+    (void)fprintf(t.stream, "  \"parts_timed\": %s,\n",
+                  h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU ? "true"
+                                                                                  : "false");
+    (void)fprintf(
+        t.stream,
+        "  \"seconds\": {\"cells\": %.6g, \"sums\": %.6g, \"prepare\": %.6g, \"solve\": %.6g, "
+        "\"output\": %.6g, \"total\": %.6g}\n}\n",
+        s->cells, s->sums, s->prepare, s->solve, s->output, s->total);
     return save(h, &t, "summary.json");
 }
 

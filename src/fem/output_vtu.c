@@ -1,7 +1,11 @@
-/* Vectors of level 0 on the mesh that the hierarchy carries. */
+/* Vectors of level 0 on the mesh that the hierarchy carries, and fields on a mesh of the caller's.
+ */
 #include "cmg_fem.h"
 
 #include "core/memory.h"
+#include "fem/locate.h"
+#include "fem/mesh_public.h"
+#include "fem/space.h"
 #include "fem/vtk.h"
 #include "hierarchy/hierarchy.h"
 
@@ -67,5 +71,45 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
     CMGI_TRY_GOTO(done, write(h, path, count, names, field));
 done:
     CMGI_FREE(h->ctx, values, field);
+    return status;
+}
+
+cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_fem_mesh *mesh,
+                                  int count, const cmg_fem_field *fields)
+{
+    static const cmgi_cell cells[2][2] = {{CMGI_QUAD, CMGI_HEX}, {CMGI_TRI, CMGI_TET}};
+    CMGI_GIVEN(ctx);
+    CMGI_CHECK(ctx, path != NULL && count >= 0 && (count == 0 || fields != NULL), CMG_ERR_ARG,
+               "no path, or %d fields", count);
+    CMGI_TRY(cmgi_fem_mesh_check(ctx, mesh, "mesh"));
+    CMGI_CHECK(ctx, mesh->element == CMG_ELEMENT_Q1 || mesh->element == CMG_ELEMENT_P1, CMG_ERR_ARG,
+               "%s: a mesh of %s, not of first order", path,
+               cmg_fem_enum_name("element", (int)mesh->element));
+    const cmgi_basis basis = cmgi_basis_of(mesh->element, mesh->dim);
+    const cmg_size entries = mesh->cells * cmgi_basis_nodes(basis);
+    const int corners = cmgi_basis_nodes(basis);
+    const unsigned char *local = cmgi_vtk_order(basis);
+    cmg_index *nodes = NULL;
+    cmgi_field *field = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, entries, sizeof *nodes, &nodes));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, count, sizeof *field, &field));
+    for (cmg_size k = 0; k < entries; ++k) {
+        nodes[k - k % corners + local[k % corners]] = mesh->cell_nodes[k];
+    }
+    for (int k = 0; k < count; ++k) {
+        field[k] = (cmgi_field){fields[k].name, fields[k].components, fields[k].on_cells,
+                                fields[k].values};
+    }
+    const cmgi_mesh shown = {.ctx = ctx,
+                             .dim = mesh->dim,
+                             .cell = cells[basis.simplex][mesh->dim - 2],
+                             .nodes = mesh->nodes,
+                             .x = (double *)(uintptr_t)mesh->x,
+                             .cells = mesh->cells,
+                             .cell_nodes = nodes};
+    status = cmgi_vtu_write(ctx, path, &shown, count, field);
+done:
+    CMGI_FREE(ctx, nodes, field);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "cmg_fem.h"
 
 #include "core/memory.h"
+#include "fem/locate.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
@@ -266,6 +267,73 @@ static void every_allocation_may_fail(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Bytes of a file, for free. */
+static char *bytes_of(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    char *data = NULL;
+    *size = 0;
+    if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
+        *size = (size_t)ftell(file);
+        rewind(file);
+        data = malloc(*size);
+        CHECK(data != NULL && fread(data, 1, *size, file) == *size);
+    }
+    CHECK(file != NULL && fclose(file) == 0);
+    return data;
+}
+
+/* A mesh of the caller's, in VTK's order, becomes the file that the hierarchy with it becomes. */
+static void own_meshes_are_written_alike(void)
+{
+    static const cmg_element elements[] = {CMG_ELEMENT_Q1, CMG_ELEMENT_P1};
+    char path[2][256];
+    (void)snprintf(path[0], sizeof path[0], "%s/a.vtu", folder);
+    (void)snprintf(path[1], sizeof path[1], "%s/b.vtu", folder);
+    for (int k = 0; k < 4; ++k) {
+        cmg_generate_options o = options(elements[k / 2], 2 + k % 2);
+        cmg_hierarchy *h = NULL;
+        const double *b = NULL;
+        cmg_size n = 0;
+        o.boundary = CMG_BOUNDARY_NEUMANN;
+        o.load = CMG_LOAD_SOURCE;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+        const char *const name = "b";
+        CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
+        const cmgi_stored_mesh *m = h->mesh;
+        const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(o.element, o.dim));
+        cmg_index *nodes = malloc((size_t)(m->cells * m->corners) * sizeof *nodes);
+        double *values = malloc((size_t)m->nodes * sizeof *values);
+        for (cmg_size e = 0; e < m->cells * m->corners; ++e) {
+            nodes[e] = m->cell_nodes[e - e % m->corners + local[e % m->corners]];
+        }
+        for (cmg_size v = 0; v < m->nodes; ++v) {
+            values[v] = b[m->unknown[v]];
+        }
+        cmg_fem_mesh mesh = {o.element, o.dim, m->nodes, m->x, m->cells, nodes};
+        cmg_fem_field field = {"b", 1, false, values};
+        CHECK_OK(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 1, &field));
+        size_t size[2];
+        char *data[2] = {bytes_of(path[0], &size[0]), bytes_of(path[1], &size[1])};
+        CHECK(size[0] == size[1] && memcmp(data[0], data[1], size[0]) == 0);
+        field.values = NULL;
+        CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 1, &field), CMG_ERR_ARG);
+        CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, NULL, &mesh, 0, NULL), CMG_ERR_ARG);
+        CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, "/nonexistent/a.vtu", &mesh, 0, NULL), CMG_ERR_IO);
+        nodes[0] = (cmg_index)m->nodes;
+        CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 0, NULL), CMG_ERR_ARG);
+        nodes[0] = 0;
+        mesh.element = CMG_ELEMENT_P2;
+        CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 0, NULL), CMG_ERR_ARG);
+        free(data[0]);
+        free(data[1]);
+        free(nodes);
+        free(values);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -279,6 +347,7 @@ int main(int argc, char **argv)
     RUN(container_keeps_the_mesh);
     RUN(wrong_meshes_are_refused);
     RUN(every_allocation_may_fail);
+    RUN(own_meshes_are_written_alike);
     char command[64];
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0);
