@@ -129,6 +129,7 @@ def main():
     parser.add_argument("--dt", default="1")
     parser.add_argument("--threads", default="0")
     parser.add_argument("--configs", default="jacobi,multigrid")
+    parser.add_argument("--fibres", default="ellipsoid")
     parser.add_argument("--energy", action="store_true")
     parser.add_argument("--petsc", metavar="PROGRAM", help="bench_heart_petsc, in place of a configuration; steps of 1 ms")
     parser.add_argument("--once", action="store_true", help="without a run that waits after every part")
@@ -142,7 +143,7 @@ def main():
     for mesh in () if args.petsc else args.meshes:
         for config in args.configs.split(","):
             for threads in args.threads.split(","):
-                words = [*CONFIGS[config], "--backend", args.backend, "--time", args.ms, "--dt", args.dt]
+                words = [*CONFIGS[config], "--fibres", args.fibres, "--backend", args.backend, "--time", args.ms, "--dt", args.dt]
                 words += ["--threads", threads] if threads != "0" else []
                 for profile in (False, True) if args.backend == "cuda" and not (args.energy or args.once) else (False,):
                     measured = measure_energy(args.heart, mesh, words) if args.energy else measure(args.heart, mesh, words, profile)

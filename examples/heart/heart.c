@@ -53,6 +53,22 @@ static void progress(const heart *h, double begin)
                   now() - begin);
 }
 
+/* The last line: a step, and where its time goes. */
+static void tell(const heart *h, long long steps)
+{
+    const seconds *s = &h->spent;
+    const double share = s->total > 0 ? 100 / s->total : 0;
+    if (h->o->quiet || steps == 0) {
+        return;
+    }
+    (void)fprintf(stderr, "\n%.3g ms a step", 1e3 * s->total / (double)steps);
+    if (h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU) {
+        (void)fprintf(stderr, ": cells %.0f %%, sums %.0f %%, preparation %.0f %%, solve %.0f %%",
+                      share * s->cells, share * s->sums, share * s->prepare, share * s->solve);
+    }
+    (void)fprintf(stderr, "\n");
+}
+
 static bool due(const heart *h, double every)
 {
     return every > 0 && fabs(h->t / every - round(h->t / every)) < 1e-9;
@@ -62,6 +78,7 @@ static bool due(const heart *h, double every)
 static cmg_status run(heart *h)
 {
     const double begin = now();
+    const long long before = h->count.steps;
     double shown = 0;
     cmg_status status = CMG_OK;
     if (!h->o->restart && h->o->every > 0) {
@@ -87,9 +104,7 @@ static cmg_status run(heart *h)
     status = status ? status : cmg_context_synchronize(h->ctx);
     h->spent.total = now() - begin;
     progress(h, begin);
-    if (!h->o->quiet) {
-        (void)fprintf(stderr, "\n");
-    }
+    tell(h, h->count.steps - before);
     return status;
 }
 
