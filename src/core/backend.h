@@ -169,7 +169,8 @@ typedef struct cmgi_backend {
     /* result[c] = x . y of every column of blocks */
     cmg_status (*column_dots)(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
                               const void *y, double *result);
-    /* p = z + ratio p and the update of CG, column by column */
+    /* p = z + ratio p, without a look at p where that is 0, and the update of CG, column by column
+     */
     cmg_status (*column_directions)(cmg_context *ctx, cmgi_block of, const cmgi_column_ratio *ratio,
                                     cmg_precision pz, const void *z, double *p);
     cmg_status (*column_updates)(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);

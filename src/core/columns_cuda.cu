@@ -1,7 +1,8 @@
 /*
  * Vector operations on blocks of columns on the CUDA backend: neighbouring threads take
- * neighbouring columns of a row, so that every load is a run of memory. Sums of a column are made
- * by the threads that have it, in the order of the threads, then over the blocks by one more block.
+ * neighbouring columns of a row, up to 16 bytes each, so that every load is a run of memory. A
+ * thread keeps to its columns and has their scalars in registers. Sums of a column are made by the
+ * threads that have it, in the order of the threads, then over the blocks by one more block.
  */
 #include "core/pack.cuh"
 
@@ -22,66 +23,91 @@ __global__ void __launch_bounds__(THREADS) value_kernel(cmg_size count, F f)
     }
 }
 
-template <typename F>
-static cmg_status each_value(cmg_context *ctx, cmg_size count, const F &f)
-{
-    if (count == 0) {
-        return CMG_OK;
-    }
-    CMGI_ON_DEVICE(ctx);
-    value_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(count, f);
-    return CMGI_LAUNCHED(ctx);
-}
-
-/* out[block k + c] = sum over the rows of a block of f(row, c); a thread keeps to its column. */
-template <typename F>
+/*
+ * f.run(at, scalars, sum) for columns c .. c + W - 1 of every row, at = row k + c; f.begin(c) has
+ * their scalars. out[block k + c] = what was added to the sum; NULL = nothing is summed.
+ */
+template <int W, typename F>
 __global__ void __launch_bounds__(THREADS) columns_kernel(cmg_size n, int k, F f, double *out)
 {
-    __shared__ double part[THREADS];
-    const int rows = THREADS / k; /* that a block takes at once */
-    const int c = (int)threadIdx.x % k;
-    const int lane = (int)threadIdx.x / k;
-    double sum = 0;
+    __shared__ alignas(32) double part[THREADS * W];
+    const int groups = k / W;
+    const int rows = THREADS / groups; /* that a block takes at once */
+    const int c = ((int)threadIdx.x % groups) * W;
+    const int lane = (int)threadIdx.x / groups;
+    pack<double, W> sum = {};
     if (lane < rows) {
+        const pack<double, W> scalars = f.template begin<W>(c);
 #pragma unroll 4
         for (cmg_size i = (cmg_size)blockIdx.x * rows + lane; i < n;
              i += (cmg_size)gridDim.x * rows) {
-            sum += f.run(i * k + c, c);
+            f.template run<W>(i * k + c, scalars, sum);
         }
     }
-    part[threadIdx.x] = sum;
+    if (out == NULL) {
+        return;
+    }
+    store<W>(part + threadIdx.x * W, sum);
     __syncthreads();
-    if ((int)threadIdx.x < k) {
-        for (int l = 1; l < rows; ++l) {
-            sum += part[l * k + c];
+    if ((int)threadIdx.x < k) { /* rows of part are k values */
+        double all = 0;
+        for (int l = 0; l < rows; ++l) {
+            all += part[l * k + threadIdx.x];
         }
-        out[(cmg_size)blockIdx.x * k + c] = sum;
+        out[(cmg_size)blockIdx.x * k + threadIdx.x] = all;
     }
+}
+
+static int blocks_of(cmgi_block of, int rows)
+{
+    const cmg_size wanted = (of.n + rows - 1) / rows;
+    return (int)(wanted < 1 ? 1 : wanted < BLOCKS ? wanted : (cmg_size)BLOCKS);
+}
+
+template <int W, typename F>
+static cmg_status each(cmg_context *ctx, cmgi_block of, const F &f, double *out, int *blocks)
+{
+    *blocks = blocks_of(of, THREADS / (of.k / W));
+    columns_kernel<W><<<*blocks, THREADS, 0, cmgi_stream(ctx)>>>(of.n, of.k, f, out);
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* Several columns a thread where that divides k and the arrays are aligned. */
+template <int W, typename F>
+static cmg_status widest(cmg_context *ctx, cmgi_block of, const F &f, double *out, int *blocks)
+{
+    CMGI_ON_DEVICE(ctx);
+    return of.k % W == 0 && f.wide() ? each<W>(ctx, of, f, out, blocks)
+                                     : each<1>(ctx, of, f, out, blocks);
 }
 
 /* The sums of blocks once more: rows of k values. */
 struct add_sums {
     const double *x;
-    __device__ double run(cmg_size at, int c) const
+    template <int W>
+    __device__ pack<double, W> begin(int c) const
     {
         (void)c;
-        return x[at];
+        return {};
+    }
+    template <int W>
+    __device__ void run(cmg_size at, const pack<double, W> &scalars, pack<double, W> &sum) const
+    {
+        (void)scalars;
+        sum.v[0] += x[at];
     }
 };
 
-template <typename F>
+template <int W, typename F>
 static cmg_status reduce(cmg_context *ctx, cmgi_block of, const F &f, double *result)
 {
-    CMGI_ON_DEVICE(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const cmg_size wanted = (of.n + THREADS / of.k - 1) / (THREADS / of.k);
-    const int blocks = (int)(wanted < 1 ? 1 : wanted < BLOCKS ? wanted : (cmg_size)BLOCKS);
+    int blocks = 0;
     CMGI_TRY(cmgi_reserve(ctx, &ctx->column_partials, &ctx->column_partials_length,
                           (cmg_size)BLOCKS * CMG_COLUMNS));
-    columns_kernel<<<blocks, THREADS, 0, stream>>>(of.n, of.k, f, ctx->column_partials);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    columns_kernel<<<1, THREADS, 0, stream>>>((cmg_size)blocks, of.k,
-                                              add_sums{ctx->column_partials}, result);
+    CMGI_TRY(widest<W>(ctx, of, f, ctx->column_partials, &blocks));
+    CMGI_ON_DEVICE(ctx);
+    columns_kernel<1><<<1, THREADS, 0, cmgi_stream(ctx)>>>((cmg_size)blocks, of.k,
+                                                           add_sums{ctx->column_partials}, result);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -102,45 +128,113 @@ template <typename T>
 struct dots_op {
     const T *x;
     const T *y;
-    __device__ double run(cmg_size at, int c) const
+    bool wide() const
+    {
+        return aligned(x) && aligned(y);
+    }
+    template <int W>
+    __device__ pack<double, W> begin(int c) const
     {
         (void)c;
-        return (double)x[at] * (double)y[at];
+        return {};
+    }
+    template <int W>
+    __device__ void run(cmg_size at, const pack<double, W> &scalars, pack<double, W> &sum) const
+    {
+        (void)scalars;
+        const pack<T, W> a = load<W>(x + at);
+        const pack<T, W> b = load<W>(y + at);
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            sum.v[w] += (double)a.v[w] * (double)b.v[w];
+        }
     }
 };
 
 template <typename T>
 struct directions_op {
-    int k;
     cmgi_column_ratio ratio;
     const T *z;
     double *p;
-    __device__ void run(cmg_size at) const
+    bool wide() const
     {
-        const unsigned low = (unsigned)at; /* 64-bit division is slow */
-        const int c = at <= UINT32_MAX ? (int)(low % (unsigned)k) : (int)(at % k);
-        const double den = ratio.den[c];
-        p[at] = (double)z[at] + (den != 0 ? ratio.num[c] / den : 0) * p[at];
+        return aligned(z) && aligned(p);
+    }
+    template <int W>
+    __device__ pack<double, W> begin(int c) const
+    {
+        pack<double, W> beta;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            const double den = ratio.den[c + w];
+            beta.v[w] = den != 0 ? ratio.num[c + w] / den : 0;
+        }
+        return beta;
+    }
+    template <int W>
+    __device__ void run(cmg_size at, const pack<double, W> &beta, pack<double, W> &sum) const
+    {
+        (void)sum;
+        const pack<T, W> from = load<W>(z + at);
+        pack<double, W> to = load<W>(p + at);
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            to.v[w] = (double)from.v[w] + (beta.v[w] != 0 ? beta.v[w] * to.v[w] : 0);
+        }
+        store<W>(p + at, to);
     }
 };
 
 struct updates_op {
     cmgi_column_update u;
-    __device__ double run(cmg_size at, int c) const
+    bool wide() const
     {
-        const double a = cmgi_column_step(&u, c);
-        double r = u.r[at];
-        if (a != 0) { /* a column that rests keeps r, in fp32 too */
-            r -= a * u.q[at];
-            u.x[at] += a * u.p[at];
-            u.r[at] = r;
-            if (u.single != NULL) {
-                u.single[at] = (float)r;
-            }
+        return aligned(u.p) && aligned(u.q) && aligned(u.x) && aligned(u.r) && aligned(u.single);
+    }
+    template <int W>
+    __device__ pack<double, W> begin(int c) const
+    {
+        pack<double, W> a;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            a.v[w] = cmgi_column_step(&u, c + w);
         }
-        return r * r;
+        return a;
+    }
+    /* a column that rests keeps x and r, whatever its p and q have become */
+    template <int W>
+    __device__ void run(cmg_size at, const pack<double, W> &a, pack<double, W> &sum) const
+    {
+        const pack<double, W> p = load<W>(u.p + at);
+        const pack<double, W> q = load<W>(u.q + at);
+        pack<double, W> x = load<W>(u.x + at);
+        pack<double, W> r = load<W>(u.r + at);
+        pack<float, W> single;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            x.v[w] = a.v[w] != 0 ? x.v[w] + a.v[w] * p.v[w] : x.v[w];
+            r.v[w] = a.v[w] != 0 ? r.v[w] - a.v[w] * q.v[w] : r.v[w];
+            single.v[w] = (float)r.v[w];
+            sum.v[w] += r.v[w] * r.v[w];
+        }
+        store<W>(u.x + at, x);
+        store<W>(u.r + at, r);
+        if (u.single != NULL) {
+            store<W>(u.single + at, single);
+        }
     }
 };
+
+template <typename F>
+static cmg_status each_value(cmg_context *ctx, cmg_size count, const F &f)
+{
+    if (count == 0) {
+        return CMG_OK;
+    }
+    CMGI_ON_DEVICE(ctx);
+    value_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(count, f);
+    return CMGI_LAUNCHED(ctx);
+}
 
 cmg_status cmgi_column_move_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
                                  const void *x, void *y)
@@ -155,23 +249,24 @@ cmg_status cmgi_column_dots_cuda(cmg_context *ctx, cmg_precision p, cmgi_block o
                                  const void *y, double *result)
 {
     if (p == CMG_FP64) {
-        return reduce(ctx, of, dots_op<double>{(const double *)x, (const double *)y}, result);
+        return reduce<2>(ctx, of, dots_op<double>{(const double *)x, (const double *)y}, result);
     }
-    return reduce(ctx, of, dots_op<float>{(const float *)x, (const float *)y}, result);
+    return reduce<4>(ctx, of, dots_op<float>{(const float *)x, (const float *)y}, result);
 }
 
 cmg_status cmgi_column_directions_cuda(cmg_context *ctx, cmgi_block of,
                                        const cmgi_column_ratio *ratio, cmg_precision pz,
                                        const void *z, double *p)
 {
+    int blocks = 0;
     if (pz == CMG_FP64) {
-        return each_value(ctx, of.n * of.k,
-                          directions_op<double>{of.k, *ratio, (const double *)z, p});
+        return widest<2>(ctx, of, directions_op<double>{*ratio, (const double *)z, p}, NULL,
+                         &blocks);
     }
-    return each_value(ctx, of.n * of.k, directions_op<float>{of.k, *ratio, (const float *)z, p});
+    return widest<2>(ctx, of, directions_op<float>{*ratio, (const float *)z, p}, NULL, &blocks);
 }
 
 cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u)
 {
-    return reduce(ctx, of, updates_op{*u}, u->rr);
+    return reduce<2>(ctx, of, updates_op{*u}, u->rr);
 }

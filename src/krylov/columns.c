@@ -177,12 +177,11 @@ static void watch(cmgi_columns *c)
     c->interrupted = true;
 }
 
-/* From the residuals in r: no last direction. */
+/* From the residuals in r: the ratio to the last direction is 0, which p is then not read for. */
 static cmg_status start(cmgi_columns *c)
 {
     const cmgi_column_system *A = &c->system;
     const cmgi_backend *on = A->ctx->backend;
-    CMGI_TRY(on->fill(A->ctx, CMG_FP64, values(c), 0.0, c->p));
     CMGI_TRY(on->fill(A->ctx, CMG_FP64, A->k, 0.0, scalar(c, RZ_OLD)));
     return c->rounded == c->r
                ? CMG_OK
@@ -195,6 +194,32 @@ static cmg_status true_residual(cmgi_columns *c, const double *b, const double *
     const cmgi_column_system *A = &c->system;
     CMGI_TRY(A->residual(A->user, b, x, c->r));
     CMGI_TRY(A->ctx->backend->column_dots(A->ctx, CMG_FP64, block(c), c->r, c->r, scalar(c, RR)));
+    return fetch(c);
+}
+
+static bool all_zero(const cmgi_columns *c, int which)
+{
+    bool zero = true;
+    for (int j = 0; j < c->system.k; ++j) {
+        zero = zero && on_host(c, which, j) == 0;
+    }
+    return zero;
+}
+
+/* b . b, and the residuals of the guess with their norms; those of x = 0 are b. */
+static cmg_status first_residual(cmgi_columns *c, const double *b, const double *x)
+{
+    const cmgi_column_system *A = &c->system;
+    const cmgi_backend *on = A->ctx->backend;
+    CMGI_TRY(on->column_dots(A->ctx, CMG_FP64, block(c), b, b, scalar(c, BB)));
+    CMGI_TRY(on->column_dots(A->ctx, CMG_FP64, block(c), x, x, scalar(c, RR)));
+    CMGI_TRY(fetch(c));
+    c->from_zero = all_zero(c, RR);
+    if (!c->from_zero) {
+        return true_residual(c, b, x);
+    }
+    CMGI_TRY(on->convert(A->ctx, A->k, CMG_FP64, scalar(c, BB), CMG_FP64, scalar(c, RR)));
+    CMGI_TRY(on->convert(A->ctx, values(c), CMG_FP64, b, CMG_FP64, c->r));
     return fetch(c);
 }
 
@@ -239,8 +264,7 @@ cmg_status cmgi_columns_iterate(cmgi_columns *c, const cmgi_limits *limits, cons
 {
     const cmgi_column_system *A = &c->system;
     bool some = false;
-    CMGI_TRY(A->ctx->backend->column_dots(A->ctx, CMG_FP64, block(c), b, b, scalar(c, BB)));
-    CMGI_TRY(true_residual(c, b, x));
+    CMGI_TRY(first_residual(c, b, x));
     for (int j = 0; j < A->k; ++j) {
         c->starts[j] = 0;
         begin(c, j, limits);

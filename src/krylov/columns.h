@@ -25,6 +25,7 @@ typedef struct cmgi_columns {
         monitor; /* sees the column whose residual is largest beside its b; NULL = none */
     void *monitor_user;
     bool interrupted; /* by it */
+    bool from_zero;   /* the guess was 0 */
     double *r;        /* n x k in the backend's memory */
     double *p;
     double *q;

@@ -217,7 +217,8 @@ static cmg_status solve_together(cmgi_column_solver *s, const double *b, double 
             report_of(s, c);
         }
     }
-    all->bytes = cmgi_column_bytes(s->mg, s->cycle, most, &all->iteration_bytes);
+    all->bytes =
+        cmgi_column_bytes(s->mg, s->cycle, most, s->outer->from_zero, &all->iteration_bytes);
     return CMG_OK;
 }
 

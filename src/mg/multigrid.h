@@ -52,4 +52,4 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration);
 /* The same of CG on the columns that a cycle has. */
 double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
-                         double *iteration);
+                         bool from_zero, double *iteration);

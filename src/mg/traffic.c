@@ -98,7 +98,7 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 }
 
 double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
-                         double *iteration)
+                         bool from_zero, double *iteration)
 {
     const cmg_matrix *A = mg->levels.A;
     const int k = cycle->columns;
@@ -107,5 +107,7 @@ double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int 
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, k);
     const double vectors = (cmgi_cycle_precision(cycle) == CMG_FP64 ? 88 : 80) + 16;
     *iteration = cycle_bytes(cycle) + product + vectors * values;
-    return iterations * *iteration + 2 * residual + (24 + 16) * values;
+    /* the residual of x = 0 is a copy, found by x . x */
+    const double first = from_zero ? (8 + 16) * values : residual + (8 + 8) * values;
+    return iterations * *iteration + first + residual + (16 + 16) * values;
 }

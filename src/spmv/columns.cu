@@ -4,8 +4,7 @@
  * the matrix is loaded once for the threads of its row. One kernel; formats differ in how the
  * entries of a row are found.
  */
-#include "core/pack.cuh"
-#include "spmv/spmv.cuh"
+#include "spmv/columns.cuh"
 #include "spmv/stored.cuh"
 
 extern "C" {
@@ -14,13 +13,15 @@ extern "C" {
 #include "spmv/csr.h"
 }
 
-enum { THREADS = 256 };
+enum { THREADS = 256, AHEAD = 4 };
 
-/* A row and how many entries it has; i < 0 = none. */
+/* A row and how many entries it has; i < 0 = none. What columns are counted from, where they are.
+ */
 struct row_at {
     cmg_size i;
     cmg_size begin;
     int length;
+    cmg_size reference;
 };
 
 template <typename T>
@@ -123,58 +124,13 @@ struct template_rows {
         }
         const int id = C.t.id[i];
         const int begin = __ldg(C.t.begin + id);
-        return {i, begin, __ldg(C.t.begin + id + 1) - begin};
+        const cmg_size reference = C.ref != NULL ? (cmg_size)__ldg(C.ref + i) : i;
+        return {i, begin, __ldg(C.t.begin + id + 1) - begin, reference};
     }
     __device__ entry<T> get(const row_at &at, int e) const
     {
         const template_entry<T> t = ((const template_entry<T> *)C.t.pair)[at.begin + e];
-        const cmg_size ref = C.ref != NULL ? (cmg_size)__ldg(C.ref + at.i) : at.i;
-        return {t.value, ref + t.offset};
-    }
-};
-
-/* `begin` is the slice of this kind; a diagonal that is kept apart is one entry more. */
-template <typename T, cmg_values VALUES>
-struct packed_rows {
-    cmg_size count;
-    cmgi_compressed C;
-    const typename cmgi_stored<T, VALUES>::type *values;
-    __device__ row_at row(cmg_size u) const
-    {
-        const cmg_size i = compressed_row(C.p.slice, u);
-        const cmg_size p = u >> 6;
-        if (i >= C.rows) {
-            return {-1, 0, 0};
-        }
-        return {i, p, (int)(C.p.step[p + 1] - C.p.step[p]) + (C.diagonal != NULL ? 1 : 0)};
-    }
-    __device__ entry<T> get(const row_at &at, int e) const
-    {
-        const cmg_size step = __ldg(C.p.step + at.begin);
-        const int lane = (int)(at.i & 63);
-        if (VALUES != CMG_VALUES_FULL && step + e == __ldg(C.p.step + at.begin + 1)) {
-            return {(T)C.diagonal[at.i], at.i};
-        }
-        const cmg_size local =
-            VALUES == CMG_VALUES_FP8
-                ? (cmg_size)(e - e % 2) * CMGI_SLICE + 4 * (lane % 32) + 2 * (e % 2) + lane / 32
-                : (cmg_size)e * CMGI_SLICE + 2 * (lane % 32) + lane / 32;
-        const unsigned char *codes = C.p.codes + __ldg(C.p.code + at.begin);
-        const int bytes = __ldg(C.p.bytes + at.begin);
-        const cmg_size ref = C.ref != NULL ? (cmg_size)__ldg(C.ref + at.i) : at.i;
-        int column = __ldg(C.p.base + step + e);
-        if (bytes == 1) {
-            column += __ldg(codes + local);
-        } else if (bytes == 2) {
-            column += __ldg((const unsigned short *)codes + local);
-        } else if (bytes == 4) {
-            column += __ldg((const int *)codes + local);
-        }
-        T value = cmgi_stored<T, VALUES>::get(__ldg(values + step * CMGI_SLICE + local));
-        if (VALUES != CMG_VALUES_FULL) {
-            value *= (T)__ldg(C.p.scale + at.begin);
-        }
-        return {value, ref + column};
+        return {t.value, at.reference + t.offset};
     }
 };
 
@@ -210,39 +166,6 @@ struct diagonal_rows {
     }
 };
 
-template <int W, typename T>
-__device__ __forceinline__ pack<T, W> load_if(const T *p, cmg_size at)
-{
-    return p != NULL ? load<W>(p + at) : pack<T, W>{};
-}
-
-/* The functor of writeback.h on W columns of row i. */
-template <cmgi_wb_kind KIND, int W, typename T, typename F>
-__device__ __forceinline__ void put_columns(const F &f, cmg_size i, cmg_size at,
-                                            const pack<T, W> &sum)
-{
-    constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    constexpr bool scaled = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || momentum;
-    const bool reads_c =
-        KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0);
-    const pack<T, W> b = load_if<W>(KIND == CMGI_WB_RESIDUAL || scaled ? f.b : NULL, at);
-    const pack<T, W> c = load_if<W>(reads_c ? f.c : NULL, at);
-    const pack<T, W> e = load_if<W>(momentum ? f.e : NULL, at);
-    const T d = scaled && f.d != NULL ? __ldg(f.d + i) : T(0);
-    pack<T, W> y;
-#pragma unroll
-    for (int w = 0; w < W; ++w) {
-        F loaded = f;
-        loaded.b = &b.v[w];
-        loaded.c = &c.v[w];
-        loaded.e = &e.v[w]; /* 0 where there is none */
-        loaded.d = momentum && f.d == NULL ? NULL : &d;
-        loaded.y = &y.v[w];
-        cmgi_put<KIND>(loaded, 0, sum.v[w]);
-    }
-    store<W>(f.y + at, y);
-}
-
 /* A row is `groups` threads, each of W columns: k = groups W. */
 template <typename T, cmgi_wb_kind KIND, int W, typename ROWS>
 __global__ void __launch_bounds__(THREADS)
@@ -262,13 +185,23 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     pack<T, W> sum = {};
-#pragma unroll 4
-    for (int e = 0; e < at.length; ++e) {
-        const entry<T> a = A.get(at, e);
-        const pack<T, W> v = load<W>(x + a.column * k + c);
+    for (int e0 = 0; e0 < at.length; e0 += AHEAD) {
+        entry<T> a[AHEAD];
+        pack<T, W> v[AHEAD];
 #pragma unroll
-        for (int w = 0; w < W; ++w) {
-            sum.v[w] += a.value * v.v[w];
+        for (int u = 0; u < AHEAD; ++u) { /* past the end the first again, its product dropped */
+            a[u] = A.get(at, e0 + u < at.length ? e0 + u : e0);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            v[u] = load<W>(x + a[u].column * k + c);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+#pragma unroll
+            for (int w = 0; w < W && e0 + u < at.length; ++w) {
+                sum.v[w] += a[u].value * v[u].v[w];
+            }
         }
     }
     put_columns<KIND, W>(f, at.i, at.i * k + c, sum);
@@ -335,15 +268,6 @@ static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const
     return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, values, shift, log_rows}, w, x);
 }
 
-template <typename T, cmg_values VALUES>
-static cmg_status run_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    typedef typename cmgi_stored<T, VALUES>::type value;
-    const cmgi_compressed C = *(const cmgi_compressed *)A->data;
-    return run<T>(A, packed_rows<T, VALUES>{C.p.count * CMGI_SLICE, C, (const value *)A->values}, w,
-                  x);
-}
-
 template <typename T>
 static cmg_status run_templates(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
@@ -380,15 +304,9 @@ extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cm
                                                    const void *x)
 {
     CMGI_ON_DEVICE(A->ctx);
-    const cmg_values kind = ((const cmgi_compressed *)A->data)->p.kind;
-    if (A->options.precision == CMG_FP64) {
-        CMGI_TRY(run_templates<double>(A, w, x));
-        return run_packed<double, CMG_VALUES_FULL>(A, w, x);
-    }
-    CMGI_TRY(run_templates<float>(A, w, x));
-    return kind == CMG_VALUES_FULL   ? run_packed<float, CMG_VALUES_FULL>(A, w, x)
-           : kind == CMG_VALUES_FP16 ? run_packed<float, CMG_VALUES_FP16>(A, w, x)
-                                     : run_packed<float, CMG_VALUES_FP8>(A, w, x);
+    CMGI_TRY(A->options.precision == CMG_FP64 ? run_templates<double>(A, w, x)
+                                              : run_templates<float>(A, w, x));
+    return cmgi_packed_columns_cuda(A, w, x);
 }
 
 extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,

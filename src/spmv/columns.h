@@ -33,5 +33,7 @@ cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, c
 cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                         const void *x);
+/* packed_columns.cu: the slices with values */
+cmg_status cmgi_packed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

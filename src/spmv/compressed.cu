@@ -5,8 +5,7 @@
  * and kind of values; the size of a code is uniform in a warp.
  */
 #include "spmv/compressed.cuh"
-
-#include <cuda_fp16.h>
+#include "spmv/packed_pairs.cuh"
 
 extern "C" {
 #include "spmv/columns.h"
@@ -14,103 +13,6 @@ extern "C" {
 }
 
 enum { BLOCK = 256 };
-
-/*
- * What a thread loads at once, `columns` entries of its two rows, as factors of two sums. How many
- * loads are in flight, blocks that a processor has room for, and whether bases are loaded ahead and
- * handed round the warp is chosen by measurement (H200, 256^3 cells, distorted, microseconds):
- *
- *   ahead, blocks, handed round            fp64   fp32   fp16   fp8
- *   4, 5 (fp8: 6), no                      1050    668    378   343
- *   4, 4 or fewer, yes                      931    539    467   433
- *   4, 5, yes                               900    497    397   357
- *   2, 6, yes                               912    532    455   333
- */
-template <typename T, cmg_values VALUES>
-struct pair_of;
-template <>
-struct pair_of<double, CMG_VALUES_FULL> {
-    typedef double2 type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1 };
-    static __device__ __forceinline__ void split(double2 v, double (&a)[1], double (&b)[1])
-    {
-        a[0] = v.x;
-        b[0] = v.y;
-    }
-};
-template <>
-struct pair_of<float, CMG_VALUES_FULL> {
-    typedef float2 type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1 };
-    static __device__ __forceinline__ void split(float2 v, float (&a)[1], float (&b)[1])
-    {
-        a[0] = v.x;
-        b[0] = v.y;
-    }
-};
-template <>
-struct pair_of<float, CMG_VALUES_FP16> {
-    typedef unsigned int type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 0 };
-    static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
-    {
-        a[0] = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
-        b[0] = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
-    }
-};
-/* Bytes 0 and 2 are the first row's, in two slice columns, 1 and 3 the second's. */
-template <>
-struct pair_of<float, CMG_VALUES_FP8> {
-    typedef unsigned int type;
-    enum { columns = 2, ahead = 2, blocks = 6, handed_round = 1 };
-    static __device__ __forceinline__ void split(unsigned int v, float (&a)[2], float (&b)[2])
-    {
-        halves(v << 7 & 0x3f803f80U | v << 8 & 0x80008000U, a);
-        halves(v >> 1 & 0x3f803f80U | v & 0x80008000U, b);
-    }
-    static __device__ __forceinline__ void halves(unsigned int h, float (&a)[2])
-    {
-        a[0] = __half2float(__ushort_as_half((unsigned short)(h & 0xffffU)));
-        a[1] = __half2float(__ushort_as_half((unsigned short)(h >> 16)));
-    }
-};
-
-/* Codes of BYTES bytes of two rows in COLUMNS slice columns, stored as the values are. */
-template <typename V2, int COLUMNS>
-__device__ __forceinline__ void load_pairs(const unsigned char *codes, cmg_size at,
-                                           int (&c0)[COLUMNS], int (&c1)[COLUMNS])
-{
-#pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) {
-        const V2 c = __ldcs((const V2 *)codes + COLUMNS * at + j);
-        c0[j] = c.x;
-        c1[j] = c.y;
-    }
-}
-template <int BYTES, int COLUMNS>
-__device__ __forceinline__ void load_codes(const unsigned char *codes, cmg_size at,
-                                           int (&c0)[COLUMNS], int (&c1)[COLUMNS])
-{
-    if (BYTES == 1 && COLUMNS == 2) { /* a warp's 128 bytes in one load each */
-        const uchar4 c = __ldcs((const uchar4 *)codes + at);
-        c0[0] = c.x;
-        c1[0] = c.y;
-        c0[COLUMNS - 1] = c.z;
-        c1[COLUMNS - 1] = c.w;
-    } else if (BYTES == 1) {
-        load_pairs<uchar2, COLUMNS>(codes, at, c0, c1);
-    } else if (BYTES == 2) {
-        load_pairs<ushort2, COLUMNS>(codes, at, c0, c1);
-    } else if (BYTES == 4) {
-        load_pairs<int2, COLUMNS>(codes, at, c0, c1);
-    } else {
-#pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) {
-            c0[j] = 0;
-            c1[j] = 0;
-        }
-    }
-}
 
 /*
  * Sums of two rows of a packed slice. Where bases are handed round, those of 32 slice columns are
