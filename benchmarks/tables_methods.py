@@ -193,3 +193,23 @@ def mutants():
     noticed = len(found) - sum(apart)
     return markdown(["flipped", "not compiled", "same machine code", "change nothing", "survived", "noticed", "share"],
                     [[len(found), *apart, noticed, f"{100 * noticed / max(1, noticed + apart[-1]):.1f} %"]])
+
+
+@table
+def python():
+    """Calls from Python: what they cost over the library's own seconds, and whether arrays stay where they are."""
+    rows = []
+    for line in read("python"):
+        if line.get("what") == "overhead":
+            rows.append([f"{line['library']}, {line['backend']}", f"{line['overhead_us']:.0f} us beside a solve of {line['solve_us']:.0f} us"])
+        elif line.get("what") == "in place" and line["library"] == "jax":
+            rows.append([f"jax, {line['backend']}, jit", f"{line['overhead_us']:.0f} us beside {line['solve_us']:.0f} us; XLA's memory: "
+                         + ("in place" if all(line["same_memory"]) else "copied")])
+        elif line.get("what") == "topology":
+            parts = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in line["parts"].items())
+            rows.append([f"topology, {line['elements'] / 1e6:.2f} M cells, {line['backend']}",
+                         f"{1e3 * line['step_seconds']:.0f} ms a step ({parts}), {max(line['iterations'])} iterations at most"])
+        elif line["benchmark"] == "columns":
+            rows.append([f"{line['columns']} columns, {line['problem']}, distorted",
+                         f"{1e3 * line['seconds']:.1f} ms, {line['ratio']:.2f} of single solves"])
+    return markdown(["what", "measured"], rows)
