@@ -4,6 +4,7 @@ an option, checks the residual in scipy, and prints how many converged, in how m
 
     benchmarks/robust.py --tool build/tools/cmg --output benchmarks/results/robust.jsonl
     benchmarks/robust.py --tool build/tools/cmg --only elasticity --limit 20 --peers pyamg
+    benchmarks/robust.py --folders --part 3/16 --output part-3.jsonl    a share, for a machine with many cores
     benchmarks/robust.py --read benchmarks/results/robust.jsonl        the table alone
 
 Every element goes through every axis: dimension, equation, coefficient, mesh, coarsest size, form of the Dirichlet
@@ -11,18 +12,18 @@ conditions, numbering; to them come matrices without P from CMG_SHARED_DATA (def
 problems whose level matrices are left out. One JSON object a line: name, group, arguments, unknowns, exit status,
 reason, iterations, the residual as scipy finds it, seconds, notes, hints. Peers solve the same matrices at their
 defaults: PyAMG, and PETSc's GAMG and hypre's BoomerAMG where petsc4py is there; with OMP_NUM_THREADS=1 and cpu_clock.c
-preloaded all seconds are those of the CPU. Needs numpy, scipy and h5py.
+preloaded all seconds are those of the CPU. Needs numpy, scipy and, without --folders, h5py.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-import h5py
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
@@ -103,7 +104,12 @@ class Run:
     def __init__(self, args):
         self.args = args
         self.folder = tempfile.mkdtemp(prefix="robust-")
-        self.file = os.path.join(self.folder, "a.cmg")
+        self.file = os.path.join(self.folder, "a" if args.folders else "a.cmg")
+
+    def wanted(self, count):
+        """Whether this share has the problem of that number."""
+        part, parts = map(int, self.args.part.split("/"))
+        return count % parts == part % parts
 
     def cmg(self, *words):
         env = dict(os.environ, OMP_WAIT_POLICY="passive")
@@ -167,7 +173,23 @@ class Run:
         Q = Q[:, abs(values) <= 1e-9 * abs(A).max()]
         return lambda v: v - Q @ (Q.T @ v)
 
+    def generate(self, words):
+        if self.args.folders:
+            shutil.rmtree(self.file, ignore_errors=True)
+        return self.cmg("generate", *words, "--no-output-mesh", self.file)
+
+    def levels(self):
+        if self.args.folders:
+            return sum(name.startswith("A") for name in os.listdir(self.file))
+        import h5py
+        with h5py.File(self.file) as f:
+            return int(f.attrs["levels"])
+
     def read(self, file):
+        if self.args.folders:
+            A = sp.csr_matrix(scipy.io.mmread(os.path.join(file, "A0.mtx")))
+            return A, np.asarray(scipy.io.mmread(os.path.join(file, "b.mtx"))).ravel()
+        import h5py
         with h5py.File(file) as f:
             g = f["levels/0/A"]
             A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"]))
@@ -185,23 +207,30 @@ def put_csr(f, name, M):
 
 def helmholtz(run, k):
     """-u'' - k^2 u on the unit square: A0 with its mass and the P of the Poisson hierarchy, no coarse matrix."""
-    made = run.cmg("generate", "--cells", "64", run.file)
+    made = run.generate(["--cells", "64"])
     if made.returncode != 0:
         return None
+    A, b = run.read(run.file)
+    A = (A - k * k / 64**2 * sp.identity(A.shape[0])).tocsr()
+    levels = run.levels()
+    if run.args.folders:
+        file = os.path.join(run.folder, "h")
+        shutil.rmtree(file, ignore_errors=True)
+        os.mkdir(file)
+        for name in [f"P{l}.mtx" for l in range(levels - 1)] + ["b.mtx"]:
+            shutil.copy(os.path.join(run.file, name), file)
+        scipy.io.mmwrite(os.path.join(file, "A0.mtx"), A, precision=17)
+        return file, A, b
+    import h5py
     file = os.path.join(run.folder, "h.cmg")
     with h5py.File(run.file) as f, h5py.File(file, "w") as out:
-        g = f["levels/0/A"]
-        A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"]))
-        A = (A - k * k / 64**2 * sp.identity(A.shape[0])).tocsr()
-        levels = int(f.attrs["levels"])
         out.attrs.update({"format": "cmg-hierarchy", "version": 1, "levels": levels})
         put_csr(out, "levels/0/A", A)
         for l in range(levels - 1):
             g = f[f"levels/{l}/P"]
             put_csr(out, f"levels/{l}/P",
                     sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), shape=tuple(g.attrs["shape"])))
-        out["rhs/b"] = f["rhs/b"][:]
-        b = f["rhs/b"][:]
+        out["rhs/b"] = b
     return file, A, b
 
 
@@ -314,25 +343,29 @@ def inputs(run):
         if run.args.only and run.args.only not in f"{group}/{name}":
             continue
         count += 1
-        if count % run.args.every != 0:
+        if count % run.args.every != 0 or not run.wanted(count // run.args.every):
             continue
         if generate != last:
-            made = run.cmg("generate", *generate, "--no-output-mesh", run.file)
+            made = run.generate(generate)
             last = generate if made.returncode == 0 else None
         if last is None:
             yield group, name, None, made.stderr.strip()[-200:], None, solve
             continue
-        with h5py.File(run.file) as f:
-            few = "--drop-coarsest" in solve and int(f.attrs["levels"]) <= int(solve[1])
-        if few:
+        if "--drop-coarsest" in solve and run.levels() <= int(solve[1]):
             continue  # there is no such problem
         yield (group, name, run.file, *run.read(run.file), solve)
     for k in (2, 6, 12):
+        count += 1
+        if not run.wanted(count):
+            continue
         if not run.args.only or run.args.only in f"helmholtz/{k}":
             made = helmholtz(run, k)
             if made is not None:
                 yield ("helmholtz", f"q1-2d-k{k}", *made, [])
     for name in MATRICES:
+        count += 1
+        if not run.wanted(count):
+            continue
         path = os.path.join(SHARED, "matrices", name + ".mtx")
         if not os.path.exists(path) or (run.args.only and run.args.only not in f"matrix/{name}"):
             continue
@@ -388,6 +421,8 @@ def main():
     parser.add_argument("--petsc-python", default="/usr/bin/python3", help="a Python with petsc4py")
     parser.add_argument("--compare", action="store_true", help="the time of auto over that of the best option, too")
     parser.add_argument("--repeat", type=int, default=1, help="times that everything is run; the least seconds count")
+    parser.add_argument("--folders", action="store_true", help="hierarchies as folders of Matrix Market files, for a tool without HDF5")
+    parser.add_argument("--part", default="1/1", help="K/N: the K-th of N shares of the problems")
     parser.add_argument("--every", type=int, default=1, help="take every N-th problem")
     args = parser.parse_args()
     if args.read:
