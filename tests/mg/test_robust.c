@@ -327,10 +327,12 @@ static void lines_get_their_levels(void)
         cmg_solver_options_default(&o);
         o.fallback = replaced == 1;
         CHECK_OK(cmg_solver_create(h, &o, &s));
+        /* a GPU goes on with the given levels unless these fail */
+        const bool follows = replaced == 1 && !cmgi_on_cuda(ctx);
+        CHECK(s->mg.from_matrix == follows);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
-        CHECK(s->mg.from_matrix == (replaced == 1));
-        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
-        CHECK(replaced == 1 ? report.iterations <= 10 : report.iterations > 15);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && (report.fallbacks == 0 || cmgi_on_cuda(ctx)));
+        CHECK(follows ? report.iterations <= 10 : report.iterations > 15);
         CHECK(true_residual(h, b, x) <= 1.0001e-8);
         cmg_solver_destroy(&s);
         cmg_vector_destroy(&x);
