@@ -124,11 +124,16 @@ static int prepare(solve_job *job)
                                            cmg_vector_columns(job->b), CMG_FP64, &job->x));
     }
     if (status == EXIT_DONE && solve_is_shared(job)) {
-        return cmg_vector_columns(job->b) == 1 ? EXIT_DONE
-                                               : usage_error("%d right-hand sides are for one rank",
-                                                             cmg_vector_columns(job->b));
+        status =
+            cmg_vector_columns(job->b) == 1
+                ? EXIT_DONE
+                : usage_error("%d right-hand sides are for one rank", cmg_vector_columns(job->b));
     }
-    if (status == EXIT_DONE) {
+    if (status == EXIT_DONE && job->rank == 0 && job->device.line.terminal) {
+        progress_end(&job->device.line); /* whoever waits sees it before what takes long */
+        solve_print_input(job, report_stream(job->json));
+    }
+    if (status == EXIT_DONE && !solve_is_shared(job)) {
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
             solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
         }

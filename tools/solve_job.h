@@ -45,7 +45,8 @@ static inline bool solve_is_shared(const solve_job *job)
     return job->ranks > 1 || job->processes > 1;
 }
 
-/* For people. */
+/* What is going to be solved, and how it comes out, for people. */
+void solve_print_input(const solve_job *job, FILE *out);
 void solve_print(solve_job *job, FILE *out);
 /* For programs, to the file that was asked for; an exit status. */
 int solve_write_json(const solve_job *job);

@@ -50,23 +50,32 @@ static void print_setup(const cmg_report *r, FILE *out)
     fprintf(out, before[0] == ',' ? "\n" : "");
 }
 
-void solve_print(solve_job *job, FILE *out)
+void solve_print_input(const solve_job *job, FILE *out)
 {
-    const cmg_report *r = &job->report;
     char text[128];
     char where[64];
     char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
-    char c[AMOUNT_LENGTH];
-    size_t now[2];
-    size_t peak[2];
-    cmg_context_memory(job->ctx, now, peak);
     fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
             (long long)cmg_vector_length(job->x), cmg_hierarchy_levels(job->h),
             format_seconds(job->input.load_seconds, a));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
     fprintf(out, "right-hand side: %s\n", job->rhs_text);
+    (void)fflush(out);
+}
+
+void solve_print(solve_job *job, FILE *out)
+{
+    const cmg_report *r = &job->report;
+    char a[AMOUNT_LENGTH];
+    char b[AMOUNT_LENGTH];
+    char c[AMOUNT_LENGTH];
+    size_t now[2];
+    size_t peak[2];
+    cmg_context_memory(job->ctx, now, peak);
+    if (!job->device.line.terminal) { /* else it has been told */
+        solve_print_input(job, out);
+    }
     for (int i = 0; note_at(job, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", note_at(job, i));
     }
