@@ -21,14 +21,6 @@ cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h)
     return CMG_OK;
 }
 
-static void clear_smoother(cmg_context *ctx, cmgi_stored_smoother *s)
-{
-    for (int k = 0; k < CMGI_HIERARCHY_FACTORS; ++k) {
-        cmgi_csr_free(ctx, &s->factor[k]);
-    }
-    CMGI_FREE(ctx, s->name, s);
-}
-
 static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
 {
     cmgi_csr_free(ctx, &level->A);
@@ -37,10 +29,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->inverse);
     cmgi_csr_free(ctx, &level->AP);
     cmgi_stored_elements_clear(ctx, level);
-    for (int i = 0; i < level->smoothers; ++i) {
-        clear_smoother(ctx, level->smoother[i]);
-    }
-    cmgi_free(ctx, level->smoother);
+    cmgi_stored_smoothers_clear(ctx, level);
     *level = (cmgi_stored_level){0};
 }
 
@@ -68,16 +57,6 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
     *h = NULL;
 }
 
-static cmgi_stored_smoother *find_smoother(const cmgi_stored_level *level, const char *name)
-{
-    for (int i = 0; name != NULL && i < level->smoothers; ++i) {
-        if (strcmp(level->smoother[i]->name, name) == 0) {
-            return level->smoother[i];
-        }
-    }
-    return NULL;
-}
-
 /* The matrix of a role, wherever it is; NULL = there is none. */
 static cmgi_csr *find_given(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
                             int factor)
@@ -89,7 +68,7 @@ static cmgi_csr *find_given(const cmg_hierarchy *h, int level, cmg_role role, co
     const cmgi_csr *const found[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
     const cmgi_csr *M = found[role];
     if (role == CMG_ROLE_SMOOTHER) {
-        const cmgi_stored_smoother *s = find_smoother(stored, name);
+        const cmgi_stored_smoother *s = cmgi_stored_smoother_find(stored, name);
         M = s != NULL && factor >= 0 && factor < s->factors ? &s->factor[factor] : NULL;
     }
     return M != NULL && cmgi_csr_given(M) ? (cmgi_csr *)(uintptr_t)M : NULL;
@@ -113,43 +92,6 @@ const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg
     return found != NULL ? found->there : NULL;
 }
 
-/* The smoother of that name, made if it is not there. */
-static cmg_status open_smoother(cmg_context *ctx, cmgi_stored_level *level, const char *name,
-                                cmgi_stored_smoother **smoother)
-{
-    *smoother = find_smoother(level, name);
-    if (*smoother != NULL) {
-        return CMG_OK;
-    }
-    cmgi_stored_smoother *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    cmg_status status = cmgi_strdup(ctx, name, &made->name);
-    if (status == CMG_OK) {
-        status = cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers,
-                                     sizeof(cmgi_stored_smoother *));
-    }
-    if (status != CMG_OK) {
-        clear_smoother(ctx, made);
-        return status;
-    }
-    level->smoother[level->smoothers++] = made;
-    *smoother = made;
-    return CMG_OK;
-}
-
-void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
-{
-    cmgi_stored_level *stored = &h->level[level];
-    for (int i = 0; i < stored->smoothers; ++i) {
-        if (strcmp(stored->smoother[i]->name, name) == 0) {
-            clear_smoother(h->ctx, stored->smoother[i]);
-            stored->smoother[i] = stored->smoother[--stored->smoothers];
-            ++h->generation;
-            return;
-        }
-    }
-}
-
 static const char *role_name(cmg_role role)
 {
     static const char *const names[] = {"A", "P", "R", "smoother", "inverse"};
@@ -170,7 +112,7 @@ static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, 
                "level %d is not the coarsest and has no inverse", level);
     if (role == CMG_ROLE_SMOOTHER) {
         CMGI_CHECK(ctx, name != NULL && name[0] != '\0', CMG_ERR_ARG, "a smoother needs a name");
-        const cmgi_stored_smoother *s = find_smoother(&h->level[level], name);
+        const cmgi_stored_smoother *s = cmgi_stored_smoother_find(&h->level[level], name);
         CMGI_CHECK(ctx,
                    factor >= 0 && factor < CMGI_HIERARCHY_FACTORS &&
                        factor <= (s != NULL ? s->factors : 0),
@@ -207,7 +149,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     cmgi_csr *to = NULL;
     if (role == CMG_ROLE_SMOOTHER) {
         cmgi_stored_smoother *s = NULL;
-        CMGI_TRY(open_smoother(h->ctx, stored, name, &s));
+        CMGI_TRY(cmgi_stored_smoother_open(h->ctx, stored, name, &s));
         s->factors = factor + 1 > s->factors ? factor + 1 : s->factors;
         to = &s->factor[factor];
     } else {
@@ -439,7 +381,7 @@ int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name)
     if (h == NULL || level < 0 || level >= h->levels) {
         return 0;
     }
-    const cmgi_stored_smoother *s = find_smoother(&h->level[level], name);
+    const cmgi_stored_smoother *s = cmgi_stored_smoother_find(&h->level[level], name);
     return s != NULL ? s->factors : 0;
 }
 

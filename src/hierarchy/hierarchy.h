@@ -33,6 +33,8 @@ typedef struct cmgi_stored_level {
     cmgi_csr inverse;
     cmgi_stored_smoother **smoother;
     int smoothers;
+    int *slot; /* hash table of their names: number of a smoother or -1; NULL while there are few */
+    int slots; /* a power of two */
 } cmgi_stored_level;
 
 typedef struct cmgi_stored_vector {
@@ -85,6 +87,13 @@ struct cmg_hierarchy {
     bool checked;             /* cmg_hierarchy_check passed and nothing was changed since */
     uint64_t generation;      /* rises whenever sizes, patterns or numbering change */
 };
+
+/* NULL = none of that name. */
+cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name);
+/* The smoother of that name, made if it is not there. */
+cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level, const char *name,
+                                     cmgi_stored_smoother **smoother);
+void cmgi_stored_smoothers_clear(cmg_context *ctx, cmgi_stored_level *level);
 
 /*
  * Gives a level one of its matrices; the arrays (cmgi_csr_alloc) are taken over, or freed where it

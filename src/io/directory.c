@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The directory's files that mean something, and the levels that are read. */
@@ -15,18 +16,15 @@ typedef struct listing {
     cmgi_naming naming;
     cmgi_item *item;
     int items;
+    int room;
     int finest; /* levels as in the names */
     int levels;
 } listing;
 
-static bool same_thing(const cmgi_item *a, const cmgi_item *b)
-{
-    return a->what == b->what && a->level == b->level && a->factor == b->factor &&
-           strcmp(a->name, b->name) == 0 &&
-           (a->what != CMGI_IS_VECTOR || strcmp(a->kind, b->kind) == 0);
-}
-
-/* Order in which items are loaded: level matrices first, the rest by level, name, factor. */
+/*
+ * Order in which items are loaded: level matrices first, the rest by level, name, factor. 0 = the
+ * same thing.
+ */
 static int compare_items(const cmgi_item *a, const cmgi_item *b)
 {
     if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
@@ -39,36 +37,50 @@ static int compare_items(const cmgi_item *a, const cmgi_item *b)
         return a->what < b->what ? -1 : 1;
     }
     const int by_name = strcmp(a->name, b->name);
-    return by_name != 0 ? by_name : a->factor - b->factor;
+    if (by_name != 0 || a->factor != b->factor) {
+        return by_name != 0 ? by_name : a->factor - b->factor;
+    }
+    return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
 }
 
-/* Keeps the item at its place in the order, unless a better file holds the same thing. */
-static cmg_status insert_item(listing *list, const cmgi_item *item)
+static cmg_status append_item(listing *list, const cmgi_item *item)
 {
-    int at = 0;
-    for (; at < list->items && compare_items(&list->item[at], item) < 0; ++at) {
-    }
-    for (int k = at; k < list->items && compare_items(&list->item[k], item) == 0; ++k) {
-        if (same_thing(&list->item[k], item)) {
-            if (item->rank < list->item[k].rank) {
-                list->item[k] = *item;
-            }
-            return CMG_OK;
-        }
-    }
-    if (list->items % 64 == 0) {
+    if (list->items == list->room) {
+        const int room = list->room > 0 ? 2 * list->room : 64;
         cmgi_item *larger = NULL;
-        CMGI_TRY(cmgi_alloc(list->ctx, list->items + 64, sizeof *larger, &larger));
+        CMGI_TRY(cmgi_alloc(list->ctx, room, sizeof *larger, &larger));
         if (list->items > 0) {
             memcpy(larger, list->item, (size_t)list->items * sizeof *larger);
         }
         cmgi_free(list->ctx, list->item);
         list->item = larger;
+        list->room = room;
     }
-    memmove(list->item + at + 1, list->item + at, (size_t)(list->items - at) * sizeof *item);
-    list->item[at] = *item;
-    ++list->items;
+    list->item[list->items++] = *item;
     return CMG_OK;
+}
+
+static int compare_for_sort(const void *a, const void *b)
+{
+    return compare_items(a, b);
+}
+
+/* In their order; of several files of the same thing the best. */
+static void sort_items(listing *list)
+{
+    int kept = 0;
+    if (list->items > 1) {
+        qsort(list->item, (size_t)list->items, sizeof *list->item, compare_for_sort);
+    }
+    for (int i = 0; i < list->items; ++i) {
+        cmgi_item *last = list->item + kept - 1;
+        if (kept == 0 || compare_items(last, &list->item[i]) != 0) {
+            list->item[kept++] = list->item[i];
+        } else if (list->item[i].rank < last->rank) {
+            *last = list->item[i];
+        }
+    }
+    list->items = kept;
 }
 
 static cmg_status scan(listing *list, const char *extension)
@@ -84,7 +96,7 @@ static cmg_status scan(listing *list, const char *extension)
         cmgi_item item = {0};
         if (cmgi_has_suffix(entry->d_name, extension) &&
             cmgi_item_parse(list->naming, entry->d_name, &item)) {
-            status = insert_item(list, &item);
+            status = append_item(list, &item);
         }
         errno = 0; /* what tells an error of the next call from the end */
     }
@@ -92,6 +104,7 @@ static cmg_status scan(listing *list, const char *extension)
         status = cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
     }
     (void)closedir(folder);
+    sort_items(list);
     return status;
 }
 

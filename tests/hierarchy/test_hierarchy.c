@@ -55,6 +55,42 @@ static void smoothers_have_factors_in_order(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Each of many is found by its name, also after others went and came back. */
+static void many_smoothers_are_told_apart(void)
+{
+    enum { MANY = 300 };
+    const cmg_size indptr[2] = {0, 1};
+    const cmg_index indices[1] = {0};
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    for (int round = 0; round < 2; ++round) {
+        for (int k = 0; k < MANY; ++k) {
+            char name[16];
+            const double value = k + 1000 * round;
+            const cmg_csr M = {1, 1, indptr, indices, &value};
+            (void)snprintf(name, sizeof name, "s%d", k);
+            if (round == 0 || k % 7 == 0) {
+                CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, name, 0, &M));
+            }
+        }
+        int good = 0;
+        for (int k = 0; k < MANY; ++k) {
+            char name[16];
+            cmg_csr M = {.rows = 0};
+            (void)snprintf(name, sizeof name, "s%d", k);
+            CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_SMOOTHER, name, 0, &M));
+            const double value = k + (k % 7 == 0 ? 1000 * round : 0);
+            good += M.rows == 1 && M.values[0] >= value && M.values[0] <= value;
+            if (round == 0 && k % 7 == 0) {
+                cmgi_hierarchy_drop_smoother(h, 0, name);
+                CHECK(cmgi_hierarchy_find(h, 0, CMG_ROLE_SMOOTHER, name, 0) == NULL);
+            }
+        }
+        CHECK(good == MANY);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
 static void select_keeps_the_named_levels(void)
 {
     cmg_hierarchy *h = poisson(16, 4, 0);
@@ -165,6 +201,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(matrices_and_vectors_come_back);
     RUN(smoothers_have_factors_in_order);
+    RUN(many_smoothers_are_told_apart);
     RUN(select_keeps_the_named_levels);
     RUN(check_finds_what_is_wrong);
     RUN(facts_about_a_level);

@@ -1,0 +1,125 @@
+/* Smoothers of a level by their names. */
+#include "core/hash.h"
+#include "core/memory.h"
+#include "hierarchy/hierarchy.h"
+
+#include <string.h>
+
+static void clear_smoother(cmg_context *ctx, cmgi_stored_smoother *s)
+{
+    for (int k = 0; k < CMGI_HIERARCHY_FACTORS; ++k) {
+        cmgi_csr_free(ctx, &s->factor[k]);
+    }
+    CMGI_FREE(ctx, s->name, s);
+}
+
+void cmgi_stored_smoothers_clear(cmg_context *ctx, cmgi_stored_level *level)
+{
+    for (int i = 0; i < level->smoothers; ++i) {
+        clear_smoother(ctx, level->smoother[i]);
+    }
+    CMGI_FREE(ctx, level->smoother, level->slot);
+}
+
+/* Where the name is in the table, or would be put. */
+static int *slot_of(const cmgi_stored_level *level, const char *name)
+{
+    uint64_t hash = 0;
+    for (const char *p = name; *p != '\0'; ++p) {
+        hash = cmgi_hash_mix(hash, (unsigned char)*p);
+    }
+    const int mask = level->slots - 1;
+    int at = (int)(hash & (uint64_t)mask);
+    while (level->slot[at] >= 0 && strcmp(level->smoother[level->slot[at]]->name, name) != 0) {
+        at = (at + 1) & mask;
+    }
+    return &level->slot[at];
+}
+
+/* A table with room for one smoother more; none while a look at each of them is as quick. */
+static cmg_status index_smoothers(cmg_context *ctx, cmgi_stored_level *level)
+{
+    enum { FEW = 16 };
+    int *larger = NULL;
+    if (level->smoothers < FEW || (level->slot != NULL && 2 * level->smoothers < level->slots)) {
+        return CMG_OK;
+    }
+    int slots = 4 * FEW;
+    while (slots < 4 * level->smoothers) {
+        slots *= 2;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, slots, sizeof *larger, &larger));
+    cmgi_free(ctx, level->slot);
+    level->slot = larger;
+    level->slots = slots;
+    for (int k = 0; k < slots; ++k) {
+        larger[k] = -1;
+    }
+    for (int i = 0; i < level->smoothers; ++i) {
+        *slot_of(level, level->smoother[i]->name) = i;
+    }
+    return CMG_OK;
+}
+
+static void forget_slots(cmg_context *ctx, cmgi_stored_level *level)
+{
+    cmgi_free(ctx, level->slot);
+    level->slot = NULL;
+    level->slots = 0;
+}
+
+cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name)
+{
+    if (name != NULL && level->slot != NULL) {
+        const int found = *slot_of(level, name);
+        return found >= 0 ? level->smoother[found] : NULL;
+    }
+    for (int i = 0; name != NULL && i < level->smoothers; ++i) {
+        if (strcmp(level->smoother[i]->name, name) == 0) {
+            return level->smoother[i];
+        }
+    }
+    return NULL;
+}
+
+cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level, const char *name,
+                                     cmgi_stored_smoother **smoother)
+{
+    *smoother = cmgi_stored_smoother_find(level, name);
+    if (*smoother != NULL) {
+        return CMG_OK;
+    }
+    cmgi_stored_smoother *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    cmg_status status = cmgi_strdup(ctx, name, &made->name);
+    if (status == CMG_OK) {
+        status = cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers,
+                                     sizeof(cmgi_stored_smoother *));
+    }
+    status = status == CMG_OK ? index_smoothers(ctx, level) : status;
+    if (status != CMG_OK) {
+        clear_smoother(ctx, made);
+        return status;
+    }
+    level->smoother[level->smoothers] = made;
+    if (level->slot != NULL) {
+        *slot_of(level, name) = level->smoothers;
+    }
+    ++level->smoothers;
+    *smoother = made;
+    return CMG_OK;
+}
+
+void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
+{
+    cmgi_stored_level *stored = &h->level[level];
+    for (int i = 0; i < stored->smoothers; ++i) {
+        if (strcmp(stored->smoother[i]->name, name) == 0) {
+            clear_smoother(h->ctx, stored->smoother[i]);
+            stored->smoother[i] = stored->smoother[--stored->smoothers];
+            forget_slots(h->ctx, stored);
+            ++h->generation;
+            return;
+        }
+    }
+}
