@@ -189,8 +189,7 @@ static bool may_go_on(cmg_status status)
  */
 static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *D, int *steps)
 {
-    const bool on_device =
-        source->frame != NULL ? source->ctx->backend->alloc != NULL : D->there != NULL;
+    const bool on_device = source->ctx->backend->alloc != NULL; /* wherever its set-up runs */
     double extent[2] = {0, -INFINITY}; /* the largest, the least turned round */
     *steps = CMGI_LANCZOS_STEPS;
     if (on_device) {
