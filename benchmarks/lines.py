@@ -28,6 +28,7 @@ FILES = {
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
     "robust": ["cpu-robust-2026-11-22.jsonl"],
+    "alone": ["h200-alone-2026-11-22.jsonl"],
     "aggregation": ["cpu-aggregation-2026-11-22.jsonl"],
     "robust-compare": ["cpu-robust-compare-2026-11-22.jsonl"],
     "robust-peers": ["cpu-robust-peers-2026-11-22.jsonl"],

@@ -394,6 +394,14 @@ def aggregation():
 
 
 @table
+def alone():
+    """A alone, 3D Q1 Poisson on the H200: algebraic levels made on the 16 cores beside it, solve on the GPU."""
+    rows = [[f"{line['unknowns'] / 1e6:.3g} M", line["precision_used"], number(line["setup_seconds"]),
+             number(line["setup"]["complete"]), number(1e3 * line["solve_seconds"]), line["iterations"]] for line in read("alone")]
+    return markdown(["unknowns", "cycle", "set-up s", "algebraic levels s", "solve ms", "it"], rows)
+
+
+@table
 def cpu_products():
     """y = A x of 3D Q1, 128^3 cells, two cores."""
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
