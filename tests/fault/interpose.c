@@ -33,7 +33,7 @@ static void read_wish(void)
     const char *text = getenv("CMG_FAULT");
     (void)snprintf(wanted, sizeof wanted, "-");
     char plus = '\0';
-    if (text != NULL && sscanf(text, "%31[a-z0-9]:%ld:%d%c", wanted, &left, &error, &plus) < 3) {
+    if (text != NULL && sscanf(text, "%31[A-Za-z0-9]:%ld:%d%c", wanted, &left, &error, &plus) < 3) {
         (void)snprintf(wanted, sizeof wanted, "-");
     }
     for_good = plus == '+';
@@ -303,7 +303,7 @@ void *cmg_interpose_h5(int number)
     if (real[number] == NULL) {
         real[number] = dlsym(RTLD_NEXT, names[number]);
     }
-    return fails_as("h5", names[number]) ? NULL : real[number];
+    return fails_as("h5", names[number]) || fails(names[number]) ? NULL : real[number];
 }
 
 #define ENTRY(name, failure)                                                                       \
@@ -322,7 +322,7 @@ FUNCTIONS(ENTRY)
     {                                                                                              \
         REAL(int, name, long)                                                                      \
         const int done = real(id);                                                                 \
-        return fails_as("h5", #name) ? -1 : done;                                                  \
+        return fails_as("h5", #name) || fails(#name) ? -1 : done;                                  \
     }
 CLOSES(H5Dclose)
 CLOSES(H5Fclose)

@@ -30,6 +30,7 @@ KINDS = {
     "fclose": errno.EDQUOT,
     "aligned": errno.ENOMEM,
     "h5": 0,  # any of the functions of HDF5 that the library calls
+    "H5Dwrite": 0,
     "chmod": errno.EPERM,
     "flock": errno.ENOLCK,
     "stat": errno.EACCES,
