@@ -304,7 +304,7 @@ static cmg_status start(cmg_context *ctx)
     const size_t partials = (CMGI_CUDA_PARTIALS + 1) * sizeof(double); /* and a counter */
     CMGI_TRY(alloc(ctx, partials, &ctx->partials));
     CMGI_CUDA(ctx, cudaMemsetAsync(ctx->partials, 0, partials, d->stream));
-    ctx->partials_length = CMGI_CUDA_PARTIALS;
+    ctx->partials_length = CMGI_CUDA_PARTIALS + 1;
     return CMG_OK;
 }
 
