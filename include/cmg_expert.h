@@ -402,6 +402,10 @@ typedef struct cmg_step_info {
     const cmg_compression_info *compression;
     /** Measured, -1 when not measured. */
     double seconds;
+    /** Of an exchange or a gathering between ranks: messages that this rank sends, and bytes that
+     * it sends or receives, the larger of both. `bytes` is then what packing moves. */
+    int messages;
+    size_t link_bytes;
 } cmg_step_info;
 
 /** Steps of the compiled cycle. */

@@ -65,6 +65,18 @@ static cmg_status check_rows(cmg_context *ctx, const cmgi_own_rows *A, int level
     return CMG_OK;
 }
 
+/* From memory of the host or the device to the host. */
+static cmg_status bring(cmg_context *ctx, void *to, const void *from, size_t bytes)
+{
+    bool there = false;
+    CMGI_TRY(cmgi_is_device(ctx, from, &there));
+    if (there) {
+        return cmgi_to_host(ctx, to, from, bytes);
+    }
+    cmgi_copy(ctx, to, from, bytes);
+    return CMG_OK;
+}
+
 cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, cmgi_own_rows *rows)
 {
     cmgi_blocks *blocks = NULL;
@@ -92,14 +104,14 @@ cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, co
     CMGI_TRY(check_place(h, level, role));
     CMGI_CHECK(ctx, rows != NULL && rows->indptr != NULL && rows->rows >= 0 && rows->first >= 0,
                CMG_ERR_ARG, "level %d: the rows are NULL or their numbers negative", level);
-    CMGI_TRY(cmgi_to_host(ctx, &nnz, rows->indptr + rows->rows, sizeof nnz));
+    CMGI_TRY(bring(ctx, &nnz, rows->indptr + rows->rows, sizeof nnz));
     CMGI_CHECK(ctx, nnz == 0 || (nnz > 0 && rows->indices != NULL && rows->values != NULL),
                CMG_ERR_ARG, "level %d: %lld entries without arrays", level, (long long)nnz);
     CMGI_TRY(cmgi_rows_alloc(ctx, rows->first, rows->rows, nnz, &made));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.indptr, rows->indptr,
-                                     (size_t)(rows->rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.indices, rows->indices, (size_t)nnz * sizeof nnz));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, made.values, rows->values, (size_t)nnz * sizeof(double)));
+    CMGI_TRY_GOTO(done, bring(ctx, made.indptr, rows->indptr,
+                              (size_t)(rows->rows + 1) * sizeof *made.indptr));
+    CMGI_TRY_GOTO(done, bring(ctx, made.indices, rows->indices, (size_t)nnz * sizeof nnz));
+    CMGI_TRY_GOTO(done, bring(ctx, made.values, rows->values, (size_t)nnz * sizeof(double)));
     CMGI_TRY_GOTO(done, check_rows(ctx, &made, level));
     CMGI_TRY_GOTO(done, cmgi_hierarchy_take_own(h, level, role, &made));
 done:

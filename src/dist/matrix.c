@@ -8,7 +8,8 @@ typedef struct cmgi_ranks_matrix {
     cmg_size split;          /* rows before it have no column of another rank */
     cmg_matrix *inner;       /* rows before the split, NULL = none */
     cmg_matrix *outer;       /* rows from it on, NULL = none */
-    cmgi_exchange *exchange; /* of the columns of others, NULL = nobody needs any */
+    bool exchanges;          /* some rank needs columns of others */
+    cmgi_exchange *exchange; /* of these, NULL = this rank neither needs nor gives any */
     size_t *offset;          /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
     void *host; /* of a gathering, where messages pass the host and it is not the backend's */
 } cmgi_ranks_matrix;
@@ -32,11 +33,14 @@ static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t siz
     return s;
 }
 
-static cmg_status gather(const cmg_matrix *A, void *y)
+cmg_status cmgi_ranks_gather(const cmg_matrix *A, void *y)
 {
     const cmgi_ranks_matrix *M = A->data;
     cmg_context *ctx = A->ctx;
     const int me = cmgi_rank(ctx);
+    if (M->offset == NULL) {
+        return CMG_OK;
+    }
     char *own = (char *)y + M->offset[me];
     if (cmgi_group_wired(ctx)) {
         return cmgi_wire_gather(ctx, own, y, M->offset);
@@ -50,47 +54,68 @@ static cmg_status gather(const cmg_matrix *A, void *y)
     return cmgi_to_device(ctx, y, M->host, M->offset[cmgi_ranks(ctx)]);
 }
 
-static cmg_status outer_rows(const cmgi_ranks_matrix *M, const cmgi_writeback *w)
+/* Row of y that is this rank's first. */
+static cmg_size first_row(const cmg_matrix *A)
 {
-    CMGI_TRY(cmgi_exchange_finish(M->exchange));
-    return M->outer != NULL ? cmgi_matrix_spmv(M->outer, w, M->exchange->columns) : CMG_OK;
+    const cmgi_ranks_matrix *M = A->data;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    return M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
 }
 
-/* The exchange and the rows that need it run beside the inner rows, where the device can. */
-static cmg_status multiply_parts(const cmgi_ranks_matrix *M, const cmgi_writeback *inner,
-                                 const cmgi_writeback *outer, const void *x)
+static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
 {
-    cmg_context *ctx = M->exchange->ctx;
-    const bool wired = cmgi_group_wired(ctx);
-    CMGI_TRY(cmgi_wire_aside(ctx));
-    cmg_status status = cmgi_exchange_start(M->exchange, x);
-    if (wired && status == CMG_OK) {
-        status = outer_rows(M, outer);
+    const cmgi_ranks_matrix *M = A->data;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    const cmgi_writeback own = shifted(w, first_row(A) + M->split, size);
+    return M->outer != NULL ? cmgi_matrix_spmv(M->outer, &own, M->exchange->columns) : CMG_OK;
+}
+
+cmg_status cmgi_ranks_start(const cmg_matrix *A, const void *x)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    if (M->exchange == NULL) {
+        return CMG_OK;
     }
-    cmgi_wire_back(ctx);
-    if (M->inner != NULL && status == CMG_OK) {
-        status = cmgi_matrix_spmv(M->inner, inner, x);
+    CMGI_TRY(cmgi_wire_aside(A->ctx));
+    const cmg_status status = cmgi_exchange_start(M->exchange, x);
+    cmgi_wire_back(A->ctx);
+    return status;
+}
+
+/* With a wire the outer rows follow the exchange beside the inner ones. */
+cmg_status cmgi_ranks_rows(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    const cmgi_writeback own = shifted(w, first_row(A), size);
+    if (M->exchange != NULL && cmgi_group_wired(A->ctx)) {
+        CMGI_TRY(cmgi_wire_aside(A->ctx));
+        const cmg_status status = outer_rows(A, w);
+        cmgi_wire_back(A->ctx);
+        CMGI_TRY(status);
     }
-    if (!wired && status == CMG_OK) {
-        status = outer_rows(M, outer);
+    return M->inner != NULL ? cmgi_matrix_spmv(M->inner, &own, x) : CMG_OK;
+}
+
+cmg_status cmgi_ranks_end(const cmg_matrix *A, const cmgi_writeback *w)
+{
+    const cmgi_ranks_matrix *M = A->data;
+    if (M->exchange == NULL) {
+        return CMG_OK;
     }
-    CMGI_TRY(status);
-    return cmgi_wire_join(ctx);
+    if (cmgi_group_wired(A->ctx)) {
+        return cmgi_wire_join(A->ctx);
+    }
+    CMGI_TRY(cmgi_exchange_finish(M->exchange));
+    return outer_rows(A, w);
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    const cmgi_ranks_matrix *M = A->data;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    const cmg_size first = M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
-    const cmgi_writeback inner = shifted(w, first, size);
-    const cmgi_writeback outer = shifted(w, first + M->split, size);
-    if (M->exchange != NULL) {
-        CMGI_TRY(multiply_parts(M, &inner, &outer, x));
-    } else if (M->inner != NULL) {
-        CMGI_TRY(cmgi_matrix_spmv(M->inner, &inner, x));
-    }
-    return M->offset != NULL ? gather(A, w->y) : CMG_OK;
+    CMGI_TRY(cmgi_ranks_start(A, x));
+    CMGI_TRY(cmgi_ranks_rows(A, w, x));
+    CMGI_TRY(cmgi_ranks_end(A, w));
+    return cmgi_ranks_gather(A, w->y);
 }
 
 static void destroy(cmg_matrix *A)
@@ -112,6 +137,25 @@ static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
                                          .spmv_cpu = multiply,
                                          .spmv_cuda = CMGI_CUDA_FN(multiply),
                                          .destroy = destroy};
+
+cmgi_ranks_talk cmgi_ranks_talk_of(const cmg_matrix *A)
+{
+    cmgi_ranks_talk talk = {.exchanges = false};
+    if (A->format != &ranks_format) {
+        return talk;
+    }
+    const cmgi_ranks_matrix *M = A->data;
+    const cmgi_exchange *x = M->exchange;
+    const size_t size = cmgi_precision_bytes(A->options.precision);
+    const int ranks = cmgi_ranks(A->ctx);
+    talk.exchanges = M->exchanges;
+    talk.gathers = M->offset != NULL;
+    talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
+    talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
+    talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
+    talk.gathered = talk.gathers ? M->offset[ranks] : 0;
+    return talk;
+}
 
 /* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
 typedef struct build {
@@ -265,9 +309,12 @@ static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo
     CMGI_TRY(cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, halo));
     CMGI_TRY(find_near(b, near));
     CMGI_TRY(cmgi_exchange_create(ctx, &plan, b->options->precision, &b->M->exchange));
-    if (b->M->exchange->send_peers + b->M->exchange->receive_peers == 0) {
+    double any = b->M->exchange->send_peers + b->M->exchange->receive_peers;
+    if (any == 0) {
         cmgi_exchange_destroy(&b->M->exchange);
     }
+    CMGI_TRY(cmgi_all_max(ctx, &any, 1));
+    b->M->exchanges = any > 0;
     return CMG_OK;
 }
 
@@ -299,7 +346,7 @@ static cmg_status make_gathering(build *b, const cmgi_owners *rows)
     cmg_context *ctx = b->ctx;
     const int ranks = cmgi_ranks(ctx);
     const size_t size = cmgi_precision_bytes(b->options->precision);
-    if (!rows->whole) {
+    if (!rows->whole || ranks == 1) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *b->M->offset, &b->M->offset));

@@ -1,6 +1,8 @@
 /* Life of a cycle, and the loop that runs its step list. */
 #include "mg/cycle.h"
 
+#include "dist/matrix.h"
+
 #include <stdio.h>
 
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
@@ -18,6 +20,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
         cmgi_pass_jacobi(made);
     }
     CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
+    CMGI_TRY_GOTO(done, cmgi_pass_exchange(made));
     *cycle = made;
     made = NULL;
 done:
@@ -69,7 +72,19 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
                               .e = address(cycle, step->e, r, z),
                               .y = y,
                               .columns = cycle->columns};
-    return cmgi_matrix_spmv(step->A, &w, address(cycle, step->in, r, z));
+    const void *x = address(cycle, step->in, r, z);
+    switch (step->kind) {
+    case CMGI_STEP_START:
+        return cmgi_ranks_start(step->A, x);
+    case CMGI_STEP_ROWS:
+        return cmgi_ranks_rows(step->A, &w, x);
+    case CMGI_STEP_END:
+        return cmgi_ranks_end(step->A, &w);
+    case CMGI_STEP_GATHER:
+        return cmgi_ranks_gather(step->A, y);
+    default:
+        return cmgi_matrix_spmv(step->A, &w, x);
+    }
 }
 
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
@@ -172,6 +187,18 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         name_of(cycle, step->c, c, sizeof c);
     }
     (void)snprintf(matrix, sizeof matrix, "%s%d", step->name, step->level);
+    if (step->kind == CMGI_STEP_START) {
+        (void)snprintf(text, size, "exchange-start: %s for %s", in, matrix);
+        return;
+    }
+    if (step->kind == CMGI_STEP_END) {
+        (void)snprintf(text, size, "exchange-end: %s for %s", in, matrix);
+        return;
+    }
+    if (step->kind == CMGI_STEP_GATHER) {
+        (void)snprintf(text, size, "gather: %s on every rank", out);
+        return;
+    }
     switch (step->writeback) {
     case CMGI_WB_RESIDUAL:
         (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
@@ -209,6 +236,12 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
     const size_t written = once * (size_t)cycle->columns;
     if (step->kind == CMGI_STEP_ZERO) {
         return written;
+    }
+    if (step->kind == CMGI_STEP_START) {
+        return cmgi_ranks_talk_of(step->A).packed;
+    }
+    if (step->kind == CMGI_STEP_END || step->kind == CMGI_STEP_GATHER) {
+        return 0;
     }
     size_t bytes = cmgi_matrix_traffic(step->A, step->writeback, cycle->columns);
     if (step->writeback == CMGI_WB_MOMENTUM) {

@@ -17,7 +17,12 @@ enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 192 };
 
 typedef enum cmgi_step_kind {
     CMGI_STEP_PRODUCT = 0, /* out = writeback(A in) */
-    CMGI_STEP_ZERO         /* out = 0 */
+    CMGI_STEP_ZERO,        /* out = 0 */
+    /* a product over several ranks, see pass_exchange.c */
+    CMGI_STEP_START,
+    CMGI_STEP_ROWS,
+    CMGI_STEP_END,
+    CMGI_STEP_GATHER
 } cmgi_step_kind;
 
 typedef struct cmgi_step {
@@ -124,3 +129,4 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);
+cmg_status cmgi_pass_exchange(cmgi_cycle *cycle);
