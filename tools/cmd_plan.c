@@ -4,6 +4,7 @@
  */
 #include "forecast.h"
 #include "input.h"
+#include "plan_ranks.h"
 #include "solver_args.h"
 #include "status.h"
 
@@ -19,6 +20,9 @@ typedef struct plan_job {
     const char *json;
     bool measure;
     int repeat;
+    int ranks; /* that a prediction is for, 0 = none */
+    plan_speeds speeds;
+    plan_ranks *several;
     cmg_context *ctx;
     cmg_hierarchy *h;
     cmg_solver *s;
@@ -36,6 +40,16 @@ static int parse(plan_job *job, int argc, char **argv)
     const arg_option rows[] = {
         {"measure", ARG_FLAG, &job->measure, "", 0, 0, "time every step"},
         {"repeat", ARG_INT, &job->repeat, "N", 1, 100000, "cycles timed under --measure"},
+        {"ranks", ARG_INT, &job->ranks, "N", 0, 1024,
+         "predict the cycle on N devices, with its exchanges; 0 = do not"},
+        {"copy-gb", ARG_REAL, &job->speeds.copy, "X", 0, 1e6,
+         "--ranks: GB/s that a device copies at, 0 = as measured here"},
+        {"link-gb", ARG_REAL, &job->speeds.link, "X", 0, 1e6,
+         "--ranks: GB/s of a message, 0 = as measured here"},
+        {"message-us", ARG_REAL, &job->speeds.message, "X", 0, 1e6,
+         "--ranks: microseconds of a small message or a sum, 0 = as measured here"},
+        {"start-us", ARG_REAL, &job->speeds.start, "X", 0, 1e6,
+         "--ranks: microseconds that a step takes besides its bytes"},
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write the plan as JSON, - = standard output"},
     };
     args a;
@@ -48,6 +62,8 @@ static int parse(plan_job *job, int argc, char **argv)
     device_args_add(&a, &job->device);
     const int status = args_parse(&a, argc, argv);
     job->path = a.plain[0];
+    job->speeds.message *= 1e-6;
+    job->speeds.start *= 1e-6;
     return status;
 }
 
@@ -92,6 +108,21 @@ static int prepare(plan_job *job)
     }
     progress_end(&job->device.line);
     return made == CMG_OK ? EXIT_DONE : library_error(job->ctx, made, job->path);
+}
+
+static int prepare_ranks(plan_job *job)
+{
+    char why[CMG_MESSAGE] = "";
+    if (job->ranks == 0) {
+        return EXIT_DONE;
+    }
+    const cmg_status status =
+        plan_ranks_make(job->h, job->ranks, &job->device, &job->solver.options, &job->several, why);
+    if (status != CMG_OK) {
+        progress_end(&job->device.line);
+        fprintf(stderr, "cmg: %s: %s\n", job->path, why);
+    }
+    return status == CMG_OK ? EXIT_DONE : exit_status(status);
 }
 
 /* Storage of a step's values: fp64, fp32, or fewer bits. */
@@ -274,6 +305,9 @@ static int write_json(plan_job *job)
     json_real(&j, "bytes_per_unknown", job->bytes / unknowns);
     json_real(&j, "bandwidth_seconds", at_bandwidth(job, job->bytes));
     json_real(&j, "measured_seconds", job->seconds);
+    if (job->several != NULL) {
+        plan_ranks_json(job->several, &job->speeds, &j);
+    }
     json_array(&j, "notes");
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         json_text(&j, NULL, cmg_solver_note(job->s, i));
@@ -299,9 +333,16 @@ int cmd_plan(int argc, char **argv)
     }
     status = prepare(&job);
     if (status == EXIT_DONE) {
+        status = prepare_ranks(&job);
+    }
+    if (status == EXIT_DONE) {
         print_plan(&job, report_stream(job.json));
+        if (job.several != NULL) {
+            plan_ranks_print(job.several, &job.speeds, report_stream(job.json));
+        }
         status = job.json != NULL ? write_json(&job) : EXIT_DONE;
     }
+    plan_ranks_free(&job.several);
     cmg_solver_destroy(&job.s);
     cmg_hierarchy_destroy(&job.h);
     cmg_context_destroy(&job.ctx);

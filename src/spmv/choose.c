@@ -108,7 +108,8 @@ static const double worth = 0.95;
  */
 static bool gains(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
 {
-    return cmgi_on_cuda(ctx) || (use != CMGI_USE_P && use != CMGI_USE_R && rows == cols);
+    const bool square = rows == cols || use == CMGI_USE_A; /* or a rank's part of one */
+    return cmgi_on_cuda(ctx) || (use != CMGI_USE_P && use != CMGI_USE_R && square);
 }
 
 /* On a GPU products with matrices of fewer rows wait for latency: there the model decides. */
