@@ -116,6 +116,22 @@ CMG_API cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role 
  */
 CMG_API cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
                                            cmg_hierarchy **h);
+/**
+ * Renumbers a whole hierarchy so that `ranks` contiguous blocks of rows have few neighbours, by
+ * METIS, and keeps where they begin as vectors of kind "partition", which the container holds.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (no METIS in this build)
+ */
+CMG_API cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks);
+/**
+ * Reads this rank's rows of a container (HDF5), with its parts of the right-hand sides and
+ * solutions; rows are divided as its partitions for so many ranks say, else evenly. Collective, for
+ * which every rank sees the file; none reads more than its rows.
+ *
+ * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_STATE (no transport), CMG_ERR_IO, CMG_ERR_FILE,
+ *         CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (no HDF5 in this build)
+ */
+CMG_API cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hierarchy **h);
 /** First row and number of rows of this rank on a level; a hierarchy of one rank has all rows. */
 CMG_API cmg_status cmg_hierarchy_own_rows(const cmg_hierarchy *h, int level, cmg_size *first,
                                           cmg_size *rows);

@@ -4,6 +4,8 @@
 #include "signals.h"
 #include "status.h"
 
+#include <cmg_ranks.h>
+
 #include <string.h>
 
 typedef struct convert_job {
@@ -11,6 +13,7 @@ typedef struct convert_job {
     const char *numbering; /* a name, "auto", or NULL: as it is */
     int precision;         /* bytes are predicted in */
     cmg_size rows;
+    int ranks; /* to divide among, 0 = as it is */
     device_args device;
     input_args input;
     cmg_context *ctx;
@@ -34,12 +37,17 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
         {"rows", ARG_SIZE, &job->rows, "N", 0, ARG_ANY,
          "auto: most rows of a matrix to look at, 0 = all"},
     };
+    const arg_option ranks[] = {
+        {"ranks", ARG_INT, &job->ranks, "N", 0, 1048575,
+         "renumber for N ranks by METIS and store their first rows; 0 = do not"},
+    };
     args_begin(a, "convert", "IN OUT",
                "Write a hierarchy, or a single matrix, in another form. IN is recognised by its\n"
                "content: a container, a directory, a PETSc multigrid dump or a matrix file.");
     args_add(a, "Output", rows, ARGS_COUNT(rows));
     args_add_row(a, "threads", cmg_context_option, &job->device.options);
     args_add(a, "Numbering", numbering, ARGS_COUNT(numbering));
+    args_add(a, "Ranks", ranks, ARGS_COUNT(ranks));
     input_args_add(a, &job->input);
     return args_parse(a, argc, argv);
 }
@@ -98,6 +106,13 @@ static int convert(convert_job *job, const char *from, const char *to)
         progress_end(&job->device.line);
         if (renumbered != CMG_OK) {
             return library_error(job->ctx, renumbered, from);
+        }
+    }
+    if (job->ranks > 0) {
+        const cmg_status divided = cmg_hierarchy_partition(job->h, job->ranks);
+        if (divided != CMG_OK) {
+            progress_end(&job->device.line);
+            return library_error(job->ctx, divided, from);
         }
     }
     writing_begin();

@@ -91,12 +91,22 @@ static int check_shared(const solve_job *job)
     return EXIT_DONE;
 }
 
+bool solve_by_rows(const solve_job *job)
+{
+    return solve_is_shared(job) && job->rhs == NULL && job->input.level == 0 &&
+           job->input.drop_coarsest == 0 && !(job->output != NULL && wants_vtu(job)) &&
+           ranks_read(job->path);
+}
+
 static int prepare(solve_job *job)
 {
     int status = device_open(&job->device, &job->ctx);
     if (status == EXIT_DONE && job->output != NULL && !wants_vtu(job)) {
         const cmg_status can = cmg_vector_write_check(job->ctx, job->output);
         status = can == CMG_OK ? EXIT_DONE : library_error(job->ctx, can, job->output);
+    }
+    if (status != EXIT_DONE || solve_by_rows(job)) {
+        return status;
     }
     if (status == EXIT_DONE) {
         status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
@@ -178,23 +188,41 @@ static cmg_status solve(solve_job *job)
     return CMG_OK;
 }
 
-/* The same by several ranks, of the hierarchy that is there as a whole. */
+/* The results of ranks become those of the job. */
+static cmg_status take_shared(solve_job *job)
+{
+    const ranks_job *r = &job->several;
+    cmg_status status = CMG_OK;
+    if (job->x == NULL) {
+        status = cmg_vector_create(job->ctx, r->unknowns, CMG_FP64, &job->x);
+        (void)snprintf(job->rhs_text, sizeof job->rhs_text, "%.150s", r->rhs);
+    }
+    status = status == CMG_OK ? cmg_vector_set(job->x, r->x) : status;
+    job->report = r->report;
+    job->residuals = r->residuals;
+    job->solve_seconds = median(job->seconds, job->repeat);
+    job->fallbacks = r->report.fallbacks;
+    (void)snprintf(job->fallback, sizeof job->fallback, "%s", r->fallback);
+    return status;
+}
+
+/* The same by several ranks, of the hierarchy that is there as a whole, or of the file. */
 static cmg_status solve_shared(solve_job *job)
 {
-    const size_t n = (size_t)cmg_vector_length(job->b);
-    double *b = tool_alloc(n, sizeof *b);
-    double *x = tool_alloc(n, sizeof *x);
+    const size_t n = job->b != NULL ? (size_t)cmg_vector_length(job->b) : 0;
+    double *b = n > 0 ? tool_alloc(n, sizeof *b) : NULL;
     ranks_job *r = &job->several;
     job->seconds = tool_alloc((size_t)job->repeat, sizeof *job->seconds);
     *r = (ranks_job){.ranks = job->ranks,
                      .device = &job->device,
                      .options = &job->solver.options,
                      .whole = job->h,
+                     .path = job->path,
                      .b = b,
-                     .x = x,
+                     .x = n > 0 ? tool_alloc(n, sizeof *b) : NULL,
                      .repeat = job->repeat,
                      .seconds = job->seconds};
-    cmg_status status = cmg_vector_get(job->b, b);
+    cmg_status status = job->b != NULL ? cmg_vector_get(job->b, b) : CMG_OK;
     if (status == CMG_OK) {
         status = ranks_solve(r);
         if (status != CMG_OK) {
@@ -202,16 +230,10 @@ static cmg_status solve_shared(solve_job *job)
             fprintf(stderr, "cmg: %s: %s\n", job->path, r->why);
         }
     }
-    if (status == CMG_OK) {
-        status = cmg_vector_set(job->x, x);
-        job->report = r->report;
-        job->residuals = r->residuals;
-        job->solve_seconds = median(job->seconds, job->repeat);
-        job->fallbacks = r->report.fallbacks;
-        (void)snprintf(job->fallback, sizeof job->fallback, "%s", r->fallback);
-    }
+    status = status == CMG_OK ? take_shared(job) : status;
     free(b);
-    free(x);
+    free(r->x);
+    r->x = NULL;
     return status;
 }
 
@@ -227,6 +249,10 @@ static double norm(const double *v, cmg_size n)
 /* The solution in the file that x belongs to and its name, NULL when there is none. */
 static const double *find_reference(const solve_job *job, const char **name)
 {
+    *name = NULL;
+    if (job->h == NULL) {
+        return NULL;
+    }
     const bool own_rhs = job->rhs == NULL && cmg_vector_columns(job->x) == 1 &&
                          input_default_name(job->h, "rhs", "b") != NULL;
     const double *reference = NULL;
@@ -245,7 +271,7 @@ static int compare_x(solve_job *job)
     const char *name = NULL;
     const double *reference = find_reference(job, &name);
     job->error = NAN;
-    if (reference == NULL) {
+    if (reference == NULL) { /* or it is divided among ranks */
         return EXIT_DONE;
     }
     double *x = tool_alloc((size_t)n, sizeof *x);

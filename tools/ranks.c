@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include "input.h"
 #include "status.h"
 
 #include <stdlib.h>
@@ -60,7 +61,27 @@ static int local_rank(const cmg_transport *transport)
     return transport->rank;
 }
 
-static cmg_status prepare(const ranks_job *job, const cmg_transport *transport, rank_state *mine)
+/* The rank's part of the right-hand side that is taken unasked. */
+static cmg_status own_rhs(ranks_job *job, const cmg_transport *transport, rank_state *mine)
+{
+    const char *name = input_default_name(mine->h, "rhs", "b");
+    const double *values = NULL;
+    cmg_size n = 0;
+    if (transport->rank == 0 || job->ranks == 1) {
+        if (name != NULL) {
+            (void)snprintf(job->rhs, sizeof job->rhs, "'%.80s' of the file", name);
+        } else {
+            copy_text(job->rhs, sizeof job->rhs, "ones (there is none in the file)");
+        }
+    }
+    if (name == NULL) {
+        return cmg_vector_fill(mine->b, 1.0);
+    }
+    const cmg_status status = cmg_hierarchy_get_vector(mine->h, 0, "rhs", name, &n, &values);
+    return status != CMG_OK ? status : cmg_vector_set(mine->b, values);
+}
+
+static cmg_status prepare(ranks_job *job, const cmg_transport *transport, rank_state *mine)
 {
     cmg_context_options options = job->device->options;
     const int devices = cmg_backend_devices(options.backend);
@@ -69,14 +90,20 @@ static cmg_status prepare(const ranks_job *job, const cmg_transport *transport, 
     options.threads = options.threads > 0 ? options.threads : 1;
     options.why = NULL;
     cmg_status status = cmg_context_create(&options, &mine->ctx);
-    status = status != CMG_OK ? status : cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h);
+    if (status == CMG_OK) {
+        status = job->whole != NULL ? cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h)
+                                    : cmg_hierarchy_read_rows(mine->ctx, job->path, &mine->h);
+    }
     status =
         status != CMG_OK ? status : cmg_hierarchy_own_rows(mine->h, 0, &mine->first, &mine->rows);
     status =
         status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->b);
     status =
         status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->x);
-    status = status != CMG_OK ? status : cmg_vector_set(mine->b, job->b + mine->first);
+    if (status == CMG_OK) {
+        status = job->whole != NULL ? cmg_vector_set(mine->b, job->b + mine->first)
+                                    : own_rhs(job, transport, mine);
+    }
     return status != CMG_OK ? status : cmg_solver_create(mine->h, job->options, &mine->s);
 }
 
@@ -87,19 +114,27 @@ static cmg_status gather_x(ranks_job *job, const cmg_transport *transport, const
     size_t *offsets = tool_alloc((size_t)ranks + 1, sizeof *offsets);
     size_t *sizes = tool_alloc((size_t)ranks, sizeof *sizes);
     const size_t own = (size_t)mine->rows * sizeof(double);
-    double *x = tool_alloc((size_t)cmg_hierarchy_rows(job->whole, 0), sizeof *x);
+    double *x = NULL;
     for (int r = 0; r <= ranks; ++r) {
         offsets[r] = (size_t)r * sizeof own;
     }
     cmg_status status = transport->gather(transport->user, &own, sizes, offsets);
     for (int r = 0; r < ranks; ++r) {
-        offsets[r + 1] = offsets[r] + sizes[r];
+        offsets[r + 1] = offsets[r] + (status == CMG_OK ? sizes[r] : 0);
     }
+    x = tool_alloc(offsets[ranks] / sizeof *x + 1, sizeof *x);
     status = status != CMG_OK ? status : cmg_vector_get(mine->x, x + mine->first);
     status =
         status != CMG_OK ? status : transport->gather(transport->user, x + mine->first, x, offsets);
     if (status == CMG_OK && (transport->rank == 0 || job->ranks == 1)) {
-        memcpy(job->x, x, offsets[ranks]);
+        job->unknowns = (cmg_size)(offsets[ranks] / sizeof *x);
+        job->levels = cmg_hierarchy_levels(mine->h);
+        if (job->whole == NULL) {
+            job->x = x;
+            x = NULL;
+        } else {
+            memcpy(job->x, x, offsets[ranks]);
+        }
     }
     free(x);
     free(sizes);
@@ -139,6 +174,18 @@ static cmg_status work(void *user, const cmg_transport *transport)
 }
 
 /* ------------------------------------------------------------------ all ranks */
+
+bool ranks_read(const char *path)
+{
+    static const char signature[8] = "\211HDF\r\n\032\n";
+    char start[sizeof signature] = "";
+    FILE *file = fopen(path, "rb");
+    const bool read = file != NULL && fread(start, 1, sizeof start, file) == sizeof start;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return read && memcmp(start, signature, sizeof start) == 0;
+}
 
 #ifdef TOOL_HAVE_MPI
 static bool started_by_mpirun(void)

@@ -11,14 +11,18 @@ typedef struct ranks_job {
     int ranks; /* threads */
     const device_args *device;
     const cmg_solver_options *options;
-    const cmg_hierarchy *whole;
+    const cmg_hierarchy *whole; /* with b; NULL = every rank reads its rows of `path` */
     const double *b;
+    const char *path;
     int repeat;
-    /* results; x on every rank */
+    /* results; x on every rank, allocated where there is no whole */
     double *x;
-    double *seconds;   /* repeat */
-    cmg_report report; /* of rank 0, its texts below */
-    double *residuals; /* iterations + 1, allocated */
+    cmg_size unknowns;
+    int levels;
+    char rhs[RANKS_NOTE]; /* which one of the file, in words */
+    double *seconds;      /* repeat */
+    cmg_report report;    /* of rank 0, its texts below */
+    double *residuals;    /* iterations + 1, allocated */
     char note[RANKS_NOTES][RANKS_NOTE];
     int notes;
     char hint[RANKS_TEXT];
@@ -28,6 +32,8 @@ typedef struct ranks_job {
     char why[CMG_MESSAGE];
 } ranks_job;
 
+/* Whether ranks can read their rows of a file: a container. */
+bool ranks_read(const char *path);
 /* Processes that mpirun has started, 1 without it or without MPI in this build; *rank of them. */
 int ranks_processes(int *rank);
 /* Solves; a failure on any rank is that of all, with its sentence in job->why. */

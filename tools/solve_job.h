@@ -45,6 +45,14 @@ static inline bool solve_is_shared(const solve_job *job)
     return job->ranks > 1 || job->processes > 1;
 }
 
+/* Ranks read their rows each, and nobody the whole. */
+bool solve_by_rows(const solve_job *job);
+/* Levels of what is solved. */
+static inline int solve_levels(const solve_job *job)
+{
+    return job->h != NULL ? cmg_hierarchy_levels(job->h) : job->several.levels;
+}
+
 /* What is going to be solved, and how it comes out, for people. */
 void solve_print_input(const solve_job *job, FILE *out);
 void solve_print(solve_job *job, FILE *out);

@@ -56,7 +56,7 @@ void solve_print_input(const solve_job *job, FILE *out)
     char where[64];
     char a[AMOUNT_LENGTH];
     fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
-            (long long)cmg_vector_length(job->x), cmg_hierarchy_levels(job->h),
+            (long long)cmg_vector_length(job->x), solve_levels(job),
             format_seconds(job->input.load_seconds, a));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
@@ -146,7 +146,7 @@ static void json_result(json *j, const solve_job *job)
     json_text(j, "precision_used", r->precision);
     json_text(j, "krylov_used", cmg_enum_name("krylov", (int)r->krylov));
     json_integer(j, "unknowns", cmg_vector_length(job->x));
-    json_integer(j, "levels", cmg_hierarchy_levels(job->h));
+    json_integer(j, "levels", solve_levels(job));
 }
 
 int solve_write_json(const solve_job *job)

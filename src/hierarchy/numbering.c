@@ -347,7 +347,52 @@ done:
     CMGI_FREE(ctx, start, neighbour, perm, inverse);
     return status;
 }
+
+cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
+                           cmg_index *part)
+{
+    enum { RECURSIVE = 8 }; /* parts up to which METIS advises bisection */
+    graph g = {0};
+    idx_t n = (idx_t)(A->rows / block);
+    idx_t one = 1;
+    idx_t wanted = parts;
+    idx_t cut = 0;
+    idx_t *start = NULL;
+    idx_t *neighbour = NULL;
+    idx_t *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
+    CMGI_TRY_GOTO(done, metis_graph(ctx, &g, &start, &neighbour));
+    clear_graph(ctx, &g);
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *made, &made));
+    const int outcome = parts == 1 ? METIS_OK
+                        : parts <= RECURSIVE
+                            ? METIS_PartGraphRecursive(&n, &one, start, neighbour, NULL, NULL, NULL,
+                                                       &wanted, NULL, NULL, NULL, &cut, made)
+                            : METIS_PartGraphKway(&n, &one, start, neighbour, NULL, NULL, NULL,
+                                                  &wanted, NULL, NULL, NULL, &cut, made);
+    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
+                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+                    "METIS failed with %d on %lld nodes in %d parts", outcome, (long long)n, parts);
+    for (cmg_size i = 0; i < n; ++i) {
+        part[i] = (cmg_index)made[i];
+    }
+done:
+    clear_graph(ctx, &g);
+    CMGI_FREE(ctx, start, neighbour, made);
+    return status;
+}
 #else
+cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
+                           cmg_index *part)
+{
+    (void)A;
+    (void)block;
+    (void)parts;
+    (void)part;
+    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
+}
+
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
     (void)A;

@@ -32,6 +32,9 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
 void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
 /* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order);
+/* part[i], 0 .. parts - 1, of every node by METIS, with few edges between parts; as above. */
+cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
+                           cmg_index *part);
 /* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order);
 

@@ -47,7 +47,8 @@ static cmg_status reorder_vector(cmg_context *ctx, cmgi_stored_vector *v, cmg_si
                                  const cmg_index *order)
 {
     double *made = NULL;
-    if (order == NULL || nodes == 0 || v->n % nodes != 0) {
+    const bool offsets = strcmp(v->kind, "partition") == 0; /* not of the nodes */
+    if (order == NULL || nodes == 0 || v->n % nodes != 0 || offsets) {
         return CMG_OK;
     }
     const cmg_size width = v->n / nodes;

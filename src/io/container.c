@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* The group's attributes: shape, and that it is CSR. */
-static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
+cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
 {
     cmg_context *ctx = h5->ctx;
     char encoding[64] = "";
@@ -31,9 +31,18 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
                encoding);
     CMGI_CHECK(ctx, shaped, CMG_ERR_FILE, "%s: %s: there is no attribute shape of two integers",
                h5->path, name);
-    CMGI_CHECK(ctx,
-               shape[0] >= 0 && shape[0] <= INT32_MAX && shape[1] >= 0 && shape[1] <= INT32_MAX,
-               CMG_ERR_FILE, "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
+    CMGI_CHECK(ctx, shape[0] >= 0 && shape[1] >= 0, CMG_ERR_FILE,
+               "%s: %s: shape %lld x %lld is negative", h5->path, name, (long long)shape[0],
+               (long long)shape[1]);
+    return CMG_OK;
+}
+
+/* A shape that one rank can hold. */
+static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
+{
+    CMGI_TRY(cmgi_container_shape(h5, name, shape));
+    CMGI_CHECK(h5->ctx, shape[0] <= INT32_MAX && shape[1] <= INT32_MAX, CMG_ERR_FILE,
+               "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
                (long long)shape[0], (long long)shape[1]);
     return CMG_OK;
 }
@@ -269,6 +278,28 @@ static cmg_status read_inverse(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     return take(h5, name, &to, &A, h);
 }
 
+/* First rows of the ranks that a level is divided among, if the file has them. */
+static cmg_status read_partition(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+{
+    char name[64];
+    cmgi_partition p = {0};
+    double *first = NULL;
+    cmg_status status = CMG_OK;
+    (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
+    CMGI_TRY(cmgi_container_partition(h5, name, cmg_hierarchy_rows(h, level), &p));
+    if (p.first == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, p.ranks + 1, sizeof *first, &first));
+    for (int r = 0; r <= p.ranks; ++r) {
+        first[r] = (double)p.first[r];
+    }
+    status = cmgi_hierarchy_take_vector(h, level, "partition", NULL, p.ranks + 1, first);
+done:
+    cmgi_free(h5->ctx, p.first);
+    return status;
+}
+
 /* Everything of a level but A. */
 static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
 {
@@ -288,6 +319,7 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
         CMGI_TRY(read_inverse(h5, level, h));
     }
     CMGI_TRY(cmgi_container_read_elements(h5, level, h));
+    CMGI_TRY(read_partition(h5, level, h));
     CMGI_TRY(read_smoothers(h5, level, h));
     (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
     if (cmgi_h5_exists(h5, name)) {
@@ -307,7 +339,7 @@ static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
     return CMG_OK;
 }
 
-static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
+cmg_status cmgi_container_format(cmgi_h5 *h5, int64_t *levels)
 {
     cmg_context *ctx = h5->ctx;
     char format[64] = "";
@@ -333,7 +365,7 @@ static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
 }
 
 /* The remaining attributes of the root, all optional, as text. */
-static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
+cmg_status cmgi_container_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
 {
     char key[128] = "";
     for (int i = 0; cmgi_h5_attribute_name(h5, h5->file, i, key, sizeof key); ++i) {
@@ -350,9 +382,9 @@ static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
 static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
 {
     int64_t levels = 0;
-    CMGI_TRY(read_format(h5, &levels));
+    CMGI_TRY(cmgi_container_format(h5, &levels));
     CMGI_TRY(cmg_hierarchy_create(h5->ctx, (int)levels, h));
-    CMGI_TRY(read_attributes(h5, *h));
+    CMGI_TRY(cmgi_container_attributes(h5, *h));
     for (int l = 0; l < levels; ++l) {
         char name[64];
         const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;

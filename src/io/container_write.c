@@ -7,6 +7,7 @@
 #ifdef CMGI_HAVE_HDF5
 #include "io/h5.h"
 
+#include "core/memory.h"
 #include "core/number.h"
 
 #include <string.h>
@@ -235,6 +236,26 @@ static cmg_status put_table(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cons
     return !coords && h->level[level].exact_nullspace ? put_exact(h5, name) : CMG_OK;
 }
 
+/* First rows of the ranks that a level is divided among. */
+static cmg_status put_partition(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+{
+    cmg_size n = 0;
+    const double *first = NULL;
+    cmg_size *rows = NULL;
+    char group[32];
+    if (cmg_hierarchy_get_vector(h, level, "partition", NULL, &n, &first) != CMG_OK) {
+        return CMG_OK;
+    }
+    (void)snprintf(group, sizeof group, "/levels/%d", level);
+    CMGI_TRY(cmgi_alloc(h5->ctx, n, sizeof *rows, &rows));
+    for (cmg_size r = 0; r < n; ++r) {
+        rows[r] = (cmg_size)first[r];
+    }
+    const cmg_status status = put_member(h5, group, "partition", H5T_NATIVE_INT64, n, rows);
+    cmgi_free(h5->ctx, rows);
+    return status;
+}
+
 /* Vectors of one kind and level as datasets of a group. */
 static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
 {
@@ -355,6 +376,7 @@ static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
         CMGI_TRY(put_smoothers(h5, h, l));
         CMGI_TRY(put_table(h5, h, l, "coords"));
         CMGI_TRY(put_table(h5, h, l, "nullspace"));
+        CMGI_TRY(put_partition(h5, h, l));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_INVERSE, "inverse"));
         CMGI_TRY(put_vectors(h5, h, l, "rhs"));
         CMGI_TRY(put_vectors(h5, h, l, "solutions"));

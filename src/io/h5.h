@@ -119,6 +119,21 @@ cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h
 /* The mesh of level 0, if the file has one. */
 cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h);
 
+/* The root's attributes: what the file is, and the others; shape of a matrix. */
+cmg_status cmgi_container_format(cmgi_h5 *h5, int64_t *levels);
+cmg_status cmgi_container_attributes(cmgi_h5 *h5, cmg_hierarchy *h);
+cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2]);
+/* First rows of the ranks that a level of `rows` rows is divided among; first NULL = none. */
+typedef struct cmgi_partition {
+    int ranks;
+    cmg_size *first; /* ranks + 1 */
+} cmgi_partition;
+cmg_status cmgi_container_partition(cmgi_h5 *h5, const char *name, cmg_size rows,
+                                    cmgi_partition *p);
+/* Elements first .. first + count - 1 of a one-dimensional dataset. */
+cmg_status cmgi_dataset_part_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to);
+cmg_status cmgi_dataset_part_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to);
+
 /* All elements as doubles, 64-bit or 32-bit integers; integers that do not fit are CMG_ERR_FILE. */
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);

@@ -1,0 +1,112 @@
+/*
+ * A hierarchy numbered for several ranks: nodes of level 0 in parts that METIS finds, those of the
+ * levels below where the fine node is that takes most from them, so that transfer stays within a
+ * rank; parts follow each other, and the old order is kept inside of them.
+ */
+#include "cmg_ranks.h"
+#include "core/memory.h"
+#include "hierarchy/hierarchy.h"
+#include "hierarchy/numbering.h"
+
+#include <math.h>
+
+typedef struct division {
+    cmg_hierarchy *h;
+    int ranks;
+    cmg_index *part[CMGI_HIERARCHY_LEVELS]; /* of the nodes */
+    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1];
+} division;
+
+static cmg_size nodes_of(const division *d, int l)
+{
+    return d->h->level[l].A.rows / cmgi_hierarchy_block(d->h, l);
+}
+
+static cmg_status divide_finest(division *d)
+{
+    cmg_hierarchy *h = d->h;
+    const int block = cmgi_hierarchy_block(h, 0);
+    const cmg_csr A = h->level[0].A.view;
+    CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes_of(d, 0), sizeof *d->part[0], &d->part[0]));
+    return cmgi_part_metis(h->ctx, &A, block, d->ranks, d->part[0]);
+}
+
+/* Parts of level l + 1 from those of level l, by the first unknown of a node. */
+static cmg_status divide_next(division *d, int l)
+{
+    cmg_context *ctx = d->h->ctx;
+    const cmg_csr P = d->h->level[l].P.view;
+    const int fine = cmgi_hierarchy_block(d->h, l);
+    const int coarse = cmgi_hierarchy_block(d->h, l + 1);
+    const cmg_size nodes = nodes_of(d, l + 1);
+    double *most = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
+    for (cmg_size i = 0; i < P.rows; ++i) {
+        for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+            const cmg_size c = P.indices[k] / coarse;
+            if (fabs(P.values[k]) > most[c]) {
+                most[c] = fabs(P.values[k]);
+                d->part[l + 1][c] = d->part[l][i / fine];
+            }
+        }
+    }
+done:
+    cmgi_free(ctx, most);
+    return status;
+}
+
+/* The order of a level's nodes by part, and where every part begins. */
+static cmg_status order_level(division *d, int l)
+{
+    cmg_context *ctx = d->h->ctx;
+    const cmg_size nodes = nodes_of(d, l);
+    const int block = cmgi_hierarchy_block(d->h, l);
+    uint64_t *keys = NULL;
+    double *begin = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
+    for (cmg_size i = 0; i < nodes; ++i) {
+        keys[i] = (uint64_t)d->part[l][i];
+        begin[d->part[l][i] + 1] += block;
+    }
+    for (int r = 0; r < d->ranks; ++r) {
+        begin[r + 1] += begin[r];
+    }
+    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, nodes, keys, d->order[l]));
+    status = cmgi_hierarchy_take_vector(d->h, l, "partition", NULL, d->ranks + 1, begin);
+    begin = NULL;
+done:
+    CMGI_FREE(ctx, keys, begin);
+    return status;
+}
+
+cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
+{
+    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    CMGI_CHECK(h->ctx, ranks >= 1 && h->blocks == NULL, CMG_ERR_ARG,
+               "partition: %d ranks, or the hierarchy is one rank's", ranks);
+    division d = {.h = h, .ranks = ranks};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_bring(h));
+    cmgi_hierarchy_leave_device(h, true);
+    CMGI_TRY_GOTO(done, divide_finest(&d));
+    for (int l = 0; l + 1 < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, divide_next(&d, l));
+    }
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_TRY_GOTO(done, order_level(&d, l));
+    }
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, d.order));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(
+                            h, "numbering", cmg_enum_name("numbering", CMG_NUMBERING_METIS)));
+done:
+    for (int l = 0; l < h->levels; ++l) {
+        CMGI_FREE(h->ctx, d.part[l], d.order[l]);
+    }
+    return status;
+}
