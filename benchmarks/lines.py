@@ -50,6 +50,7 @@ FILES = {
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl"],
+    "ranks": ["h200-ranks-2026-11-22.jsonl"],
 }
 
 

@@ -31,7 +31,9 @@ typedef struct cmg_message {
  * leaves its reason in message(). Every wait ends after `seconds`, or when a rank has failed.
  *
  * Ranks that have a GPU each use it for the set-up alone where NCCL is found (libnccl.so.2, by the
- * loader's rules): what a solve exchanges and sums then goes from device to device.
+ * loader's rules): what a solve exchanges and sums then goes from device to device. With
+ * NCCL_GRAPH_MIXING_SUPPORT=0 in the environment, for programs that use NCCL for nothing else, a
+ * solve is one CUDA graph; else an iteration is.
  */
 struct cmg_transport {
     size_t size; /**< of the struct */

@@ -1,3 +1,5 @@
+#define _POSIX_C_SOURCE 200112L
+
 #include "ranks.h"
 
 #include "input.h"
@@ -260,6 +262,8 @@ void ranks_end(bool failed, int status)
 
 cmg_status ranks_solve(ranks_job *job)
 {
+    /* one graph a solve: nothing else uses NCCL here */
+    (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
     return job->ranks > 1 ? cmg_loopback_run(job->ranks, 0, work, job, job->why)
                           : solve_processes(job);
 }

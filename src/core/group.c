@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int cmgi_ranks(const cmg_context *ctx)
@@ -357,7 +358,9 @@ static void fill_table(cmgi_group *group)
         all->mark_reserve = NULL;
         return;
     }
-    all->no_loop = true;
+    /* NCCL's default puts nodes into a graph that the body of a loop may not have */
+    const char *mixing = getenv("NCCL_GRAPH_MIXING_SUPPORT");
+    all->no_loop = mixing == NULL || strcmp(mixing, "0") != 0;
     all->synchronize = patient_synchronize;
     all->to_device = patient_to_device;
     all->to_host = patient_to_host;

@@ -257,7 +257,8 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
                                              : near_column(b, near, own_column(b->cols, number)));
     }
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
-    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, b->use, b->options, part));
+    const cmgi_use use = b->square && b->use == CMGI_USE_A ? CMGI_USE_ROWS : b->use;
+    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, use, b->options, part));
 done:
     cmgi_csr_free(ctx, &csr);
     return status;

@@ -108,8 +108,14 @@ static const double worth = 0.95;
  */
 static bool gains(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
 {
-    const bool square = rows == cols || use == CMGI_USE_A; /* or a rank's part of one */
+    const bool square = rows == cols || use == CMGI_USE_ROWS;
     return cmgi_on_cuda(ctx) || (use != CMGI_USE_P && use != CMGI_USE_R && square);
+}
+
+/* A, or what a rank has of it. */
+static bool is_level_matrix(cmgi_use use)
+{
+    return use == CMGI_USE_A || use == CMGI_USE_ROWS;
 }
 
 /* On a GPU products with matrices of fewer rows wait for latency: there the model decides. */
@@ -118,7 +124,8 @@ enum { COMPRESS_FROM = 1 << 19 };
 static cmg_format compressed_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
 {
     const bool large = (rows > cols ? rows : cols) >= COMPRESS_FROM;
-    const bool taken = cmgi_on_cuda(ctx) ? large : gains(ctx, use, rows, cols) && use == CMGI_USE_A;
+    const bool taken =
+        cmgi_on_cuda(ctx) ? large : gains(ctx, use, rows, cols) && is_level_matrix(use);
     return taken ? CMG_FORMAT_COMPRESSED : CMG_FORMAT_AUTO;
 }
 
@@ -131,7 +138,7 @@ cmg_format cmgi_format_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, 
     if (asked == CMG_FORMAT_COMPRESSED) {
         return compressed_for(ctx, use, rows, cols);
     }
-    if (use == CMGI_USE_A) {
+    if (is_level_matrix(use)) {
         return asked;
     }
     /* formats that renumber do so for A alone; the others use their plain relatives */
@@ -360,6 +367,7 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
                                         .there = c->from->there,
                                         .options = c->options,
                                         .rows = sample_rows(c),
+                                        .leading = c->use == CMGI_USE_ROWS,
                                         .quick = true};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info, NULL));
     const double rows = (double)c->s.rows;

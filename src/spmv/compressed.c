@@ -96,7 +96,7 @@ done:
 static cmg_status make_reference(const cmgi_compressor *B)
 {
     const cmg_csr *csr = B->csr;
-    if (B->C->rows == B->C->cols) {
+    if (B->C->square) {
         return CMG_OK;
     }
     if (B->from->device != NULL) {
@@ -180,7 +180,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
                          .csr = there ? NULL : from->csr,
                          .entries = entries,
                          .C = C,
-                         .split_diagonal = kind != CMG_VALUES_FULL && C->rows == C->cols,
+                         .split_diagonal = kind != CMG_VALUES_FULL && C->square,
                          .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
                          .value_bytes = (int)(cmgi_values_bytes(kind, A->options.precision) *
                                               (size_t)cmgi_compressed_each(C))};
@@ -229,6 +229,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     C->identity = blocks.identity;
     C->rows = shape->rows;
     C->cols = shape->cols;
+    C->square = shape->rows == shape->cols || from->leading;
     C->p.kind = A->options.values;
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }

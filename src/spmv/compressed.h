@@ -83,6 +83,7 @@ typedef struct cmgi_packed_slices {
 typedef struct cmgi_compressed {
     cmg_size rows; /* block rows, block columns where there are blocks */
     cmg_size cols;
+    bool square;     /* row i has its diagonal in column i, also with further columns */
     int block;       /* rows and columns of a block, 1 = entries by themselves */
     bool identity;   /* blocks are kept as one number */
     cmg_index *ref;  /* rows: reference column, NULL = the row number */

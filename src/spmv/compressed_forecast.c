@@ -9,6 +9,14 @@
 #include <string.h>
 
 /* Sizes of the matrix, wherever it is. */
+static const cmg_csr *shape_of(const cmgi_compression_look *l);
+
+/* Whether a row's reference column is its number. */
+static bool is_square(const cmgi_compression_look *l)
+{
+    return shape_of(l)->rows == shape_of(l)->cols || l->leading;
+}
+
 static const cmg_csr *shape_of(const cmgi_compression_look *l)
 {
     return l->there != NULL ? &l->there->csr : l->csr;
@@ -163,9 +171,9 @@ static cmg_status look_at_slices(const census *s, tally *sum)
 static cmg_status look(cmg_context *ctx, const cmgi_compression_look *l, const cmg_csr *csr,
                        cmg_index *ref, cmg_size least, tally *sum)
 {
-    const bool square = shape_of(l)->rows == shape_of(l)->cols;
+    const bool square = is_square(l);
     census s = {.ctx = ctx, .options = l->options, .quick = l->quick, .least = least};
-    s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .ref = ref};
+    s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .square = square, .ref = ref};
     s.B = (cmgi_compressor){.csr = csr,
                             .C = &s.C,
                             .split_diagonal = l->options->values != CMG_VALUES_FULL && square,
@@ -308,9 +316,8 @@ static void fill_info(const cmgi_compression_look *l, const cmg_size *slice, con
     const cmg_matrix_options *options = l->options;
     const double factor = info->looked > 0 ? (double)info->slices / (double)info->looked : 1;
     const cmgi_compressed_size size = {.rows = A->rows,
-                                       .references = A->rows != A->cols,
-                                       .apart =
-                                           options->values != CMG_VALUES_FULL && A->rows == A->cols,
+                                       .references = !is_square(l),
+                                       .apart = options->values != CMG_VALUES_FULL && is_square(l),
                                        .precision = options->precision,
                                        .values = options->values,
                                        .t_slices = in_proportion(t->t_slices, factor),
@@ -347,7 +354,7 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
     CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
-    if (A->rows != A->cols) { /* else that is the number of the row */
+    if (!is_square(l)) { /* else that is the number of the row */
         cmgi_references(&sample.view, ref);
     }
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
@@ -369,7 +376,7 @@ static cmg_status predict_whole(cmg_context *ctx, const cmgi_compression_look *l
     const cmg_csr *A = l->csr;
     cmg_index *ref = NULL;
     tally t;
-    if (A->rows != A->cols) {
+    if (!is_square(l)) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *ref, &ref));
         cmgi_references(A, ref);
     }

@@ -14,10 +14,10 @@
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
 
-static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr,
+static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr, bool leading,
                                const cmg_matrix_options *options, cmg_matrix **A)
 {
-    const cmgi_matrix_source from = {.csr = csr};
+    const cmgi_matrix_source from = {.csr = csr, .leading = leading};
     return cmgi_matrix_make(ctx, cmgi_format_find(options->format), &from, options, A);
 }
 
@@ -43,11 +43,11 @@ static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *op
 /* Of a CSR on the device, where it has the means; rows: its row pointers on the host, NULL = to be
  * fetched. */
 static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R, const cmg_size *rows,
-                             const cmg_matrix_options *options, cmg_matrix **A)
+                             bool leading, const cmg_matrix_options *options, cmg_matrix **A)
 {
     const cmgi_format *format = cmgi_format_find(options->format);
     const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *rows;
-    cmgi_matrix_source from = {.device = &R->csr, .there = R};
+    cmgi_matrix_source from = {.device = &R->csr, .there = R, .leading = leading};
     cmg_csr view = R->csr;
     cmg_size *fetched = NULL;
     cmg_status status = CMG_OK;
@@ -67,8 +67,8 @@ done:
 
 /* Large ones are copied to the device as they are and converted there, where that can be done and
  * both forms fit; sets *made when it has been. */
-static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
-                            cmg_matrix **A, bool *made)
+static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, bool leading,
+                            const cmg_matrix_options *options, cmg_matrix **A, bool *made)
 {
     cmgi_resident R = {0};
     cmg_status status = CMG_OK;
@@ -80,7 +80,7 @@ static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, const cmg_matr
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
     if (means_of(&R.rows, options) != MEANS_NONE) {
-        CMGI_TRY_GOTO(done, make_there(ctx, &R, csr->indptr, options, A));
+        CMGI_TRY_GOTO(done, make_there(ctx, &R, csr->indptr, leading, options, A));
         *made = true;
     }
 done:
@@ -90,9 +90,9 @@ done:
 }
 
 /* What compression makes of the matrix, for the step list. */
-static cmg_status explain(cmg_matrix *A, const cmg_csr *csr)
+static cmg_status explain(cmg_matrix *A, const cmg_csr *csr, bool leading)
 {
-    const cmgi_compression_look look = {.csr = csr, .options = &A->options};
+    const cmgi_compression_look look = {.csr = csr, .options = &A->options, .leading = leading};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
     return cmgi_compression_predict(A->ctx, &look, A->compression, NULL);
 }
@@ -100,7 +100,8 @@ static cmg_status explain(cmg_matrix *A, const cmg_csr *csr)
 static cmg_status from_host(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                             cmg_matrix_options options, cmg_matrix **A)
 {
-    const cmgi_matrix_source from = {.csr = csr};
+    const bool leading = use == CMGI_USE_ROWS;
+    const cmgi_matrix_source from = {.csr = csr, .leading = leading};
     cmg_matrix *made = NULL;
     bool done = false;
     cmg_status status = CMG_OK;
@@ -109,14 +110,14 @@ static cmg_status from_host(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
         CMGI_TRY(cmgi_tune(ctx, csr, &options, &made));
     } else {
         if (cmgi_on_cuda(ctx)) {
-            CMGI_TRY(by_upload(ctx, csr, &options, &made, &done));
+            CMGI_TRY(by_upload(ctx, csr, leading, &options, &made, &done));
         }
         if (!done) {
-            CMGI_TRY(make_on_host(ctx, csr, &options, &made));
+            CMGI_TRY(make_on_host(ctx, csr, leading, &options, &made));
         }
     }
     if (options.explain && options.block_rows < 2) { /* said of entries */
-        CMGI_TRY_GOTO(failed, explain(made, csr));
+        CMGI_TRY_GOTO(failed, explain(made, csr, leading));
     }
     *A = made;
     return CMG_OK;
@@ -135,8 +136,9 @@ static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_us
     cmg_matrix_options resolved = *options;
     cmg_status status = cmgi_choose(ctx, &from, use, &resolved, NULL);
     if (status == CMG_OK) {
-        status = resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, &host.view, &resolved, A)
-                                                    : make_on_host(ctx, &host.view, &resolved, A);
+        status = resolved.format == CMG_FORMAT_TUNE
+                     ? cmgi_tune(ctx, &host.view, &resolved, A)
+                     : make_on_host(ctx, &host.view, false, &resolved, A);
     }
     cmgi_csr_free(ctx, &host);
     return status;
@@ -152,7 +154,7 @@ cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R,
     CMGI_TRY(cmgi_choose(ctx, &from, use, &resolved, NULL));
     const bool known = resolved.format != CMG_FORMAT_TUNE && !resolved.explain;
     return known && means_of(&R->rows, &resolved) != MEANS_NONE
-               ? make_there(ctx, R, NULL, &resolved, A)
+               ? make_there(ctx, R, NULL, false, &resolved, A)
                : through_host(ctx, R, use, &asked, A);
 }
 

@@ -17,6 +17,7 @@ typedef struct cmgi_matrix_source {
     const cmg_csr *device;        /* the same CSR on the device, or NULL */
     const cmgi_resident *there;   /* what is known of that one */
     const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
+    bool leading;                 /* row i has its diagonal in column i, though there are more */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */

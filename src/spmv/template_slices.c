@@ -24,7 +24,7 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     CMGI_TRY(cmgi_alloc(ctx, entries * each, wide ? sizeof(double) : sizeof(float), &C->t.value));
     for (int j = 0; j < t->count; ++j) {
         const cmg_index first = C->t.begin[j];
-        const bool square = C->rows == C->cols;
+        const bool square = C->square;
         const cmg_index ref = square                      ? t->row[j]
                               : first < C->t.begin[j + 1] ? kinds->indices[first]
                                                           : 0;
