@@ -272,7 +272,7 @@ void plan_ranks_print(plan_ranks *p, const plan_speeds *speeds, FILE *out)
     char a[AMOUNT_LENGTH];
     char b[AMOUNT_LENGTH];
     char c[AMOUNT_LENGTH];
-    table *t = table_create(headings, 8);
+    table *t = table_create(headings, 9);
     fprintf(out, "ranks: %d; rows, bytes and messages are those of the rank that has most\n",
             p->ranks);
     for (int i = 0; i < p->notes; ++i) {
