@@ -73,7 +73,7 @@ void solve_print(solve_job *job, FILE *out)
     size_t now[2];
     size_t peak[2];
     cmg_context_memory(job->ctx, now, peak);
-    if (!job->device.line.terminal) { /* else it has been told */
+    if (!job->device.line.terminal || job->h == NULL) { /* else it has been told */
         solve_print_input(job, out);
     }
     for (int i = 0; note_at(job, i) != NULL; ++i) {
