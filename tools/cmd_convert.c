@@ -36,8 +36,6 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
          "of the cycle whose bytes auto predicts"},
         {"rows", ARG_SIZE, &job->rows, "N", 0, ARG_ANY,
          "auto: most rows of a matrix to look at, 0 = all"},
-    };
-    const arg_option ranks[] = {
         {"ranks", ARG_INT, &job->ranks, "N", 0, 1048575,
          "renumber for N ranks by METIS and store their first rows; 0 = do not"},
     };
@@ -47,7 +45,6 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
     args_add(a, "Output", rows, ARGS_COUNT(rows));
     args_add_row(a, "threads", cmg_context_option, &job->device.options);
     args_add(a, "Numbering", numbering, ARGS_COUNT(numbering));
-    args_add(a, "Ranks", ranks, ARGS_COUNT(ranks));
     input_args_add(a, &job->input);
     return args_parse(a, argc, argv);
 }
