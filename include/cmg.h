@@ -97,7 +97,6 @@ CMG_API const char *cmg_version(void);
 CMG_API void cmg_free(void *p);
 
 /* ------------------------------------------------------------------ context */
-
 /** Characters of a sentence, the end included. */
 enum { CMG_MESSAGE = 256 };
 
