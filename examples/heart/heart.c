@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -43,6 +44,26 @@ cmg_status lap(heart *h, double begin, double *part)
     return status;
 }
 
+bool parts_timed(const heart *h)
+{
+    return h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU;
+}
+
+void no_memory(void)
+{
+    (void)fprintf(stderr, "heart: out of memory\n");
+    exit(2);
+}
+
+void *room(size_t bytes)
+{
+    void *made = malloc(bytes > 0 ? bytes : 1);
+    if (made == NULL) {
+        no_memory();
+    }
+    return made;
+}
+
 static void progress(const heart *h, double begin)
 {
     if (h->o->quiet) {
@@ -62,7 +83,7 @@ static void tell(const heart *h, long long steps)
         return;
     }
     (void)fprintf(stderr, "\n%.3g ms a step", 1e3 * s->total / (double)steps);
-    if (h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU) {
+    if (parts_timed(h)) {
         (void)fprintf(stderr, ": cells %.0f %%, sums %.0f %%, preparation %.0f %%, solve %.0f %%",
                       share * s->cells, share * s->sums, share * s->prepare, share * s->solve);
     }
@@ -157,14 +178,16 @@ static cmg_status prepare(heart *h)
 
 int main(int argc, char **argv)
 {
-    heart_options o;
+    static heart_options o;
     heart h = {.o = &o, .dt = 0};
-    const char *wrong = options_parse(&o, argc, argv);
-    if (wrong != NULL) {
-        (void)fprintf(wrong[0] != '\0' ? stderr : stdout, "%s%s%s",
-                      wrong[0] != '\0' ? "heart: " : options_help, wrong,
-                      wrong[0] != '\0' ? "; see heart --help\n" : "");
-        return wrong[0] != '\0' ? 1 : 0;
+    char why[CMG_MESSAGE] = "";
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        options_help();
+        return 0;
+    }
+    if (!options_parse(&o, argc, argv, why)) {
+        (void)fprintf(stderr, "heart: %s; see heart --help\n", why);
+        return 1;
     }
     if (mkdir(o.output, 0777) != 0 && errno != EEXIST) {
         (void)fprintf(stderr, "heart: %s: %s\n", o.output, strerror(errno));

@@ -18,7 +18,7 @@
 
 #include <stdio.h>
 
-enum { MAX_LEVELS = 8 };
+enum { MAX_LEVELS = 8, MAX_PATH = 2048 };
 
 typedef struct stimulus {
     double box[6]; /* cells whose centre is in x0 x1 y0 y1 z0 z1, mm */
@@ -27,29 +27,33 @@ typedef struct stimulus {
     double current; /* 1 / ms, of phi */
 } stimulus;
 
+/* Rows of options.c tell the rest. */
 typedef struct heart_options {
-    const char *mesh;   /* file, or NULL: */
-    double block[4];    /* cells along x, y, z (0: triangles), edge in mm */
-    int refine;         /* times */
-    const char *fibres; /* "none", "x", "y", "z", "ellipsoid" or a file with 3 numbers a cell */
-    double diso;        /* mm^2 / ms */
+    size_t size;         /* of the struct, as in all that cmg_option_set fills */
+    char mesh[MAX_PATH]; /* file; "": */
+    double slab[4];      /* cells along x, y, z, edge in mm; 0: */
+    double square[3];    /* cells along x, y, edge */
+    int refine;
+    char fibres[MAX_PATH];
+    double diso; /* mm^2 / ms */
     double dani;
-    const char *protocol[MAX_STIMULI]; /* as given; what they mean depends on the mesh */
+    char stimulus[MAX_PATH];           /* the last one, or the default */
+    const char *protocol[MAX_STIMULI]; /* all, as given; what they mean depends on the mesh */
     int protocols;
     double time; /* ms */
     double dt;   /* largest step, and the first */
-    bool fixed;  /* steps of dt, never others but at events */
-    const char *output;
-    double every;      /* ms between pictures, 0 = none */
-    double checkpoint; /* ms between checkpoints, 0 = at the end alone */
+    bool fixed;
+    char output[MAX_PATH / 2];
+    double every;
+    double checkpoint;
     bool restart;
-    const char *solver; /* "jacobi", "multigrid" or options of a cmg_solver */
-    const char *format; /* of the matrix under "jacobi" */
-    int refresh;        /* of a solver's set-up: 0 never, 1 once a time step, 2 a Newton step */
-    bool profile;       /* wait after every part, to time them */
+    char solver[512];
+    char format[64];
+    int refresh; /* of a solver's set-up: 0 never, 1 once a time step, 2 a Newton step */
+    bool profile;
     double newton_rtol;
     double linear_rtol[2]; /* of the first Newton step of a time step, of later ones */
-    const char *dump;      /* folder for K, R and the state of step dump_step, NULL = none */
+    char dump[MAX_PATH / 2];
     long long dump_step;
     bool quiet;
     cmg_context_options context;
@@ -136,13 +140,16 @@ typedef struct heart {
     seconds spent;
 } heart;
 
-const char *options_parse(heart_options *o, int argc,
-                          char **argv); /* returns what is wrong or NULL */
-extern const char options_help[];
+/* False: `why` says what is wrong. */
+bool options_parse(heart_options *o, int argc, char **argv, char why[CMG_MESSAGE]);
+void options_help(void);
 
 cmg_status mesh_make(heart *h); /* mesh, P, fibres */
 void mesh_free(heart *h);
+void mesh_centre(const cmg_fem_mesh *mesh, cmg_size cell, double x[3]);
 cmg_status mesh_setup(heart *h); /* stimuli, sum matrix, vectors */
+/* An array of the host where the context's are. */
+cmg_status send(heart *h, const void *data, size_t bytes, cmg_vector **there);
 void heart_free(heart *h);
 
 cmg_status linear_create(heart *h);
@@ -163,6 +170,9 @@ cmg_status output_dump(heart *h);
 cmg_status state_write(heart *h);
 cmg_status state_read(heart *h);
 
-double now(void); /* seconds */
+double now(void);         /* seconds */
+void *room(size_t bytes); /* of the host, for free; the program ends where there is none */
+void no_memory(void);
 /* After a part of the work: its time goes to *part under --profile, or on the CPU. */
 cmg_status lap(heart *h, double begin, double *part);
+bool parts_timed(const heart *h);

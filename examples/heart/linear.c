@@ -64,13 +64,12 @@ static cmg_status polynomial(void *user, const cmg_vector *x, cmg_vector *y)
 /* Largest eigenvalue of D^-1 K by powers: from below, so a tenth is added. */
 static cmg_status largest(heart *h, linear *l, double *value)
 {
-    double *start = malloc((size_t)h->mesh.nodes * sizeof *start);
-    cmg_status status = start != NULL ? CMG_OK : CMG_ERR_MEMORY;
+    double *start = room((size_t)h->mesh.nodes * sizeof *start);
     double norm = 1;
-    for (cmg_size i = 0; i < h->mesh.nodes && start != NULL; ++i) {
+    for (cmg_size i = 0; i < h->mesh.nodes; ++i) {
         start[i] = sin(1e3 * (double)i); /* something of every frequency */
     }
-    status = status ? status : cmg_vector_set(h->dphi, start);
+    cmg_status status = cmg_vector_set(h->dphi, start);
     free(start);
     for (int k = 0; k < POWERS && status == CMG_OK; ++k) {
         status = cmg_vector_norm(h->dphi, &norm);
@@ -131,16 +130,6 @@ static cmg_status make_matrix(heart *h, linear *l)
     return status ? status : cmg_fem_sum_bind(h->sum, l->K);
 }
 
-/* An array of the host where the context's are. */
-static cmg_status send(heart *h, const void *data, size_t bytes, cmg_vector **there)
-{
-    const cmg_status status =
-        cmg_vector_create(h->ctx, (cmg_size)((bytes + 7) / 8), CMG_FP64, there);
-    const bool failed =
-        status == CMG_OK && h->k->upload(h->stream, cmg_vector_data(*there), data, bytes) != 0;
-    return failed ? CMG_ERR_DEVICE : status;
-}
-
 /* Levels and steps are made from the matrix of tissue at rest, so that they do not depend on when
  * they are made: a run that goes on from a checkpoint has the same ones. */
 static cmg_status make_solver(heart *h, linear *l, const cmg_solver_options *options)
@@ -193,10 +182,8 @@ static cmg_status make_preconditioner(heart *h, linear *l)
 
 cmg_status linear_create(heart *h)
 {
-    linear *l = calloc(1, sizeof *l);
-    if (l == NULL) {
-        return CMG_ERR_MEMORY;
-    }
+    linear *l = room(sizeof *l);
+    *l = (linear){.atol = 0};
     h->solver = l;
     cmg_status status = make_matrix(h, l);
     status = status ? status : make_preconditioner(h, l);

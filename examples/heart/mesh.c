@@ -7,66 +7,39 @@
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Six tetrahedra of a cube: each goes from corner 0 to corner 7 along three axes in one order. */
-static void cut_cube(const cmg_index corner[8], cmg_index *tets)
-{
-    static const int order[6][3] = {{1, 2, 4}, {2, 4, 1}, {4, 1, 2},
-                                    {2, 1, 4}, {1, 4, 2}, {4, 2, 1}};
-    for (int t = 0; t < 6; ++t) {
-        const int first = order[t][0];
-        const int second = first + order[t][1];
-        tets[4 * t] = corner[0];
-        tets[4 * t + 1] = corner[t < 3 ? first : second]; /* odd orders are turned round */
-        tets[4 * t + 2] = corner[t < 3 ? second : first];
-        tets[4 * t + 3] = corner[7];
-    }
-}
+/* Simplices of a square or a cube: each goes from corner 0 to the last, along the axes in some
+ * order; corner k has coordinate d where bit d of k is set. */
+static const int cut[2][24] = {
+    {0, 1, 3, 0, 3, 2}, {0, 1, 3, 7, 0, 2, 6, 7, 0, 4, 5, 7, 0, 3, 2, 7, 0, 5, 1, 7, 0, 6, 4, 7}};
 
-static void cut_square(const cmg_index corner[4], cmg_index *triangles)
+static void make_block(const heart_options *o, cmg_fem_mesh *mesh)
 {
-    const int cut[6] = {0, 1, 3, 0, 3, 2};
-    for (int k = 0; k < 6; ++k) {
-        triangles[k] = corner[cut[k]];
-    }
-}
-
-static cmg_status make_block(const double block[4], cmg_fem_mesh *mesh)
-{
-    const cmg_size n[3] = {(cmg_size)block[0], (cmg_size)block[1], (cmg_size)block[2]};
-    const int dim = n[2] > 0 ? 3 : 2;
-    const cmg_size layers = dim == 3 ? n[2] : 1;
+    const int dim = o->slab[0] > 0 ? 3 : 2;
+    const double *block = dim == 3 ? o->slab : o->square;
+    const cmg_size n[3] = {(cmg_size)block[0], (cmg_size)block[1],
+                           dim == 3 ? (cmg_size)block[2] : 1};
     const cmg_size row = n[0] + 1;
     const cmg_size plane = row * (n[1] + 1);
-    const int parts = dim == 3 ? 6 : 2;
+    const cmg_size numbers = dim == 3 ? 24 : 6; /* of a square's or cube's simplices */
     *mesh = (cmg_fem_mesh){.element = CMG_ELEMENT_P1,
                            .dim = dim,
                            .nodes = plane * (dim == 3 ? n[2] + 1 : 1),
-                           .cells = n[0] * n[1] * layers * parts};
-    double *x = malloc((size_t)(mesh->nodes * dim) * sizeof *x);
-    cmg_index *cells = malloc((size_t)(mesh->cells * (dim + 1)) * sizeof *cells);
+                           .cells = n[0] * n[1] * n[2] * numbers / (dim + 1)};
+    double *x = room((size_t)(mesh->nodes * dim) * sizeof *x);
+    cmg_index *cells = room((size_t)(mesh->cells * (dim + 1)) * sizeof *cells);
     mesh->x = x;
     mesh->cell_nodes = cells;
-    if (x == NULL || cells == NULL) {
-        return CMG_ERR_MEMORY;
-    }
     for (cmg_size i = 0; i < mesh->nodes * dim; ++i) {
         const cmg_size node = i / dim;
         const cmg_size at[3] = {node % row, node / row % (n[1] + 1), node / plane};
-        x[i] = block[3] * (double)at[i % dim];
+        x[i] = block[dim] * (double)at[i % dim];
     }
-    for (cmg_size c = 0; c < n[0] * n[1] * layers; ++c) {
+    for (cmg_size i = 0; i < mesh->cells * (dim + 1); ++i) {
+        const cmg_size c = i / numbers;
         const cmg_size low = c % n[0] + c / n[0] % n[1] * row + c / (n[0] * n[1]) * plane;
-        cmg_index corner[8];
-        for (int k = 0; k < 1 << dim; ++k) {
-            corner[k] = (cmg_index)(low + (k & 1) + (k >> 1 & 1) * row + (k >> 2) * plane);
-        }
-        if (dim == 3) {
-            cut_cube(corner, cells + c * 24);
-        } else {
-            cut_square(corner, cells + c * 6);
-        }
+        const int k = cut[dim - 2][i % numbers];
+        cells[i] = (cmg_index)(low + (k & 1) + (k >> 1 & 1) * row + (k >> 2) * plane);
     }
-    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ order */
@@ -83,15 +56,12 @@ static int by_code(const void *a, const void *b)
     return x->code != y->code ? (x->code < y->code ? -1 : 1) : x->number < y->number ? -1 : 1;
 }
 
-/* Place on Morton's curve of n points, sorted: number[k] is the k-th point. */
-static cmg_status sort_points(int dim, cmg_size n, const double *x, cmg_index *number)
+/* n points along Morton's curve: number[k] is the k-th. */
+static void sort_points(int dim, cmg_size n, const double *x, cmg_index *number)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY};
     double size = 0;
-    key *keys = malloc((size_t)n * sizeof *keys);
-    if (keys == NULL) {
-        return CMG_ERR_MEMORY;
-    }
+    key *keys = room((size_t)n * sizeof *keys);
     for (cmg_size i = 0; i < n * dim; ++i) {
         low[i % dim] = fmin(low[i % dim], x[i]);
     }
@@ -112,54 +82,49 @@ static cmg_status sort_points(int dim, cmg_size n, const double *x, cmg_index *n
         number[i] = keys[i].number;
     }
     free(keys);
-    return CMG_OK;
 }
 
 /* A copy of the mesh with nodes, and cells by their centres, along the curve; fibres follow. */
-static cmg_status sorted_copy(const cmg_fem_mesh *from, double *fibre, cmg_fem_mesh *to)
+static void sorted_copy(const cmg_fem_mesh *from, double *fibre, cmg_fem_mesh *to)
 {
     const int dim = from->dim;
     const int nv = dim + 1;
     const cmg_size most = from->nodes > from->cells ? from->nodes : from->cells;
-    double *x = malloc((size_t)(from->nodes * dim) * sizeof *x);
-    cmg_index *cells = malloc((size_t)(from->cells * nv) * sizeof *cells);
-    double *room = malloc((size_t)most * 3 * sizeof *room);
-    cmg_index *order = malloc((size_t)most * sizeof *order);
-    cmg_index *position = malloc((size_t)from->nodes * sizeof *position);
-    cmg_status status = CMG_ERR_MEMORY;
+    double *x = room((size_t)(from->nodes * dim) * sizeof *x);
+    cmg_index *cells = room((size_t)(from->cells * nv) * sizeof *cells);
+    double *own = room((size_t)from->cells * 3 * sizeof *own);
+    cmg_index *order = room((size_t)most * sizeof *order);
+    cmg_index *position = room((size_t)from->nodes * sizeof *position);
     *to = (cmg_fem_mesh){CMG_ELEMENT_P1, dim, from->nodes, x, from->cells, cells};
-    if (x != NULL && cells != NULL && room != NULL && order != NULL && position != NULL) {
-        status = sort_points(dim, from->nodes, from->x, order);
-    }
-    for (cmg_size i = 0; i < from->nodes && status == CMG_OK; ++i) {
+    sort_points(dim, from->nodes, from->x, order);
+    for (cmg_size i = 0; i < from->nodes; ++i) {
         memcpy(x + i * dim, from->x + (cmg_size)order[i] * dim, (size_t)dim * sizeof *x);
         position[order[i]] = (cmg_index)i;
     }
-    for (cmg_size i = 0; i < from->cells * dim && status == CMG_OK; ++i) {
-        room[i] = 0;
+    for (cmg_size i = 0; i < from->cells * dim; ++i) { /* sums of corners, as good as centres */
+        own[i] = 0;
         for (int a = 0; a < nv; ++a) {
-            room[i] += from->x[from->cell_nodes[i / dim * nv + a] * dim + i % dim];
+            own[i] += from->x[from->cell_nodes[i / dim * nv + a] * dim + i % dim];
         }
     }
-    status = status ? status : sort_points(dim, from->cells, room, order);
-    for (cmg_size i = 0; i < from->cells * nv && status == CMG_OK; ++i) {
+    sort_points(dim, from->cells, own, order);
+    for (cmg_size i = 0; i < from->cells * nv; ++i) {
         cells[i] = position[from->cell_nodes[order[i / nv] * (cmg_size)nv + i % nv]];
     }
-    if (status == CMG_OK && fibre != NULL) {
-        memcpy(room, fibre, (size_t)from->cells * 3 * sizeof *room);
+    if (fibre != NULL) {
+        memcpy(own, fibre, (size_t)from->cells * 3 * sizeof *own);
         for (cmg_size i = 0; i < from->cells * 3; ++i) {
-            fibre[i] = room[(cmg_size)order[i / 3] * 3 + i % 3];
+            fibre[i] = own[(cmg_size)order[i / 3] * 3 + i % 3];
         }
     }
     free(position);
     free(order);
-    free(room);
-    return status;
+    free(own);
 }
 
 /* ------------------------------------------------------------------ fibres */
 
-static void centre(const cmg_fem_mesh *mesh, cmg_size cell, double x[3])
+void mesh_centre(const cmg_fem_mesh *mesh, cmg_size cell, double x[3])
 {
     const int nv = mesh->dim + 1;
     x[2] = 0;
@@ -211,21 +176,18 @@ static cmg_status read_fibres(heart *h, const cmg_fem_mesh *mesh)
 }
 
 /* Of the finest mesh, unit vectors: by a rule, or those of the parents. */
-static cmg_status finish_fibres(heart *h, cmg_size parents)
+static void finish_fibres(heart *h, cmg_size parents)
 {
     const cmg_fem_mesh *mesh = &h->mesh;
     const char *rule = h->o->fibres;
     if (strcmp(rule, "none") == 0) {
-        return CMG_OK;
+        return;
     }
-    double *made = malloc((size_t)mesh->cells * 3 * sizeof *made);
-    if (made == NULL) {
-        return CMG_ERR_MEMORY;
-    }
+    double *made = room((size_t)mesh->cells * 3 * sizeof *made);
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         double x[3];
         double *n = made + c * 3;
-        centre(mesh, c, x);
+        mesh_centre(mesh, c, x);
         if (h->fibre != NULL) {
             memcpy(n, h->fibre + c / (mesh->cells / parents) * 3, 3 * sizeof *n);
         } else if (strcmp(rule, "ellipsoid") == 0) {
@@ -242,7 +204,6 @@ static cmg_status finish_fibres(heart *h, cmg_size parents)
     }
     cmg_free(h->fibre);
     h->fibre = made;
-    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ the mesh */
@@ -251,20 +212,22 @@ cmg_status mesh_make(heart *h)
 {
     cmg_fem_mesh read = {.nodes = 0};
     cmg_fem_mesh made = {.nodes = 0};
-    const cmg_fem_mesh *from = &read;
+    const bool file = h->o->mesh[0] != '\0';
+    const cmg_fem_mesh *from = file ? &read : &made;
     cmg_status status = CMG_OK;
-    if (h->o->mesh != NULL) {
+    if (file) {
         status = cmg_fem_mesh_read(h->ctx, h->o->mesh, 1, &read);
-        if (status == CMG_OK && read.element != CMG_ELEMENT_P1) {
-            (void)fprintf(stderr, "heart: %s has no triangles or tetrahedra\n", h->o->mesh);
-            status = CMG_ERR_ARG;
-        }
     } else {
-        status = make_block(h->o->block, &made);
-        from = &made;
+        make_block(h->o, &made);
+    }
+    if (status == CMG_OK && from->element != CMG_ELEMENT_P1) {
+        (void)fprintf(stderr, "heart: %s has no triangles or tetrahedra\n", h->o->mesh);
+        status = CMG_ERR_ARG;
     }
     status = status ? status : read_fibres(h, from);
-    status = status ? status : sorted_copy(from, h->fibre, &h->mesh);
+    if (status == CMG_OK) {
+        sorted_copy(from, h->fibre, &h->mesh);
+    }
     cmg_fem_mesh_free(h->ctx, &read);
     free((void *)made.x);
     free((void *)made.cell_nodes);
@@ -278,7 +241,10 @@ cmg_status mesh_make(heart *h)
         }
     }
     h->corners = h->mesh.dim + 1;
-    return status ? status : finish_fibres(h, parents);
+    if (status == CMG_OK) {
+        finish_fibres(h, parents);
+    }
+    return status;
 }
 
 void mesh_free(heart *h)

@@ -1,219 +1,145 @@
-/* Words of the command line. */
+/* Words of the command line: a row an option, read by the library's cmg_option_set. */
 #include "heart.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-const char options_help[] =
-    "usage: heart [options]\n"
-    "  --mesh FILE           tetrahedra or triangles, mm (gmsh, MFEM)\n"
-    "  --slab NX,NY,NZ,H     or a block of cubes of edge H, six tetrahedra each\n"
-    "  --square NX,NY,H      or squares, two triangles each (default 40,40,0.5)\n"
-    "  --refine N            refine it N times (0)\n"
-    "  --fibres WHAT         none, x, y, z, ellipsoid, or a file with 3 numbers a cell (none)\n"
-    "  --diso D --dani D     conduction, and that along fibres in addition, mm^2/ms (1, 0.1)\n"
-    "  --stimulus WHAT       plane:AXIS, s1s2:MS or x0,x1,y0,y1,z0,z1,start,duration,current;\n"
-    "                        several times (plane:x)\n"
-    "  --time MS             end (500)\n"
-    "  --dt MS               largest time step (1)\n"
-    "  --fixed               that step always, shortened at events alone\n"
-    "  --output DIR          folder for all results (heart-out)\n"
-    "  --every MS            between pictures (10), 0 = none\n"
-    "  --checkpoint MS       between checkpoints (100), 0 = at the end alone\n"
-    "  --restart             go on from the checkpoint in the output folder\n"
-    "  --backend cpu|cuda    --threads N   --device N\n"
-    "  --solver WHAT         jacobi, chebyshev, multigrid, or options of cmg solve, "
-    "\"smoother=fsai\" "
-    "(jacobi)\n"
-    "  --format NAME         of the matrix under jacobi and chebyshev (auto)\n"
-    "  --refresh WHEN        set-up of a solver: never, step, newton (never)\n"
-    "  --newton-rtol R       residual over that of a change by 1 everywhere (1e-10)\n"
-    "  --linear-rtol A,B     of the first Newton step and of later ones (1e-2,1e-5)\n"
-    "  --profile             on a GPU: wait after every part, to time them\n"
-    "  --dump DIR[,STEP]     first matrix and residual of that step (1)\n"
-    "  --quiet               no progress line\n";
-
-/* Reads up to n numbers between commas; returns how many there are, -1 = something else. */
-static int numbers(const char *text, int n, double *to)
-{
-    int k = 0;
-    for (; k < n; ++k) {
-        char *end = NULL;
-        to[k] = strtod(text, &end);
-        if (end == text || (*end != ',' && *end != '\0')) {
-            return -1;
-        }
-        if (*end == '\0') {
-            return k + 1;
-        }
-        text = end + 1;
+/* `word` is the default, also of numbers; `group` what the help calls the value. */
+#define ROW(field, kind, key_, what, standard_, text_, ...)                                        \
+    {                                                                                              \
+        .key = (key_), .group = (what), .text = (text_), .type = CMG_OPTION_##kind,                \
+        .word = (standard_), .offset = offsetof(heart_options, field),                             \
+        .bytes = sizeof((heart_options *)0)->field, __VA_ARGS__                                    \
     }
-    return -1;
+#define POSITIVE .high = INFINITY, .open_low = true
+
+static const char *refresh_name(const char *kind, int value)
+{
+    static const char *const names[] = {"never", "step", "newton"};
+    (void)kind;
+    return value >= 0 && value < 3 ? names[value] : NULL;
 }
 
-/* Options with one number. */
-static double *number_of(heart_options *o, const char *name)
+static const cmg_option rows[] = {
+    ROW(mesh, TEXT, "mesh", "FILE", "", "tetrahedra or triangles, mm (gmsh, MFEM)", ),
+    ROW(slab, REALS, "slab", "NX,NY,NZ,H", "0",
+        "or a block of cubes of edge H, six tetrahedra each", .high = 1e9),
+    ROW(square, REALS, "square", "NX,NY,H", "40,40,0.5", "or squares, two triangles each",
+        .high = 1e9),
+    ROW(refine, INT, "refine", "N", "0", "times that the mesh is refined", .high = MAX_LEVELS - 1),
+    ROW(fibres, TEXT, "fibres", "WHAT", "none",
+        "none, x, y, z, ellipsoid, or a file with 3 numbers a cell", ),
+    ROW(diso, REAL, "diso", "D", "1.0", "conduction, mm^2/ms", POSITIVE),
+    ROW(dani, REAL, "dani", "D", "0.1", "more of it along fibres", .low = -INFINITY,
+        .high = INFINITY),
+    ROW(stimulus, TEXT, "stimulus", "WHAT", "plane:x",
+        "plane:AXIS, s1s2:MS, x0,x1,y0,y1,z0,z1,start,duration,current; may be repeated", ),
+    ROW(time, REAL, "time", "MS", "500", "when it ends", POSITIVE),
+    ROW(dt, REAL, "dt", "MS", "1.0", "largest time step", POSITIVE),
+    ROW(fixed, FLAG, "fixed", "", "no", "that step always, shortened at events alone", ),
+    ROW(output, TEXT, "output", "DIR", "heart-out", "folder for all results", ),
+    ROW(every, REAL, "every", "MS", "10", "from picture to picture, 0 = none", .high = INFINITY),
+    ROW(checkpoint, REAL, "checkpoint", "MS", "100",
+        "from checkpoint to checkpoint, 0 = one at the end", .high = INFINITY),
+    ROW(restart, FLAG, "restart", "", "no", "go on from the checkpoint in the output folder", ),
+    ROW(solver, TEXT, "solver", "WHAT", "jacobi",
+        "jacobi, chebyshev, multigrid, or options of cmg solve, \"smoother=fsai\"", ),
+    ROW(format, TEXT, "format", "NAME", "auto", "of the matrix under jacobi and chebyshev", ),
+    ROW(refresh, WORD, "refresh", "WHEN", "never", "set-up of a solver: never, step, newton",
+        .words = "refresh", .name = refresh_name),
+    ROW(newton_rtol, REAL, "newton-rtol", "R", "1e-10",
+        "residual over that of a change by 1 everywhere", .high = INFINITY),
+    ROW(linear_rtol, REALS, "linear-rtol", "A,B", "1e-2,1e-5",
+        "of the first Newton step and of later ones", .high = 1),
+    ROW(profile, FLAG, "profile", "", "no", "on a GPU: wait after every part, to time them", ),
+    ROW(dump, TEXT, "dump", "DIR[,STEP]", "", "first matrix and residual of that step, to check", ),
+    ROW(quiet, FLAG, "quiet", "", "no", "no progress line", ),
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+void options_help(void)
 {
-    const struct {
-        const char *name;
-        double *to;
-    } all[] = {{"diso", &o->diso},
-               {"dani", &o->dani},
-               {"time", &o->time},
-               {"dt", &o->dt},
-               {"every", &o->every},
-               {"checkpoint", &o->checkpoint},
-               {"newton-rtol", &o->newton_rtol}};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
-        if (strcmp(all[k].name, name) == 0) {
-            return all[k].to;
-        }
+    (void)printf("usage: heart [options]\n");
+    for (int i = 0; i < ROWS; ++i) {
+        const bool says = rows[i].type != CMG_OPTION_FLAG && strlen(rows[i].word) > 1;
+        (void)printf("  --%-12s %-11s %s%s%s%s\n", rows[i].key, rows[i].group, rows[i].text,
+                     says ? " (" : "", says ? rows[i].word : "", says ? ")" : "");
     }
-    return NULL;
+    for (int i = 0; cmg_context_option(i) != NULL; ++i) {
+        (void)printf("  --%-24s %s\n", cmg_context_option(i)->key, cmg_context_option(i)->text);
+    }
 }
 
-static const char **word_of(heart_options *o, const char *name)
+/* The row of a word, and the struct that it is about. */
+static const cmg_option *find(heart_options *o, const char *word, void **owner)
 {
-    const struct {
-        const char *name;
-        const char **to;
-    } all[] = {{"mesh", &o->mesh},     {"fibres", &o->fibres}, {"output", &o->output},
-               {"solver", &o->solver}, {"format", &o->format}, {"dump", &o->dump}};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
-        if (strcmp(all[k].name, name) == 0) {
-            return all[k].to;
+    for (int i = 0; i < ROWS; ++i) {
+        if (strcmp(rows[i].key, word) == 0) {
+            *owner = o;
+            return &rows[i];
         }
     }
-    return NULL;
-}
-
-static bool *flag_of(heart_options *o, const char *name)
-{
-    const struct {
-        const char *name;
-        bool *to;
-    } all[] = {{"fixed", &o->fixed},
-               {"restart", &o->restart},
-               {"profile", &o->profile},
-               {"quiet", &o->quiet}};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
-        if (strcmp(all[k].name, name) == 0) {
-            return all[k].to;
+    *owner = &o->context;
+    for (int i = 0; cmg_context_option(i) != NULL; ++i) {
+        if (strcmp(cmg_context_option(i)->key, word) == 0) {
+            return cmg_context_option(i);
         }
     }
     return NULL;
 }
 
-/* The remaining options; false = no such option or not its form. */
-static bool take_other(heart_options *o, const char *name, const char *value)
+/* What several options say together. */
+static bool check(heart_options *o, char why[CMG_MESSAGE])
 {
-    char text[64];
-    double refine = 0;
-    if (strcmp(name, "slab") == 0) {
-        return numbers(value, 4, o->block) == 4;
-    }
-    if (strcmp(name, "square") == 0) {
-        double block[3];
-        const bool good = numbers(value, 3, block) == 3;
-        o->block[0] = block[0];
-        o->block[1] = block[1];
-        o->block[2] = 0;
-        o->block[3] = block[2];
-        return good;
-    }
-    if (strcmp(name, "refine") == 0) {
-        const bool good = numbers(value, 1, &refine) == 1 && refine >= 0 && refine < MAX_LEVELS;
-        o->refine = good ? (int)refine : 0;
-        return good;
-    }
-    if (strcmp(name, "linear-rtol") == 0) {
-        const int n = numbers(value, 2, o->linear_rtol);
-        o->linear_rtol[1] = n == 1 ? o->linear_rtol[0] : o->linear_rtol[1];
-        return n >= 1;
-    }
-    if (strcmp(name, "refresh") == 0) {
-        static const char *const when[] = {"never", "step", "newton"};
-        for (o->refresh = 0; o->refresh < 3 && strcmp(value, when[o->refresh]) != 0;) {
-            ++o->refresh;
-        }
-        return o->refresh < 3;
-    }
-    if (strcmp(name, "stimulus") == 0 && o->protocols < MAX_STIMULI) {
-        o->protocol[o->protocols++] = value;
-        return true;
-    }
-    if (strcmp(name, "backend") == 0 || strcmp(name, "threads") == 0 ||
-        strcmp(name, "device") == 0) {
-        (void)snprintf(text, sizeof text, "%s=%s", name, value);
-        return cmg_context_options_set(&o->context, text) == CMG_OK;
-    }
-    return false;
-}
-
-static void defaults(heart_options *o)
-{
-    *o = (heart_options){.block = {40, 40, 0, 0.5},
-                         .fibres = "none",
-                         .diso = 1,
-                         .dani = 0.1,
-                         .time = 500,
-                         .dt = 1,
-                         .output = "heart-out",
-                         .every = 10,
-                         .checkpoint = 100,
-                         .solver = "jacobi",
-                         .format = "auto",
-                         .newton_rtol = 1e-10,
-                         .linear_rtol = {1e-2, 1e-5},
-                         .dump_step = 1};
-    cmg_context_options_default(&o->context);
-}
-
-static const char *check(heart_options *o)
-{
-    char *comma = o->dump != NULL ? strchr(o->dump, ',') : NULL;
+    char *comma = strchr(o->dump, ',');
+    o->dump_step = 1;
     if (comma != NULL) {
-        o->dump_step = strtoll(comma + 1, NULL, 10);
+        (void)sscanf(comma + 1, "%lld", &o->dump_step);
         *comma = '\0';
     }
     if (o->protocols == 0) {
-        o->protocol[o->protocols++] = "plane:x";
+        o->protocol[o->protocols++] = o->stimulus;
     }
-    const bool block = o->block[0] >= 1 && o->block[1] >= 1 && o->block[2] >= 0 && o->block[3] > 0;
-    return !block                                   ? "a block needs cells and an edge over 0"
-           : !(o->time > 0 && o->dt > 0)            ? "--time and --dt are over 0"
-           : !(o->every >= 0 && o->checkpoint >= 0) ? "--every and --checkpoint are not below 0"
-           : !(o->diso > 0 && o->dani > -o->diso)   ? "conduction is over 0"
-                                                    : NULL;
+    if (o->linear_rtol[1] == 0) {
+        o->linear_rtol[1] = o->linear_rtol[0];
+    }
+    const double *b = o->slab[0] > 0 ? o->slab : o->square;
+    const bool block = b[0] >= 1 && b[1] >= 1 && b[2] > 0 && (b == o->square || b[2] >= 1);
+    if (!block || (b == o->slab && !(b[3] > 0))) {
+        (void)snprintf(why, CMG_MESSAGE, "a block needs cells and an edge over 0");
+        return false;
+    }
+    if (o->dani <= -o->diso) {
+        (void)snprintf(why, CMG_MESSAGE, "diso %g and dani %g: conduction is over 0", o->diso,
+                       o->dani);
+        return false;
+    }
+    return true;
 }
 
-const char *options_parse(heart_options *o, int argc, char **argv)
+bool options_parse(heart_options *o, int argc, char **argv, char why[CMG_MESSAGE])
 {
-    static char wrong[256];
-    defaults(o);
-    for (int i = 1; i < argc; ++i) {
-        const char *name = argv[i] + (strncmp(argv[i], "--", 2) == 0 ? 2 : 0);
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
-        bool good = name != argv[i];
-        if (good && strcmp(name, "help") == 0) {
-            return "";
-        }
-        if (good && flag_of(o, name) != NULL) {
-            *flag_of(o, name) = true;
-            continue;
-        }
-        if (good && word_of(o, name) != NULL) {
-            *word_of(o, name) = value;
-        } else if (good && number_of(o, name) != NULL) {
-            good = numbers(value, 1, number_of(o, name)) == 1;
-        } else {
-            good = good && take_other(o, name, value);
-        }
-        if (!good || i + 1 == argc) {
-            (void)snprintf(wrong, sizeof wrong, "cannot make sense of '%s %s'", argv[i], value);
-            return wrong;
-        }
-        ++i;
+    *o = (heart_options){.size = sizeof *o};
+    cmg_context_options_default(&o->context);
+    for (int i = 0; i < ROWS; ++i) {
+        (void)cmg_option_set(&rows[i], o, rows[i].word, why);
     }
-    return check(o);
+    for (int i = 1; i < argc; ++i) {
+        void *owner = NULL;
+        const bool dashes = strncmp(argv[i], "--", 2) == 0;
+        const cmg_option *row = dashes ? find(o, argv[i] + 2, &owner) : NULL;
+        const bool flag = row != NULL && row->type == CMG_OPTION_FLAG;
+        if (row == NULL || (!flag && i + 1 == argc)) {
+            (void)snprintf(why, CMG_MESSAGE, "cannot make sense of '%.200s'", argv[i]);
+            return false;
+        }
+        if (cmg_option_set(row, owner, flag ? "yes" : argv[++i], why) != CMG_OK) {
+            return false;
+        }
+        if (strcmp(row->key, "stimulus") == 0 && o->protocols < MAX_STIMULI) {
+            o->protocol[o->protocols++] = argv[i];
+        }
+    }
+    return check(o, why);
 }

@@ -4,7 +4,6 @@
 #include "heart.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A text in memory, for a file that appears all at once. */
 typedef struct text {
@@ -13,46 +12,40 @@ typedef struct text {
     size_t size;
 } text;
 
-static FILE *begin_text(text *t)
+static void begin_text(text *t)
 {
     *t = (text){.data = NULL};
     t->stream = open_memstream(&t->data, &t->size);
-    return t->stream;
+    if (t->stream == NULL) {
+        no_memory();
+    }
 }
 
 /* The text to DIR/name; it is freed. */
 static cmg_status save(heart *h, text *t, const char *name)
 {
-    char path[4096];
+    char path[MAX_PATH];
     (void)snprintf(path, sizeof path, "%s/%s", h->o->output, name);
-    const bool failed = ferror(t->stream) != 0;
-    const cmg_status status = fclose(t->stream) != 0 || failed
-                                  ? CMG_ERR_MEMORY
-                                  : cmg_file_write(h->ctx, path, t->data, t->size);
+    if (ferror(t->stream) != 0 || fclose(t->stream) != 0) {
+        no_memory();
+    }
+    const cmg_status status = cmg_file_write(h->ctx, path, t->data, t->size);
     free(t->data);
     return status;
 }
 
-/* ------------------------------------------------------------------ pictures */
-
-/* Values of a vector on the host, NULL = no memory; for free. */
-static double *fetch(const cmg_vector *v)
+/* Values of a vector on the host, for free. */
+static cmg_status fetch(const cmg_vector *v, double **values)
 {
-    double *values = malloc((size_t)cmg_vector_length(v) * sizeof *values);
-    if (values != NULL && cmg_vector_get(v, values) != CMG_OK) {
-        free(values);
-        values = NULL;
-    }
-    return values;
+    *values = room((size_t)cmg_vector_length(v) * sizeof **values);
+    return cmg_vector_get(v, *values);
 }
 
 /* The pictures of times 0, every, 2 every ... up to now; the list needs no memory of its own. */
 static cmg_status write_series(heart *h)
 {
     text t;
-    if (begin_text(&t) == NULL) {
-        return CMG_ERR_MEMORY;
-    }
+    begin_text(&t);
     (void)fprintf(t.stream,
                   "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"0.1\">\n"
                   "<Collection>\n");
@@ -67,18 +60,18 @@ static cmg_status write_series(heart *h)
 cmg_status output_picture(heart *h)
 {
     const double begin = now();
-    char path[4096];
-    double *phi = fetch(h->phi);
-    double *r = fetch(h->r);
+    char path[MAX_PATH];
+    double *phi = NULL;
+    double *r = NULL;
+    cmg_status status = fetch(h->phi, &phi);
+    status = status ? status : fetch(h->r, &r);
     const cmg_fem_field fields[2] = {{"phi", 1, false, phi}, {"r", 1, true, r}};
     (void)snprintf(path, sizeof path, "%s/phi-%05lld.vtu", h->o->output,
                    llround(h->t / h->o->every));
-    cmg_status status = phi != NULL && r != NULL
-                            ? cmg_fem_mesh_write_vtu(h->ctx, path, &h->mesh, 2, fields)
-                            : CMG_ERR_MEMORY;
+    status = status ? status : cmg_fem_mesh_write_vtu(h->ctx, path, &h->mesh, 2, fields);
+    status = status ? status : write_series(h);
     free(phi);
     free(r);
-    status = status ? status : write_series(h);
     h->spent.output += now() - begin;
     return status;
 }
@@ -86,22 +79,19 @@ cmg_status output_picture(heart *h)
 /* The map, as a picture and as numbers in the order of its nodes. */
 cmg_status output_activation(heart *h)
 {
-    char path[2][4096];
-    double *activation = fetch(h->activation);
+    char path[MAX_PATH];
+    double *activation = NULL;
+    cmg_status status = fetch(h->activation, &activation);
     const cmg_fem_field fields[2] = {{"activation", 1, false, activation},
                                      {"fibre", 3, true, h->fibre}};
-    (void)snprintf(path[0], sizeof path[0], "%s/activation.vtu", h->o->output);
-    (void)snprintf(path[1], sizeof path[1], "%s/activation.npy", h->o->output);
-    cmg_status status = activation != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    status = status ? status
-                    : cmg_fem_mesh_write_vtu(h->ctx, path[0], &h->mesh, h->fibre != NULL ? 2 : 1,
-                                             fields);
-    status = status ? status : cmg_vector_write(h->ctx, path[1], h->mesh.nodes, activation);
+    const int count = h->fibre != NULL ? 2 : 1;
+    (void)snprintf(path, sizeof path, "%s/activation.vtu", h->o->output);
+    status = status ? status : cmg_fem_mesh_write_vtu(h->ctx, path, &h->mesh, count, fields);
+    (void)snprintf(path, sizeof path, "%s/activation.npy", h->o->output);
+    status = status ? status : cmg_vector_write(h->ctx, path, h->mesh.nodes, activation);
     free(activation);
     return status;
 }
-
-/* ------------------------------------------------------------------ summary */
 
 static void print_text(FILE *t, const char *name, const char *value)
 {
@@ -116,101 +106,91 @@ cmg_status output_summary(heart *h, bool interrupted)
 {
     const seconds *s = &h->spent;
     const counts *c = &h->count;
-    double *phi = fetch(h->phi);
+    const cmg_csr A = cmg_fem_sum_csr(h->sum);
+    double *phi = NULL;
     double low = INFINITY;
     double high = -INFINITY;
     size_t peak[2];
     text t;
-    for (cmg_size i = 0; i < h->mesh.nodes && phi != NULL; ++i) {
+    const cmg_status status = fetch(h->phi, &phi);
+    for (cmg_size i = 0; i < h->mesh.nodes; ++i) {
         low = fmin(low, phi[i]);
         high = fmax(high, phi[i]);
     }
-    const bool fetched = phi != NULL;
     free(phi);
-    if (!fetched || begin_text(&t) == NULL) {
-        return CMG_ERR_MEMORY;
-    }
     cmg_context_memory(h->ctx, NULL, peak);
-    const cmg_csr A = cmg_fem_sum_csr(h->sum);
+    begin_text(&t);
     (void)fprintf(t.stream, "{\n");
-    print_text(t.stream, "mesh", h->o->mesh != NULL ? h->o->mesh : "block");
+    print_text(t.stream, "mesh", h->o->mesh[0] != '\0' ? h->o->mesh : "block");
     print_text(t.stream, "backend", cmg_enum_name("backend", (int)cmg_context_backend(h->ctx)));
     print_text(t.stream, "solver", h->o->solver);
     print_text(t.stream, "format", h->o->format);
-    (void)fprintf(t.stream, "  \"threads\": %d,\n", cmg_context_threads(h->ctx));
-    (void)fprintf(t.stream, "  \"nodes\": %lld,\n  \"cells\": %lld,\n  \"entries\": %lld,\n",
-                  (long long)h->mesh.nodes, (long long)h->mesh.cells, (long long)A.indptr[A.rows]);
-    (void)fprintf(t.stream, "  \"time\": %.17g,\n  \"interrupted\": %s,\n", h->t,
-                  interrupted ? "true" : "false");
-    (void)fprintf(t.stream, "  \"steps\": %lld,\n  \"rejected\": %lld,\n  \"newton\": %lld,\n",
-                  c->steps, c->rejected, c->newton);
-    (void)fprintf(t.stream, "  \"cg_iterations\": %lld,\n", c->iterations);
-    (void)fprintf(t.stream, "  \"phi\": [%.17g, %.17g],\n", low, high);
-    (void)fprintf(t.stream, "  \"bytes\": {\"host\": %zu, \"device\": %zu},\n", peak[0], peak[1]);
-    (void)fprintf(t.stream, "  \"parts_timed\": %s,\n",
-                  h->o->profile || cmg_context_backend(h->ctx) == CMG_BACKEND_CPU ? "true"
-                                                                                  : "false");
     (void)fprintf(
         t.stream,
+        "  \"threads\": %d,\n  \"nodes\": %lld,\n  \"cells\": %lld,\n  \"entries\": %lld,\n"
+        "  \"time\": %.17g,\n  \"interrupted\": %s,\n"
+        "  \"steps\": %lld,\n  \"rejected\": %lld,\n  \"newton\": %lld,\n"
+        "  \"cg_iterations\": %lld,\n  \"phi\": [%.17g, %.17g],\n"
+        "  \"bytes\": {\"host\": %zu, \"device\": %zu},\n  \"parts_timed\": %s,\n"
         "  \"seconds\": {\"cells\": %.6g, \"sums\": %.6g, \"prepare\": %.6g, \"solve\": %.6g, "
         "\"output\": %.6g, \"total\": %.6g}\n}\n",
+        cmg_context_threads(h->ctx), (long long)h->mesh.nodes, (long long)h->mesh.cells,
+        (long long)A.indptr[A.rows], h->t, interrupted ? "true" : "false", c->steps, c->rejected,
+        c->newton, c->iterations, low, high, peak[0], peak[1], parts_timed(h) ? "true" : "false",
         s->cells, s->sums, s->prepare, s->solve, s->output, s->total);
-    return save(h, &t, "summary.json");
+    return status ? status : save(h, &t, "summary.json");
 }
 
 /* ------------------------------------------------------------------ dump */
 
-static cmg_status dump_vector(heart *h, const char *name, cmg_size n, const double *values)
+static cmg_status dump(heart *h, const char *name, cmg_size n, const double *values)
 {
-    char path[4096];
+    char path[MAX_PATH];
     (void)snprintf(path, sizeof path, "%s/%s.npy", h->o->dump, name);
-    return values != NULL ? cmg_vector_write(h->ctx, path, n, values) : CMG_ERR_MEMORY;
+    return cmg_vector_write(h->ctx, path, n, values);
 }
 
-/* K as CSR arrays, -R, and the state they come from; h->dphi is used as it is about to be solved
- * for. */
+static cmg_status dump_whole(heart *h, const char *name, cmg_size n, const cmg_index *numbers)
+{
+    double *values = room((size_t)n * sizeof *values);
+    for (cmg_size k = 0; k < n; ++k) {
+        values[k] = numbers[k];
+    }
+    const cmg_status status = dump(h, name, n, values);
+    free(values);
+    return status;
+}
+
+/* K as CSR arrays, -R, and the state they come from. */
 cmg_status output_dump(heart *h)
 {
-    if (h->o->dump == NULL) {
-        return CMG_OK;
-    }
     const cmg_csr A = cmg_fem_sum_csr(h->sum);
-    const cmg_size nnz = A.indptr[A.rows];
+    cmg_vector *K = NULL;
+    cmg_status status = cmg_vector_create(h->ctx, A.indptr[A.rows], CMG_FP64, &K);
+    status = status ? status : cmg_fem_sum_matrix(h->sum, h->matrix, K);
     const struct {
         const char *name;
         cmg_vector *v;
-    } all[] = {{"volume", h->volume},      {"stiffness", h->stiffness}, {"phi", h->phi},
-               {"phi_old", h->phi_old[0]}, {"r_old", h->r_old},         {"b", h->b}};
-    cmg_vector *K = NULL;
-    double *room = malloc((size_t)(nnz + A.rows + 1 + h->mesh.cells * 4) * sizeof *room);
-    cmg_status status = room != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    for (cmg_size k = 0; k < nnz && status == CMG_OK; ++k) {
-        room[k] = A.indices[k];
-    }
-    status = status ? status : dump_vector(h, "indices", nnz, room);
-    for (cmg_size i = 0; i <= A.rows && status == CMG_OK; ++i) {
-        room[i] = (double)A.indptr[i];
-    }
-    status = status ? status : dump_vector(h, "indptr", A.rows + 1, room);
-    for (cmg_size k = 0; k < h->mesh.cells * h->corners && status == CMG_OK; ++k) {
-        room[k] = h->mesh.cell_nodes[k];
-    }
-    status = status ? status : dump_vector(h, "cells", h->mesh.cells * h->corners, room);
-    free(room);
-    status = status ? status : dump_vector(h, "x", h->mesh.nodes * h->mesh.dim, h->mesh.x);
-    status = status ? status : cmg_vector_create(h->ctx, nnz, CMG_FP64, &K);
-    status = status ? status : cmg_fem_sum_matrix(h->sum, h->matrix, K);
-    double *values = status == CMG_OK ? fetch(K) : NULL;
-    status = status ? status : dump_vector(h, "values", nnz, values);
-    free(values);
-    cmg_vector_destroy(&K);
+    } all[] = {{"volume", h->volume}, {"stiffness", h->stiffness},
+               {"phi", h->phi},       {"phi_old", h->phi_old[0]},
+               {"r_old", h->r_old},   {"b", h->b},
+               {"values", K}};
     for (size_t k = 0; k < sizeof all / sizeof all[0] && status == CMG_OK; ++k) {
-        values = fetch(all[k].v);
-        status = dump_vector(h, all[k].name, cmg_vector_length(all[k].v), values);
+        double *values = NULL;
+        status = fetch(all[k].v, &values);
+        status = status ? status : dump(h, all[k].name, cmg_vector_length(all[k].v), values);
         free(values);
     }
-    if (status == CMG_OK && h->fibre != NULL) {
-        status = dump_vector(h, "fibre", h->mesh.cells * 3, h->fibre);
+    cmg_vector_destroy(&K);
+    double *indptr = room((size_t)(A.rows + 1) * sizeof *indptr);
+    for (cmg_size i = 0; i <= A.rows; ++i) {
+        indptr[i] = (double)A.indptr[i];
     }
-    return status;
+    status = status ? status : dump(h, "indptr", A.rows + 1, indptr);
+    free(indptr);
+    status = status ? status : dump_whole(h, "indices", A.indptr[A.rows], A.indices);
+    status =
+        status ? status : dump_whole(h, "cells", h->mesh.cells * h->corners, h->mesh.cell_nodes);
+    status = status ? status : dump(h, "x", h->mesh.nodes * h->mesh.dim, h->mesh.x);
+    return status || h->fibre == NULL ? status : dump(h, "fibre", h->mesh.cells * 3, h->fibre);
 }

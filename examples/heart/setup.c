@@ -19,13 +19,6 @@ static void extent(const cmg_fem_mesh *mesh, double box[6])
     }
 }
 
-static void add_stimulus(heart *h, stimulus s)
-{
-    if (h->nstimuli < MAX_STIMULI) {
-        h->stimuli[h->nstimuli++] = s;
-    }
-}
-
 /* The first tenth along an axis, for 2 ms. */
 static stimulus plane(const double box[6], int axis)
 {
@@ -36,41 +29,41 @@ static stimulus plane(const double box[6], int axis)
 }
 
 /* S1 is a plane wave along x; S2 the quarter of low x and y behind it, where the tissue recovers on
- * one side alone: the wave that it starts curls up. */
-static bool read_protocol(heart *h, const char *text)
+ * one side alone: the wave that it starts curls up. Returns how many stimuli that are, 0 = nothing
+ * that makes sense. */
+static int read_protocol(const cmg_fem_mesh *mesh, const char *text, stimulus s[2])
 {
     double box[6];
-    stimulus s = {.start = 0};
-    extent(&h->mesh, box);
-    if (strncmp(text, "plane:", 6) == 0 && text[6] >= 'x' && text[6] < 'x' + h->mesh.dim) {
-        add_stimulus(h, plane(box, text[6] - 'x'));
-        return true;
+    double *b = s->box;
+    extent(mesh, box);
+    if (strncmp(text, "plane:", 6) == 0 && text[6] >= 'x' && text[6] < 'x' + mesh->dim) {
+        s[0] = plane(box, text[6] - 'x');
+        return 1;
     }
     if (strncmp(text, "s1s2:", 5) == 0) {
-        s = plane(box, 0);
-        add_stimulus(h, s);
-        memcpy(s.box, box, sizeof s.box);
-        s.box[1] = (box[0] + box[1]) / 2;
-        s.box[3] = (box[2] + box[3]) / 2;
-        s.start = strtod(text + 5, NULL);
-        add_stimulus(h, s);
-        return s.start > 0;
+        s[0] = s[1] = plane(box, 0);
+        s[1].box[1] = (box[0] + box[1]) / 2;
+        s[1].box[3] = (box[2] + box[3]) / 2;
+        s[1].start = strtod(text + 5, NULL);
+        return s[1].start > 0 ? 2 : 0;
     }
-    const int found =
-        sscanf(text, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &s.box[0], &s.box[1], &s.box[2],
-               &s.box[3], &s.box[4], &s.box[5], &s.start, &s.duration, &s.current);
-    add_stimulus(h, s);
-    return found == 9;
+    return sscanf(text, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", b, b + 1, b + 2, b + 3, b + 4, b + 5,
+                  &s->start, &s->duration, &s->current) == 9;
 }
 
 static cmg_status read_protocols(heart *h)
 {
     for (int k = 0; k < h->o->protocols; ++k) {
-        if (!read_protocol(h, h->o->protocol[k])) {
-            (void)fprintf(stderr, "heart: cannot make sense of the stimulus '%s'\n",
+        stimulus s[2];
+        const int found = read_protocol(&h->mesh, h->o->protocol[k], s);
+        if (found == 0 || h->nstimuli + found > MAX_STIMULI) {
+            (void)fprintf(stderr, "heart: %s '%s'\n",
+                          found == 0 ? "cannot make sense of the stimulus" : "too many stimuli at",
                           h->o->protocol[k]);
             return CMG_ERR_ARG;
         }
+        memcpy(h->stimuli + h->nstimuli, s, (size_t)found * sizeof *s);
+        h->nstimuli += found;
     }
     return CMG_OK;
 }
@@ -130,17 +123,14 @@ static void keep_cell(const heart *h, cmg_size cell, double *volume, double *sti
 
 static unsigned char bits_of(const heart *h, cmg_size cell)
 {
-    const int dim = h->mesh.dim;
+    double x[3];
     unsigned char bits = 0;
+    mesh_centre(&h->mesh, cell, x);
     for (int s = 0; s < h->nstimuli; ++s) {
+        const double *box = h->stimuli[s].box;
         bool inside = true;
-        for (int d = 0; d < dim; ++d) {
-            double x = 0;
-            for (int a = 0; a < h->corners; ++a) {
-                const cmg_index node = h->mesh.cell_nodes[cell * h->corners + a];
-                x += h->mesh.x[(cmg_size)node * dim + d] / h->corners;
-            }
-            inside = inside && x >= h->stimuli[s].box[2 * d] && x <= h->stimuli[s].box[2 * d + 1];
+        for (int d = 0; d < h->mesh.dim; ++d) {
+            inside = inside && x[d] >= box[2 * d] && x[d] <= box[2 * d + 1];
         }
         bits = (unsigned char)(bits | (inside ? 1 << s : 0));
     }
@@ -153,31 +143,26 @@ static cmg_status keep_cells(heart *h)
     const cmg_size cells = h->mesh.cells;
     const int nv = h->corners;
     const int pairs = nv * (nv - 1) / 2;
-    double *volume = malloc((size_t)cells * sizeof *volume);
-    double *stiffness = malloc((size_t)(cells * pairs) * sizeof *stiffness);
-    double *share = malloc((size_t)(cells * nv) * sizeof *share);
-    unsigned char *bits = malloc((size_t)cells);
-    cmg_status status = CMG_ERR_MEMORY;
-    if (volume != NULL && stiffness != NULL && share != NULL && bits != NULL) {
-        status = CMG_OK;
-        for (cmg_size c = 0; c < cells; ++c) {
-            keep_cell(h, c, volume + c, stiffness + c * pairs);
-            bits[c] = bits_of(h, c);
-            for (int a = 0; a < nv; ++a) {
-                share[c * nv + a] = volume[c] / nv;
-            }
+    double *volume = room((size_t)cells * sizeof *volume);
+    double *stiffness = room((size_t)(cells * pairs) * sizeof *stiffness);
+    double *share = room((size_t)(cells * nv) * sizeof *share);
+    unsigned char *bits = room((size_t)cells);
+    for (cmg_size c = 0; c < cells; ++c) {
+        keep_cell(h, c, volume + c, stiffness + c * pairs);
+        bits[c] = bits_of(h, c);
+        for (int a = 0; a < nv; ++a) {
+            share[c * nv + a] = volume[c] / nv;
         }
-        status = cmg_vector_set(h->volume, volume);
-        status = status ? status : cmg_vector_set(h->stiffness, stiffness);
-        status = status ? status : cmg_vector_set(h->residuals, share);
-        status = status ? status : cmg_fem_sum_vector(h->sum, h->residuals, h->b);
-        status = status ? status : cmg_vector_norm(h->b, &h->scale);
-        const int failed =
-            h->k->upload(h->stream, cmg_vector_data(h->stimulated), bits, (size_t)cells) +
-            h->k->upload(h->stream, cmg_vector_data(h->nodes), h->mesh.cell_nodes,
-                         (size_t)(cells * nv) * sizeof(cmg_index));
-        status = status == CMG_OK && failed != 0 ? CMG_ERR_DEVICE : status;
     }
+    cmg_status status = cmg_vector_set(h->volume, volume);
+    status = status ? status : cmg_vector_set(h->stiffness, stiffness);
+    status = status ? status : cmg_vector_set(h->residuals, share);
+    status = status ? status : cmg_fem_sum_vector(h->sum, h->residuals, h->b);
+    status = status ? status : cmg_vector_norm(h->b, &h->scale);
+    status = status ? status : send(h, bits, (size_t)cells, &h->stimulated);
+    status = status
+                 ? status
+                 : send(h, h->mesh.cell_nodes, (size_t)(cells * nv) * sizeof(cmg_index), &h->nodes);
     free(volume);
     free(stiffness);
     free(share);
@@ -193,9 +178,7 @@ static cmg_status make_vectors(heart *h)
     const struct {
         cmg_vector **v;
         cmg_size n;
-    } all[] = {{&h->nodes, (cells * nv + 1) / 2},
-               {&h->stimulated, (cells + 7) / 8},
-               {&h->volume, cells},
+    } all[] = {{&h->volume, cells},
                {&h->stiffness, cells * (nv * (nv - 1) / 2)},
                {&h->phi, n},
                {&h->phi_old[0], n},
@@ -217,6 +200,15 @@ static cmg_status make_vectors(heart *h)
         }
     }
     return cmg_vector_fill(h->activation, -1);
+}
+
+cmg_status send(heart *h, const void *data, size_t bytes, cmg_vector **there)
+{
+    const cmg_status status =
+        cmg_vector_create(h->ctx, (cmg_size)((bytes + 7) / 8), CMG_FP64, there);
+    const bool failed =
+        status == CMG_OK && h->k->upload(h->stream, cmg_vector_data(*there), data, bytes) != 0;
+    return failed ? CMG_ERR_DEVICE : status;
 }
 
 cmg_status mesh_setup(heart *h)

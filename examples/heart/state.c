@@ -1,20 +1,10 @@
-/* Checkpoints: a head and five arrays, as they are in memory, replaced in one go. */
+/* Checkpoints: one .npy of fp64, a head and five arrays, replaced in one go. */
 #include "heart.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct head {
-    char magic[16];
-    long long nodes;
-    long long cells;
-    uint64_t mesh; /* hash of it */
-    double t;
-    double dt;
-    double taken[2];
-    long long past;
-    counts count;
-} head;
+enum { ARRAYS = 5, FIXED = 3, HEAD = 12 };
 
 static uint64_t hash(uint64_t seed, const void *data, size_t bytes)
 {
@@ -25,46 +15,53 @@ static uint64_t hash(uint64_t seed, const void *data, size_t bytes)
     return seed;
 }
 
-static head make_head(const heart *h)
+/* The first FIXED numbers tell the mesh. */
+static void make_head(const heart *h, double head[HEAD])
 {
     const cmg_fem_mesh *mesh = &h->mesh;
-    head made = {.nodes = mesh->nodes, .cells = mesh->cells, .t = h->t, .dt = h->dt};
-    memcpy(made.magic, "heart state 2\n", 15);
-    made.count = h->count;
-    memcpy(made.taken, h->taken, sizeof made.taken);
-    made.past = h->past;
-    made.mesh =
+    const counts *c = &h->count;
+    uint64_t sum =
         hash(14695981039346656037ULL, mesh->x, (size_t)(mesh->nodes * mesh->dim) * sizeof *mesh->x);
-    made.mesh = hash(made.mesh, mesh->cell_nodes,
-                     (size_t)(mesh->cells * h->corners) * sizeof *mesh->cell_nodes);
-    return made;
+    sum =
+        hash(sum, mesh->cell_nodes, (size_t)(mesh->cells * h->corners) * sizeof *mesh->cell_nodes);
+    const double all[HEAD] = {(double)mesh->nodes,
+                              (double)mesh->cells,
+                              (double)(sum >> 12),
+                              h->t,
+                              h->dt,
+                              h->taken[0],
+                              h->taken[1],
+                              h->past,
+                              (double)c->steps,
+                              (double)c->rejected,
+                              (double)c->newton,
+                              (double)c->iterations};
+    memcpy(head, all, sizeof all);
 }
 
-static void name_of(const heart *h, char path[4096])
+static void list(const heart *h, cmg_vector *all[ARRAYS], char path[MAX_PATH])
 {
-    (void)snprintf(path, 4096, "%s/state", h->o->output);
+    cmg_vector *const kept[ARRAYS] = {h->phi_old[1], h->phi_old[0], h->phi, h->activation, h->r};
+    memcpy(all, kept, sizeof kept);
+    (void)snprintf(path, MAX_PATH, "%s/state.npy", h->o->output);
 }
 
 cmg_status state_write(heart *h)
 {
     const double begin = now();
-    cmg_vector *const all[5] = {h->phi_old[1], h->phi_old[0], h->phi, h->activation, h->r};
-    const head first = make_head(h);
-    const size_t bytes = sizeof first + (size_t)(4 * h->mesh.nodes + h->mesh.cells) * 8;
-    char path[4096];
-    char *data = malloc(bytes);
-    char *at = data;
-    cmg_status status = data != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    if (status == CMG_OK) {
-        memcpy(at, &first, sizeof first);
-        at += sizeof first;
+    const cmg_size n = HEAD + 4 * h->mesh.nodes + h->mesh.cells;
+    cmg_vector *all[ARRAYS];
+    char path[MAX_PATH];
+    double *data = room((size_t)n * sizeof *data);
+    double *at = data + HEAD;
+    cmg_status status = CMG_OK;
+    list(h, all, path);
+    make_head(h, data);
+    for (int k = 0; k < ARRAYS && status == CMG_OK; ++k) {
+        status = cmg_vector_get(all[k], at);
+        at += cmg_vector_length(all[k]);
     }
-    for (int k = 0; k < 5 && status == CMG_OK; ++k) {
-        status = cmg_vector_get(all[k], (double *)(void *)at);
-        at += (size_t)cmg_vector_length(all[k]) * sizeof(double);
-    }
-    name_of(h, path);
-    status = status ? status : cmg_file_write(h->ctx, path, data, bytes);
+    status = status ? status : cmg_vector_write(h->ctx, path, n, data);
     free(data);
     h->spent.output += now() - begin;
     return status;
@@ -72,34 +69,32 @@ cmg_status state_write(heart *h)
 
 cmg_status state_read(heart *h)
 {
-    cmg_vector *const all[5] = {h->phi_old[1], h->phi_old[0], h->phi, h->activation, h->r};
-    const head expected = make_head(h);
-    const cmg_size most = h->mesh.nodes > h->mesh.cells ? h->mesh.nodes : h->mesh.cells;
-    head found = {.nodes = 0};
-    char path[4096];
-    name_of(h, path);
-    FILE *file = fopen(path, "rb");
-    double *room = malloc((size_t)most * sizeof *room);
-    bool good = file != NULL && room != NULL && fread(&found, sizeof found, 1, file) == 1 &&
-                memcmp(found.magic, expected.magic, sizeof found.magic) == 0 &&
-                found.nodes == expected.nodes && found.cells == expected.cells &&
-                found.mesh == expected.mesh;
-    for (int k = 0; k < 5 && good; ++k) {
-        const size_t n = (size_t)cmg_vector_length(all[k]);
-        good = fread(room, sizeof *room, n, file) == n && cmg_vector_set(all[k], room) == CMG_OK;
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    free(room);
-    if (!good) {
+    double head[HEAD];
+    cmg_vector *all[ARRAYS];
+    char path[MAX_PATH];
+    double *data = NULL;
+    cmg_size n = 0;
+    list(h, all, path);
+    make_head(h, head);
+    cmg_status status = cmg_vector_read(h->ctx, path, &n, &data);
+    if (status == CMG_OK && (n != HEAD + 4 * h->mesh.nodes + h->mesh.cells ||
+                             memcmp(data, head, FIXED * sizeof *head) != 0)) {
         (void)fprintf(stderr, "heart: %s is no checkpoint of this mesh\n", path);
-        return CMG_ERR_FILE;
+        status = CMG_ERR_FILE;
     }
-    h->t = found.t;
-    h->dt = found.dt;
-    h->count = found.count;
-    memcpy(h->taken, found.taken, sizeof h->taken);
-    h->past = (int)found.past;
-    return CMG_OK;
+    const double *at = data + HEAD;
+    for (int k = 0; k < ARRAYS && status == CMG_OK; ++k) {
+        status = cmg_vector_set(all[k], at);
+        at += cmg_vector_length(all[k]);
+    }
+    if (status == CMG_OK) {
+        h->t = data[3];
+        h->dt = data[4];
+        memcpy(h->taken, data + 5, sizeof h->taken);
+        h->past = (int)data[7];
+        h->count = (counts){(long long)data[8], (long long)data[9], (long long)data[10],
+                            (long long)data[11]};
+    }
+    cmg_free(data);
+    return status;
 }

@@ -47,7 +47,8 @@ static cmg_status newton(heart *h, double dt, int *iterations)
         double norm = 0;
         cmg_status status = cells_newton(h, dt);
         status = status ? status : linear_prepare(h, &step);
-        if (status == CMG_OK && step.number == 0 && h->count.steps + 1 == h->o->dump_step) {
+        if (status == CMG_OK && h->o->dump[0] != '\0' && step.number == 0 &&
+            h->count.steps + 1 == h->o->dump_step) {
             status = output_dump(h);
         }
         status = status ? status : linear_solve(h, &step, &norm);

@@ -37,7 +37,7 @@ def run(folder, *words):
 
 def state(folder, summary):
     """phi, activation and r of the last checkpoint, which has the two phi before them, too."""
-    with open(os.path.join(folder, "state"), "rb") as file:
+    with open(os.path.join(folder, "state.npy"), "rb") as file:
         data = file.read()
     n, cells = summary["nodes"], summary["cells"]
     values = np.frombuffer(data[len(data) - 8 * (2 * n + cells) :])
@@ -269,7 +269,7 @@ class Heart(unittest.TestCase):
             run(one, *words, "--time", 20)
             run(two, *words, "--time", 10)
             run(two, *words, "--time", 20, "--restart")
-            with open(os.path.join(one, "state"), "rb") as a, open(os.path.join(two, "state"), "rb") as b:
+            with open(os.path.join(one, "state.npy"), "rb") as a, open(os.path.join(two, "state.npy"), "rb") as b:
                 self.assertEqual(a.read(), b.read(), solver)
 
     def test_interrupted_run_goes_on_to_the_bit(self):
@@ -284,7 +284,7 @@ class Heart(unittest.TestCase):
         with open(os.path.join(two, "summary.json"), encoding="ascii") as file:
             self.assertLessEqual(json.load(file)["time"], 60)
         run(two, *words, "--restart")
-        with open(os.path.join(one, "state"), "rb") as a, open(os.path.join(two, "state"), "rb") as b:
+        with open(os.path.join(one, "state.npy"), "rb") as a, open(os.path.join(two, "state.npy"), "rb") as b:
             self.assertEqual(a.read(), b.read())
 
     def test_pictures_are_read_by_others(self):
