@@ -181,6 +181,32 @@ static void facts_about_a_level(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* With P = I, ||A - A_c|| / ||A_c||: entries of A alone, at the ends of rows too, count as they
+ * are. */
+static void a_coarse_matrix_of_fewer_entries(void)
+{
+    const cmg_size full[] = {0, 3, 6, 9};
+    const cmg_index columns[] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+    const double values[] = {4, -1, -2, -1, 5, -3, -2, -3, 6};
+    const cmg_size one_each[] = {0, 1, 2, 3};
+    const cmg_index diagonal[] = {0, 1, 2};
+    const double ones[] = {1, 1, 1};
+    const double coarse[] = {4, 3, 7};
+    const cmg_csr A = {3, 3, full, columns, values};
+    const cmg_csr P = {3, 3, one_each, diagonal, ones};
+    const cmg_csr Ac = {3, 3, one_each, diagonal, coarse};
+    cmg_level_info info = {.size = sizeof info};
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &Ac));
+    CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
+    /* 0 + 2^2 + 1^2 on the diagonal, twice 1^2 + 2^2 + 3^2 beside it */
+    CHECK_NEAR(info.galerkin_defect, sqrt((5.0 + 28.0) / (16 + 9 + 49)), 1e-14);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void wrapped_arrays_are_borrowed(void)
 {
     cmgi_csr A = poisson_matrix(4, 0);
@@ -205,6 +231,7 @@ int main(int argc, char **argv)
     RUN(select_keeps_the_named_levels);
     RUN(check_finds_what_is_wrong);
     RUN(facts_about_a_level);
+    RUN(a_coarse_matrix_of_fewer_entries);
     RUN(wrapped_arrays_are_borrowed);
     return TEST_END();
 }
