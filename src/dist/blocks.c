@@ -55,8 +55,9 @@ static cmg_status check_rows(cmg_context *ctx, const cmgi_own_rows *A, int level
         CMGI_CHECK(ctx, A->indptr[i + 1] >= A->indptr[i], CMG_ERR_ARG,
                    "level %d: row %lld: offsets fall", level, (long long)(A->first + i));
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            CMGI_CHECK(ctx, A->indices[k] >= 0, CMG_ERR_ARG, "level %d: row %lld: column %lld",
-                       level, (long long)(A->first + i), (long long)A->indices[k]);
+            CMGI_CHECK(ctx, A->indices[k] >= 0 && A->indices[k] < INT64_MAX, CMG_ERR_ARG,
+                       "level %d: row %lld: column %lld", level, (long long)(A->first + i),
+                       (long long)A->indices[k]);
             CMGI_CHECK(ctx, isfinite(A->values[k]), CMG_ERR_ARG,
                        "level %d: row %lld, column %lld: value %g is not finite", level,
                        (long long)(A->first + i), (long long)A->indices[k], A->values[k]);
@@ -102,7 +103,9 @@ cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, co
     cmg_size nnz = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY(check_place(h, level, role));
-    CMGI_CHECK(ctx, rows != NULL && rows->indptr != NULL && rows->rows >= 0 && rows->first >= 0,
+    CMGI_CHECK(ctx,
+               rows != NULL && rows->indptr != NULL && rows->rows >= 0 && rows->first >= 0 &&
+                   rows->first <= INT64_MAX - rows->rows,
                CMG_ERR_ARG, "level %d: the rows are NULL or their numbers negative", level);
     CMGI_TRY(bring(ctx, &nnz, rows->indptr + rows->rows, sizeof nnz));
     CMGI_CHECK(ctx, nnz == 0 || (nnz > 0 && rows->indices != NULL && rows->values != NULL),
@@ -148,11 +151,10 @@ static cmg_status begin_of(cmg_context *ctx, const cmg_hierarchy *whole, int lev
 {
     const int ranks = cmgi_ranks(ctx);
     const cmg_size n = cmg_hierarchy_rows(whole, level);
-    cmg_size count = 0;
-    const double *part = NULL;
+    const cmgi_stored_vector *stored = cmgi_hierarchy_vector(whole, level, "partition", NULL);
     *begin = n / ranks * rank + n % ranks * rank / ranks;
-    if (cmg_hierarchy_get_vector(whole, level, "partition", NULL, &count, &part) == CMG_OK &&
-        count == ranks + 1) {
+    if (stored != NULL && stored->n == ranks + 1) {
+        const double *part = stored->values;
         const double at = part[rank];
         CMGI_CHECK(ctx, part[0] == 0 && part[ranks] == (double)n && at >= 0 && at <= (double)n,
                    CMG_ERR_ARG, "level %d: the partition does not divide %lld rows", level,
@@ -184,7 +186,7 @@ static cmg_status take_vectors(cmg_hierarchy *h, const cmg_hierarchy *whole, cmg
     for (int v = 0; v < whole->vectors; ++v) {
         const cmgi_stored_vector *from = &whole->vector[v];
         for (int k = 0; k < 2; ++k) {
-            if (strcmp(from->kind, kinds[k]) == 0) {
+            if (from->level == 0 && strcmp(from->kind, kinds[k]) == 0) {
                 CMGI_TRY(cmg_hierarchy_set_vector(h, 0, from->kind, from->name, last - first,
                                                   from->values + first));
             }

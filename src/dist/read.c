@@ -91,6 +91,11 @@ static cmg_status read_offsets(cmgi_h5 *h5, cmgi_dataset *d, const span *s, cmg_
                    (long long)(s->first + i), (long long)indptr[i]);
         indptr[i] -= *begin;
     }
+    CMGI_CHECK(h5->ctx, s->first > 0 || *begin == 0, CMG_ERR_FILE,
+               "%s: %s: it begins with %lld, not 0", h5->path, d->name, (long long)*begin);
+    CMGI_CHECK(h5->ctx, s->last < s->rows || *begin + indptr[rows] == entries, CMG_ERR_FILE,
+               "%s: %s: it ends with %lld, but there are %lld entries", h5->path, d->name,
+               (long long)(*begin + indptr[rows]), (long long)entries);
     return CMG_OK;
 }
 
@@ -107,7 +112,7 @@ static cmg_status read_matrix(cmgi_h5 *h5, const char *group, const span *s, cmg
         (void)snprintf(name, sizeof name, "%s/%s", group, member[k]);
         CMGI_TRY_GOTO(done, cmgi_dataset_open(h5, name, &d[k]));
     }
-    CMGI_CHECK_GOTO(done, h5->ctx, d[0].count == s->rows + 1 && d[1].count == d[2].count,
+    CMGI_CHECK_GOTO(done, h5->ctx, d[0].count - 1 == s->rows && d[1].count == d[2].count,
                     CMG_ERR_FILE, "%s: %s: %lld offsets of %lld rows, %lld columns, %lld values",
                     h5->path, group, (long long)d[0].count, (long long)s->rows,
                     (long long)d[1].count, (long long)d[2].count);

@@ -151,7 +151,8 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
 static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector *v)
 {
     const cmg_size n = h->level[v->level].A.rows;
-    const bool coords = strcmp(v->kind, "coords") == 0 || strcmp(v->kind, "partition") == 0;
+    const bool partition = strcmp(v->kind, "partition") == 0;
+    const bool coords = strcmp(v->kind, "coords") == 0 || partition;
     const bool several = strcmp(v->kind, "nullspace") == 0 && v->n > 0 && n > 0 && v->n % n == 0;
     CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_ARG,
                "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
@@ -160,6 +161,14 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     CMGI_CHECK(h->ctx, k < 0, CMG_ERR_ARG,
                "level %d: vector %s %s: entry %lld: value %g is not finite", v->level, v->kind,
                v->name, (long long)k, v->values[k]);
+    bool divides =
+        !partition || (v->n >= 2 && v->values[0] == 0 && v->values[v->n - 1] == (double)n);
+    for (cmg_size r = 1; partition && divides && r < v->n; ++r) {
+        divides = v->values[r] >= v->values[r - 1] && v->values[r] == floor(v->values[r]);
+    }
+    CMGI_CHECK(h->ctx, divides, CMG_ERR_ARG,
+               "level %d: the partition of %lld entries does not rise from 0 to the %lld rows",
+               v->level, (long long)v->n, (long long)n);
     return CMG_OK;
 }
 

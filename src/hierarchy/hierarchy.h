@@ -112,6 +112,10 @@ cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr
  */
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size);
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);
+
+/* NULL where there is none, without a message: threads of ranks look at one hierarchy. */
+cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                          const char *name);
 /* Keeps the vectors of levels first .. last, renumbered. */
 void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last);
 /* Forgets the elements of a level; renumbers its unknowns by an order of them. */

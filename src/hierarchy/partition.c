@@ -27,7 +27,14 @@ static cmg_status divide_finest(division *d)
     cmg_hierarchy *h = d->h;
     const int block = cmgi_hierarchy_block(h, 0);
     const cmg_csr A = h->level[0].A.view;
-    CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes_of(d, 0), sizeof *d->part[0], &d->part[0]));
+    const cmg_size nodes = nodes_of(d, 0);
+    CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes, sizeof *d->part[0], &d->part[0]));
+    if (d->ranks >= nodes) { /* METIS would print that there are too many parts */
+        for (cmg_size i = 0; i < nodes; ++i) {
+            d->part[0][i] = (cmg_index)i;
+        }
+        return CMG_OK;
+    }
     return cmgi_part_metis(h->ctx, &A, block, d->ranks, d->part[0]);
 }
 

@@ -26,8 +26,8 @@ void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v)
     CMGI_FREE(ctx, v->kind, v->name, v->values);
 }
 
-static cmgi_stored_vector *find_vector(const cmg_hierarchy *h, int level, const char *kind,
-                                       const char *name)
+cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, const char *kind,
+                                          const char *name)
 {
     for (int i = 0; i < h->vectors; ++i) {
         cmgi_stored_vector *v = &h->vector[i];
@@ -81,7 +81,7 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
     if (strcmp(kind, "nullspace") == 0) {
         h->level[level].exact_nullspace = false;
     }
-    cmgi_stored_vector *old = find_vector(h, level, kind, name);
+    cmgi_stored_vector *old = cmgi_hierarchy_vector(h, level, kind, name);
     if (old != NULL) {
         cmgi_free(ctx, old->values);
         old->values = values;
@@ -133,7 +133,7 @@ cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const cha
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, kind != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "hierarchy: kind or an out-pointer is NULL");
-    const cmgi_stored_vector *v = find_vector(h, level, kind, name);
+    const cmgi_stored_vector *v = cmgi_hierarchy_vector(h, level, kind, name);
     if (v == NULL) {
         return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no vector %s %s", level, kind,
                          name != NULL ? name : "");

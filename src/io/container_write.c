@@ -239,17 +239,17 @@ static cmg_status put_table(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cons
 /* First rows of the ranks that a level is divided among. */
 static cmg_status put_partition(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
 {
-    cmg_size n = 0;
-    const double *first = NULL;
+    const cmgi_stored_vector *first = cmgi_hierarchy_vector(h, level, "partition", NULL);
+    const cmg_size n = first != NULL ? first->n : 0;
     cmg_size *rows = NULL;
     char group[32];
-    if (cmg_hierarchy_get_vector(h, level, "partition", NULL, &n, &first) != CMG_OK) {
+    if (first == NULL) {
         return CMG_OK;
     }
     (void)snprintf(group, sizeof group, "/levels/%d", level);
     CMGI_TRY(cmgi_alloc(h5->ctx, n, sizeof *rows, &rows));
     for (cmg_size r = 0; r < n; ++r) {
-        rows[r] = (cmg_size)first[r];
+        rows[r] = (cmg_size)first->values[r];
     }
     const cmg_status status = put_member(h5, group, "partition", H5T_NATIVE_INT64, n, rows);
     cmgi_free(h5->ctx, rows);

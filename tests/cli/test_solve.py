@@ -129,6 +129,9 @@ class Solve(cli.Case):
             self.assertLess(cli.norm([a - b for a, b in zip(x, made[0][1])]), 1e-9 * cli.norm(x))
         self.assertIn("k1r", self.refused(1, "solve", self.path("r"), "--ranks", "2", "--format", "k1r"))
         self.assertIn("--ranks", self.refused(1, "solve", self.path("r"), "--ranks", "0"))
+        many = self.path("many.cmg")  # more ranks than rows: METIS has nothing to say
+        self.assertEqual(self.good("convert", self.path("r"), many, "--ranks", "5000"), "")
+        self.assertLess(abs(self.json("solve", many, "--ranks", "7")["iterations"] - made[0][0]), 2)
 
     def test_columns_are_solved_at_once(self):
         n = 31 * 31

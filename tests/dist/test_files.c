@@ -3,6 +3,9 @@
 
 #include "cmg_fem.h"
 #include "dist/blocks.h"
+#ifdef CMGI_HAVE_HDF5
+#include "io/h5.h"
+#endif
 
 typedef struct task {
     const char *path;
@@ -23,6 +26,19 @@ static long different(const cmgi_own_rows *a, const cmgi_own_rows *b)
             memcmp(a->values, b->values, (size_t)nnz * sizeof *a->values) != 0);
 }
 
+/* Vectors of level 0 of the one that the other has not, or not the same. */
+static long different_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
+{
+    long wrong = a->vectors != b->vectors;
+    for (int v = 0; v < a->vectors; ++v) {
+        const cmgi_stored_vector *x = &a->vector[v];
+        const cmgi_stored_vector *y = cmgi_hierarchy_vector(b, x->level, x->kind, x->name);
+        wrong += x->level != 0 || y == NULL || x->n != y->n ||
+                 memcmp(x->values, y->values, (size_t)x->n * sizeof *x->values) != 0;
+    }
+    return wrong;
+}
+
 /* What is read is what would be taken of the whole; then it is solved. */
 static cmg_status read_rank(void *user, const cmg_transport *transport)
 {
@@ -37,6 +53,7 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
     status = status != CMG_OK ? status : cmg_hierarchy_read_rows(mine, t->path, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_take_rows(mine, t->whole, &taken);
     status = status != CMG_OK ? status : cmg_hierarchy_own_rows(h, 0, &first, &rows);
+    wrong += status == CMG_OK ? different_vectors(h, taken) : 0;
     for (int l = 0; status == CMG_OK && l < h->levels; ++l) {
         const cmgi_block_level *a = &cmgi_blocks_of(h)->level[l];
         const cmgi_block_level *b = &cmgi_blocks_of(taken)->level[l];
@@ -93,12 +110,75 @@ static void reads(void)
     const char *path = "test_dist_files.h5";
     static const int ranks[] = {1, 2, 3, 8, 64};
     cmg_hierarchy *h = generate("dim=2 cells=16 element=p1");
+    double *coarse = calloc((size_t)h->level[1].A.rows, sizeof *coarse);
+    CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", h->level[1].A.rows, coarse));
+    free(coarse);
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
         compare(h, path, ranks[r]);
     }
     cmg_hierarchy_destroy(&h);
     (void)remove(path);
+}
+
+#ifdef CMGI_HAVE_HDF5
+/* Adds to an offset of the rows of A of level 0 in a file. */
+static void shift_offset(const char *path, cmg_size i, int64_t by)
+{
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t offsets = H5Dopen2(file, "/levels/0/A/indptr", H5P_DEFAULT);
+    const hid_t space = H5Dget_space(offsets);
+    const cmg_size n = H5Sget_simple_extent_npoints(space);
+    int64_t *values = calloc((size_t)n, sizeof *values);
+    CHECK(H5Dread(offsets, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    values[i >= 0 ? i : n + i] += by;
+    CHECK(H5Dwrite(offsets, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    free(values);
+    (void)H5Sclose(space);
+    (void)H5Dclose(offsets);
+    (void)H5Fclose(file);
+}
+
+/* Entries that no row has: ranks refuse them as one reader of the whole does. */
+static void all_entries_belong_to_rows(void)
+{
+    const char *path = "test_dist_offsets.h5";
+    cmg_hierarchy *h = generate("dim=2 cells=8");
+    cmg_hierarchy *again = NULL;
+    for (int end = 0; end < 2; ++end) {
+        char why[CMG_MESSAGE] = "";
+        task t = {.path = path, .whole = h};
+        CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
+        shift_offset(path, end == 0 ? 0 : -1, end == 0 ? 1 : -1);
+        CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &again), CMG_ERR_FILE);
+        CHECK(cmg_loopback_run(3, 60, read_rank, &t, why) == CMG_ERR_FILE);
+        CHECK(strstr(why, "indptr") != NULL);
+    }
+    cmg_hierarchy_destroy(&h);
+    (void)remove(path);
+}
+#endif
+
+/* More ranks than nodes: one node each, and none for the rest. */
+static void more_ranks_than_nodes(void)
+{
+    cmg_hierarchy *h = generate("dim=2 cells=4");
+    const double *part = NULL;
+    cmg_size count = 0;
+    CHECK(h->level[0].A.rows == 9);
+    CHECK_OK(cmg_hierarchy_partition(h, 12));
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "partition", NULL, &count, &part));
+    CHECK(count == 13);
+    for (int r = 0; r <= 12; ++r) {
+        CHECK(part[r] == (r < 9 ? r : 9));
+    }
+    CHECK_OK(cmg_hierarchy_check(h));
+    const double bad[][3] = {{0, 10, 9}, {1, 4, 9}, {0, 4, 8}, {0, 4.5, 9}, {0, -1, 9}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "partition", NULL, 3, bad[k]));
+        CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
+    }
+    cmg_hierarchy_destroy(&h);
 }
 
 /* Blocks that METIS has found: kept by the file, and the same system. */
@@ -143,11 +223,13 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
 #ifdef CMGI_HAVE_HDF5
     RUN(reads);
+    RUN(all_entries_belong_to_rows);
     RUN(divides);
 #else
     (void)reads;
     (void)divides;
     SKIP("no HDF5");
 #endif
+    RUN(more_ranks_than_nodes);
     return TEST_END();
 }
