@@ -1,4 +1,4 @@
-"""Matrices and loads of `cmg generate` equal those of scikit-fem on the same distorted mesh.
+"""Matrices, loads and element matrices of `cmg generate` equal those of scikit-fem on the same distorted mesh.
 
 The meshes are written as gmsh files; unknowns are matched by their coordinates.
 """
@@ -17,6 +17,7 @@ from skfem import helpers
 
 TOOL = os.environ.get("CMG_TOOL", "cmg")
 
+ROUNDING = 1e-14
 GMSH = {"tri": 2, "quad": 3, "tet": 4, "hex": 5}  # cell types of the format
 
 
@@ -66,6 +67,11 @@ def write_gmsh(path, mesh, kind):
 
 def generate(mesh, kind, element, *options):
     """A, b and coordinates of a one-level hierarchy without Dirichlet conditions."""
+    return generated(mesh, kind, element, *options)[:3]
+
+
+def generated(mesh, kind, element, *options):
+    """The same, and the group of its elements with --elements."""
     with tempfile.TemporaryDirectory() as folder:
         msh = os.path.join(folder, "m.msh")
         out = os.path.join(folder, "m.cmg")
@@ -78,7 +84,17 @@ def generate(mesh, kind, element, *options):
             group = level["A"]
             shape = tuple(int(n) for n in group.attrs["shape"])
             A = sp.csr_matrix((group["data"][()], group["indices"][()], group["indptr"][()]), shape)
-            return A, file["rhs/b"][()], level["coords"][()]
+            elements = {key: value[()] for key, value in level.get("elements", {}).items()}
+            return A, file["rhs/b"][()], level["coords"][()], elements
+
+
+def element_matrices(elements):
+    """One a cell, in the order of its unknowns."""
+    count, local = elements["dofs"].shape
+    if "template" not in elements:
+        return elements["matrices"].reshape(count, local, local)
+    number = elements.get("number", np.zeros(count, int))
+    return elements["template"].reshape(-1, local, local)[number] * elements["factor"][:, None, None]
 
 
 ELEMENTS = {
@@ -108,6 +124,11 @@ def stiffness(u, v, w):
 @skfem.BilinearForm
 def mass(u, v, w):
     return u * v
+
+
+@skfem.BilinearForm
+def mass_and_stiffness(u, v, w):
+    return u * v + 0.25 * helpers.dot(helpers.grad(u), helpers.grad(v))
 
 
 @skfem.BilinearForm
@@ -173,14 +194,37 @@ class AgainstScikitFem(unittest.TestCase):
                 for table in (basis.nodal_dofs, basis.facet_dofs, basis.edge_dofs, basis.interior_dofs):
                     for row, dofs in enumerate(table if table is not None else []):
                         component[dofs] = row % dim
-                A, _, x = generate(mesh, kind, element, "--problem", "elasticity", "--young", "2.5",
-                                   "--poisson-ratio", "0.2")  # fmt: skip
+                A, _, x, elements = generated(mesh, kind, element, "--problem", "elasticity", "--young", "2.5",
+                                              "--poisson-ratio", "0.2", "--elements")  # fmt: skip
                 p = np.empty(A.shape[0], dtype=int)
                 for c in range(dim):
                     mine = np.flatnonzero(component == c)
                     p[c::dim] = mine[match(x, basis.doflocs[:, mine])]
                 self.assertEqual(A.shape, theirs.shape)
                 self.same(A, theirs[p][:, p])
+                self.same_elements(elements, elasticity, basis, p)
+
+    def same_elements(self, elements, form, basis, p):
+        """Element matrices entry by entry; `p` has scikit-fem's number of each unknown."""
+        unknowns = basis.element_dofs
+        local = form.elemental(basis).data.reshape(len(unknowns), len(unknowns), -1)
+        cell_of = {tuple(sorted(column)): k for k, column in enumerate(unknowns.T)}
+        self.assertEqual(len(elements["dofs"]), basis.nelems)
+        for dofs, K in zip(elements["dofs"], element_matrices(elements)):
+            cell = cell_of[tuple(sorted(p[dofs]))]
+            at = [list(unknowns[:, cell]).index(number) for number in p[dofs]]
+            theirs = local[:, :, cell][np.ix_(at, at)]
+            # a few roundings an entry: the same Gauss points, summed in another order
+            self.assertLess(abs(K - theirs).max(), ROUNDING * abs(theirs).max())
+
+    def test_scalar_element_matrices(self):
+        for (kind, element), E in ELEMENTS.items():
+            with self.subTest(kind=kind, element=element):
+                mesh = distorted(kind)
+                basis = self.basis(mesh, kind, element, E())
+                for form, options in ((stiffness, []), (mass_and_stiffness, ["--problem", "heat", "--time-step", "0.25"])):
+                    _, _, x, elements = generated(mesh, kind, element, "--elements", *options)
+                    self.same_elements(elements, form, basis, match(x, basis.doflocs))
 
 
 if __name__ == "__main__":
