@@ -59,8 +59,10 @@ def _csr(matrix, what):
         if hasattr(matrix, "get"):  # CuPy, for a solver on the CPU
             matrix = matrix.get()
         if hasattr(matrix, "sum_duplicates") and not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
+            tidy = matrix.copy()
+            tidy.sum_duplicates()
+            if tidy.nnz < matrix.nnz:  # else in the order given, which new values will have
+                matrix = tidy
         data, indices, indptr, shape = matrix.data, matrix.indices, matrix.indptr, matrix.shape
     else:
         dense = np.asarray(matrix, dtype=np.float64)

@@ -69,13 +69,14 @@ class _Solve(torch.autograd.Function):
 def _take(solver, values):
     """New values of A into the solver, unless they are the ones it has."""
     token = (values.data_ptr(), values._version, tuple(values.shape), solver._version)
-    if getattr(solver, "_torch_values", None) != token:
+    if getattr(solver, "_torch_values", (None,))[0] != token:
         given = values.detach().to(torch.float64).contiguous()
         if given.is_cuda and solver.context.backend != "cuda":
             given = given.cpu()
         # a copy: the caller's tensor may be changed in place between this solve and the next
         solver.update(given.clone() if given.is_cuda else given.numpy().copy())
-        solver._torch_values = (*token[:3], solver._version)
+        # the tensor is kept with its address: another one cannot come to lie there meanwhile
+        solver._torch_values = (*token[:3], solver._version), values.detach()
 
 
 def solve(solver: Solver, b: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:

@@ -13,6 +13,7 @@ def make(unsymmetric=False):
         n = A[0].shape[0]
         wind = sp.diags([0.3 * np.ones(n - 1), -0.3 * np.ones(n - 1)], [1, -1]).tocsr()
         A = [(A[0] + wind).tocsr()]
+        A[0].sort_indices()  # older versions of SciPy do not; `spsolve` would, in place
         for p in P:
             A.append((p.T @ A[-1] @ p).tocsr())
     options = {"rtol": 1e-13, "krylov": "none" if unsymmetric else "cg", "pre": 2, "post": 2, "smoother": "jacobi"}
@@ -49,9 +50,38 @@ def test_torch(unsymmetric, rng):
     entries = rng.choice(A[0].nnz, 8, replace=False)
     expected = differences(A[0], b.detach().numpy(), weight, entries)
     assert np.allclose(values.grad.numpy()[entries], expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
-    batch = torch.tensor(rng.standard_normal((3, n)), requires_grad=True)
-    solve(solver, batch).sum().backward()
-    assert batch.grad.shape == (3, n)
+
+
+@pytest.mark.parametrize("unsymmetric", [False, True])
+def test_torch_batches(unsymmetric, rng):
+    torch = pytest.importorskip("torch")
+    from cascademg.torch import solve
+    A, solver = make(unsymmetric)
+    many, weights = rng.standard_normal((2, 3, A[0].shape[0]))
+    batch, values = torch.tensor(many, requires_grad=True), torch.tensor(A[0].data.copy(), requires_grad=True)
+    (torch.tensor(weights) * solve(solver, batch, values)).sum().backward()
+    check_batch(A[0], many, weights, batch.grad.numpy(), values.grad.numpy(), rng)
+
+
+def check_batch(A, many, weights, by_b, by_values, rng):
+    """Gradients of the sum of weights over all solutions."""
+    exact = np.linalg.solve(A.toarray().T, weights.T).T
+    assert np.abs(by_b - exact).max() <= 1e-8 * np.abs(exact).max()
+    entries = rng.choice(A.nnz, 5, replace=False)
+    expected = sum(differences(A, b, weight, entries) for b, weight in zip(many, weights))
+    assert np.abs(by_values[entries] - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def test_torch_tells_values_from_those_that_lay_there_before(rng):
+    torch = pytest.importorskip("torch")
+    from cascademg.torch import solve
+    A, solver = make()
+    b, values = torch.tensor(rng.standard_normal(A[0].shape[0])), torch.tensor(A[0].data.copy())
+    expected = solve(solver, b, values)
+    for factor in (2.0, 4.0, 8.0, 16.0):  # each result is freed before the next is made
+        assert torch.allclose(factor * solve(solver, b, factor * values), expected, rtol=1e-9, atol=0)
+    values.mul_(2)  # in place
+    assert torch.allclose(2 * solve(solver, b, values), expected, rtol=1e-9, atol=0)
 
 
 @pytest.fixture
@@ -94,6 +124,18 @@ def test_jax_maps(rng, jax):
     slopes = jax.vmap(jax.grad(lambda v: solve(solver, many[0], v).sum()))(values)
     alone = [jax.grad(lambda v: solve(solver, many[0], v).sum())(v) for v in values]
     assert np.abs(slopes - np.stack(alone)).max() <= 1e-9 * np.abs(slopes).max()
+
+
+@pytest.mark.parametrize("unsymmetric", [False, True])
+def test_jax_batches(unsymmetric, rng, jax):
+    from cascademg.jax import solve
+    A, solver = make(unsymmetric)
+    many, weights = rng.standard_normal((2, 3, A[0].shape[0]))
+
+    def loss(many, values):
+        return (weights * jax.vmap(lambda b: solve(solver, b, values))(many)).sum()
+    by_b, by_values = jax.jit(jax.grad(loss, argnums=(0, 1)))(many, A[0].data)
+    check_batch(A[0], many, weights, np.asarray(by_b), np.asarray(by_values), rng)
 
 
 def test_jax_arrays_are_used_in_place(rng, jax, monkeypatch):
