@@ -325,15 +325,24 @@ def peers_of(run, A, b):
 
 
 def best_option(run, file, words, line):
-    """Seconds of the plain solve over those of the best row that `cmg compare --quick` finds, of the solve alone and with its
-    set-up; None where nothing compares."""
+    """Times of `auto` over those of the best row of the same `cmg compare --quick`, whose rounds take turns: of the solve
+    alone and with its set-up, and which rows these are; nothing where nothing compares."""
     out = os.path.join(run.folder, "compare.json")
     if words or not line["solved"] or run.cmg("compare", file, "--quick", "--json", out).returncode != 0:
-        return None, None
+        return {}
     with open(out) as stream:
         rows = [r for r in json.load(stream)["rows"] if r["converged"] and r["solve_seconds"]]
-    return (round(line["solve_seconds"] / min(r["solve_seconds"] for r in rows), 3),
-            round(line["seconds"] / min(r["setup_seconds"] + r["solve_seconds"] for r in rows), 3))
+    auto = next((r for r in rows if r["smoother"] == "auto"), None)
+    if auto is None:
+        return {}
+
+    def over(seconds):
+        best = min(rows, key=seconds)
+        return round(seconds(auto) / seconds(best), 3), best["smoother"]
+
+    alone = over(lambda r: r["solve_seconds"])
+    whole = over(lambda r: r["setup_seconds"] + r["solve_seconds"])
+    return {"auto_over_best": alone[0], "best": alone[1], "auto_over_best_with_setup": whole[0], "best_with_setup": whole[1]}
 
 
 def inputs(run):
@@ -439,7 +448,7 @@ def main():
         if args.peers:
             line["peers"] = peers_of(run, A, b)
         if args.compare:
-            line["auto_over_best"], line["auto_over_best_with_setup"] = best_option(run, file, words, line)
+            line.update(best_option(run, file, words, line))
         lines.append(line)
         if stream:
             stream.write(json.dumps(line) + "\n")
