@@ -23,20 +23,25 @@ static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
     const cmg_size t = (cmg_size)1 << shift;
     const cmg_size room = (cmg_size)S->lanes >> shift;
     const cmg_size first = S->first_row[s];
+    const cmg_size after = S->first_row[s + 1];
+    const cmg_size places = S->width[s] * t;
+    const cmg_size start = S->start[s];
+    const cmg_size stride = S->stride;
     const bool marked = A->options.format == CMG_FORMAT_CUSPARSE_SELL; /* it wants padding marked */
+    cmg_matrix put = *A; /* what is read of it stays in registers */
+    cmg_index *columns = S->columns;
     for (cmg_size r = first; r < first + room; ++r) {
-        const bool real = r < S->first_row[s + 1];
+        const bool real = r < after;
         const cmg_size i = real && order != NULL ? order[r] : r;
         const cmg_size begin = real ? csr->indptr[i] : 0;
         const cmg_size length = real ? csr->indptr[i + 1] - begin : 0;
         const cmg_index pad = marked ? -1 : length > 0 ? csr->indices[begin + length - 1] : 0;
-        for (cmg_size e = 0; e < S->width[s] * t; ++e) {
-            const cmg_size at =
-                S->start[s] + (e >> shift) * S->stride + (r - first) * t + (e & (t - 1));
+        for (cmg_size e = 0; e < places; ++e) {
+            const cmg_size at = start + (e >> shift) * stride + (r - first) * t + (e & (t - 1));
             const cmg_size k = begin + e;
-            S->columns[at] = e < length ? csr->indices[k] : pad;
+            columns[at] = e < length ? csr->indices[k] : pad;
             if (e < length) {
-                cmgi_matrix_put(A, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
+                cmgi_matrix_put(&put, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
             }
         }
     }
