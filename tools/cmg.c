@@ -1,6 +1,7 @@
 /* The command `cmg`: a table of subcommands. A new one is a file cmd_NAME.c and a row here. */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
+#include "heap.h"
 #include "signals.h"
 #include "status.h"
 #include "version.h"
@@ -142,6 +143,7 @@ static void settle_threads(char **argv)
 int main(int argc, char **argv)
 {
     settle_threads(argv);
+    heap_begin();
     signals_begin();
     const int status = dispatch(argc, argv);
     errno = 0;
