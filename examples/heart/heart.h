@@ -71,9 +71,10 @@ typedef struct kernels {
 extern const kernels kernels_cpu;
 #ifdef HEART_CUDA
 #ifdef __cplusplus
-extern "C"
+extern "C" const kernels kernels_cuda;
+#else
+extern const kernels kernels_cuda;
 #endif
-    extern const kernels kernels_cuda;
 #endif
 
 /* Where the seconds of a run went. */

@@ -1,0 +1,20 @@
+/* What the parts of the emulated device say to each other. */
+#pragma once
+#include "emulated_cuda.h"
+
+namespace emulated {
+/* Runs all blocks of a launch, now. */
+void run_blocks(const shape &s, const std::function<void()> &kernel, const char *name);
+
+/* The device's memory is open to the host while one of these lives. */
+struct opening {
+    opening();
+    ~opening();
+    opening(const opening &) = delete;
+    opening &operator=(const opening &) = delete;
+};
+void *take(size_t bytes); /* NULL: the device has not so much left */
+bool give(void *p);       /* false: not one of its arrays */
+bool holds(const void *p);
+void told(size_t *free_bytes, size_t *total);
+} // namespace emulated
