@@ -1,6 +1,10 @@
 # cmg_test(<name> <source> [FEM] [BACKENDS cpu cuda] [LABELS ...]): one program, one CTest entry a backend.
 # The programs link the library's objects statically, so that tests can reach internal functions. FEM: the test needs
 # libcmgfem and is left out without it.
+set(CMG_TEST_SECONDS 300)
+if(CMG_EMULATED)
+  set(CMG_TEST_SECONDS 3000)
+endif()
 set(CMG_SHARED_DATA_DEFAULT ${PROJECT_SOURCE_DIR}/../shared/data CACHE PATH "Data made by others, for the tests")
 
 function(cmg_test name source)
@@ -26,7 +30,7 @@ function(cmg_test name source)
     if(backend STREQUAL "cpu" OR CMG_HAVE_CUDA)
       add_test(NAME ${name}.${backend} COMMAND ${target} ${backend})
       set_tests_properties(${name}.${backend} PROPERTIES SKIP_RETURN_CODE 77 LABELS "${backend};${arg_LABELS}"
-                                                         TIMEOUT 300)
+                                                         TIMEOUT ${CMG_TEST_SECONDS})
     endif()
   endforeach()
 endfunction()

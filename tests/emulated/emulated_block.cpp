@@ -21,7 +21,8 @@
 
 namespace emulated {
 
-thread_local place *now;
+thread_local const uint3 *now;
+thread_local places around;
 
 /* ---------------------------------------------------------------- fibers */
 
@@ -74,7 +75,7 @@ static void change(fiber *from, fiber *to)
 enum state { FRESH, READY, AT_BARRIER, AT_MEETING, DONE };
 
 struct thread {
-    place here; /* first: `now` points to it */
+    uint3 here; /* first: `now` points to it */
     state what = FRESH;
     fiber context;
     char *stack = nullptr;
@@ -96,6 +97,7 @@ struct block {
     size_t count = 0;
     size_t live = 0;
     size_t waiting = 0;
+    size_t meeting = 0;
     fiber host;
     const std::function<void()> *kernel = nullptr;
     const char *name = "";
@@ -135,7 +137,7 @@ static void stop(const char *why)
     for (size_t k = 0; k < current->count; ++k) {
         const thread &t = current->threads[k];
         if (t.what == AT_BARRIER || t.what == AT_MEETING) {
-            std::fprintf(stderr, "  thread %zu of block %u waits for %s, mask %08x\n", k, t.here.block.x,
+            std::fprintf(stderr, "  thread %zu of block %u waits for %s, mask %08x\n", k, around.block.x,
                          t.what == AT_BARRIER ? "the block" : "its warp", t.mask);
         }
     }
@@ -186,6 +188,7 @@ static void look_at_meeting(size_t first, unsigned mask)
             std::memcpy(w[k].seen, values, sizeof values);
             w[k].there = there;
             w[k].what = READY;
+            --current->meeting;
         }
     }
 }
@@ -216,6 +219,7 @@ unsigned meet(unsigned mask, operation what, uint64_t value, uint64_t seen[32])
     t->op = what;
     t->value = value;
     t->what = AT_MEETING;
+    ++current->meeting;
     look_at_meeting(at / 32 * 32, mask);
     to_host(t);
     std::memcpy(seen, t->seen, sizeof t->seen);
@@ -231,7 +235,7 @@ static void body()
     current->stacks.push_back(t->stack);
     look_at_barrier();
     const size_t first = number_of(t) / 32 * 32;
-    for (size_t k = first; k < current->count && k < first + 32; ++k) {
+    for (size_t k = first; current->meeting > 0 && k < current->count && k < first + 32; ++k) {
         if (current->threads[k].what == AT_MEETING) {
             look_at_meeting(first, current->threads[k].mask);
         }
@@ -316,6 +320,8 @@ static void run_one(const shape &s, uint3 at)
     b.count = (size_t)s.block.x * s.block.y * s.block.z;
     b.live = b.count;
     b.waiting = 0;
+    b.meeting = 0;
+    around = {at, s.block, s.grid};
     if (b.threads.size() < b.count) {
         b.threads.resize(b.count);
     }
@@ -323,16 +329,16 @@ static void run_one(const shape &s, uint3 at)
     for (size_t k = 0; k < b.count; ++k) {
         thread &t = b.threads[k];
         t.what = FRESH;
-        t.here.thread = {(unsigned)(k % s.block.x), (unsigned)(k / s.block.x % s.block.y),
-                         (unsigned)(k / s.block.x / s.block.y)};
-        t.here.block = at;
-        t.here.block_dim = s.block;
-        t.here.grid_dim = s.grid;
+        t.here = s.block.y == 1 && s.block.z == 1
+                     ? uint3{(unsigned)k, 0, 0}
+                     : uint3{(unsigned)(k % s.block.x), (unsigned)(k / s.block.x % s.block.y),
+                             (unsigned)(k / s.block.x / s.block.y)};
     }
+    const order &o = the_order();
     while (b.live > 0) {
         bool moved = false;
         for (size_t k = 0; k < b.count; ++k) {
-            thread &t = b.threads[the_order().at(k, b.count)];
+            thread &t = b.threads[o.way == order::UP ? k : o.at(k, b.count)];
             if (t.what == FRESH || t.what == READY) {
                 resume(&t);
                 moved = true;

@@ -32,14 +32,14 @@ struct shape {
     }
 };
 
-/* What a CUDA thread knows of itself. */
-struct place {
-    uint3 thread;
+/* What a CUDA thread knows of itself and of its block. */
+struct places {
     uint3 block;
     dim3 block_dim;
     dim3 grid_dim;
 };
-extern thread_local place *now;
+extern thread_local const uint3 *now;
+extern thread_local places around;
 
 void *dynamic_shared();
 void block_barrier();
@@ -94,10 +94,10 @@ inline unsigned vote(unsigned mask, bool yes)
 }
 } // namespace emulated
 
-#define threadIdx (emulated::now->thread)
-#define blockIdx (emulated::now->block)
-#define blockDim (emulated::now->block_dim)
-#define gridDim (emulated::now->grid_dim)
+#define threadIdx (*emulated::now)
+#define blockIdx (emulated::around.block)
+#define blockDim (emulated::around.block_dim)
+#define gridDim (emulated::around.grid_dim)
 #undef __shared__
 #define __shared__ static thread_local
 #undef __launch_bounds__
