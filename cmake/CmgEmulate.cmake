@@ -6,7 +6,7 @@ find_package(CUDAToolkit REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(CMG_EMULATED_DIR ${PROJECT_SOURCE_DIR}/tests/emulated)
 add_library(cmg_emulated_device STATIC ${CMG_EMULATED_DIR}/emulated_block.cpp ${CMG_EMULATED_DIR}/emulated_memory.cpp
-                                       ${CMG_EMULATED_DIR}/emulated_runtime.cpp)
+                                       ${CMG_EMULATED_DIR}/emulated_runtime.cpp ${CMG_EMULATED_DIR}/emulated_streams.cpp)
 target_compile_features(cmg_emulated_device PUBLIC cxx_std_17)
 target_compile_options(cmg_emulated_device PRIVATE -Wall -Wextra -O2)
 target_include_directories(cmg_emulated_device PUBLIC ${CMG_EMULATED_DIR})

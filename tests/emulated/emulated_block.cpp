@@ -19,7 +19,8 @@
 #undef blockDim
 #undef gridDim
 
-namespace emulated {
+namespace emulated
+{
 
 thread_local const uint3 *now;
 thread_local places around;
@@ -42,7 +43,8 @@ asm(".text\n.globl emulated_switch\n.type emulated_switch,@function\nemulated_sw
 
 static void prepare(fiber *f, char *stack, void (*entry)())
 {
-    void **sp = (void **)(stack + STACK) - 1; /* at the entry, as after a call: 8 under a multiple of 16 */
+    void **sp =
+        (void **)(stack + STACK) - 1; /* at the entry, as after a call: 8 under a multiple of 16 */
     sp[0] = nullptr;
     *--sp = (void *)entry;
     for (int k = 0; k < 6; ++k) {
@@ -137,8 +139,8 @@ static void stop(const char *why)
     for (size_t k = 0; k < current->count; ++k) {
         const thread &t = current->threads[k];
         if (t.what == AT_BARRIER || t.what == AT_MEETING) {
-            std::fprintf(stderr, "  thread %zu of block %u waits for %s, mask %08x\n", k, around.block.x,
-                         t.what == AT_BARRIER ? "the block" : "its warp", t.mask);
+            std::fprintf(stderr, "  thread %zu of block %u waits for %s, mask %08x\n", k,
+                         around.block.x, t.what == AT_BARRIER ? "the block" : "its warp", t.mask);
         }
     }
     std::abort();
@@ -246,7 +248,8 @@ static void body()
 static char *a_stack()
 {
     if (current->stacks.empty()) {
-        void *made = mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *made =
+            mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (made == MAP_FAILED) {
             stop("no memory for the stack of a thread");
         }
@@ -268,7 +271,8 @@ static void resume(thread *t)
     change(&current->host, &t->context);
 }
 
-/* ---------------------------------------------------------------- the order of threads and blocks */
+/* ---------------------------------------------------------------- the order of threads and blocks
+ */
 
 struct order {
     enum { UP, DOWN, SHUFFLED } way = UP;
@@ -360,7 +364,8 @@ void run_blocks(const shape &s, const std::function<void()> &kernel, const char 
     const size_t blocks = (size_t)s.grid.x * s.grid.y * s.grid.z;
     for (size_t k = 0; k < blocks; ++k) {
         const size_t b = the_order().at(k, blocks);
-        run_one(s, {(unsigned)(b % s.grid.x), (unsigned)(b / s.grid.x % s.grid.y), (unsigned)(b / s.grid.x / s.grid.y)});
+        run_one(s, {(unsigned)(b % s.grid.x), (unsigned)(b / s.grid.x % s.grid.y),
+                    (unsigned)(b / s.grid.x / s.grid.y)});
     }
 }
 } // namespace emulated

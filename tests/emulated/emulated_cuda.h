@@ -4,8 +4,8 @@
  * A block runs on one thread of the host. Each of its CUDA threads is a fiber, which runs until it
  * has to wait: for the block (__syncthreads) or for the lanes of its warp that a mask names. What a
  * device would hang on or leave undefined is an error here, with the kernel's place: lanes that
- * never come, lanes of one mask in different operations. The order in which threads and blocks run is
- * CMG_EMULATED_ORDER (up, down or a seed): results that depend on it show a missing barrier.
+ * never come, lanes of one mask in different operations. The order in which threads and blocks run
+ * is CMG_EMULATED_ORDER (up, down or a seed): results that depend on it show a missing barrier.
  * Values in memory of the device begin as NaN, so that reads of what nobody wrote are seen.
  */
 #pragma once
@@ -17,7 +17,8 @@
 #include <functional>
 #include <tuple>
 
-namespace emulated {
+namespace emulated
+{
 
 enum operation { SYNC, SHUFFLE, VOTE, MATCH, REDUCE };
 
@@ -43,7 +44,8 @@ extern thread_local places around;
 
 void *dynamic_shared();
 void block_barrier();
-/* Waits for the lanes of `mask`, hands each of them the value of every lane, and says who was there. */
+/* Waits for the lanes of `mask`, hands each of them the value of every lane, and says who was
+ * there. */
 unsigned meet(unsigned mask, operation what, uint64_t value, uint64_t seen[32]);
 int lane();
 
@@ -54,7 +56,8 @@ template <typename K, typename... A>
 void launch(const shape &s, K kernel, A... arguments)
 {
     std::tuple<A...> kept(arguments...);
-    run(s, [kernel, kept] { std::apply(kernel, kept); }, __PRETTY_FUNCTION__);
+    run(
+        s, [kernel, kept] { std::apply(kernel, kept); }, __PRETTY_FUNCTION__);
 }
 
 template <typename T>
@@ -104,14 +107,21 @@ inline unsigned vote(unsigned mask, bool yes)
 #define __launch_bounds__(...)
 #undef __noinline__ /* a word of the C++ library too */
 
-inline void __syncthreads() { emulated::block_barrier(); }
+inline void __syncthreads()
+{
+    emulated::block_barrier();
+}
 inline void __syncwarp(unsigned mask = ~0U)
 {
     uint64_t seen[32];
     emulated::meet(mask, emulated::SYNC, 0, seen);
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
+inline void __threadfence()
+{
+}
+inline void __threadfence_block()
+{
+}
 
 /* A width parts the warp into runs of lanes, as on the device. */
 template <typename T>
@@ -138,9 +148,18 @@ T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32)
     const int at = emulated::lane() & (width - 1);
     return emulated::shuffle(mask, v, emulated::lane() + (at + (int)d < width ? (int)d : 0));
 }
-inline unsigned __ballot_sync(unsigned mask, bool yes) { return emulated::vote(mask, yes); }
-inline int __any_sync(unsigned mask, bool yes) { return emulated::vote(mask, yes) != 0; }
-inline int __all_sync(unsigned mask, bool yes) { return emulated::vote(mask, !yes) == 0; }
+inline unsigned __ballot_sync(unsigned mask, bool yes)
+{
+    return emulated::vote(mask, yes);
+}
+inline int __any_sync(unsigned mask, bool yes)
+{
+    return emulated::vote(mask, yes) != 0;
+}
+inline int __all_sync(unsigned mask, bool yes)
+{
+    return emulated::vote(mask, !yes) == 0;
+}
 template <typename T>
 unsigned __match_any_sync(unsigned mask, T v)
 {
@@ -175,13 +194,25 @@ inline unsigned __reduce_min_sync(unsigned mask, unsigned v)
 }
 
 template <typename T>
-T __ldg(const T *p) { return *p; }
+T __ldg(const T *p)
+{
+    return *p;
+}
 template <typename T>
-T __ldcs(const T *p) { return *p; }
+T __ldcs(const T *p)
+{
+    return *p;
+}
 template <typename T>
-T __ldcg(const T *p) { return *p; }
+T __ldcg(const T *p)
+{
+    return *p;
+}
 template <typename T>
-void __stcs(T *p, T v) { *p = v; }
+void __stcs(T *p, T v)
+{
+    *p = v;
+}
 
 /* Other threads of the host may run blocks of their own contexts: real atomic operations. */
 template <typename T, typename F>
@@ -234,22 +265,58 @@ inline unsigned atomicInc(unsigned *p, unsigned last)
     return emulated_atomic(p, [last](unsigned old) { return old >= last ? 0U : old + 1U; });
 }
 
-inline int __popc(unsigned v) { return __builtin_popcount(v); }
-inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-inline int __ffs(int v) { return __builtin_ffs(v); }
-inline int __clz(int v) { return v == 0 ? 32 : __builtin_clz((unsigned)v); }
-inline int __clzll(long long v) { return v == 0 ? 64 : __builtin_clzll((unsigned long long)v); }
-inline long long __double_as_longlong(double v) { return emulated::value_of<long long>(emulated::bits(v)); }
-inline double __longlong_as_double(long long v) { return emulated::value_of<double>(emulated::bits(v)); }
-inline float __int_as_float(int v) { return emulated::value_of<float>(emulated::bits(v)); }
-inline int __float_as_int(float v) { return emulated::value_of<int>(emulated::bits(v)); }
-inline float __uint_as_float(unsigned v) { return emulated::value_of<float>(emulated::bits(v)); }
+inline int __popc(unsigned v)
+{
+    return __builtin_popcount(v);
+}
+inline int __popcll(unsigned long long v)
+{
+    return __builtin_popcountll(v);
+}
+inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+inline int __clz(int v)
+{
+    return v == 0 ? 32 : __builtin_clz((unsigned)v);
+}
+inline int __clzll(long long v)
+{
+    return v == 0 ? 64 : __builtin_clzll((unsigned long long)v);
+}
+inline long long __double_as_longlong(double v)
+{
+    return emulated::value_of<long long>(emulated::bits(v));
+}
+inline double __longlong_as_double(long long v)
+{
+    return emulated::value_of<double>(emulated::bits(v));
+}
+inline float __int_as_float(int v)
+{
+    return emulated::value_of<float>(emulated::bits(v));
+}
+inline int __float_as_int(float v)
+{
+    return emulated::value_of<int>(emulated::bits(v));
+}
+inline float __uint_as_float(unsigned v)
+{
+    return emulated::value_of<float>(emulated::bits(v));
+}
 inline double __hiloint2double(int high, int low)
 {
     return __longlong_as_double((long long)(((uint64_t)(uint32_t)high << 32) | (uint32_t)low));
 }
-inline double rsqrt(double v) { return 1 / std::sqrt(v); }
-inline float rsqrtf(float v) { return 1 / std::sqrt(v); }
+inline double rsqrt(double v)
+{
+    return 1 / std::sqrt(v);
+}
+inline float rsqrtf(float v)
+{
+    return 1 / std::sqrt(v);
+}
 template <typename A, typename B>
 auto min(A a, B b) -> decltype(a + b)
 {

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace emulated {
+namespace emulated
+{
 
 static const size_t ARENA = (size_t)64 << 30; /* addresses; memory is taken when it is written */
 static const size_t MOST = (size_t)8 << 30;   /* what the device says it has */
@@ -128,7 +129,8 @@ bool give(void *p)
     const size_t room = room_of(bytes);
     for (size_t k = bytes; k < room; ++k) {
         if ((unsigned char)found->first[k] != 0xff) {
-            std::fprintf(stderr, "emulated device: byte %zu of an array of %zu was written\n", k, bytes);
+            std::fprintf(stderr, "emulated device: byte %zu of an array of %zu was written\n", k,
+                         bytes);
             std::abort();
         }
     }

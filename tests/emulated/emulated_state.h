@@ -2,9 +2,17 @@
 #pragma once
 #include "emulated_cuda.h"
 
-namespace emulated {
+namespace emulated
+{
 /* Runs all blocks of a launch, now. */
 void run_blocks(const shape &s, const std::function<void()> &kernel, const char *name);
+
+/* Keeps an error for cudaGetLastError and returns it. */
+cudaError_t said(cudaError_t error);
+/* Does it, or records it where the stream records. */
+void act(cudaStream_t s, std::function<void()> what);
+/* An error where the stream records: it cannot be waited for then. */
+cudaError_t idle(cudaStream_t s);
 
 /* The device's memory is open to the host while one of these lives. */
 struct opening {
