@@ -29,7 +29,8 @@
 enum { HEADER = 64, ALIGN = 64 };
 static const size_t HUGE_PAGE = (size_t)1 << 21;
 
-cmg_status cmgi_bytes(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes)
+/* count * size bytes or CMG_ERR_MEMORY when that overflows or count < 0. */
+static cmg_status product(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes)
 {
     const size_t limit = PTRDIFF_MAX - (HEADER + ((size_t)1 << 22));
     CMGI_CHECK(ctx, count >= 0 && (size == 0 || (size_t)count <= limit / size), CMG_ERR_MEMORY,
@@ -77,7 +78,7 @@ void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes)
 cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
 {
     size_t bytes = 0;
-    CMGI_TRY(cmgi_bytes(ctx, count, size, &bytes));
+    CMGI_TRY(product(ctx, count, size, &bytes));
     CMGI_TRY(cmgi_account(ctx, 0, bytes));
     const size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
     const size_t total = (bytes + HEADER + align - 1) / align * align;
@@ -133,7 +134,7 @@ cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void
         return cmgi_alloc(ctx, count, size, p);
     }
     size_t bytes = 0;
-    CMGI_TRY(cmgi_bytes(ctx, count, size, &bytes));
+    CMGI_TRY(product(ctx, count, size, &bytes));
     return ctx->backend->alloc(ctx, bytes, p);
 }
 

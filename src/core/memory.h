@@ -5,9 +5,6 @@
 #pragma once
 #include "core/context.h"
 
-/* count * size bytes or CMG_ERR_MEMORY when that overflows or count < 0. */
-cmg_status cmgi_bytes(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes);
-
 /*
  * Uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; a valid pointer
  * also for count 0. *p is written only on success.

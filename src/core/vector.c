@@ -36,11 +36,6 @@ static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision 
     return CMG_OK;
 }
 
-cmg_status cmgi_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision, cmg_vector **x)
-{
-    return make(ctx, n, 1, precision, NULL, x);
-}
-
 cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision, cmg_vector **x)
 {
     return cmg_vector_create_columns(ctx, n, 1, precision, x);

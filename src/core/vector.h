@@ -31,7 +31,3 @@ static inline bool cmgi_vectors_overlap(const cmg_vector *a, const cmg_vector *b
     const uintptr_t bt = (uintptr_t)b->data;
     return as > 0 && bs > 0 && at < bt + bs && bt < at + as;
 }
-
-/* An uninitialised vector. */
-cmg_status cmgi_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precision,
-                              cmg_vector **x);

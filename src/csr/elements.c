@@ -6,6 +6,12 @@
 #include <math.h>
 #include <string.h>
 
+/* Matrices that are stored. */
+static cmg_size matrices_of(const cmg_elements *E)
+{
+    return E->templates > 0 ? E->templates : E->count;
+}
+
 static cmg_status check_sizes(cmg_context *ctx, const char *name, const cmg_elements *E)
 {
     CMGI_CHECK(ctx, E->rows >= 0 && E->rows <= INT32_MAX && E->count >= 0, CMG_ERR_SHAPE,
@@ -44,7 +50,7 @@ static cmg_status check_dofs(cmg_context *ctx, const char *name, const cmg_eleme
 cmg_status cmgi_elements_check(cmg_context *ctx, const char *name, const cmg_elements *E)
 {
     CMGI_TRY(check_sizes(ctx, name, E));
-    const cmg_size values = cmgi_elements_matrices(E) * E->local * E->local;
+    const cmg_size values = matrices_of(E) * E->local * E->local;
     for (cmg_size e = 0; e < E->count; ++e) {
         CMGI_TRY(check_dofs(ctx, name, E, e));
         const cmg_index t = E->templates > 0 && E->number != NULL ? E->number[e] : 0;
@@ -91,7 +97,7 @@ cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_e
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(failed,
                   copy(ctx, from->dofs, from->count * from->local, sizeof *made.dofs, &made.dofs));
-    CMGI_TRY_GOTO(failed, copy(ctx, from->matrices, cmgi_elements_matrices(from) * square,
+    CMGI_TRY_GOTO(failed, copy(ctx, from->matrices, matrices_of(from) * square,
                                sizeof *made.matrices, &made.matrices));
     if (from->templates > 0) {
         CMGI_TRY_GOTO(failed,

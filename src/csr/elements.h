@@ -32,10 +32,6 @@ static inline cmg_elements cmgi_elements_view(const cmgi_elements *E)
     return (cmg_elements){E->rows,     E->count,  E->local,  E->templates, E->dofs,
                           E->matrices, E->number, E->factor, E->diagonal};
 }
-static inline cmg_size cmgi_elements_matrices(const cmg_elements *E)
-{
-    return E->templates > 0 ? E->templates : E->count;
-}
 /* Sizes, ranges, finite values, no unknown twice in an element; `name` begins the message. */
 cmg_status cmgi_elements_check(cmg_context *ctx, const char *name, const cmg_elements *E);
 cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_elements *to);

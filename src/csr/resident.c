@@ -87,7 +87,8 @@ failed:
     return status;
 }
 
-cmgi_resident cmgi_resident_borrow(const cmgi_resident *R)
+/* A view of all that R has, facts included; R outlives it. */
+static cmgi_resident borrow(const cmgi_resident *R)
 {
     cmgi_resident view = *R;
     view.borrowed = true;
@@ -233,7 +234,7 @@ cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr 
     if (from->there == NULL) {
         return CMG_OK;
     }
-    cmgi_resident R = cmgi_resident_borrow(from->there);
+    cmgi_resident R = borrow(from->there);
     return cmgi_resident_attach(ctx, &R, A);
 }
 

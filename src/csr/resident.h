@@ -73,8 +73,6 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R);
 /* The arrays copied; the facts move along. */
 cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R);
-/* A view of all that R has, facts included; R outlives it. */
-cmgi_resident cmgi_resident_borrow(const cmgi_resident *R);
 void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R);
 /* A copy of a checked CSR on the host, with the statistics of its rows and no other facts. */
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);

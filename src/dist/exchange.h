@@ -46,8 +46,3 @@ void cmgi_exchange_destroy(cmgi_exchange **x);
 /* An array in the backend's memory. */
 cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector);
 cmg_status cmgi_exchange_finish(cmgi_exchange *x);
-/* Bytes that this rank sends and receives, and messages. */
-static inline size_t cmgi_exchange_bytes(const cmgi_exchange *x)
-{
-    return (size_t)(x->sends + x->receives) * cmgi_precision_bytes(x->precision);
-}

@@ -58,7 +58,8 @@ cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, 
     return CMG_OK;
 }
 
-int cmgi_owner(const cmg_size *part, int ranks, cmg_size row)
+/* The rank whose block has the row. */
+static int owner_of(const cmg_size *part, int ranks, cmg_size row)
 {
     return (int)cmgi_search_size(part + 1, 0, ranks - 1, row + 1);
 }
@@ -125,8 +126,9 @@ cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_s
     return CMG_OK;
 }
 
-cmg_status cmgi_rows_local(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
-                           cmgi_csr *local)
+/* The same matrix with columns that are positions in `columns`, which has them all. */
+static cmg_status place(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
+                        cmgi_csr *local)
 {
     const cmg_size nnz = A->indptr[A->rows];
     CMGI_CHECK(ctx, columns->count <= INT32_MAX, CMG_ERR_MEMORY,
@@ -285,12 +287,12 @@ static void sort_by_owner(const cmgi_own_rows *A, const cmg_size *part, int rank
 {
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        ++at[cmgi_owner(part, ranks, A->indices[k]) + 1];
+        ++at[owner_of(part, ranks, A->indices[k]) + 1];
     }
     cmgi_add_up(at, ranks);
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const int r = cmgi_owner(part, ranks, A->indices[k]);
+            const int r = owner_of(part, ranks, A->indices[k]);
             out[at[r]++] = (entry){A->first + i, A->indices[k], A->values[k]};
         }
     }
@@ -352,8 +354,8 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &inner));
     CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, &outer));
-    CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, A, &inner, &left));
-    CMGI_TRY_GOTO(done, cmgi_rows_local(ctx, &fetched, &outer, &right));
+    CMGI_TRY_GOTO(done, place(ctx, A, &inner, &left));
+    CMGI_TRY_GOTO(done, place(ctx, &fetched, &outer, &right));
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left.view, &right.view, &product));
     const cmg_size nnz = product.indptr[product.rows];
     CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, nnz, C));

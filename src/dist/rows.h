@@ -39,8 +39,6 @@ cmg_status cmgi_rows_copy(cmg_context *ctx, const cmgi_own_rows *from, cmgi_own_
 cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, cmg_size rows,
                         cmgi_own_rows *A);
 
-/* The rank whose block has the row. */
-int cmgi_owner(const cmg_size *part, int ranks, cmg_size row);
 /* The columns that occur, those from `first` to below `last` left out. */
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
                              cmg_size last, cmgi_numbers *columns);
@@ -60,9 +58,6 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
 /* C = A B; the rows of B are divided as `part` says. */
 cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_own_rows *B,
                               const cmg_size *part, cmgi_own_rows *C);
-/* The same matrix with columns that are positions in `columns`, which has them all. */
-cmg_status cmgi_rows_local(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
-                           cmgi_csr *local);
 /* numbers first .. last - 1 and, sorted in, the others */
 cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
                              cmg_size last, cmgi_numbers *all);

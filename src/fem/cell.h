@@ -9,8 +9,6 @@
 #include "fem/basis.h"
 #include "fem/problem.h"
 
-enum { CMGI_MAX_CELL_ROWS = 81 };
-
 /* A bilinear form on an element: tables of the basis and the geometry at the quadrature points. */
 typedef struct cmgi_cell_form {
     const cmgi_problem *problem;

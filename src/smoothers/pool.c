@@ -28,7 +28,8 @@ static cmg_status take(cmgi_pool *pool, int class, void **block)
     return CMG_OK;
 }
 
-void cmgi_list_release(cmgi_pool *pool, cmgi_list *list)
+/* Returns the list's block to the pool. */
+static void release(cmgi_pool *pool, cmgi_list *list)
 {
     if (list->class > 0) {
         memcpy(list->data, &pool->spare[list->class - 1], sizeof(void *));
@@ -48,7 +49,7 @@ cmg_status cmgi_list_append(cmgi_pool *pool, cmgi_list *list, size_t size, void 
         if (used > 0) {
             memcpy(grown.data, list->data, used);
         }
-        cmgi_list_release(pool, list);
+        release(pool, list);
         *list = grown;
     }
     void *place = (char *)list->data + used;

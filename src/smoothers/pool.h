@@ -24,7 +24,5 @@ typedef struct cmgi_list {
 
 /* Room for one more element of `size` bytes at the end of the list; *element points to it. */
 cmg_status cmgi_list_append(cmgi_pool *pool, cmgi_list *list, size_t size, void *element);
-/* Returns the list's block to the pool. */
-void cmgi_list_release(cmgi_pool *pool, cmgi_list *list);
 /* Frees all chunks. */
 void cmgi_pool_destroy(cmgi_pool *pool);
