@@ -1,12 +1,17 @@
 /*
- * Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations.
+ * Eigenvalues and eigenvectors of a small symmetric matrix by cyclic Jacobi rotations; a bound on
+ * those of a large one.
  *
  * Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithm 8.5.2.
  */
 #include "smoothers/spectrum.h"
 
+#include "core/group.h"
+
 #include <float.h>
 #include <math.h>
+
+enum { SMALL = 4096 }; /* rows that one thread sees to */
 
 /* Rotates rows and columns p and q of T so that T_pq = 0, and columns p and q of V along. */
 static void rotate(int n, int p, int q, double *restrict T, double *restrict V)
@@ -79,4 +84,17 @@ void cmgi_eigen_symmetric(int n, double *restrict T, double *restrict V, double 
         values[i] = T[i * n + i];
     }
     sort_ascending(n, V, values);
+}
+
+cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest)
+{
+    double bound = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(max                                                                                  \
+              : bound) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        bound = fmax(bound, cmgi_row_magnitude(A, i) * fabs(M->values[i]));
+    }
+    *largest = bound;
+    return cmgi_all_max(ctx, largest, 1);
 }

@@ -285,19 +285,6 @@ static cmg_status power_method(const problem *P, double *bound)
     return CMG_OK;
 }
 
-cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest)
-{
-    double bound = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(max                                                                                  \
-              : bound) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        bound = fmax(bound, cmgi_row_magnitude(A, i) * fabs(M->values[i]));
-    }
-    *largest = bound;
-    return cmgi_all_max(ctx, largest, 1);
-}
-
 /* A matrix of the estimate: in A's numbering, on the backend. */
 static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *perm, cmg_matrix **M)
 {
