@@ -1,7 +1,7 @@
 /*
  * Products by elements against the same matrix added up here by plain loops: every format, both
  * precisions, sizes around a group, fixed unknowns, nodes of 1, 2 and 3 unknowns, templates with
- * factors, own matrices, new values; and solves by elements against solves by the assembled matrix.
+ * factors, own matrices, new values.
  */
 #include "core/vector.h"
 #include "csr/elements.h"
@@ -459,118 +459,6 @@ static void allocation_failures_leave_nothing(void)
     clear(&s);
 }
 
-/* A line of springs with stiffness `factor`, both ends fixed. */
-static cmg_elements springs(cmg_size n, cmg_index *dofs, const double *factor)
-{
-    static const double K[] = {1, -1, -1, 1};
-    for (cmg_size e = 0; e <= n; ++e) {
-        dofs[2 * e] = (cmg_index)(e - 1);
-        dofs[2 * e + 1] = e < n ? (cmg_index)e : -1;
-    }
-    return (cmg_elements){.rows = n,
-                          .count = n + 1,
-                          .local = 2,
-                          .templates = 1,
-                          .dofs = dofs,
-                          .matrices = K,
-                          .factor = factor};
-}
-
-static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precision, const double *b,
-                      cmg_solver **keep)
-{
-    cmg_solver_options o;
-    cmg_report report = {.size = sizeof report};
-    double *x = calloc(999, sizeof *x);
-    cmg_solver_options_default(&o);
-    o.matrix.format = format;
-    o.matrix.keep_map = true;
-    o.precision = precision;
-    cmg_solver *solver = NULL;
-    cmg_vector *vb = NULL;
-    cmg_vector *vx = NULL;
-    CHECK_OK(cmg_solver_create(h, &o, &solver));
-    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vb));
-    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vx));
-    CHECK_OK(cmg_vector_set(vb, b));
-    CHECK_OK(cmg_vector_set(vx, x));
-    CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
-    CHECK(report.outcome == CMG_CONVERGED_RTOL);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
-    free(x);
-    if (keep != NULL) {
-        *keep = solver;
-    } else {
-        cmg_solver_destroy(&solver);
-    }
-    return report.iterations;
-}
-
-/* The hierarchy assembles A, a solve by elements takes as many iterations, and new factors reach
- * it; elements that do not add up to an A that is given are refused. */
-static void solves_by_elements(void)
-{
-    enum { N = 999 };
-    cmg_index dofs[2 * (N + 1)];
-    double factor[N + 1];
-    uint64_t seed = 3;
-    for (int e = 0; e <= N; ++e) {
-        factor[e] = 1 + cmgi_random(&seed);
-    }
-    cmg_elements E = springs(N, dofs, factor);
-    double *b = suite_vector(N, 8);
-    cmg_hierarchy *h = NULL;
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
-    cmg_solver *solver = NULL;
-    const int plain = iterations(h, CMG_FORMAT_SELL, CMG_FP64, b, NULL);
-    CHECK(abs(iterations(h, CMG_FORMAT_EBE, CMG_FP64, b, NULL) - plain) <= 1);
-    CHECK(abs(iterations(h, CMG_FORMAT_DBD, CMG_FP32, b, NULL) - plain) <= 1);
-    (void)iterations(h, CMG_FORMAT_EBESYM, CMG_FP64, b, &solver);
-    for (int e = 0; e <= N; ++e) {
-        factor[e] *= 1 + 0.5 * cmgi_random(&seed);
-    }
-    CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
-    CHECK_OK(cmg_solver_refresh(solver));
-    cmg_vector *vb = NULL;
-    cmg_vector *vx = NULL;
-    cmg_report report = {.size = sizeof report};
-    double *x = calloc(N, sizeof *x);
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vb));
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
-    CHECK_OK(cmg_vector_set(vb, b));
-    CHECK_OK(cmg_vector_fill(vx, 0));
-    CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
-    CHECK_OK(cmg_vector_get(vx, x));
-    double worst = 0;
-    for (int i = 0; i < N; ++i) { /* the rows of the springs themselves */
-        const double left = i > 0 ? x[i - 1] : 0;
-        const double right = i + 1 < N ? x[i + 1] : 0;
-        worst =
-            fmax(worst, fabs(b[i] - factor[i] * (x[i] - left) - factor[i + 1] * (x[i] - right)));
-    }
-    CHECK(worst < 1e-6);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
-    cmg_solver_destroy(&solver);
-    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
-    cmg_hierarchy *given = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &given));
-    CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
-    factor[17] += 1e-3;
-    CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&given);
-    cmg_hierarchy_destroy(&h);
-    free(b);
-    free(x);
-}
-
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -581,6 +469,5 @@ int main(int argc, char **argv)
     RUN(multiples_are_found);
     RUN(wrong_elements_are_refused);
     RUN(allocation_failures_leave_nothing);
-    RUN(solves_by_elements);
     return TEST_END();
 }

@@ -1,115 +1,10 @@
 /*
  * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products
- * are those of plain loops; values in 16 and 8 bits keep row sums, whatever their unit; rounding is
- * to the nearest.
+ * are those of plain loops.
  */
-#include "core/vector.h"
-#include "spmv/compressed.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/templates.h"
-#include "suite.h"
-
-/* 5-point Laplacian on m x m points; `vary` > 0 gives every entry a value of its own, symmetric. */
-static cmgi_csr grid(cmg_size m, double vary)
-{
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, m * m, m * m, 5 * m * m - 4 * m, &A));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < m * m; ++i) {
-        const cmg_size neighbour[5] = {i - m, i - 1, i, i + 1, i + m};
-        const bool there[5] = {i >= m, i % m > 0, true, i % m < m - 1, i < m * (m - 1)};
-        A.indptr[i] = k;
-        for (int d = 0; d < 5; ++d) {
-            if (there[d]) {
-                const cmg_size j = neighbour[d];
-                uint64_t pair = (uint64_t)((i < j ? i : j) * 1000003 + (i < j ? j : i));
-                A.indices[k] = (cmg_index)j;
-                A.values[k++] = (d == 2 ? 4 : -1) * (1 + vary * cmgi_random(&pair));
-            }
-        }
-    }
-    A.indptr[m * m] = k;
-    return A;
-}
-
-/* Linear interpolation from n points to 2 n - 1. */
-static cmgi_csr interpolation(cmg_size n)
-{
-    cmgi_csr P = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, 2 * n - 1, n, 3 * n - 2, &P));
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < 2 * n - 1; ++i) {
-        P.indptr[i] = k;
-        for (cmg_size c = i / 2; c <= (i + 1) / 2; ++c) {
-            P.indices[k] = (cmg_index)c;
-            P.values[k++] = i % 2 ? 0.5 : 1;
-        }
-    }
-    P.indptr[2 * n - 1] = k;
-    return P;
-}
-
-static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
-{
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    options.values = values;
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-    return M;
-}
-
-static const cmgi_compressed *layout(const cmg_matrix *M)
-{
-    return M->data;
-}
-
-/* Largest error of M x against plain loops, over the largest sum of |a_ij x_j|; ones or random x.
- */
-static double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
-{
-    double *x = suite_vector(A->cols, 3);
-    for (cmg_size j = 0; ones && j < A->cols; ++j) {
-        x[j] = 1;
-    }
-    double *expected = calloc((size_t)A->rows + 1, sizeof(double));
-    double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
-    double *out = calloc((size_t)A->rows + 1, sizeof(double));
-    cmg_vector *vx = NULL;
-    cmg_vector *vy = NULL;
-    CHECK_OK(cmg_vector_create(ctx, A->cols, M->options.precision, &vx));
-    CHECK_OK(cmg_vector_create(ctx, A->rows, M->options.precision, &vy));
-    CHECK_OK(cmg_vector_set(vx, x));
-    CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
-    CHECK_OK(cmg_vector_get(vx, x));
-    suite_multiply(A, x, expected, magnitude);
-    CHECK_OK(cmg_matrix_apply(M, vx, vy));
-    CHECK_OK(cmg_vector_get(vy, out));
-    double worst = 0;
-    double largest = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const double error = fabs(out[i] - expected[i]);
-        worst = error <= worst ? worst : error; /* NaN wins */
-        largest = fmax(largest, magnitude[i]);
-    }
-    cmg_vector_destroy(&vx);
-    cmg_vector_destroy(&vy);
-    free(x);
-    free(expected);
-    free(magnitude);
-    free(out);
-    return largest > 0 ? worst / largest : worst;
-}
-
-/* Error of a product over sum |a_ij x_j| that rounding the entries to nearest allows. */
-static double rounding(cmg_values values)
-{
-    static const double half_unit[] = {6e-8, 0x1p-11, 0x1p-4};
-    return half_unit[values] + 1e-6;
-}
+#include "samples.h"
 
 static void equal_rows_become_templates(void)
 {
@@ -195,20 +90,6 @@ static void templates_and_codes_live_side_by_side(void)
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : rounding((cmg_values)v)));
             cmg_matrix_destroy(&M);
         }
-    }
-    cmgi_csr_free(ctx, &A);
-}
-
-/* With the diagonal recomputed, A 1 is exact to fp32 whatever the entries were rounded to. */
-static void fewer_bits_keep_row_sums(void)
-{
-    cmgi_csr A = grid(120, 0.9);
-    for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
-        CHECK(product_error(&A, M, true) <= 1e-6);
-        CHECK(product_error(&A, M, false) > 1e-6); /* and they were rounded */
-        CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-        cmg_matrix_destroy(&M);
     }
     cmgi_csr_free(ctx, &A);
 }
@@ -348,55 +229,6 @@ static void instruction_sets_agree(void)
     }
 }
 
-/* Far outside the range of the stored values: the scale of a slice takes the unit of the matrix. A
- * power of two changes nothing else at all. */
-static void the_unit_of_a_matrix_does_not_matter(void)
-{
-    static const double units[] = {0x1p-100, 1e-30, 1e30, 0x1p100};
-    cmgi_csr A = grid(60, 0.9);
-    const cmg_size nnz = A.indptr[A.rows];
-    double *given = malloc((size_t)nnz * sizeof *given);
-    memcpy(given, A.values, (size_t)nnz * sizeof *given);
-    for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-        memcpy(A.values, given, (size_t)nnz * sizeof *given);
-        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
-        const double plain = product_error(&A, M, false);
-        cmg_matrix_destroy(&M);
-        for (int u = 0; u < 4; ++u) {
-            for (cmg_size k = 0; k < nnz; ++k) {
-                A.values[k] = units[u] * given[k];
-            }
-            M = compress(&A, CMG_FP32, (cmg_values)v);
-            CHECK(product_error(&A, M, true) <= 1e-6);
-            const double error = product_error(&A, M, false);
-            CHECK(u == 1 || u == 2 ? error <= rounding((cmg_values)v) : error == plain);
-            cmg_matrix_destroy(&M);
-        }
-    }
-    free(given);
-    cmgi_csr_free(ctx, &A);
-}
-
-/* Entries over eight decades in every slice: those that round to zero are small beside their row's
- * neighbours, and row sums hold all the same. */
-static void entries_over_eight_decades(void)
-{
-    cmgi_csr A = grid(90, 0.5);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_size pair = i + A.indices[k];
-            A.values[k] *= pow(10, -8 * (double)(pair % 7) / 6);
-        }
-    }
-    for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
-        CHECK(product_error(&A, M, true) <= 1e-6);
-        CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-        cmg_matrix_destroy(&M);
-    }
-    cmgi_csr_free(ctx, &A);
-}
-
 static void sizes_around_the_slice(void)
 {
     static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193};
@@ -484,100 +316,16 @@ static void what_cannot_be_is_refused(void)
     cmgi_csr_free(ctx, &A);
 }
 
-/* Every half survives the way to float and back; a float becomes one of its two neighbours, the
- * nearer. */
-static void half_rounds_to_nearest_even(void)
-{
-    int wrong = 0;
-    for (uint32_t h = 0; h < 65536; ++h) {
-        const float f = cmgi_half_to_float((uint16_t)h);
-        const bool nan = (h & 0x7c00U) == 0x7c00U && (h & 0x3ffU) != 0;
-        wrong += nan ? !isnan(f) : cmgi_float_to_half(f) != h;
-    }
-    CHECK(wrong == 0);
-    uint64_t seed = 1;
-    for (int k = 0; k < 100000; ++k) {
-        const float f =
-            (float)ldexp(2 * cmgi_random(&seed) - 1, (int)(cmgi_random(&seed) * 40) - 26);
-        const uint16_t h = cmgi_float_to_half(f);
-        const float here = cmgi_half_to_float(h);
-        const float below = cmgi_half_to_float((uint16_t)(h - ((h & 0x7fffU) != 0)));
-        const float above = cmgi_half_to_float((uint16_t)(h + 1));
-        const float error = fabsf(here - f);
-        wrong += error > fabsf(below - f) || error > fabsf(above - f);
-        wrong += (h & 1U) != 0 && (error == fabsf(below - f) || error == fabsf(above - f)) &&
-                 error != 0 && here != below;
-    }
-    CHECK(wrong == 0);
-    CHECK(isinf(cmgi_half_to_float(cmgi_float_to_half(65520.0F))));
-    CHECK(cmgi_half_to_float(cmgi_float_to_half(65519.0F)) == 65504.0F);
-}
-
-/* The same of the 256 numbers in 8 bits; what is too large becomes the largest. */
-static void eight_bits_round_to_nearest_even(void)
-{
-    int wrong = 0;
-    for (uint32_t b = 0; b < 256; ++b) {
-        wrong += cmgi_float_to_fp8(cmgi_fp8_to_float((uint8_t)b)) != b;
-    }
-    for (uint32_t b = 0; b < 127; ++b) {
-        const float low = cmgi_fp8_to_float((uint8_t)b);
-        const float high = cmgi_fp8_to_float((uint8_t)(b + 1));
-        const float middle = 0.5F * (low + high);
-        const uint8_t even = (uint8_t)(b + (b & 1U));
-        wrong += !(low < high);
-        wrong += cmgi_float_to_fp8(middle) != even || cmgi_float_to_fp8(-middle) != (even | 0x80U);
-        wrong += cmgi_float_to_fp8(nextafterf(middle, 0)) != b;
-        wrong += cmgi_float_to_fp8(nextafterf(middle, 2)) != b + 1;
-    }
-    CHECK(wrong == 0);
-    CHECK(cmgi_fp8_to_float(0x7f) == 1.875F && cmgi_fp8_to_float(1) == 0x1p-17F);
-    CHECK(cmgi_float_to_fp8(1e30F) == 0x7f && cmgi_float_to_fp8(-INFINITY) == 0xff);
-}
-
-/* Dense matrices keep a scale a row. */
-static void dense_values_in_fewer_bits(void)
-{
-    static const cmg_size sizes[] = {1, 15, 16, 17, 31, 33, 257, 300};
-    for (int s = 0; s < 16; ++s) {
-        const cmg_size n = sizes[s / 2];
-        const suite_row half_full = {"dense", n, n + 3, 0, (int)n + 3};
-        cmgi_csr A = suite_make(&half_full);
-        for (cmg_size k = 0; k < A.indptr[n]; ++k) {
-            A.values[k] *= s % 2 ? 1e-20 : 1e20;
-        }
-        const cmg_csr view = cmgi_csr_view(&A);
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
-        options.format = CMG_FORMAT_DENSE;
-        options.precision = CMG_FP32;
-        for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
-            cmg_matrix *M = NULL;
-            options.values = (cmg_values)v;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-            CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-            cmg_matrix_destroy(&M);
-        }
-        cmgi_csr_free(ctx, &A);
-    }
-}
-
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
-    RUN(half_rounds_to_nearest_even);
-    RUN(eight_bits_round_to_nearest_even);
     RUN(equal_rows_become_templates);
     RUN(varying_values_leave_patterns);
     RUN(codes_are_as_short_as_the_spread_allows);
     RUN(templates_and_codes_live_side_by_side);
-    RUN(fewer_bits_keep_row_sums);
     RUN(blocks_are_compressed_as_entries);
     RUN(blocks_leave_inner_products);
     RUN(instruction_sets_agree);
-    RUN(the_unit_of_a_matrix_does_not_matter);
-    RUN(entries_over_eight_decades);
-    RUN(dense_values_in_fewer_bits);
     RUN(sizes_around_the_slice);
     RUN(every_lane_reads_inside);
     RUN(what_cannot_be_is_refused);

@@ -1,0 +1,107 @@
+/* Matrices to compress, and the error of their products against plain loops. */
+#pragma once
+#include "core/vector.h"
+#include "spmv/compressed.h"
+#include "suite.h"
+
+/* 5-point Laplacian on m x m points; `vary` > 0 gives every entry a value of its own, symmetric. */
+static inline cmgi_csr grid(cmg_size m, double vary)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, m * m, m * m, 5 * m * m - 4 * m, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < m * m; ++i) {
+        const cmg_size neighbour[5] = {i - m, i - 1, i, i + 1, i + m};
+        const bool there[5] = {i >= m, i % m > 0, true, i % m < m - 1, i < m * (m - 1)};
+        A.indptr[i] = k;
+        for (int d = 0; d < 5; ++d) {
+            if (there[d]) {
+                const cmg_size j = neighbour[d];
+                uint64_t pair = (uint64_t)((i < j ? i : j) * 1000003 + (i < j ? j : i));
+                A.indices[k] = (cmg_index)j;
+                A.values[k++] = (d == 2 ? 4 : -1) * (1 + vary * cmgi_random(&pair));
+            }
+        }
+    }
+    A.indptr[m * m] = k;
+    return A;
+}
+
+/* Linear interpolation from n points to 2 n - 1. */
+static inline cmgi_csr interpolation(cmg_size n)
+{
+    cmgi_csr P = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, 2 * n - 1, n, 3 * n - 2, &P));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < 2 * n - 1; ++i) {
+        P.indptr[i] = k;
+        for (cmg_size c = i / 2; c <= (i + 1) / 2; ++c) {
+            P.indices[k] = (cmg_index)c;
+            P.values[k++] = i % 2 ? 0.5 : 1;
+        }
+    }
+    P.indptr[2 * n - 1] = k;
+    return P;
+}
+
+static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.precision = precision;
+    options.values = values;
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    return M;
+}
+
+static inline const cmgi_compressed *layout(const cmg_matrix *M)
+{
+    return M->data;
+}
+
+/* Largest error of M x against plain loops, over the largest sum of |a_ij x_j|; ones or random x.
+ */
+static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
+{
+    double *x = suite_vector(A->cols, 3);
+    for (cmg_size j = 0; ones && j < A->cols; ++j) {
+        x[j] = 1;
+    }
+    double *expected = calloc((size_t)A->rows + 1, sizeof(double));
+    double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
+    double *out = calloc((size_t)A->rows + 1, sizeof(double));
+    cmg_vector *vx = NULL;
+    cmg_vector *vy = NULL;
+    CHECK_OK(cmg_vector_create(ctx, A->cols, M->options.precision, &vx));
+    CHECK_OK(cmg_vector_create(ctx, A->rows, M->options.precision, &vy));
+    CHECK_OK(cmg_vector_set(vx, x));
+    CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
+    CHECK_OK(cmg_vector_get(vx, x));
+    suite_multiply(A, x, expected, magnitude);
+    CHECK_OK(cmg_matrix_apply(M, vx, vy));
+    CHECK_OK(cmg_vector_get(vy, out));
+    double worst = 0;
+    double largest = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double error = fabs(out[i] - expected[i]);
+        worst = error <= worst ? worst : error; /* NaN wins */
+        largest = fmax(largest, magnitude[i]);
+    }
+    cmg_vector_destroy(&vx);
+    cmg_vector_destroy(&vy);
+    free(x);
+    free(expected);
+    free(magnitude);
+    free(out);
+    return largest > 0 ? worst / largest : worst;
+}
+
+/* Error of a product over sum |a_ij x_j| that rounding the entries to nearest allows. */
+static inline double rounding(cmg_values values)
+{
+    static const double half_unit[] = {6e-8, 0x1p-11, 0x1p-4};
+    return half_unit[values] + 1e-6;
+}
