@@ -1,5 +1,6 @@
 /*
- * Slices: the one layout behind ELLPACK, ELLPACK-R, ELLPACK-T, SELL and ELL-WARP K1 and K2.
+ * Slices: the one layout behind ELLPACK, ELLPACK-R, ELLPACK-T, SELL, ELL-WARP K1 and K2 with their
+ * renumbered kin, and BELL and SBELL.
  *
  * Storage rows are packed into slices of `lanes` lanes. In slice s every row takes
  * t = 2^shift[s] neighbouring lanes, and every lane takes width[s] steps. Entry number
