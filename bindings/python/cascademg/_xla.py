@@ -13,6 +13,7 @@ import cffi
 import jax
 
 from ._arrays import View
+from ._errors import ArgumentError
 
 _DTYPES = {11: "float32", 12: "float64"}  # XLA_FFI_DataType
 _INVALID_ARGUMENT, _INTERNAL = 3, 13  # XLA_FFI_Error_Code
@@ -50,9 +51,12 @@ def _views(ffi, count, pointers, device):
     found = []
     for k in range(count):
         buffer = ffi.cast("XLA_FFI_Buffer *", pointers[k])
+        if buffer.rank > 2 or buffer.dtype not in _DTYPES:
+            raise ArgumentError(f"arrays of one or two dimensions of float32 or float64 are needed, {buffer.rank} dimensions of "
+                                f"XLA's type {buffer.dtype} are given")
         n = buffer.dims[0] if buffer.rank > 0 else 1
         columns = buffer.dims[1] if buffer.rank > 1 else 1
-        found.append(View(None, int(ffi.cast("intptr_t", buffer.data)), n, _DTYPES.get(buffer.dtype), device, columns))
+        found.append(View(None, int(ffi.cast("intptr_t", buffer.data)), n, _DTYPES[buffer.dtype], device, columns))
     return found
 
 

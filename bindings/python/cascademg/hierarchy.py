@@ -75,8 +75,29 @@ def _csr(matrix, what):
     data = np.asarray(data)
     if np.iscomplexobj(data):
         raise ArgumentError(f"{what}: complex values are not supported")
-    return (tuple(int(s) for s in shape), np.ascontiguousarray(indptr, dtype=np.int64),
-            np.ascontiguousarray(indices, dtype=np.int32), np.ascontiguousarray(data, dtype=np.float64))
+    return (tuple(int(s) for s in shape), _integers(indptr, what, np.int64), _integers(indices, what, np.int32),
+            np.ascontiguousarray(data, dtype=np.float64))
+
+
+def _integers(a, what, dtype):
+    """Integers as those of `dtype`, none of which becomes another one."""
+    a = np.asarray(a)
+    if a.size > 0 and a.dtype.kind not in "iu":
+        raise ArgumentError(f"{what}: indices are {a.dtype}, integers are needed")
+    if a.size > 0 and not np.can_cast(a.dtype, dtype) and not np.iinfo(dtype).min <= a.min() <= a.max() <= np.iinfo(dtype).max:
+        raise ArgumentError(f"{what}: indices from {a.min()} to {a.max()} do not fit {np.dtype(dtype)}")
+    return np.ascontiguousarray(a, dtype=dtype)
+
+
+def _fit(what, shape, indptr, indices, data):
+    """The arrays of a CSR, no longer than its entries are; ArgumentError where they are shorter."""
+    if len(shape) != 2 or any(a.ndim != 1 for a in (indptr, indices, data)) or len(indptr) != max(shape[0], 0) + 1:
+        raise ArgumentError(f"{what}: indptr of shape {tuple(indptr.shape)}, indices of {tuple(indices.shape)} and data of "
+                            f"{tuple(data.shape)} are no CSR of shape {shape}")
+    nnz = int(indptr[-1])
+    if not 0 <= nnz <= min(len(indices), len(data)):
+        raise ArgumentError(f"{what}: indptr ends with {nnz}, there are {len(indices)} indices and {len(data)} values")
+    return indptr, indices[:nnz], data[:nnz]
 
 
 class Hierarchy:
@@ -159,7 +180,8 @@ class Hierarchy:
         what = f"{role} of level {level}"
         found = _device_csr(matrix, what, self.context)
         address = _arrays.device_address if found is not None else lambda array: array.ctypes.data
-        shape, indptr, indices, data = found if found is not None else _csr(matrix, what)
+        shape, *arrays = found if found is not None else _csr(matrix, what)
+        indptr, indices, data = _fit(what, shape, *arrays)
         csr = ffi.new("cmg_csr *")
         csr.rows, csr.cols = shape
         csr.indptr = ffi.cast("cmg_size *", address(indptr))

@@ -51,9 +51,13 @@ def _run(attributes, arguments, results, stream):
             _xla.settle(stream, context.stream)
         if len(arguments) > 1:
             _take(solver, arguments[1], _read_stamp(context, arguments[2]))
-            _write_stamp(context, results[1], solver._version)
+            _write_stamp(context, results[1], _stamp_of(solver))
         used = solver.adjoint() if attributes["adjoint"] else solver
         used._solve_views(arguments[0], results[0])
+
+
+def _stamp_of(solver):
+    return solver._version % (1 << 24)  # what float32 holds
 
 
 def _read_stamp(context, seen):
@@ -71,10 +75,10 @@ def _write_stamp(context, seen, value):
 
 def _take(solver, values, stamp):
     """New values of A into the solver, unless they are the ones it has."""
-    if stamp != solver._version:
+    if stamp != _stamp_of(solver):
         nnz = solver.hierarchy._entries(0, "A")
-        if values.n != nnz:
-            raise ArgumentError(f"A of level 0 has {nnz} entries, {values.n} values are given")
+        if (values.n, values.columns) != (nnz, 1):
+            raise ArgumentError(f"A of level 0 has {nnz} entries, {values.n} x {values.columns} values are given")
         solver.hierarchy._update_view(values)
         solver.refresh()
 

@@ -375,7 +375,8 @@ class Solver:
         for first in range(0, b.shape[1], 64):
             part = slice(first, first + 64)
             guess = None if x0 is None else np.asarray(x0)[:, part]
-            x[:, part], info = self.solve(b[:, part], x0=guess, return_info=True, **limits)
+            found, info = self.solve(b[:, part], x0=guess, return_info=True, **limits)
+            x[:, part] = np.reshape(found, (len(b), -1))  # of one column it is a vector
             infos += info if isinstance(info, list) else [info]
         return (x, infos) if return_info else x
 
