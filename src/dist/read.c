@@ -173,6 +173,13 @@ static cmg_status read_vectors(cmgi_h5 *h5, const char *kind, const span *s, cmg
                                 : cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld values, not %lld",
                                             h5->path, name, (long long)d.count, (long long)s->rows);
         status = status == CMG_OK ? cmgi_dataset_part_real(&d, s->first, rows, values) : status;
+        for (cmg_size k = 0; k < rows && status == CMG_OK; ++k) {
+            if (!isfinite(values[k])) {
+                status =
+                    cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
+                              h5->path, name, (long long)(s->first + k), values[k]);
+            }
+        }
         cmgi_dataset_close(&d);
         if (status != CMG_OK) {
             cmgi_free(h5->ctx, values);

@@ -13,10 +13,12 @@ static cmg_status read_part(cmgi_dataset *d, hid_t native, cmg_size first, cmg_s
     const hsize_t start[1] = {(hsize_t)first};
     const hsize_t length[1] = {(hsize_t)count};
     cmg_context *ctx = d->h5->ctx;
-    CMGI_CHECK(ctx, d->rank == 1 && first >= 0 && count >= 0 && first <= d->count - count,
-               CMG_ERR_FILE, "%s: %s: elements %lld .. %lld are wanted, there are %lld",
-               d->h5->path, d->name, (long long)first, (long long)(first + count) - 1,
-               (long long)d->count);
+    CMGI_CHECK(ctx, d->rank == 1, CMG_ERR_FILE,
+               "%s: %s: %d dimensions, a rank's part is read of one", d->h5->path, d->name,
+               d->rank);
+    CMGI_CHECK(ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
+               "%s: %s: elements %lld .. %lld are wanted, there are %lld", d->h5->path, d->name,
+               (long long)first, (long long)(first + count) - 1, (long long)d->count);
     if (count == 0) {
         return CMG_OK;
     }

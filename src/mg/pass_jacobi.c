@@ -3,7 +3,8 @@
  *
  *   r = b - A x;  y = x + alpha D^-1 r     becomes     y = x + alpha D^-1 (b - A x)
  *
- * which saves writing and reading r. The same with momentum, y = x + beta (x - x_old) + ...
+ * which saves writing and reading r. The same with momentum, y = x + beta (x - x_old) + ... What a
+ * rank has of a matrix over ranks is none, though it may be diagonal: the others' is not.
  */
 #include "mg/cycle.h"
 
@@ -17,7 +18,7 @@ static bool fuses(const cmgi_cycle *cycle, const cmgi_step *defect, const cmgi_s
 {
     return defect->kind == CMGI_STEP_PRODUCT && defect->writeback == CMGI_WB_RESIDUAL &&
            update->kind == CMGI_STEP_PRODUCT && adds_correction(update) && update->D == NULL &&
-           update->A->options.format == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
+           update->A->format->id == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
            cmgi_cycle_readers(cycle, defect->out) == 1;
 }
 

@@ -16,7 +16,7 @@
 static bool is_jacobi_from_zero(const cmgi_step *step)
 {
     return step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_AXPBY && step->beta == 0 &&
-           step->A->options.format == CMG_FORMAT_DIAGONAL;
+           step->A->format->id == CMG_FORMAT_DIAGONAL;
 }
 
 static bool is_defect(const cmgi_step *step, const cmgi_step *first)

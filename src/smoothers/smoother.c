@@ -286,7 +286,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages;
     s->factors = out->factors;
-    s->diagonal = s->factors == 1 && s->factor[0]->options.format == CMG_FORMAT_DIAGONAL;
+    s->diagonal = s->factors == 1 && s->factor[0]->format->id == CMG_FORMAT_DIAGONAL;
     s->stages = out->stages;
     memcpy(s->chosen, out->chosen, sizeof s->chosen);
     s->symmetric = out->symmetric;

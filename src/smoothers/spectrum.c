@@ -414,7 +414,7 @@ static bool is_bound(double largest)
 
 static bool diagonal_alone(const problem *P)
 {
-    return P->factors == 1 && P->M[0]->options.format == CMG_FORMAT_DIAGONAL;
+    return P->factors == 1 && P->M[0]->format->id == CMG_FORMAT_DIAGONAL;
 }
 
 /* The estimate itself. */

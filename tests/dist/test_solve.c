@@ -153,6 +153,22 @@ static void problems(void)
     }
 }
 
+/* So few rows a rank that those of an approximate inverse are diagonal on some, and not on others.
+ */
+static void few_rows_a_rank(void)
+{
+    const problem p = {.dim = 2,
+                       .cells = 8,
+                       .problem = CMG_PROBLEM_ELASTICITY,
+                       .boundary = CMG_BOUNDARY_IDENTITY_KEEP};
+    cmg_hierarchy *h = generate(&p);
+    double *b = random_rhs(h);
+    compare_ranks(h, b, "smoother=spai no-fallback", 20, EVEN, 1e-7);
+    compare_ranks(h, b, "smoother=spai gather=0 no-fallback", 64, RANDOM, 1e-7);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Level matrices that are formed, a restriction that is given, a matrix alone. */
 static void what_is_missing(void)
 {
@@ -189,6 +205,7 @@ int main(int argc, char **argv)
     RUN(cycles_and_iterations);
     RUN(smoothers);
     RUN(problems);
+    RUN(few_rows_a_rank);
     RUN(what_is_missing);
     return TEST_END();
 }
