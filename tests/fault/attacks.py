@@ -33,6 +33,46 @@ MESH = ("MFEM mesh v1.0\n\ndimension\n2\n\nelements\n4\n1 3 0 1 4 3\n1 3 1 2 5 4
         "vertices\n9\n2\n0 0\n1 0\n2 0\n0 1\n1 1\n2 1\n0 2\n1 2\n2 2\n")
 
 
+def put(f, name, data):
+    kept = dict(f[name].attrs) if name in f else {}
+    if name in f:
+        del f[name]
+    f[name] = data
+    f[name].attrs.update(kept)
+
+
+def damage(f, rng):
+    """One odd part of a container."""
+    import numpy as np  # noqa: PLC0415
+    level = rng.choice(sorted(f["levels"]))
+    group = rng.choice([f"/levels/{level}/{r}" for r in "APR" if f"/levels/{level}/{r}" in f])
+    part = rng.choice(["indptr", "indices", "data"])
+    data = np.atleast_1d(f[group][part][()])
+    at = rng.choice([0, -1, len(data) // 2])
+    kind = rng.randrange(8) if data.size > 1 else 5
+    if kind == 0:
+        data[at] = rng.choice([0, 1, 2, 7, 49, 2**31 - 1, len(data), data[at] + 1, data[0]])
+    elif kind == 1 and part == "data":
+        data[at] = rng.choice([float("nan"), float("inf"), 0, 1e300, 5e-324])
+    elif kind == 2:
+        data = data.astype(rng.choice(["f8", "u8", "i2", "f4", ">i8", ">f8"]))
+    elif kind == 3:
+        data = rng.choice([data[:-1], data.reshape(1, -1), data.reshape(-1, 1), data[:0], data[0]])
+    elif kind == 4:
+        shape = f[group].attrs["shape"]
+        f[group].attrs["shape"] = rng.choice([shape + 1, shape - 1, -shape, shape * 2**40, shape[:1]])
+    elif kind == 5:
+        rows = min(1000, abs(int(f[f"/levels/{level}/A"].attrs["shape"][0])))
+        cuts = sorted(rng.randrange(rows + 1) for _ in range(rng.randrange(5)))
+        odd = [[0, *cuts, rows], [0, *cuts, rows + 1], [rows, *cuts, 0], [0.5, *cuts, rows], [], [0], [0, 2**62, rows], 3]
+        put(f, f"/levels/{level}/partition", np.array(rng.choice(odd)))
+    elif kind == 6:
+        n = min(1000, abs(int(f["/levels/0/A"].attrs["shape"][0])))
+        put(f, rng.choice(["rhs/a", "rhs/b"]),
+            rng.choice([np.ones(n), np.ones(n - 1), np.full(n, np.nan), np.arange(n), np.ones(9)]))
+    put(f, f"{group}/{part}", data)
+
+
 class Attacks:
     def __init__(self, a):
         self.a = a
@@ -196,8 +236,42 @@ class Attacks:
         stop.set()
         writer.join()
 
+    def ranks(self):
+        """Containers with odd parts, read as a whole and by ranks: the same verdict, the same solution."""
+        import h5py  # noqa: PLC0415
+        import numpy as np  # noqa: PLC0415
+        made = [["--cells", "8"], ["--cells", "8", "--problem", "elasticity", "--dirichlet", "identity-keep"],
+                ["--cells", "4", "--dim", "3", "--element", "q2"]]
+        names = []
+        for k, arguments in enumerate(made):
+            self.run(["generate", *arguments, f"r{k}.cmg"], self.good)
+            self.run(["convert", f"r{k}.cmg", f"r{k + 3}.cmg", "--ranks", str(k + 2)], self.good)
+            names += [f"r{k}.cmg", f"r{k + 3}.cmg"]
 
-ROWS = ["allocations", "memory", "options", "attributes", "files", "rewritten"]
+        for k in range(self.share(600)):
+            self.fresh()
+            name = os.path.join(self.work, self.rng.choice(names))
+            with h5py.File(name, "a") as f:
+                for _ in range(self.rng.choice([1, 1, 2])):
+                    damage(f, self.rng)
+            ranks = self.rng.choice(["1", "2", "3", "4", "7", "64"])
+            more = self.rng.choice([[], ["--smoother", "spai"], ["--gather", "3"], ["--rhs", "ones.mtx"]])
+            with open(os.path.join(self.work, "ones.mtx"), "w", encoding="utf-8") as f:
+                f.write("\n".join(["%%MatrixMarket matrix array real general", "49 1", *["1"] * 49, ""]))
+            done = [self.run(["solve", name, "--output", out, *more, *also])
+                    for out, also in (("w.mtx", []), ("r.mtx", ["--ranks", ranks]))]
+            codes = [d.returncode for d in done]
+            what = f"{k}: {os.path.basename(name)}, {ranks} ranks, {more}, whole {done[0].stderr!r}"
+            self.judge(what, done[1])
+            if (codes[0] in (1, 2)) != (codes[1] in (1, 2)):  # refused by the one and not by the other
+                self.failures.append(f"{what}: {codes} {done[1].stderr}")
+            if codes == [0, 0]:
+                x, y = (np.loadtxt(os.path.join(self.work, out), skiprows=2, ndmin=1) for out in ("w.mtx", "r.mtx"))
+                if not np.linalg.norm(x - y) <= 1e-4 * np.linalg.norm(x):
+                    self.failures.append(f"{what}: another solution")
+
+
+ROWS = ["allocations", "memory", "options", "attributes", "files", "rewritten", "ranks"]
 
 
 def main():

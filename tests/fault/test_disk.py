@@ -36,6 +36,8 @@ def square(cells):
 # inputs, OUT that of the outputs; an output that is an input as well is changed in place.
 COMMANDS = {
     "convert": (["convert", "IN/a.cmg", "OUT/y.cmg"], "y.cmg", "same"),
+    "partition": (["convert", "IN/a.cmg", "OUT/y.cmg", "--ranks", "3"], "y.cmg", "same"),
+    "solve by ranks": (["solve", "IN/a.cmg", "--ranks", "3", "--output", "OUT/y.mtx"], "y.mtx", "same"),
     "convert to petsc": (["convert", "IN/a.cmg", "OUT/y.petsc"], "y.petsc", "same"),
     "generate": (["generate", "--cells", "32", "OUT/y.cmg"], "y.cmg", "same"),
     "smooth": (["smooth", "OUT/small.cmg", "--smoother", "spai"], "small.cmg", "same"),

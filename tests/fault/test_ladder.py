@@ -157,6 +157,12 @@ class Ladder(unittest.TestCase):
     def test_solve_over_an_old_vector(self):
         self.climb(["solve", "a.cmg", "--output", "x.mtx"], ["x.mtx"])
 
+    def test_partition_over_an_old_container(self):
+        self.climb(["convert", "a.cmg", "old.cmg", "--ranks", "3"], ["old.cmg"])
+
+    def test_solve_by_ranks_over_an_old_vector(self):
+        self.climb(["solve", "a.cmg", "--ranks", "3", "--output", "x.mtx"], ["x.mtx"])
+
     def test_solve_over_an_old_picture(self):
         self.climb(["solve", "a.cmg", "--output", "x.vtu"], ["x.vtu"])
 
