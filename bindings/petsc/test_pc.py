@@ -170,9 +170,49 @@ class TestPC(unittest.TestCase):
             pc.apply(r, z)
             self.assertLess(np.abs(z.getArray() - Y.getDenseArray()[:, column]).max(), 1e-12)
 
+    def solves(self, ksp, A):
+        b, x = A.createVecRight(), A.createVecRight()
+        b.set(1.0)
+        ksp.solve(b, x)
+        r = b.duplicate()
+        A.mult(x, r)
+        r.axpy(-1.0, b)
+        self.check(ksp, r.norm() / b.norm(), 30)
+
+    def test_bad_values_are_an_error_and_good_ones_solved_behind_it(self):
+        for bad in (float("nan"), float("inf"), 0.0):
+            A = poisson(12)
+            ksp, _ = solve(A)
+            A.setValue(3, 3, bad)
+            A.assemble()
+            with self.assertRaises(PETSc.Error):
+                self.solves(ksp, A)
+            A.setValue(3, 3, 4.0)
+            A.assemble()
+            self.solves(ksp, A)
+
+    def test_another_pattern_of_as_many_entries_is_no_new_values(self):
+        A = poisson(12)
+        ksp, _ = solve(A)
+        order = PETSc.IS().createGeneral(np.random.default_rng(0).permutation(144).astype(PETSc.IntType), comm=PETSC_SELF)
+        B = A.permute(order, order)
+        ksp.setOperators(B)
+        self.solves(ksp, B)
+        self.assertIn("new values alone: 0", view(ksp))
+
+    def test_matrices_that_are_no_systems_are_refused(self):
+        for shape, entries in (([5, 7], 0), ([5, 5], 1), ([5, 5], 0)):
+            A = PETSc.Mat().createAIJ(shape, nnz=1, comm=PETSC_SELF)
+            for i in range(entries):
+                A[i, i] = 1.0
+            A.assemble()
+            with self.assertRaises(PETSc.Error):
+                solve(A)
+
     def test_wrong_options_are_refused(self):
-        with self.assertRaises(PETSc.Error):
-            solve(poisson(8), pc_cmg_options="smother=jacobi")
+        for options in ("smother=jacobi", "pre=-4", "smoother=%s%n", "smoother=" + "x" * 2000):
+            with self.assertRaises(PETSc.Error):
+                solve(poisson(8), pc_cmg_options=options)
 
 
 unittest.main(verbosity=1)

@@ -321,6 +321,18 @@ static cmg_status metis_graph(cmg_context *ctx, const graph *g, idx_t **start, i
     return CMG_OK;
 }
 
+/* METIS catches SIGTERM, which its own errors raise, and calls both METIS_ERROR. */
+static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
+{
+    CMGI_CHECK(ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
+               "METIS gave up on %lld nodes, as it does when the process is told to end",
+               (long long)n);
+    CMGI_CHECK(ctx, outcome == METIS_OK,
+               outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+               "METIS failed with %d on %lld nodes", outcome, (long long)n);
+    return CMG_OK;
+}
+
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
     graph g = {0};
@@ -336,9 +348,7 @@ cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_i
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
     const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
-    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
-                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-                    "METIS_NodeND failed with %d on %lld nodes", outcome, (long long)n);
+    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
     for (cmg_size i = 0; i < n; ++i) {
         order[i] = (cmg_index)perm[i];
     }
@@ -371,9 +381,7 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
                                                        &wanted, NULL, NULL, NULL, &cut, made)
                             : METIS_PartGraphKway(&n, &one, start, neighbour, NULL, NULL, NULL,
                                                   &wanted, NULL, NULL, NULL, &cut, made);
-    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
-                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-                    "METIS failed with %d on %lld nodes in %d parts", outcome, (long long)n, parts);
+    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
     for (cmg_size i = 0; i < n; ++i) {
         part[i] = (cmg_index)made[i];
     }

@@ -1,12 +1,14 @@
 /*
  * Fuzz targets: files, a program a reader; FUZZ_READER is its name. The file lies in memory. What
- * is read is checked and renumbered, of every eighth mesh a hierarchy is made; anything but a
- * status, and anything left allocated or open, is a finding.
+ * is read is checked and renumbered, of every eighth mesh a hierarchy is made, every third
+ * container is read by ranks, too; anything but a status, and anything left allocated or open, is a
+ * finding.
  *
  *   cmake --preset fuzz && cmake --build --preset fuzz
  *   build-fuzz/tests/fuzz/fuzz_mtx -dict=tests/fuzz/files.dict -max_len=2048 CORPUS/mtx
  */
 #include "cmg_fem.h"
+#include "cmg_ranks.h"
 #include "core/context.h"
 #include "core/memory.h"
 #include "core/number.h"
@@ -63,6 +65,31 @@ static void read_hierarchy(size_t choice)
         check_hierarchy(h, choice);
     }
     cmg_hierarchy_destroy(&h);
+}
+
+/* A rank's rows of a container, and what is made of them. */
+static cmg_status read_rank(void *user, const cmg_transport *transport)
+{
+    cmg_context_options options;
+    cmg_solver_options solver_options;
+    cmg_context *mine = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_solver *solver = NULL;
+    (void)user;
+    cmg_context_options_default(&options);
+    cmg_solver_options_default(&solver_options);
+    options.threads = 1;
+    options.transport = transport;
+    cmg_status status = cmg_context_create(&options, &mine);
+    status = status != CMG_OK ? status : cmg_hierarchy_read_rows(mine, path, &h);
+    status = status != CMG_OK ? status : cmg_solver_create(h, &solver_options, &solver);
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, mine != NULL ? cmg_context_message(mine) : "");
+    }
+    cmg_solver_destroy(&solver);
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&mine);
+    return status;
 }
 
 static void read_ell(void)
@@ -173,6 +200,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             memory_folder_set(data, size);
         }
         read_hierarchy(size);
+        if (strcmp(reader, "container") == 0 && size % 8 < 3) {
+            (void)cmg_loopback_run(1 + (int)(size % 8), 20, read_rank, NULL, NULL);
+        }
     }
     check_memory();
     return 0;
