@@ -18,6 +18,8 @@ class Cascademg(CMakePackage, CudaPackage):
     variant("hdf5", default=True, description="Read and write the hierarchy container")
     variant("lapack", default=True, description="Use LAPACK for dense coarse inverses")
     variant("metis", default=False, description="Nested dissection numbering")
+    variant("mpi", default=False, description="Build libcmgmpi: one solve on several processes")
+    variant("petsc", default=False, description="Build libpetsccmg: PETSc's -pc_type cmg")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+cuda")
@@ -26,6 +28,9 @@ class Cascademg(CMakePackage, CudaPackage):
     depends_on("hdf5~mpi", when="+hdf5")
     depends_on("lapack", when="+lapack")
     depends_on("metis", when="+metis")
+    depends_on("mpi", when="+mpi")
+    depends_on("petsc", when="+petsc")
+    depends_on("pkgconfig", type="build", when="+petsc")
 
     conflicts("cuda_arch=none", when="+cuda", msg="name the CUDA architectures, as in cuda_arch=80,90")
 
@@ -36,12 +41,14 @@ class Cascademg(CMakePackage, CudaPackage):
         args = [
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
             self.define_from_variant("CMG_FEM", "fem"),
+            self.define_from_variant("CMG_PETSC", "petsc"),
+            self.define("CMG_HYPRE", False),
             self.define("CMG_TESTS", self.run_tests),
             self.define("CMG_NESTED_TESTS", False),
             self.define("CMG_EXAMPLES", False),
             self.define("CMG_BENCHMARKS", False),
         ]
-        args += [part(name) for name in ("openmp", "hdf5", "lapack", "metis", "cuda")]
+        args += [part(name) for name in ("openmp", "hdf5", "lapack", "metis", "mpi", "cuda")]
         if self.spec.satisfies("+cuda"):
             args.append(self.define("CMAKE_CUDA_ARCHITECTURES", ";".join(self.spec.variants["cuda_arch"].value)))
         return args
