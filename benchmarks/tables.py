@@ -405,12 +405,21 @@ def robust_peers():
 
 @table
 def robust_compare():
-    """Time of the default's solves over that of the best row of `cmg compare --quick`, every tenth problem of robust.py."""
-    found = sorted((line["auto_over_best"], line["name"]) for line in read("robust-compare") if line.get("auto_over_best"))
-    rows = [[name, number(ratio, 3)] for ratio, name in found]
-    if found:
-        rows.append([f"median of {len(found)}", number(found[len(found) // 2][0], 3)])
-    return markdown(["problem", "time over the best option's"], rows)
+    """Time of the default over that of the best row of `cmg compare --quick`, from the same rounds, per group of problems."""
+    groups = {}
+    for line in read("robust-compare"):
+        if line.get("auto_over_best"):
+            groups.setdefault(line["group"], []).append(line)
+            groups.setdefault("all", []).append(line)
+    groups["all"] = groups.pop("all", [])
+    rows = []
+    for group, found in groups.items():
+        cells = []
+        for key in ("auto_over_best", "auto_over_best_with_setup"):
+            ratio = sorted(line[key] for line in found) or [0]
+            cells += [number(ratio[len(ratio) // 2], 3), number(ratio[-1], 3), sum(r <= 1.3 for r in ratio)]
+        rows.append([group, len(found), *cells])
+    return markdown(["problems", "number", "solve: median", "most", "within 1.3", "with set-up: median", "most", "within 1.3"], rows)
 
 
 @table
