@@ -388,7 +388,7 @@ def robust():
 
 @table
 def robust_peers():
-    """Every ninth problem of robust.py as far as it came, one thread: least CPU time of two runs, set-up included."""
+    """Every 13th problem of robust.py as far as it came, one thread: least CPU time of three runs, set-up included."""
     found = [line for line in read("robust-peers") if line.get("peers")]
     rows = []
     for peer in sorted({name for line in found for name in line["peers"]}):
