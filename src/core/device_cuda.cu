@@ -324,6 +324,8 @@ static cmg_status open(cmg_context *ctx)
     ctx->device = d;
     const cmg_status status = start(ctx);
     if (status != CMG_OK) {
+        release(ctx, ctx->partials);
+        ctx->partials = NULL;
         close(ctx);
     }
     return status;

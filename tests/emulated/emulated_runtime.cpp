@@ -55,6 +55,7 @@ const char *cudaGetErrorString(cudaError_t error)
     return error == cudaSuccess                 ? "no error"
            : error == cudaErrorMemoryAllocation ? "out of memory"
            : error == cudaErrorInvalidValue     ? "invalid argument"
+           : error == cudaErrorUnknown          ? "unknown error"
                                                 : "an error of the emulated device";
 }
 const char *cudaGetErrorName(cudaError_t error)
