@@ -6,11 +6,13 @@
 
 CG around V(1,1) to a relative residual of 1e-8, both from one set-up. `same`: damped Jacobi with one damping on both
 sides, so that the iterations are those of one method; `usual`: symmetric Gauss-Seidel there, the default smoother here.
-Seconds are the least of some solves, PyAMG with the threads that SciPy takes. Needs numpy, scipy and pyamg.
+Seconds are the least of some solves, PyAMG with the threads that SciPy takes; with OMP_NUM_THREADS=1 and cpu_clock.c
+preloaded they are those of the CPU. Needs numpy, scipy and pyamg.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import time
 
@@ -18,6 +20,8 @@ import numpy as np
 import pyamg
 
 import cascademg
+
+CLOCK = "cpu" if "cpu_clock" in os.environ.get("LD_PRELOAD", "") else "wall"
 
 
 def problems(small):
@@ -77,6 +81,7 @@ def main():
                               "levels": len(ml.levels), "pyamg": pyamg.__version__, "pyamg_iterations": there,
                               "pyamg_seconds": there_seconds, "iterations": info.iterations, "seconds": seconds,
                               "converged": info.converged, "residual": residual, "faster": there_seconds / seconds,
+                              "clock": CLOCK, "threads": cascademg.Context.default().threads,
                               "commit": commit}), flush=True)
 
 

@@ -12,6 +12,7 @@ themselves are in benchmarks/results, lines.py says which file answers which que
 import json
 import os
 import re
+import statistics
 import sys
 
 import cases
@@ -349,6 +350,7 @@ def pyamg():
     """PyAMG's gallery: its levels, solved by it and here."""
     rows = [[line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["what"], line["pyamg_iterations"], line["iterations"],
              number(1e3 * line["pyamg_seconds"]), number(1e3 * line["seconds"]), number(line["faster"])] for line in read("pyamg")]
+    rows.append(["median", *[""] * 6, number(statistics.median(line["faster"] for line in read("pyamg")))])
     return markdown(["problem", "unknowns", "smoother", "it PyAMG", "it", "PyAMG ms", "ms", "times"], rows)
 
 
