@@ -43,7 +43,7 @@ FILES = {
     "factors": ["h200-factors-2026-11-21.jsonl"],
     "precision": ["precision-iterations.jsonl"],
     "papers": ["h200-papers-2026-11-22.jsonl", "h200-papers-wong-zhang-2026-11-22.jsonl",
-               "h200-papers-elements-2026-11-22.jsonl"],
+               "h200-papers-elements-2026-11-22.jsonl", "cpu-papers-2026-11-22.jsonl"],
     "mfem": ["cpu-mfem-2026-11-22.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
     "trust": ["trust-2026-11-22.jsonl"],

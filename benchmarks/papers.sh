@@ -3,7 +3,7 @@
 #
 #   benchmarks/papers.sh BUILD cuda|cpu [seconds=N] [statistics=FILE] [PART...]
 #
-# PART: templates zhang pcg dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
+# PART: templates zhang pcg counts dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
 # statistics of published matrices, as for look_alikes.py; dehnavi and wong need them. Lines go to standard output.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
@@ -132,6 +132,18 @@ pcg_part() {
   done
 }
 
+# Table 3 where Jacobi agrees: clamped below, bounds by rows; the counts are those of any machine
+counts_part() {
+  zhang_mesh quad
+  generate "$scratch/pillar.cmg" --problem elasticity $mesh --dirichlet-labels bottom --levels 1
+  polynomial pillar compressed jacobi fp64
+  for degree in 3 4 5 6 7; do
+    polynomial pillar compressed least-squares:degree=$degree:bound=gershgorin fp64
+    polynomial pillar compressed neumann:degree=$degree:bound=gershgorin:omega=0.75 fp64
+  done
+  rm -f "$scratch/pillar.cmg"
+}
+
 look_alike() {
   [ -n "$statistics" ] || return 1
   if [ ! -d "$scratch/alike" ]; then
@@ -201,7 +213,7 @@ hearts_part() {
   done
 }
 
-for part in ${parts:-templates zhang pcg dehnavi ebe sizes wong hearts solves}; do
+for part in ${parts:-templates zhang pcg counts dehnavi ebe sizes wong hearts solves}; do
   [ $SECONDS -lt "$seconds" ] && ${part}_part
 done
 exit 0
