@@ -97,7 +97,7 @@ def _fit(what, shape, indptr, indices, data):
     nnz = int(indptr[-1])
     if not 0 <= nnz <= min(len(indices), len(data)):
         raise ArgumentError(f"{what}: indptr ends with {nnz}, there are {len(indices)} indices and {len(data)} values")
-    return indptr, indices[:nnz], data[:nnz]
+    return indptr, *(a if len(a) == nnz else a[:nnz] for a in (indices, data))  # in place where they fit
 
 
 class Hierarchy:
