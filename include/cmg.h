@@ -557,7 +557,7 @@ typedef struct cmg_matrix_options {
     int pad;
     /** PCSR on CUDA: partitions a block, 1, 2, 4 or 8; 0 = 4. */
     int prefetch;
-    /** For options to come: structs that hold this one keep their layout. */
+    /** For options to come. */
     int64_t reserved[3];
 } cmg_matrix_options;
 
@@ -584,6 +584,9 @@ typedef enum cmg_krylov {
     CMG_KRYLOV_AUTO
 } cmg_krylov;
 
+/** What cmg_solver_refresh keeps of the smoothers: nothing, bounds on spectra, or all of them. */
+typedef enum cmg_reuse { CMG_REUSE_NONE = 0, CMG_REUSE_BOUNDS, CMG_REUSE_SMOOTHER } cmg_reuse;
+
 /** Identity rows that stand for Dirichlet conditions: zero the rows of P at fine and its columns at
  *  coarse ones, or leave P as it is. */
 typedef enum cmg_dirichlet { CMG_DIRICHLET_ZERO = 0, CMG_DIRICHLET_KEEP } cmg_dirichlet;
@@ -606,8 +609,7 @@ typedef enum cmg_coarse {
 } cmg_coarse;
 
 /** How a GPU repeats the iteration: in one CUDA graph for the whole solve, or by the host, which
- *  waits for the norm of every iteration, recorded as a graph (STEP) or not. AUTO is the first that
- *  is available, with messages in the graph STEP. */
+ *  waits for every norm, recorded as a graph (STEP) or not. AUTO: GRAPH, with messages STEP. */
 typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST, CMG_LOOP_STEP } cmg_loop;
 
 /**
@@ -620,9 +622,8 @@ typedef int (*cmg_monitor_fn)(void *user, int iteration, double residual, double
 struct cmg_solver_options {
     size_t size;
     char refused[CMG_MESSAGE];
-    /** Default AUTO. */
+    /** Defaults AUTO and V. */
     cmg_krylov krylov;
-    /** Default V. */
     cmg_cycle cycle;
     /** Start from nested iteration instead of a zero guess, default false. */
     bool fmg;
@@ -646,11 +647,9 @@ struct cmg_solver_options {
     /** Format of the level matrices, of P, R and M; `precision` above stands for matrix.precision,
      *  and is what the key means. */
     cmg_matrix_options matrix;
-    /** Default ZERO. */
+    /** Defaults ZERO, AUTO and AUTO. */
     cmg_dirichlet dirichlet;
-    /** Default AUTO. */
     cmg_coarse coarse;
-    /** Default AUTO. */
     cmg_galerkin galerkin;
     /** Algebraic levels below a coarsest level of over 1000 rows and coarse_limit, or of a matrix
      *  alone, under coarse AUTO, default true; the hierarchy stays as it is. */
@@ -664,9 +663,8 @@ struct cmg_solver_options {
     cmg_size collapse;
     /** Run the passes over the step list, default true. */
     bool fuse;
-    /** Form R (I - omega A D^-1), or R A for smoothers other than one step of Jacobi, on all levels
-     *  where that has fewer entries than what it replaces; default false: it costs set-up time, and
-     *  small levels on a GPU have it anyway. */
+    /** Form R (I - omega A D^-1), or R A for smoothers other than one step of Jacobi, where it has
+     *  fewer entries than what it replaces; default false, small levels on a GPU have it anyway. */
     bool fuse_restriction;
     /** Stop at ||b - A x|| <= rtol ||b||, 0 .. 1, default 1e-8. */
     double rtol;
@@ -686,12 +684,14 @@ struct cmg_solver_options {
     /** Default NULL; with a monitor a GPU waits for every iteration, as under CMG_LOOP_HOST. */
     cmg_monitor_fn monitor;
     void *monitor_user;
-    /** Keep b and x orthogonal to the null space of A, as far as it is known: vectors given as
-     *  exact, constants, translations and rotations. Default true. */
+    /** Keep b and x orthogonal to what is known of the null space of A: vectors given as exact,
+     *  constants, translations and rotations. Default true. */
     bool nullspace;
     /** Several ranks (cmg_ranks.h): levels below the finest of at most this many rows are held and
      *  solved by every rank as a whole, default 300000. */
     cmg_size gather;
+    /** What new values leave of the smoothers, default NONE. */
+    cmg_reuse reuse;
 };
 
 /**

@@ -71,6 +71,11 @@ static const cmgi_name galerkins[] = {
     {CMG_GALERKIN_MISSING, "missing", "R A P where a level matrix is missing"},
     {CMG_GALERKIN_ALWAYS, "always", "R A P for all levels"},
 };
+static const cmgi_name reuses[] = {
+    {CMG_REUSE_NONE, "none", "new values give new smoothers"},
+    {CMG_REUSE_BOUNDS, "bounds", "smoothers are new, with the bounds of the first spectra"},
+    {CMG_REUSE_SMOOTHER, "smoother", "smoothers stay those of the first values"},
+};
 static const cmgi_name coarses[] = {
     {CMG_COARSE_AUTO, "auto", "dense inverse if small enough, else smoothing"},
     {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
@@ -132,6 +137,7 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("outcome", outcomes),     CMGI_NAMES("setup-part", setup_parts),
     CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
     CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
+    CMGI_NAMES("reuse", reuses),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

@@ -299,7 +299,8 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                             .omega = options->omega,
                                             .matrix = ask.options,
                                             .use = ask.use,
-                                            .perm = level->perm};
+                                            .perm = level->perm,
+                                            .reuse = options->reuse};
     cmgi_group_alone(ctx, true); /* all ranks do the same */
     const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
     cmgi_group_alone(ctx, false);
@@ -401,7 +402,7 @@ void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)
     cmg_matrix_destroy(&level->R);
     cmg_matrix_destroy(&level->RA);
     cmg_matrix_destroy(&level->RS);
-    cmgi_smoother_clear(&level->smoother);
+    cmgi_smoother_clear(ctx, &level->smoother);
     cmgi_csr_free(ctx, &level->restriction);
     cmgi_dirichlet_clear(ctx, &level->dirichlet);
     *level = (cmgi_level){0};

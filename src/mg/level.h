@@ -31,6 +31,7 @@ typedef struct cmgi_level_options {
     cmg_dirichlet dirichlet;
     const char *smoother;
     double omega;
+    cmg_reuse reuse;
     int pre;       /* smoothing steps before the coarse correction */
     bool fuse;     /* form R S on small levels, where a GPU waits for every step */
     bool fuse_all; /* form R S or R A on all levels where that moves fewer bytes */

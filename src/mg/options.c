@@ -50,6 +50,8 @@ static const cmg_option rows[] = {
           .text = "at identity rows: zero P there, or keep it as it is"),
     CYCLE(WORD, galerkin, .words = "galerkin",
           .text = "which level matrices are R A P instead of those of the file"),
+    CYCLE(WORD, reuse, .words = "reuse",
+          .text = "what new values leave of the smoothers: bounds on spectra, or all"),
     CYCLE(FLAG, coarsen, .standard = true, .text = "algebraic levels below a large coarsest one"),
     CYCLE(FLAG, nullspace, .standard = true,
           .text = "keep b and x orthogonal to the null space of A"),

@@ -35,6 +35,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
                                   .dirichlet = s->options->dirichlet,
                                   .smoother = s->options->smoother,
                                   .omega = s->options->omega,
+                                  .reuse = s->options->reuse,
                                   .pre = s->options->pre,
                                   .fuse = s->options->fuse,
                                   .fuse_all = s->options->fuse && s->options->fuse_restriction};

@@ -276,11 +276,20 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = source->ctx;
+    cmgi_smoother_source with_bounds = *source;
     cmgi_smoother_factors *out = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
     cmg_status status = CMG_OK;
     s->changed = false;
-    CMGI_TRY_GOTO(done, cmgi_smoother_make(source, options->name, options->omega, out));
+    if (options->reuse == CMG_REUSE_SMOOTHER && s->factors > 0) {
+        return CMG_OK;
+    }
+    if (options->reuse == CMG_REUSE_BOUNDS && s->kept == NULL) {
+        CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s->kept, &s->kept));
+    }
+    with_bounds.kept = s->kept;
+    cmgi_spectra_begin(s->kept);
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
+    CMGI_TRY_GOTO(done, cmgi_smoother_make(&with_bounds, options->name, options->omega, out));
     for (int k = 0; k < out->factors; ++k) {
         CMGI_TRY_GOTO(done, place_factor(source, out, options, k, s));
     }
@@ -302,10 +311,12 @@ done:
     return status;
 }
 
-void cmgi_smoother_clear(cmgi_smoother *s)
+void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s)
 {
     for (int k = 0; k < CMGI_MAX_FACTORS; ++k) {
         cmg_matrix_destroy(&s->factor[k]);
     }
+    cmgi_free(ctx, s->kept);
+    s->kept = NULL;
     s->factors = 0;
 }

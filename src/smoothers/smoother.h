@@ -50,6 +50,7 @@ typedef struct cmgi_smoother_source {
     const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
     const cmgi_frame *frame;         /* NULL = this rank has all rows */
     cmgi_smoother_facts *facts;      /* filled by the check of A; NULL = not asked for */
+    struct cmgi_spectra *kept;       /* bounds to go on with (spectrum.h), NULL = none are kept */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 
@@ -117,6 +118,7 @@ typedef struct cmgi_smoother {
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
     bool symmetric;           /* A and the smoother are known to be symmetric */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
+    struct cmgi_spectra *kept; /* what reuse of bounds has from the first build, else NULL */
 } cmgi_smoother;
 
 typedef struct cmgi_smoother_options {
@@ -125,6 +127,7 @@ typedef struct cmgi_smoother_options {
     cmg_matrix_options matrix; /* format and precision of the factors */
     cmgi_use use;              /* CMGI_USE_M, or ANY where the storage is asked for by name */
     const cmg_index *perm;     /* renumbering of the level, NULL = none */
+    cmg_reuse reuse;           /* what stays of the smoother that is there */
 } cmgi_smoother_options;
 
 /* Method and arguments of a name; CMG_ERR_ARG lists the known names or keys. */
@@ -149,4 +152,4 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
  */
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s);
-void cmgi_smoother_clear(cmgi_smoother *s);
+void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s);

@@ -467,8 +467,9 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
     return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
 }
 
-cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                     int factors, int steps, cmgi_spectrum *spectrum)
+/* From above and below: what is computed and what Gershgorin's circles allow. */
+static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                 int factors, int steps, cmgi_spectrum *spectrum)
 {
     cmg_context *ctx = source->ctx;
     *spectrum = (cmgi_spectrum){.largest = 1};
@@ -496,5 +497,21 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
     }
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
                "no positive bound on the spectrum of M A: %g", spectrum->largest);
+    return CMG_OK;
+}
+
+cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                     int factors, int steps, cmgi_spectrum *spectrum)
+{
+    cmgi_spectra *kept = source->kept;
+    if (kept != NULL && kept->used < kept->count) {
+        *spectrum = kept->spectrum[kept->used++];
+        return CMG_OK;
+    }
+    CMGI_TRY(bound_spectrum(source, factor, factors, steps, spectrum));
+    if (kept != NULL && kept->count < CMGI_SPECTRA) {
+        kept->spectrum[kept->count++] = *spectrum;
+        kept->used = kept->count;
+    }
     return CMG_OK;
 }

@@ -17,9 +17,26 @@ typedef struct cmgi_spectrum {
     double weight[CMGI_LANCZOS_STEPS]; /* their spectral weights, sum 1 */
 } cmgi_spectrum;
 
+/* The estimates of a smoother's set-up in their order, for the same bounds in those to come. */
+enum { CMGI_SPECTRA = 4 };
+typedef struct cmgi_spectra {
+    int count;
+    int used; /* of them, so far */
+    cmgi_spectrum spectrum[CMGI_SPECTRA];
+} cmgi_spectra;
+
+/* Another set-up begins; NULL = nothing is kept. */
+static inline void cmgi_spectra_begin(cmgi_spectra *kept)
+{
+    if (kept != NULL) {
+        kept->used = 0;
+    }
+}
+
 /*
  * Lanczos where A (Dirichlet rows decoupled) is symmetric and M positive definite, the power method
- * otherwise; where M is diagonal the result is not above the Gershgorin bound.
+ * otherwise; where M is diagonal the result is not above the Gershgorin bound. What source->kept
+ * has is given instead, and else put there.
  *
  * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
  */

@@ -147,11 +147,84 @@ static void fallback_on_a_new_structure_is_refused(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* A + I, on all levels. */
+static void shift(cmg_hierarchy *h)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                values[k] = A.values[k] + (A.indices[k] == i);
+            }
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+}
+
+/* Value k of a factor, and the damping of the first stage. */
+typedef struct smoothing {
+    double value;
+    double omega;
+} smoothing;
+
+static smoothing smoothing_of(const cmg_solver *s)
+{
+    const cmgi_smoother *smoother = &s->mg.levels.level[0].smoother;
+    smoothing found = {0, smoother->omega[0]};
+    CHECK_OK(cmgi_to_host(ctx, &found.value, smoother->factor[0]->values, sizeof found.value));
+    return found;
+}
+
+/* New values leave of a smoother what `reuse` says; the rest is that of a new solver. */
+static void smoothers_are_kept_as_asked(void)
+{
+    static const char *const smoothers[] = {"auto", "jacobi:omega=auto", "chebyshev:degree=3",
+                                            "spai"};
+    static const char *const reuses[] = {"none", "bounds", "smoother"};
+    for (int k = 0; k < 12; ++k) {
+        char text[96];
+        const int reuse = k % 3;
+        cmg_solver_options o = defaults();
+        cmg_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        cmg_solver *fresh = NULL;
+        cmg_report report = {.size = sizeof report};
+        o.matrix.keep_map = true;
+        (void)snprintf(text, sizeof text, "smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
+        CHECK_OK(cmg_solver_options_set(&o, text));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        const smoothing before = smoothing_of(s);
+        shift(h);
+        CHECK_OK(cmg_solver_refresh(s));
+        CHECK_OK(cmg_solver_create(h, &o, &fresh));
+        const smoothing after = smoothing_of(s);
+        const smoothing anew = smoothing_of(fresh);
+        CHECK(anew.value != before.value);
+        CHECK(anew.omega != before.omega || k / 3 == 3); /* spai has a fixed one */
+        CHECK(after.value == (reuse == CMG_REUSE_SMOOTHER ? before.value : anew.value));
+        CHECK(after.omega == (reuse == CMG_REUSE_NONE ? anew.omega : before.omega));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(cmg_outcome_converged(report.outcome));
+        cmg_solver_destroy(&s);
+        cmg_solver_destroy(&fresh);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(new_values_need_no_new_structure);
     RUN(new_structure_is_refused);
+    RUN(smoothers_are_kept_as_asked);
     RUN(fallback_on_a_new_structure_is_refused);
     return TEST_END();
 }

@@ -57,6 +57,16 @@ def test_formed_levels_follow_new_values(problem, rng):
     assert abs(h.matrix("A", 1) - fresh.matrix("A", 1)).max() <= 1e-12 * abs(fresh.matrix("A", 1)).max()
 
 
+@pytest.mark.parametrize("reuse", ["none", "bounds", "smoother"])
+def test_smoothers_are_kept_as_asked(problem, reuse):
+    A, P, b = problem
+    h = cascademg.Hierarchy(A, P)
+    solver = h.solver(keep_map=True, fallback=False, reuse=reuse)
+    for level in range(len(A)):
+        solver.update(2 * h.matrix("A", level).data, level=level)
+    assert residual(2 * A[0], solver.solve(b), b) < 1e-7
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "triple", "dense"])
 def test_forms_of_a_matrix(form, rng):
     A, P = levels(8, coarsest=4)
