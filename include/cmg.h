@@ -253,9 +253,9 @@ CMG_API void cmg_hierarchy_destroy(cmg_hierarchy **h);
  * solver forms what is missing below as R A P.
  * On the CUDA backend the three arrays may be on the context's device: A, P and R then stay there,
  * and a solver is set up from them without a copy on the host, to the same bits. What only the host
- * does - smoothers but Jacobi and auto, R A P, algebraic levels, Dirichlet identity rows, formats
- * that renumber, files - fetches a copy and says so in the log. Work on the arrays has to be done,
- * or in the context's stream; a context of the CPU must not be given them.
+ * does - smoothers but Jacobi and auto, algebraic levels, Dirichlet identity rows, formats that
+ * renumber, files - fetches a copy and says so in the log. Work on the arrays has to be done, or in
+ * the context's stream; a context of the CPU must not be given them.
  *
  * @param[in] name    smoother's name, NULL for the other roles
  * @param[in] factor  position of a smoother's factor, 0 for a smoother of one matrix. Factors are

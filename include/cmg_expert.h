@@ -169,6 +169,10 @@ CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_ope
                           const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
                           cmg_report *report);
 
+/** Seconds of the last cmg_solver_create or cmg_solver_refresh: of a part, or, with
+ * CMG_SETUP_PARTS, of all of it; 0 without a solver. */
+CMG_API double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part);
+
 /* ------------------------------------------------------------------ making hierarchies */
 
 /**
@@ -178,6 +182,34 @@ CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_ope
  * are left out and give identity rows.
  */
 CMG_API cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level);
+
+/**
+ * A CSR as other libraries have it: row pointers of 32 or 64 bits, values in fp64 or fp32, the
+ * three arrays all on the host or all on the context's device.
+ */
+typedef struct cmg_typed_csr {
+    cmg_size rows, cols;
+    /** rows + 1, of indptr_bits. */
+    const void *indptr;
+    /** 32 or 64. */
+    int indptr_bits;
+    const cmg_index *indices;
+    const void *values;
+    /** Of the values. */
+    cmg_precision precision;
+} cmg_typed_csr;
+
+/**
+ * A, P or R of a level from such arrays, where they are; checked and copied.
+ *
+ * @return CMG_ERR_ARG    other bits or another precision, an array that is NULL or in other memory
+ *         CMG_ERR_SHAPE
+ */
+CMG_API cmg_status cmg_hierarchy_set_typed(cmg_hierarchy *h, int level, cmg_role role,
+                                           const cmg_typed_csr *csr);
+/** cmg_hierarchy_update of values in fp64 or fp32; matrices that are wrapped take none in fp32. */
+CMG_API cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role,
+                                              const void *values, cmg_precision precision);
 
 /**
  * The vectors of kind "nullspace" of a level, n x vectors by rows, and that A takes them to 0: a

@@ -1,4 +1,4 @@
-/* Sums before, rows for the host, and the transposition of a matrix on the device. */
+/* Offsets and numbers, rows for the host, and the transposition of a matrix on the device. */
 #include "csr/resident.cuh"
 
 enum { THREADS = 256, WARP = 32, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
@@ -81,6 +81,53 @@ done:
     cmgi_free_device(ctx, part);
     cmgi_free(ctx, host);
     return status;
+}
+
+__global__ void count_up_kernel(cmg_size n, cmg_size *offsets, cmg_index *indices)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n && offsets != NULL) {
+        offsets[i] = i;
+    }
+    if (i < n && indices != NULL) {
+        indices[i] = (cmg_index)i;
+    }
+}
+
+cmg_status cmgi_resident_count_up(cmg_context *ctx, cmg_size n, cmg_size *offsets,
+                                  cmg_index *indices)
+{
+    CMGI_ON_DEVICE(ctx);
+    if (n == 0) {
+        return CMG_OK;
+    }
+    count_up_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, offsets, indices);
+    return CMGI_LAUNCHED(ctx);
+}
+
+template <typename T>
+__global__ void widen_kernel(cmg_size n, const T *from, cmg_size *to)
+{
+    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (k < n) {
+        to[k] = from[k];
+    }
+}
+
+cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, int bits,
+                               cmg_size *to)
+{
+    CMGI_ON_DEVICE(ctx);
+    const unsigned grid = cmgi_grid(n, THREADS);
+    if (n == 0) {
+        return CMG_OK;
+    }
+    if (bits == 64) {
+        widen_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(n, (const int64_t *)from, to);
+    } else {
+        widen_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(n, (const int32_t *)from, to);
+    }
+    return CMGI_LAUNCHED(ctx);
 }
 
 __global__ void length_kernel(cmg_size n, const cmg_index *row, const cmg_size *indptr,

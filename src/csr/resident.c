@@ -121,8 +121,7 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
     return CMG_OK;
 }
 
-/* One array of the caller's, which has to be in the memory of the context's device. */
-static cmg_status check_memory(cmg_context *ctx, const char *name, const char *what, const void *p)
+cmg_status cmgi_resident_memory(cmg_context *ctx, const char *name, const char *what, const void *p)
 {
     bool reachable = false;
     CMGI_CHECK(ctx, p != NULL, CMG_ERR_ARG, "%s: %s is NULL", name, what);
@@ -166,15 +165,15 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
     CMGI_TRY(cmgi_csr_check_sizes(ctx, name, A));
     CMGI_CHECK(ctx, on != NULL, CMG_ERR_UNSUPPORTED,
                "%s: arrays on a device need a context of that backend", name);
-    CMGI_TRY(check_memory(ctx, name, "indptr", A->indptr));
+    CMGI_TRY(cmgi_resident_memory(ctx, name, "indptr", A->indptr));
     CMGI_TRY_GOTO(failed, on->rows(ctx, A, &made));
     CMGI_CHECK_GOTO(failed, ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
                     "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
                     "entries",
                     name, (long long)made.facts.bad_length, (long long)A->cols);
     if (made.rows.nnz > 0) {
-        CMGI_TRY_GOTO(failed, check_memory(ctx, name, "indices", A->indices));
-        CMGI_TRY_GOTO(failed, check_memory(ctx, name, "values", A->values));
+        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "indices", A->indices));
+        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "values", A->values));
     }
     CMGI_TRY_GOTO(failed, on->entries(ctx, A, &made));
     CMGI_TRY_GOTO(failed, tell(ctx, name, &made));

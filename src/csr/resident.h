@@ -19,7 +19,9 @@ typedef struct cmgi_resident_facts {
     cmg_size beside;        /* rows with an entry off the diagonal */
     cmg_size lines;    /* rows whose two largest other entries have 0.8 of the diagonal (auto.c) */
     double gershgorin; /* largest row sum of |D^-1 A| */
-    bool ascending;    /* columns of every row */
+    double most;       /* largest and least of the |a_ii| that are not zero */
+    double least;
+    bool ascending; /* columns of every row */
 } cmgi_resident_facts;
 
 typedef struct cmgi_resident {
@@ -56,6 +58,19 @@ typedef struct cmgi_resident_kernels {
     cmg_status (*count_up)(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices);
     /* Each of n counts becomes the sum of those before it; count[n] their sum, also in *total. */
     cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
+    /* to[k] = from[k], k < n, from offsets of 32 or 64 bits */
+    cmg_status (*widen)(cmg_context *ctx, cmg_size n, const void *from, int bits, cmg_size *to);
+    /*
+     * C = A B with the bits of cmgi_csr_multiply, and the statistics of its rows; where `filled`,
+     * an empty row gets the place on the diagonal, with a 0.
+     */
+    cmg_status (*multiply)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B, bool filled,
+                           cmgi_resident *C);
+    /* New values on the pattern of such a product; no memory but for rows of over 1024 entries. */
+    cmg_status (*multiply_values)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                                  const cmgi_resident *C);
+    /* A row of zeros gets a 1 on the diagonal, where it has that place. */
+    cmg_status (*unit_rows)(cmg_context *ctx, const cmg_csr *A);
 } cmgi_resident_kernels;
 
 /* Whether one of the arrays is on a device, as far as the backend can tell. */
@@ -63,6 +78,9 @@ cmg_status cmgi_resident_is(cmg_context *ctx, const cmg_csr *A, bool *there);
 /* NULL on a backend without a memory of its own. */
 const cmgi_resident_kernels *cmgi_resident_kernels_of(const cmg_context *ctx);
 
+/* One array of the caller's, which has to be in the memory of the context's device. */
+cmg_status cmgi_resident_memory(cmg_context *ctx, const char *name, const char *what,
+                                const void *p);
 /*
  * Looks at the caller's arrays on the device and takes a view of them. What is wrong gets a status;
  * `name` begins the message, as in cmgi_csr_check.

@@ -17,6 +17,8 @@ typedef struct facts {
     unsigned long long lines;
     unsigned long long unsorted;
     unsigned long long gershgorin; /* bits of a double >= 0, which are ordered like it */
+    unsigned long long most;       /* of the |a_ii|, likewise */
+    unsigned long long least;
     unsigned long long longest;
     unsigned long long sliced[CMGI_SLICE_SIZES];
 } facts;
@@ -147,7 +149,7 @@ static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const fact
 static facts no_facts(void)
 {
     facts f = {};
-    f.bad_length = f.bad_column = f.duplicate = f.not_finite = f.zero_diagonal = NONE;
+    f.bad_length = f.bad_column = f.duplicate = f.not_finite = f.zero_diagonal = f.least = NONE;
     return f;
 }
 
@@ -156,7 +158,7 @@ static cmg_size row_of(unsigned long long first)
     return first == NONE ? -1 : (cmg_size)first;
 }
 
-static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
+cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
     CMGI_ON_DEVICE(ctx);
     unsigned long long *bins = NULL;
@@ -262,7 +264,14 @@ struct counts {
     unsigned lines;
     unsigned unsorted;
     unsigned long long gershgorin;
+    unsigned long long most;
+    unsigned long long least;
 };
+
+static __device__ __forceinline__ unsigned long long bits_of(double v)
+{
+    return (unsigned long long)__double_as_longlong(v);
+}
 
 static __device__ void count_square(const view &v, cmg_size i, double *diagonal, facts *all,
                                     counts *mine)
@@ -278,10 +287,16 @@ static __device__ void count_square(const view &v, cmg_size i, double *diagonal,
     if (v.first + v.second > CMGI_LINE * fabs(v.diagonal)) {
         atomicAdd(&mine->lines, 1U);
     }
-    const double bound = v.sum * fabs(1 / v.diagonal);
-    const unsigned long long bits = (unsigned long long)__double_as_longlong(bound);
-    if (bits > mine->gershgorin) {
-        atomicMax(&mine->gershgorin, bits);
+    const unsigned long long bound = bits_of(v.sum * fabs(1 / v.diagonal));
+    const unsigned long long size = bits_of(fabs(v.diagonal));
+    if (bound > mine->gershgorin) {
+        atomicMax(&mine->gershgorin, bound);
+    }
+    if (size > mine->most) {
+        atomicMax(&mine->most, size);
+    }
+    if (size < mine->least) {
+        atomicMin(&mine->least, size);
     }
 }
 
@@ -293,6 +308,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned mask = 0xffU << ((threadIdx.x % WARP) / LANES * LANES);
     if (threadIdx.x == 0) {
         mine = counts{};
+        mine.least = NONE;
     }
     __syncthreads();
     const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
@@ -347,6 +363,8 @@ __global__ void __launch_bounds__(THREADS)
         atomicAdd(&all->lines, (unsigned long long)mine.lines);
         atomicAdd(&all->unsorted, (unsigned long long)mine.unsorted);
         atomicMax(&all->gershgorin, mine.gershgorin);
+        atomicMax(&all->most, mine.most);
+        atomicMin(&all->least, mine.least);
     }
 }
 
@@ -363,6 +381,10 @@ static cmgi_resident_facts facts_of(const facts *f)
     made.lines = (cmg_size)f->lines;
     made.ascending = f->unsorted == 0;
     memcpy(&made.gershgorin, &f->gershgorin, sizeof made.gershgorin);
+    if (f->least != NONE) {
+        memcpy(&made.most, &f->most, sizeof made.most);
+        memcpy(&made.least, &f->least, sizeof made.least);
+    }
     return made;
 }
 
@@ -453,33 +475,16 @@ static cmg_status mask(cmg_context *ctx, cmg_size n, const bool *flag, double *d
     return CMGI_LAUNCHED(ctx);
 }
 
-__global__ void count_up_kernel(cmg_size n, cmg_size *offsets, cmg_index *indices)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n && offsets != NULL) {
-        offsets[i] = i;
-    }
-    if (i < n && indices != NULL) {
-        indices[i] = (cmg_index)i;
-    }
-}
-
-static cmg_status count_up(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    count_up_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, offsets, indices);
-    return CMGI_LAUNCHED(ctx);
-}
-
-extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {look_at_rows,
+extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {cmgi_resident_rows,
                                                              look_at_entries,
                                                              cmgi_resident_gather,
                                                              cmgi_resident_transpose,
                                                              find_identity,
                                                              invert,
                                                              mask,
-                                                             count_up,
-                                                             cmgi_resident_offsets};
+                                                             cmgi_resident_count_up,
+                                                             cmgi_resident_offsets,
+                                                             cmgi_resident_widen,
+                                                             cmgi_resident_multiply,
+                                                             cmgi_resident_multiply_values,
+                                                             cmgi_resident_unit_rows};

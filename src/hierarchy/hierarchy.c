@@ -28,6 +28,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->R);
     cmgi_csr_free(ctx, &level->inverse);
     cmgi_csr_free(ctx, &level->AP);
+    cmgi_csr_free(ctx, &level->PT);
     cmgi_stored_elements_clear(ctx, level);
     cmgi_stored_smoothers_clear(ctx, level);
     *level = (cmgi_stored_level){0};
@@ -163,6 +164,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     if (role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R) {
         h->stale = true;
         cmgi_csr_free(h->ctx, &stored->AP);
+        cmgi_csr_free(h->ctx, &stored->PT);
     }
     if (role == CMG_ROLE_A) {
         stored->formed = false;
@@ -172,13 +174,6 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
         h->level[level + 1].A.cols = to->cols;
     }
     h->checked = false;
-    return CMG_OK;
-}
-
-cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
-{
-    CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, csr));
-    h->level[level].formed = true;
     return CMG_OK;
 }
 
@@ -219,6 +214,17 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
     return status;
 }
 
+cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
+{
+    if (csr->there != NULL) {
+        CMGI_TRY(place(h, level, CMG_ROLE_A, NULL, 0, csr));
+    } else {
+        CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, csr));
+    }
+    h->level[level].formed = true;
+    return CMG_OK;
+}
+
 /*
  * A matrix on the device: as it is there for A, P and R; smoothers and inverses are read by the
  * host and fetched.
@@ -245,6 +251,19 @@ static cmg_status place_there(cmg_hierarchy *h, int level, cmg_role role, const 
 done:
     cmgi_resident_free(ctx, &R);
     cmgi_csr_free(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr)
+{
+    cmgi_csr *stored = NULL;
+    cmg_status status = place_there(h, level, role, NULL, 0, csr, true);
+    if (status == CMG_OK) {
+        stored = find_given(h, level, role, NULL, 0);
+        stored->there->borrowed = false;
+        *csr = (cmg_csr){0};
+    }
+    cmgi_resident_free_arrays(h->ctx, csr);
     return status;
 }
 

@@ -22,6 +22,7 @@ typedef struct cmgi_stored_smoother {
 typedef struct cmgi_stored_level {
     cmgi_csr A;
     cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
+    cmgi_csr PT; /* P^T for them, where all of them are on the device */
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
     bool exact_nullspace;   /* A takes the vectors of kind nullspace to 0 */
     bool formed;            /* A is R A P of this library, and follows new values above it */
@@ -101,10 +102,12 @@ void cmgi_stored_smoothers_clear(cmg_context *ctx, cmgi_stored_level *level);
  */
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr);
+/* The same for A, P or R in arrays on the device (cmgi_alloc_device). */
+cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr);
 /* The same for a vector, an array of cmgi_alloc. */
 cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size n, double *values);
-/* The level's A was formed as R A P; takes it over as above. */
+/* The level's A was formed as R A P, here or on the device; takes it over as above. */
 cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr);
 /*
  * One more element at the end of an array of `count`, cleared; the array may be moved. It has only

@@ -30,18 +30,69 @@ static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichle
     return CMG_OK;
 }
 
+/* Whether A_(l+1) is formed on the device: all it is made of is there, without Dirichlet rows. */
+static bool find_there(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, cmgi_triple *t)
+{
+    *t = (cmgi_triple){.R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
+                       .A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
+                       .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
+                       .PT = &h->level[l].PT,
+                       .AP = &h->level[l].AP};
+    return t->A != NULL && t->P != NULL &&
+           (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R)) && fine->row == NULL;
+}
+
+static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
+{
+    cmgi_csr made = {0};
+    cmgi_csr_free(h->ctx, t->AP);
+    CMGI_TRY(cmgi_galerkin_there(h->ctx, t, &made));
+    const cmg_status status = cmgi_hierarchy_take_formed(h, l + 1, &made);
+    cmgi_csr_free(h->ctx, &made);
+    return status;
+}
+
+/* New values on the device; what the host had is old. */
+static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
+{
+    cmgi_csr *A = &h->level[l + 1].A;
+    CMGI_TRY(cmgi_galerkin_values_there(h->ctx, t, A));
+    cmgi_csr alone = {.rows = A->rows, .cols = A->cols, .there = A->there};
+    A->there = NULL;
+    cmgi_csr_free(h->ctx, A);
+    alone.there->staged = false;
+    *A = alone;
+    return CMG_OK;
+}
+
+/* New values on the host; what the device had is old. */
+static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
+{
+    cmgi_csr *A = &h->level[l + 1].A;
+    cmgi_csr *AP = &h->level[l].AP;
+    CMGI_TRY(cmgi_resident_bring(h->ctx, A));
+    cmgi_resident_drop(h->ctx, A);
+    if (AP->there != NULL) {
+        cmgi_csr_free(h->ctx, AP);
+    }
+    return cmgi_galerkin_values(h->ctx, s->given ? &s->R.view : NULL, &s->A, &s->P.view, AP, A);
+}
+
 /* A_(l+1), new or with new values on its pattern. */
 static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool values)
 {
     cmg_context *ctx = h->ctx;
     cmgi_dirichlet coarse = {0};
     source s = {0};
+    cmgi_triple t;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
+    if (find_there(h, l, fine, &t) && (!values || h->level[l + 1].A.there != NULL)) {
+        return values ? form_values_there(h, l, &t) : form_there(h, l, &t);
+    }
     CMGI_TRY_GOTO(done, open_source(h, l, fine, &coarse, &s));
     if (values) {
-        CMGI_TRY_GOTO(done, cmgi_galerkin_values(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view,
-                                                 &h->level[l].AP, &h->level[l + 1].A));
+        CMGI_TRY_GOTO(done, form_values_here(h, l, &s));
     } else {
         cmgi_csr_free(ctx, &h->level[l].AP);
         CMGI_TRY_GOTO(done,

@@ -1,6 +1,6 @@
 /*
- * A_c = R (A P): two sparse products by rows (Gustavson 1978). A P has about as many entries as A
- * and is freed at once.
+ * A_c = R (A P): two sparse products by rows (Gustavson 1978), here or, of matrices on the device,
+ * there. A P has about as many entries as A and is freed at once, until there are new values.
  */
 #include "transfer/galerkin.h"
 
@@ -98,4 +98,72 @@ cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_cs
     CMGI_TRY(multiply(ctx, R, A, P, true, AP, Ac));
     unit_zero_rows(ctx, Ac);
     return CMG_OK;
+}
+
+/* T = P^T; left alone where it is that of these values. */
+static cmg_status transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident made = {.version = P->version};
+    cmg_status status = CMG_OK;
+    if (T->there != NULL && T->there->version == P->version) {
+        return CMG_OK;
+    }
+    cmgi_csr_free(ctx, T);
+    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, &made.csr));
+    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, T));
+done:
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident AP = {0};
+    cmgi_resident made = {0};
+    cmgi_csr PT = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, on->multiply(ctx, &t->A->csr, t->P, false, &AP));
+    if (t->R == NULL) {
+        CMGI_TRY_GOTO(done, transpose_there(ctx, t->P, &PT));
+    }
+    const cmgi_resident *left = t->R != NULL ? t->R : PT.there;
+    CMGI_TRY_GOTO(done, on->multiply(ctx, &left->csr, &AP, true, &made));
+    CMGI_TRY_GOTO(done, on->unit_rows(ctx, &made.csr));
+    CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
+    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, Ac));
+done:
+    cmgi_resident_free(ctx, &AP);
+    cmgi_resident_free(ctx, &made);
+    cmgi_csr_free(ctx, &PT);
+    return status;
+}
+
+/* A P, new or with new values on its pattern. */
+static cmg_status multiply_there(cmg_context *ctx, const cmgi_triple *t)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident made = {0};
+    if (t->AP->there != NULL) {
+        return on->multiply_values(ctx, &t->A->csr, t->P, t->AP->there);
+    }
+    cmgi_csr_free(ctx, t->AP);
+    CMGI_TRY(on->multiply(ctx, &t->A->csr, t->P, false, &made));
+    const cmg_status status = cmgi_resident_attach(ctx, &made, t->AP);
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    CMGI_TRY(multiply_there(ctx, t));
+    if (t->R == NULL) {
+        CMGI_TRY(transpose_there(ctx, t->P, t->PT));
+    }
+    const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
+    CMGI_TRY(on->multiply_values(ctx, &left->csr, t->AP->there, Ac->there));
+    CMGI_TRY(on->unit_rows(ctx, &Ac->there->csr));
+    return cmgi_resident_look_again(ctx, Ac->there);
 }

@@ -17,6 +17,19 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
 cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
                                 const cmg_csr *P, cmgi_csr *AP, cmgi_csr *Ac);
 
+/* Matrices on the device whose product is formed there. */
+typedef struct cmgi_triple {
+    const cmgi_resident *R; /* NULL = P^T */
+    const cmgi_resident *A;
+    const cmgi_resident *P;
+    cmgi_csr *PT; /* kept from the first new values on */
+    cmgi_csr *AP; /* likewise */
+} cmgi_triple;
+
+/* cmgi_galerkin with unit_diagonal and cmgi_galerkin_values, of the same bits, on the device. */
+cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
+cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
+
 /*
  * Forms A of levels `from` .. coarsest where it is missing or was formed before, and with `all`
  * every one; from >= 1. Dirichlet rows above are left out, and their coarse rows are those of the

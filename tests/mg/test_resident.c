@@ -114,9 +114,12 @@ static void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
     cmg_vector_destroy(&b);
 }
 
-static const char *const options_text[] = {"format=compressed precision=mixed", "precision=fp64",
+static const char *const options_text[] = {"format=compressed precision=mixed",
+                                           "precision=fp64",
                                            "format=sell smoother=jacobi",
-                                           "format=compressed precision=mixed"};
+                                           "format=compressed precision=mixed",
+                                           "format=compressed precision=mixed galerkin=always",
+                                           "galerkin=always reuse=bounds"};
 
 /* New values of all A, from the host and from the device: the solvers follow alike. */
 static void check_refresh(cmg_hierarchy *h, cmg_hierarchy *twin, cmg_solver *s, cmg_solver *t)
@@ -154,13 +157,14 @@ static void compare(cmg_hierarchy *h)
         cmg_solver_options o;
         cmg_solver_options_default(&o);
         CHECK_OK(cmg_solver_options_set(&o, options_text[k]));
-        o.matrix.keep_map = k == 3;
+        o.matrix.keep_map = k >= 3;
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK_OK(cmg_solver_create(twin, &o, &t));
         if (s != NULL && t != NULL) {
             check_levels(&s->mg.levels, &t->mg.levels);
             check_solves(s, t, cmg_hierarchy_rows(h, 0));
             if (o.matrix.keep_map) {
+                check_refresh(h, twin, s, t);
                 check_refresh(h, twin, s, t);
             }
         }
@@ -262,11 +266,98 @@ static void wrong_arrays_are_refused(void)
     cmgi_free_device(ctx, (void *)(uintptr_t)d_hollow);
 }
 
+/* Row pointers of 32 bits and values in fp32, here or there, give the matrix in cmg_csr's types. */
+static void other_types_are_taken(void)
+{
+    const int32_t narrow[] = {0, 2, 2, 3};
+    const int64_t wide[] = {0, 2, 2, 3};
+    const cmg_index indices[] = {0, 2, 1};
+    const float single[] = {1.5F, -2, 3};
+    const float other[] = {4, 0.25F, 5};
+    const double full[] = {1.5, -2, 3};
+    for (int k = 0; k < 8; ++k) {
+        const bool there = k / 4 == 1;
+        const void *const indptr = k % 2 == 0 ? (const void *)narrow : wide;
+        const void *const values = k / 2 % 2 == 0 ? (const void *)single : full;
+        const size_t size = k / 2 % 2 == 0 ? sizeof *single : sizeof *full;
+        cmg_typed_csr M = {3,
+                           3,
+                           indptr,
+                           k % 2 == 0 ? 32 : 64,
+                           indices,
+                           values,
+                           k / 2 % 2 == 0 ? CMG_FP32 : CMG_FP64};
+        const float *changed = other;
+        cmg_hierarchy *h = NULL;
+        cmg_csr view;
+        if (there) {
+            M.indptr = copy_there(indptr, 4, (size_t)M.indptr_bits / 8);
+            M.indices = copy_there(indices, 3, sizeof *indices);
+            M.values = copy_there(values, 3, size);
+            changed = copy_there(other, 3, sizeof *other);
+        }
+        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M));
+        CHECK((cmgi_hierarchy_there(h, 0, CMG_ROLE_A) != NULL) == (there && cmgi_on_cuda(ctx)));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK(memcmp(view.indptr, wide, sizeof wide) == 0);
+        CHECK(memcmp(view.indices, indices, sizeof indices) == 0);
+        CHECK(memcmp(view.values, full, sizeof full) == 0);
+        CHECK_OK(cmg_hierarchy_update_typed(h, 0, CMG_ROLE_A, changed, CMG_FP32));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK(view.values[0] == 4 && view.values[1] == 0.25 && view.values[2] == 5);
+        if (there) {
+            cmgi_free_device(ctx, (void *)(uintptr_t)M.indptr);
+            cmgi_free_device(ctx, (void *)(uintptr_t)M.indices);
+            cmgi_free_device(ctx, (void *)(uintptr_t)M.values);
+            cmgi_free_device(ctx, (void *)(uintptr_t)changed);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+static void other_types_that_are_none_are_refused(void)
+{
+    const int32_t indptr[] = {0, 1, 2};
+    const int32_t descending[] = {0, 2, 1};
+    const int32_t negative[] = {0, 1, -1};
+    const cmg_index indices[] = {0, 1};
+    const float values[] = {2, 3};
+    const cmg_typed_csr good = {2, 2, indptr, 32, indices, values, CMG_FP32};
+    cmg_typed_csr M = good;
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_INVERSE, &good), CMG_ERR_ARG);
+    M.indptr_bits = 16;
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_ARG);
+    M = good;
+    M.values = NULL;
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_ARG);
+    M = good;
+    M.indptr = descending;
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_SHAPE);
+    M.indptr = negative;
+    CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_hierarchy_update_typed(h, 0, CMG_ROLE_A, values, CMG_FP32), CMG_ERR_STATE);
+    if (cmgi_on_cuda(ctx)) {
+        M = good;
+        M.indptr = copy_there(indptr, 3, sizeof *indptr);
+        CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_ARG);
+        CHECK(strstr(cmg_context_message(ctx), "indices is no memory of device") != NULL);
+        cmgi_free_device(ctx, (void *)(uintptr_t)M.indptr);
+    }
+    CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &good));
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(generated_hierarchies);
     RUN(hierarchies_made_by_others);
     RUN(wrong_arrays_are_refused);
+    RUN(other_types_are_taken);
+    RUN(other_types_that_are_none_are_refused);
     return TEST_END();
 }
