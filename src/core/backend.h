@@ -149,9 +149,9 @@ typedef struct cmgi_backend {
      * ratio 0 */
     cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                             cmg_precision pz, const void *z, cmg_precision pp, void *p);
-    /* y += a (num/den) x in fp64; den = 0 counts as ratio 0 */
-    cmg_status (*add_ratio)(cmg_context *ctx, cmg_size n, double a, const double *num,
-                            const double *den, const double *x, double *y);
+    /* y += a (num/den) x; den = 0 counts as ratio 0 */
+    cmg_status (*add_ratio)(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
+                            const double *num, const double *den, const void *x, void *y);
     /* the update of CG in one pass */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_cg_note(u) alone */

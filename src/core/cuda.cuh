@@ -162,8 +162,8 @@ cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double
 cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
                          const void *y, double *result);
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result);
-cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_size n, double a, const double *num,
-                               const double *den, const double *x, double *y);
+cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
+                               const double *num, const double *den, const void *x, void *y);
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                cmg_precision pz, const void *z, cmg_precision pp, void *p);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);

@@ -109,11 +109,10 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
     return CMG_OK;
 }
 
-static cmg_status add_ratio(cmg_context *ctx, cmg_size n, double a, const double *num,
-                            const double *den, const double *x, double *y)
+static cmg_status add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
+                            const double *num, const double *den, const void *x, void *y)
 {
-    axpby_f64(ctx->threads, n, *den != 0 ? a * (*num / *den) : 0, x, 1, y);
-    return CMG_OK;
+    return axpby(ctx, p, n, *den != 0 ? a * (*num / *den) : 0, x, 1, y);
 }
 
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)

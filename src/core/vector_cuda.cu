@@ -168,19 +168,20 @@ struct direction_op {
     }
 };
 
+template <typename T>
 struct add_ratio_op {
     double a;
     const double *num;
     const double *den;
-    const double *x;
-    double *y;
+    const T *x;
+    T *y;
     template <int W>
     __device__ void run(cmg_size i) const
     {
         const double d = *den;
-        const double scale = d != 0 ? a * (*num / d) : 0;
-        const pack<double, W> from = load<W>(x + i);
-        pack<double, W> v = load<W>(y + i);
+        const T scale = (T)(d != 0 ? a * (*num / d) : 0);
+        const pack<T, W> from = load<W>(x + i);
+        pack<T, W> v = load<W>(y + i);
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             v.v[k] += scale * from.v[k];
@@ -283,10 +284,16 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, 
                           : direction<float, double>(ctx, n, num, den, z, p);
 }
 
-cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_size n, double a, const double *num,
-                               const double *den, const double *x, double *y)
+cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
+                               const double *num, const double *den, const void *x, void *y)
 {
-    return each<WIDE<double>>(ctx, n, aligned(x) && aligned(y), add_ratio_op{a, num, den, x, y});
+    const bool wide = aligned(x) && aligned(y);
+    if (p == CMG_FP64) {
+        return each<WIDE<double>>(
+            ctx, n, wide, add_ratio_op<double>{a, num, den, (const double *)x, (double *)y});
+    }
+    return each<WIDE<float>>(ctx, n, wide,
+                             add_ratio_op<float>{a, num, den, (const float *)x, (float *)y});
 }
 
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,

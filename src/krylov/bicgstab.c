@@ -43,7 +43,7 @@ static cmg_status step(cmgi_krylov *k)
     double *t = k->work[5];
     double *c = k->scalars;
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, r, c + RHO));
-    CMGI_TRY(on->add_ratio(ctx, n, -1, c + TR, c + TT, v, p));
+    CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, v, p));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, c + RHO, c + TT, c + UP));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, c + SV, c + TR, c + DOWN));
     CMGI_TRY(on->direction(ctx, n, c + UP, c + DOWN, CMG_FP64, r, CMG_FP64, p));
@@ -51,15 +51,15 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, v, c + SV));
-    CMGI_TRY(on->add_ratio(ctx, n, 1, c + RHO, c + SV, z, k->x));
-    CMGI_TRY(on->add_ratio(ctx, n, -1, c + RHO, c + SV, v, r));
+    CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + RHO, c + SV, z, k->x));
+    CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + RHO, c + SV, v, r));
 
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, t, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, r, c + TR));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, t, c + TT));
-    CMGI_TRY(on->add_ratio(ctx, n, 1, c + TR, c + TT, z, k->x));
-    CMGI_TRY(on->add_ratio(ctx, n, -1, c + TR, c + TT, t, r));
+    CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + TR, c + TT, z, k->x));
+    CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, t, r));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, r, c + RR));
     return on->stop_note(ctx, k->stop, c + RR);
 }

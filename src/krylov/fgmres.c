@@ -93,7 +93,7 @@ static cmg_status orthogonalise(cmgi_krylov *k, int j, double *w)
     CMGI_TRY(on->fill(ctx, CMG_FP64, 1, 1.0, one));
     for (int i = 0; i <= j; ++i) {
         CMGI_TRY(on->dot(ctx, CMG_FP64, n, w, a->V[i], h + i));
-        CMGI_TRY(on->add_ratio(ctx, n, -1, h + i, one, a->V[i], w));
+        CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, h + i, one, a->V[i], w));
     }
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, w, w, h + j + 1));
     CMGI_TRY(cmgi_to_host(ctx, column, h, (size_t)(j + 2) * sizeof *h));

@@ -184,15 +184,14 @@ static bool may_go_on(cmg_status status)
 
 /*
  * Steps of Lanczos. Where coefficients jump by many powers of ten the largest eigenvalues belong to
- * a few elements, which a random vector hardly contains: the spread of the diagonal tells. On a
- * device, where looking at the diagonal costs as much as the steps that it saves, it is not asked.
+ * a few elements, which a random vector hardly contains: the spread of the diagonal tells.
  */
 static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *D, int *steps)
 {
-    const bool on_device = source->ctx->backend->alloc != NULL; /* wherever its set-up runs */
-    double extent[2] = {0, -INFINITY}; /* the largest, the least turned round */
-    *steps = CMGI_LANCZOS_STEPS;
-    if (on_device) {
+    double extent[2] = {0, -INFINITY}; /* the largest of D^-1, the least turned round */
+    if (source->there != NULL) {
+        const cmgi_resident_facts *facts = &source->there->facts;
+        *steps = 1 / facts->least > SPREAD * (1 / facts->most) ? CMGI_LANCZOS_STEPS : STEPS;
         return CMG_OK;
     }
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {

@@ -1,0 +1,158 @@
+/*
+ * Conjugate gradients with preconditioner M run the Lanczos process: with their coefficients
+ * alpha_k, beta_k the matrix
+ *
+ *     T_kk = 1/alpha_k + beta_(k-1)/alpha_(k-1),   T_(k,k+1) = sqrt(beta_k)/alpha_k
+ *
+ * has the Ritz values of M A. The largest one is below the largest eigenvalue; adding the residual
+ * norm T_(m,m+1) |s_m| of its Ritz vector, s_m the last component, makes up for that.
+ *
+ * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 6.7.3; Zhou and Li,
+ * Bounding the spectrum of large Hermitian matrices, Linear Algebra Appl. 435 (2011), (2.10).
+ */
+#include "smoothers/lanczos.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+
+/* Places of the scalars: rho_k = r_k . z_k, then p_k . A p_k, then the look at symmetry. */
+enum {
+    RHO = 0,
+    CURVATURE = CMGI_LANCZOS_STEPS + 1,
+    BACK = CURVATURE + CMGI_LANCZOS_STEPS, /* p_0 . A p_1 */
+    LENGTH,                                /* p_0 . p_0 */
+    SIZE,                                  /* A p_1 . A p_1 */
+    THERE                                  /* p_1 . A p_0 */
+};
+
+cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    return cmgi_matrix_spmv(A, &w, x);
+}
+
+cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z)
+{
+    const void *x = r;
+    for (int f = 0; f < P->factors; ++f) {
+        void *y = (P->factors - 1 - f) % 2 == 0 ? z : P->t;
+        CMGI_TRY(cmgi_pencil_multiply(P->M[f], x, y));
+        x = y;
+    }
+    return CMG_OK;
+}
+
+static cmg_status dot(const cmgi_pencil *P, const void *x, const void *y, int place)
+{
+    return P->ctx->backend->dot(P->ctx, P->precision, P->n, x, y, P->scalar + place);
+}
+
+/* q = A p_k; with D^-1 alone t has p_0, and A p_0 is in q before. */
+static cmg_status apply(const cmgi_pencil *P, bool look, int k)
+{
+    if (look && k == 1) {
+        CMGI_TRY(dot(P, P->p, P->q, THERE));
+    }
+    CMGI_TRY(cmgi_pencil_multiply(P->A, P->p, P->q));
+    if (look && k == 0) {
+        return P->ctx->backend->axpby(P->ctx, P->precision, P->n, 1, P->p, 0, P->t);
+    }
+    if (look && k == 1) {
+        CMGI_TRY(dot(P, P->t, P->q, BACK));
+        CMGI_TRY(dot(P, P->t, P->t, LENGTH));
+        CMGI_TRY(dot(P, P->q, P->q, SIZE));
+    }
+    return CMG_OK;
+}
+
+/* Step k of the iteration; r_k, z_k and p_k become those of k + 1. */
+static cmg_status step(const cmgi_pencil *P, bool look, int k)
+{
+    const cmgi_backend *on = P->ctx->backend;
+    const double *rho = P->scalar + RHO + k;
+    const double *curvature = P->scalar + CURVATURE + k;
+    CMGI_TRY(apply(P, look, k));
+    CMGI_TRY(dot(P, P->p, P->q, CURVATURE + k));
+    CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
+    CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
+    CMGI_TRY(dot(P, P->r, P->z, RHO + k + 1));
+    return on->direction(P->ctx, P->n, rho + 1, rho, P->precision, P->z, P->precision, P->p);
+}
+
+/* Adds the coefficients of step k; false when there is nothing more to come. */
+static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmgi_tridiagonal *T)
+{
+    /* rounding alone keeps the residual of an invariant space from 0 */
+    const double invariant = P->precision == CMG_FP64 ? 1e-24 : 1e-10;
+    const int k = T->count;
+    const double rho = s[RHO + k];
+    const double next = s[RHO + k + 1];
+    const double sign =
+        s[RHO] < 0 ? -1 : 1; /* M A is as positive where both are negative definite */
+    const double size = sqrt(3 * s[LENGTH] * s[SIZE] / (double)P->total);
+    if (allowed > 0 && k == 1 && !(fabs(s[THERE] - s[BACK]) <= allowed * size)) {
+        return false;
+    }
+    if (!(sign * rho > 0) || !(sign * s[CURVATURE + k] > 0)) {
+        return false;
+    }
+    const double alpha = rho / s[CURVATURE + k];
+    const double beta = fmax(next / rho, 0);
+    const double before =
+        k > 0 ? fmax(rho / s[RHO + k - 1], 0) / (s[RHO + k - 1] / s[CURVATURE + k - 1]) : 0;
+    const bool last = fabs(next) <= invariant * fabs(s[RHO]) || k + 1 == P->total;
+    if (!last && sign * next < 0) {
+        return false;
+    }
+    T->diagonal[k] = 1 / alpha + before;
+    T->next = last ? 0 : sqrt(beta) / alpha;
+    T->off[k] = T->next;
+    T->count += 1;
+    T->definite = last || T->count == P->steps;
+    return !T->definite;
+}
+
+cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, cmgi_tridiagonal *T)
+{
+    const bool here = P->ctx->backend->alloc == NULL;
+    double read[CMGI_LANCZOS_SCALARS] = {0};
+    *T = (cmgi_tridiagonal){0};
+    CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
+    CMGI_TRY(dot(P, P->r, P->z, RHO));
+    CMGI_TRY(P->ctx->backend->axpby(P->ctx, P->precision, P->n, 1, P->z, 0, P->p));
+    for (int k = 0; k < P->steps; ++k) {
+        cmgi_threads_adapt(P->ctx);
+        CMGI_TRY(step(P, allowed > 0, k));
+        if (here && !note_step(P, P->scalar, allowed, T)) {
+            return CMG_OK;
+        }
+    }
+    CMGI_TRY(cmgi_to_host(P->ctx, read, P->scalar, sizeof read));
+    while (!here && note_step(P, read, allowed, T)) {
+    }
+    return CMG_OK;
+}
+
+void cmgi_ritz_values(const cmgi_tridiagonal *T, cmgi_spectrum *spectrum)
+{
+    const int m = T->count;
+    const double margin = T->next > 0 ? 1.02 : 1;
+    double full[CMGI_LANCZOS_STEPS * CMGI_LANCZOS_STEPS] = {0};
+    double vectors[CMGI_LANCZOS_STEPS * CMGI_LANCZOS_STEPS];
+    for (int k = 0; k < m; ++k) {
+        full[k * m + k] = T->diagonal[k];
+        if (k + 1 < m) {
+            full[k * m + k + 1] = T->off[k];
+            full[(k + 1) * m + k] = T->off[k];
+        }
+    }
+    cmgi_eigen_symmetric(m, full, vectors, spectrum->ritz);
+    spectrum->count = m;
+    spectrum->largest = spectrum->ritz[m - 1];
+    for (int k = 0; k < m; ++k) {
+        spectrum->weight[k] = vectors[k] * vectors[k];
+        const double residual = T->next * fabs(vectors[(m - 1) * m + k]);
+        spectrum->largest = fmax(spectrum->largest, margin * (spectrum->ritz[k] + residual));
+    }
+}

@@ -1,0 +1,47 @@
+/*
+ * The Lanczos process for M A by conjugate gradients with the preconditioner M: its coefficients
+ * stay in the backend's memory until all steps are done, so that a device is waited for once.
+ */
+#pragma once
+#include "smoothers/spectrum.h"
+
+/* What is applied, and its vectors, in the backend's memory and in A's numbering. */
+typedef struct cmgi_pencil {
+    cmg_context *ctx;
+    const cmg_matrix *A;
+    cmg_matrix *M[CMGI_MAX_FACTORS]; /* of M, the first is applied first */
+    int factors;
+    cmg_precision precision;
+    cmg_size n;
+    cmg_size total; /* rows of all ranks */
+    int steps;      /* most of Lanczos */
+    double *scalar; /* CMGI_LANCZOS_SCALARS */
+    void *r;        /* n each, in `precision` */
+    void *z;
+    void *p;
+    void *q;
+    void *t;
+} cmgi_pencil;
+
+enum { CMGI_LANCZOS_SCALARS = 2 * CMGI_LANCZOS_STEPS + 5 };
+
+/* Coefficients of the tridiagonal matrix; `next` couples it to the step that was not taken. */
+typedef struct cmgi_tridiagonal {
+    int count;
+    double diagonal[CMGI_LANCZOS_STEPS];
+    double off[CMGI_LANCZOS_STEPS];
+    double next;
+    bool definite; /* false when A or M turns out not to be positive definite */
+} cmgi_tridiagonal;
+
+cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y);
+/* z = M r; r and z are not t, which is used in between. */
+cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z);
+
+/*
+ * Steps from the start vector in r. With D^-1 alone the symmetry of A is looked at on the way: A is
+ * symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two directions up to `allowed` of its
+ * size, 0 = it is known; otherwise T is not definite.
+ */
+cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, cmgi_tridiagonal *T);
+void cmgi_ritz_values(const cmgi_tridiagonal *T, cmgi_spectrum *spectrum);
