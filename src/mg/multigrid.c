@@ -111,16 +111,36 @@ static void drop_cycles(cmgi_multigrid *mg)
     cmgi_cycle_destroy(&mg->nested);
 }
 
-static cmg_status take_values(cmgi_multigrid *mg)
+/* Formats that update themselves may do so in other places. */
+static bool may_move(const cmg_matrix *A)
+{
+    return A != NULL && A->format->update != NULL;
+}
+
+/* What was recorded goes on with new values in the same places. */
+static bool stays_recorded(const cmgi_multigrid *mg)
+{
+    bool same = mg->levels.nullspace.count == 0 && !may_move(mg->levels.A);
+    for (int l = 0; l < mg->levels.count; ++l) {
+        const cmgi_level *level = &mg->levels.level[l];
+        same = same && !may_move(level->A) && !may_move(level->P) && !may_move(level->R);
+    }
+    return same;
+}
+
+/* *kept: the cycles, whose dampings are as they were. */
+static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 {
     const cmgi_setup setup = setup_of(mg);
-    bool changed = mg->cycle == NULL;
+    double begin = cmgi_seconds();
+    *kept = mg->cycle != NULL;
     CMGI_TRY(cmgi_completion_update(mg->h, &mg->completion));
+    cmgi_setup_lap(&mg->levels, CMG_SETUP_COMPLETE, &begin);
     CMGI_TRY(cmgi_setup_levels(&setup));
     for (int l = 0; l < mg->levels.count; ++l) {
-        changed = changed || mg->levels.level[l].smoother.changed;
+        *kept = *kept && !mg->levels.level[l].smoother.changed;
     }
-    if (!changed) {
+    if (*kept) {
         return CMG_OK;
     }
     drop_cycles(mg);
@@ -129,15 +149,18 @@ static cmg_status take_values(cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
+    bool kept = false;
     if (mg->krylov == NULL) { /* what was built has failed half-way */
         cmgi_multigrid_clear(mg);
         return cmgi_multigrid_build(mg);
     }
-    cmgi_krylov_drop_graphs(mg->krylov);
-    cmgi_cycle_drop_graph(mg->cycle);
-    const cmg_status status = take_values(mg);
+    const cmg_status status = take_values(mg, &kept);
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
+    }
+    if (status != CMG_OK || !kept || !stays_recorded(mg)) {
+        cmgi_krylov_drop_graphs(mg->krylov);
+        cmgi_cycle_drop_graph(mg->cycle);
     }
     return status;
 }

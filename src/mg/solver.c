@@ -333,9 +333,20 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
     cmgi_column_solver_forget(s->columns);
+    memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
+    memcpy(s->report.setup_part, s->mg.levels.part, sizeof s->report.setup_part);
     return status;
+}
+
+double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part)
+{
+    const int p = (int)part;
+    if (s == NULL || p < 0 || p > CMG_SETUP_PARTS) {
+        return 0;
+    }
+    return p < CMG_SETUP_PARTS ? s->report.setup_part[p] : s->report.setup_seconds;
 }
 
 const char *cmg_solver_note(const cmg_solver *s, int i)

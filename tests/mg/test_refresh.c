@@ -147,6 +147,16 @@ static void fallback_on_a_new_structure_is_refused(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* What was recorded of the iteration. */
+static const void *recorded(const cmg_solver *s)
+{
+    const void *found = NULL;
+    for (int k = 0; k < CMGI_RECORDINGS && found == NULL; ++k) {
+        found = s->mg.krylov->recorded[k].graph;
+    }
+    return found;
+}
+
 /* A + I, on all levels. */
 static void shift(cmg_hierarchy *h)
 {
@@ -219,12 +229,46 @@ static void smoothers_are_kept_as_asked(void)
     }
 }
 
+/* A graph goes on with new values where no damping and no place has changed, and gives their x. */
+static void graphs_stay(void)
+{
+    static const char *const texts[] = {"smoother=jacobi", "smoother=jacobi precision=mixed",
+                                        "smoother=auto reuse=bounds", "smoother=auto"};
+    for (int k = 0; k < 4; ++k) {
+        cmg_solver_options o = defaults();
+        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        o.matrix.keep_map = true;
+        CHECK_OK(cmg_solver_options_set(&o, texts[k]));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        const void *before = recorded(s);
+        CHECK((before != NULL) == cmgi_on_cuda(ctx));
+        shift(h);
+        CHECK_OK(cmg_solver_refresh(s));
+        CHECK(k == 3 ? recorded(s) == NULL : recorded(s) == before);
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(cmg_outcome_converged(report.outcome));
+        CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(new_values_need_no_new_structure);
     RUN(new_structure_is_refused);
     RUN(smoothers_are_kept_as_asked);
+    RUN(graphs_stay);
     RUN(fallback_on_a_new_structure_is_refused);
     return TEST_END();
 }
