@@ -5,6 +5,7 @@
 #include "forecast.h"
 #include "input.h"
 #include "plan_ranks.h"
+#include "setup_times.h"
 #include "solver_args.h"
 #include "status.h"
 
@@ -26,10 +27,11 @@ typedef struct plan_job {
     cmg_context *ctx;
     cmg_hierarchy *h;
     cmg_solver *s;
-    double bandwidth; /* GB/s */
-    double bytes;     /* of all steps */
-    double plain;     /* the same without compression */
-    double seconds;   /* measured, of all steps; NaN = not measured */
+    double bandwidth;                  /* GB/s */
+    double bytes;                      /* of all steps */
+    double plain;                      /* the same without compression */
+    double seconds;                    /* measured, of all steps; NaN = not measured */
+    double setup[CMG_SETUP_PARTS + 1]; /* seconds of the parts, and of all of it */
 } plan_job;
 
 static int parse(plan_job *job, int argc, char **argv)
@@ -97,6 +99,9 @@ static int prepare(plan_job *job)
     }
     job->solver.options.matrix.explain = true;
     cmg_status made = cmg_solver_create(job->h, &job->solver.options, &job->s);
+    for (int p = 0; p <= CMG_SETUP_PARTS; ++p) {
+        job->setup[p] = cmg_solver_setup_seconds(job->s, (cmg_setup_part)p);
+    }
     if (made == CMG_OK) {
         made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
     }
@@ -241,6 +246,10 @@ static void print_plan(const plan_job *job, FILE *out)
             cmg_hierarchy_levels(job->h));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
+    fprintf(out, "loaded in %s, set up in %s, compression told of included\n",
+            format_seconds(job->input.load_seconds, a),
+            format_seconds(job->setup[CMG_SETUP_PARTS], b));
+    setup_times_print(out, job->setup, job->setup[CMG_SETUP_PARTS]);
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
     }
@@ -299,6 +308,9 @@ static int write_json(plan_job *job)
     json_text(&j, "smoother", job->solver.options.smoother);
     json_text(&j, "cycle", cmg_enum_name("cycle", (int)job->solver.options.cycle));
     json_text(&j, "precision", cmg_enum_name("precision", (int)job->solver.options.precision));
+    json_real(&j, "load_seconds", job->input.load_seconds);
+    json_real(&j, "setup_seconds", job->setup[CMG_SETUP_PARTS]);
+    setup_times_json(&j, job->setup);
     json_real(&j, "bandwidth_gb_per_second", job->bandwidth);
     json_real(&j, "bytes", job->bytes);
     json_real(&j, "plain_bytes", job->plain);

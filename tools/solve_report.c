@@ -1,4 +1,5 @@
 /* What `cmg solve` tells of a run, as text and as JSON. */
+#include "setup_times.h"
 #include "solve_job.h"
 #include "status.h"
 
@@ -33,21 +34,6 @@ static void print_history(const solve_job *job, FILE *out)
     }
     table_print(t, out, "  ");
     table_destroy(&t);
-}
-
-/* Parts of the set-up that take a twentieth of it, after the reading of the file. */
-static void print_setup(const cmg_report *r, FILE *out)
-{
-    char a[AMOUNT_LENGTH];
-    const char *before = "set-up: ";
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        if (20 * r->setup_part[p] >= r->setup_seconds && r->setup_part[p] > 0) {
-            fprintf(out, "%s%s %s", before, cmg_enum_name("setup-part", p),
-                    format_seconds(r->setup_part[p], a));
-            before = ", ";
-        }
-    }
-    fprintf(out, before[0] == ',' ? "\n" : "");
 }
 
 void solve_print_input(const solve_job *job, FILE *out)
@@ -104,7 +90,7 @@ void solve_print(solve_job *job, FILE *out)
             format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
             format_bytes((double)peak[0], c));
     fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
-    print_setup(r, out);
+    setup_times_print(out, r->setup_part, r->setup_seconds);
 }
 
 /* Where it ran and, beside all options in an object, those that name a row of a table. */
@@ -172,11 +158,7 @@ int solve_write_json(const solve_job *job)
     json_text(&j, "link", solve_is_shared(job) ? job->several.link : "none");
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_real(&j, "setup_seconds", job->report.setup_seconds);
-    json_object(&j, "setup");
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        json_real(&j, cmg_enum_name("setup-part", p), job->report.setup_part[p]);
-    }
-    json_end(&j);
+    setup_times_json(&j, job->report.setup_part);
     json_real(&j, "solve_seconds", job->solve_seconds);
     json_integer(&j, "repeat", job->repeat);
     json_reals(&j, "solve_seconds_samples", job->seconds, job->repeat);

@@ -106,6 +106,8 @@ class Plan(cli.Case):
                 self.assertAlmostEqual(sum(step["share"] for step in steps), 1)
                 self.assertAlmostEqual(plan["bytes_per_unknown"], plan["bytes"] / 961)
                 self.assertGreater(plan["bandwidth_gb_per_second"], 0)
+                self.assertLessEqual(sum(plan["setup"].values()), plan["setup_seconds"])
+                self.assertGreater(plan["setup"]["convert"], 0)
                 seconds = plan["bytes"] / plan["bandwidth_gb_per_second"] / 1e9
                 self.assertAlmostEqual(plan["bandwidth_seconds"] / seconds, 1)
                 measured = [step["measured_seconds"] for step in steps]
