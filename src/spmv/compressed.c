@@ -289,6 +289,7 @@ const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .bytes = least_bytes,
                                             .build = build,
                                             .takes_device = takes_device,
+                                            .refresh_cuda = CMGI_CUDA_FN(cmgi_packed_refresh_cuda),
                                             .spmv_cpu = multiply,
                                             .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
                                             .destroy = destroy};

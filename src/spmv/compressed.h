@@ -101,6 +101,9 @@ CMGI_INLINE cmg_size cmgi_compressed_each(const cmgi_compressed *C)
 
 /* compressed.cu */
 cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* packed_refresh.cu: new values on the device of a matrix without templates; *done where it could.
+ */
+cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done);
 /* compressed_blocks.cu */
 cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* The template slices of a product on a GPU, for templates without runs. */

@@ -100,6 +100,18 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
     return A != NULL ? A->perm : NULL;
 }
 
+/* New values in the memory of the backend, as the format knows, or one by one. */
+static cmg_status store_values(cmg_matrix *A, const double *values)
+{
+    bool done = false;
+    if (cmgi_on_cuda(A->ctx) && A->format->refresh_cuda != NULL) {
+        CMGI_TRY(A->format->refresh_cuda(A, values, &done));
+    }
+    return done ? CMG_OK
+                : A->ctx->backend->scatter(A->ctx, A->options.precision, A->nnz, values,
+                                           A->value_map, A->values);
+}
+
 /* Formats of several parts share the values out themselves, on the host. */
 cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
 {
@@ -125,9 +137,7 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
         CMGI_TRY_GOTO(done, cmgi_to_device(ctx, device, values, bytes));
         values = device;
     }
-    status = A->format->update != NULL
-                 ? A->format->update(A, values)
-                 : on->scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
+    status = A->format->update != NULL ? A->format->update(A, values) : store_values(A, values);
 done:
     cmgi_free(ctx, host);
     cmgi_free_device(ctx, device);

@@ -48,6 +48,8 @@ typedef struct cmgi_format {
     cmg_status (*finish)(cmg_matrix *A);
     /* New values on the host; NULL = through A->value_map. */
     cmg_status (*update)(cmg_matrix *A, const double *values);
+    /* New values on the device, where it sets *done; NULL, and else = through A->value_map. */
+    cmg_status (*refresh_cuda)(cmg_matrix *A, const double *values, bool *done);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */

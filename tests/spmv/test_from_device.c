@@ -327,6 +327,35 @@ static void wrong_arrays_are_refused(void)
     cmgi_free_device(ctx, d_values);
 }
 
+/* Storage with new values is that of a new matrix of them, padding too. */
+static void new_values_of_packed_slices(void)
+{
+    for (int k = 0; k < 2 * SUITE; ++k) {
+        const suite_row *row = &suite[k / 2];
+        cmgi_csr A = suite_make(row);
+        const cmg_size nnz = A.indptr[A.rows];
+        double *other = suite_vector(nnz, 9);
+        cmg_csr changed = A.view;
+        cmg_matrix *M = NULL;
+        cmg_matrix *fresh = NULL;
+        cmg_matrix_options options;
+        cmg_matrix_options_default(&options);
+        options.format = CMG_FORMAT_COMPRESSED;
+        options.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
+        options.keep_map = true;
+        changed.values = other;
+        CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &M));
+        CHECK_OK(cmg_matrix_create_csr(ctx, &changed, &options, &fresh));
+        CHECK_OK(cmg_matrix_update(M, other));
+        CHECK(M->stored == fresh->stored);
+        check_arrays(M->values, fresh->values, M->stored, cmgi_precision_bytes(options.precision));
+        cmg_matrix_destroy(&M);
+        cmg_matrix_destroy(&fresh);
+        free(other);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -334,5 +363,6 @@ int main(int argc, char **argv)
     RUN(compressed_is_the_same);
     RUN(facts_are_those_of_the_rows);
     RUN(wrong_arrays_are_refused);
+    RUN(new_values_of_packed_slices);
     return TEST_END();
 }
