@@ -208,7 +208,7 @@ struct values_args {
 };
 
 /* Values of C = A B, whose columns are there. Products are rounded before they are added, as the
- * host does it. */
+ * host does it (CMakeLists.txt: no fused operations in this file). */
 template <int W>
 __global__ void values_kernel(const values_args a)
 {
@@ -234,7 +234,7 @@ __global__ void values_kernel(const values_args a)
             const double factor = A.values[k];
             for (cmg_size e = B.indptr[r] + g.lane; e < B.indptr[r + 1]; e += W) {
                 double *sum = &g.sums[find(g.keys, last, B.indices[e])];
-                *sum = __dadd_rn(*sum, __dmul_rn(factor, B.values[e]));
+                *sum += factor * B.values[e];
             }
             __syncwarp(g.mask);
         }
