@@ -15,6 +15,7 @@ enum {
     LEAST_SLOTS = 16,
     SHARED = 40960,       /* bytes of tables a block */
     EVERYWHERE = 1 << 29, /* bytes of tables in global memory, where rows are too long */
+    MOST_COLUMNS = 1 << 28,
     EMPTY = -1
 };
 
@@ -370,6 +371,9 @@ static cmg_status form_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_re
     shape s = {};
     cmg_status status = CMG_OK;
     CMGI_TRY(most_products(ctx, A, &B->csr, &most));
+    CMGI_CHECK(ctx, most <= MOST_COLUMNS, CMG_ERR_MEMORY,
+               "product: a row of up to %lld entries, %d fit into a table", (long long)most,
+               (int)MOST_COLUMNS);
     s = shape_of(ctx, A->rows, cmgi_mean_length(&B->rows), most, sizeof *s.t.keys);
     made.rows = A->rows;
     made.cols = B->csr.cols;
