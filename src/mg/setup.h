@@ -17,7 +17,7 @@ typedef struct cmgi_levels {
     cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
     bool collapsed;            /* `coarse` is the cycle of several levels */
     bool symmetric_inverse;    /* the last level is symmetric, and so is its inverse */
-    bool symmetric;            /* A and the cycle are, by the way they were made */
+    bool symmetric;            /* the cycle is, by the way it was made, and A as far as it tells */
     cmgi_projection nullspace; /* of A, in the numbering of level 0 */
     cmg_matrix *boundary; /* diagonal, 1 / a_ii in Dirichlet rows of level 0: solves them exactly;
                              NULL = none */

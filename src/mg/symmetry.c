@@ -94,10 +94,10 @@ static cmg_status take_over(const trial *from, trial *to)
 bool cmgi_symmetric_by_design(const cmgi_setup *s, int total)
 {
     const cmg_solver_options *o = s->options;
-    bool symmetric = s->levels->symmetric_inverse && s->levels->boundary == NULL &&
-                     s->parts == NULL && o->pre == o->post &&
-                     (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
-                     o->precision == CMG_FP64 && o->matrix.values == CMG_VALUES_FULL;
+    bool symmetric =
+        s->levels->symmetric_inverse && s->levels->boundary == NULL && s->parts == NULL &&
+        o->pre == o->post && (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
+        o->matrix.values == CMG_VALUES_FULL && cmgi_schedule_least(s->schedule) == CMG_VALUES_FULL;
     for (int l = 0; l + 1 < total && symmetric; ++l) {
         symmetric =
             s->levels->level[l].smoother.symmetric && !cmgi_hierarchy_has(s->h, l, CMG_ROLE_R);
@@ -115,14 +115,14 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
     double cycles = 0;
     cmg_status status = CMG_OK;
     *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
-    if (levels->symmetric) {
-        return CMG_OK;
+    if (levels->symmetric && low.precision == CMG_FP64) {
+        return CMG_OK; /* matrices in fp32 were looked at no further than to their rounding */
     }
     CMGI_TRY_GOTO(done, begin(&wide));
     CMGI_TRY_GOTO(done, try_matrix(&wide, levels, &matrix));
     if (low.precision == CMG_FP64) {
         CMGI_TRY_GOTO(done, try_cycle(&wide, cycle, &cycles));
-    } else {
+    } else if (!levels->symmetric) {
         CMGI_TRY_GOTO(done, begin(&low));
         CMGI_TRY_GOTO(done, take_over(&wide, &low));
         CMGI_TRY_GOTO(done, try_cycle(&low, cycle, &cycles));

@@ -8,8 +8,9 @@ typedef struct cmgi_symmetry {
 } cmgi_symmetry;
 
 /*
- * True where no trial is needed: `auto` found every level matrix symmetric, smooths before as after
- * with polynomials in it, R is P^T, and the coarse inverse is symmetric.
+ * True where the cycle needs no trial, nor A in its precision: `auto` found every level matrix
+ * symmetric, smooths before as after with polynomials in it, R is P^T, and the coarse inverse is
+ * symmetric.
  */
 bool cmgi_symmetric_by_design(const cmgi_setup *s, int total);
 /*

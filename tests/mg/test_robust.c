@@ -272,13 +272,17 @@ static void symmetry_by_design_holds(void)
         cmg_problem problem;
         const char *options;
         bool design;
-    } cases[] = {{CMG_PROBLEM_POISSON, "", true},
-                 {CMG_PROBLEM_POISSON, "cycle=W", true},
-                 {CMG_PROBLEM_POISSON, "cycle=F", false},
-                 {CMG_PROBLEM_POISSON, "pre=2 post=0", false},
-                 {CMG_PROBLEM_POISSON, "smoother=spai", false},
-                 {CMG_PROBLEM_ELASTICITY, "", true},
-                 {CMG_PROBLEM_CONVECTION, "", false}};
+    } cases[] = {
+        {CMG_PROBLEM_POISSON, "", true},
+        {CMG_PROBLEM_POISSON, "cycle=W", true},
+        {CMG_PROBLEM_POISSON, "cycle=F", false},
+        {CMG_PROBLEM_POISSON, "pre=2 post=0", false},
+        {CMG_PROBLEM_POISSON, "smoother=spai", false},
+        {CMG_PROBLEM_POISSON, "precision=mixed", true},
+        {CMG_PROBLEM_POISSON, "precision=mixed format=compressed values=fp16", false},
+        {CMG_PROBLEM_POISSON, "precision=mixed format=compressed precision_schedule=P:fp16", false},
+        {CMG_PROBLEM_ELASTICITY, "", true},
+        {CMG_PROBLEM_CONVECTION, "", false}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         cmg_hierarchy *h = generated(cases[c].problem, 20);
         cmg_solver_options o;
