@@ -45,7 +45,7 @@ static void tables_fit_their_structs(void)
     cmg_coarsen_options_default(&l);
     check_table(cmg_coarsen_option, &l, sizeof l);
     CHECK(l.size == sizeof l && l.rows == 500 && l.filter);
-    CHECK(s.krylov == CMG_KRYLOV_AUTO && s.pre == 1 && s.rtol == 1e-8 && s.fuse &&
+    CHECK(s.krylov == CMG_KRYLOV_AUTO && s.pre == 1 && s.rtol == (double)1e-8 && s.fuse &&
           s.collapse == -1);
     CHECK(strcmp(s.smoother, "auto") == 0 && s.precision_schedule[0] == '\0');
     CHECK(m.format == CMG_FORMAT_AUTO && m.precision == CMG_FP64 && c.log_level == CMG_LOG_WARN);
@@ -57,7 +57,7 @@ static void texts_set_options(void)
     cmg_solver_options o;
     cmg_solver_options_default(&o);
     CHECK(cmg_solver_options_set(&o, "smoother=fsai precision=mixed rtol=1e-6") == CMG_OK);
-    CHECK(strcmp(o.smoother, "fsai") == 0 && o.precision == CMG_FP32 && o.rtol == 1e-6);
+    CHECK(strcmp(o.smoother, "fsai") == 0 && o.precision == CMG_FP32 && o.rtol == (double)1e-6);
     CHECK(cmg_solver_options_set(&o, " # nothing\n\tmax-it = 7\r\nfmg no_fuse # rest\n"
                                      "precision_schedule=\"A:fp16; 2-:fp32\"\nformat=sell "
                                      "coarse_limit=9000000000") == CMG_ERR_ARG); /* as a whole */

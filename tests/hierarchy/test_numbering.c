@@ -30,7 +30,7 @@ static matrix pattern(int kind, cmg_size n)
                                : kind == 1 ? false                                   /* diagonal */
                                : kind == 2 ? i % 2 == 0 && j % 2 == 0                /* unequal */
                                : kind == 3 ? any < 0.1                               /* random */
-                               : kind == 4 ? i % 5 != 0 && labs(i - j) <= 2          /* identity */
+                               : kind == 4 ? i % 5 != 0 && llabs(i - j) <= 2         /* identity */
                                            : i / 4 == j / 4 && (i > j || any < 0.3); /* islands */
             A.dense[i * n + j] = i == j ? (double)(10 * n) : there ? (double)(i * n + j + 1) : 0;
         }

@@ -22,7 +22,7 @@ static cmgi_csr peculiar_matrix(int kind, cmg_size n)
         const bool boundary = kind == IDENTITY_ROWS && i % 7 == 0;
         for (cmg_size j = 0; j < n; ++j) {
             const double any = cmgi_random(&seed);
-            const cmg_size d = labs(i - j);
+            const cmg_size d = llabs(i - j);
             const bool there = kind == BLOCKS     ? d > 0 && d < 4 && (i % 2 == 0 || j % 3 == 0)
                                : kind == FULL_ROW ? i == 2 || j == 5 || d == 1
                                                   : d == 1 || (d < 12 && any < 0.15);
