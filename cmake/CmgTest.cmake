@@ -38,8 +38,8 @@ endfunction()
 # cmg_python_test(<name> MODULES ... COMMAND <script> <arguments>... [LABELS ...]): skipped, visibly, without Python or
 # one of the modules. The script finds CMG_TOOL, CMG_SOURCE_DIR, CMG_BINARY_DIR, CMG_C_COMPILER and
 # CMG_SHARED_DATA_DEFAULT in its environment.
-find_package(Python3 QUIET COMPONENTS Interpreter)
 function(cmg_python_test name)
+  find_package(Python3 QUIET COMPONENTS Interpreter) # here: a caller in another folder has no Python3_EXECUTABLE
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MODULES;COMMAND;LABELS")
   if(Python3_Interpreter_FOUND)
     add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/python_test.py "${arg_MODULES}" ${arg_COMMAND})
