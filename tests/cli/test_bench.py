@@ -33,6 +33,36 @@ class Bench(cli.Case):
                 rate = found["traffic"] / found["median_seconds"] * 1e-9
                 self.assertAlmostEqual(found["gb_per_second"] / rate, 1, places=9)
 
+    def test_sweeps_go_through_all_values(self):
+        swept = {"block": (("csr", "ellt", "k2", "sell", "pcsr"), (32, 64, 128, 256, 512, 1024)),
+                 "threshold": (("k2",), (2, 4, 8, 12, 16, 24, 32, 64, 128)), "t": (("csr", "ellt"), (1, 2, 4, 8, 16, 32)),
+                 "warp": (("sell",), (4, 8, 16, 32, 64, 128, 256, 512)), "pad": (("pcsr",), (1, 2, 4, 8)),
+                 "prefetch": (("pcsr",), (1, 2, 4, 8))}
+        options = ("--formats", "csr,ellt,k2,sell,pcsr", "--values", "fp64", "--sweep", ",".join(swept))
+        result = self.json("bench", "spmv", "--generate", "noisy-2d:24", *options, *QUICK)
+        rows = result["matrices"][0]["formats"]
+        self.assertFalse(result["cold"])
+        self.assertEqual([f["format"] for f in rows if f["swept"] is None], ["csr", "ellt", "k2", "sell", "pcsr"])
+        for option, (formats, values) in swept.items():
+            found = [(f["format"], f[option]) for f in rows if f["swept"] == option]
+            self.assertEqual(found, [(name, value) for name in formats for value in values])
+        for f in rows:
+            self.assertIsNone(f["failure"])
+            self.assertLess(f["relative_error"], 1e-14)
+        # 529 rows of 4 to 9 entries, three lengths: what larger slices and longer multiples pad
+        for option, name in (("warp", "sell"), ("pad", "pcsr")):
+            stored = [f["stored"] for f in rows if f["swept"] == option and f["format"] == name]
+            self.assertEqual(stored, sorted(stored))
+            self.assertLess(stored[0], stored[-1])
+
+    def test_cold_products_are_right_and_marked(self):
+        result = self.json("bench", "spmv", "--generate", "q1-2d:16", "--formats", "csr,hyb,k1", "--cold", *QUICK)
+        self.assertTrue(result["cold"])
+        for f in result["matrices"][0]["formats"]:
+            self.assertIsNone(f["failure"])
+            self.assertLess(f["relative_error"], 1e-14 if f["values"] == "fp64" else 1e-5)
+            self.assertGreater(f["median_seconds"], 0)
+
     def test_conversions_and_choices_are_told(self):
         options = ("--formats", "auto,tune,csr,sell,k1,compressed", "--values", "fp64", "--conversion")
         (matrix,) = self.json("bench", "spmv", "--generate", "noisy-2d:40", *options, *QUICK)["matrices"]
