@@ -98,7 +98,7 @@ static void random_doubles_survive_printing(void)
 static void fortran_and_words_are_understood(void)
 {
     double value = 0;
-    CHECK(cmgi_parse_double("1.5D-3", &value) != NULL && value == 1.5e-3);
+    CHECK(cmgi_parse_double("1.5D-3", &value) != NULL && value == (double)1.5e-3);
     CHECK(cmgi_parse_double("-inf", &value) != NULL && isinf(value) && value < 0);
     CHECK(cmgi_parse_double("Infinity", &value) != NULL && isinf(value));
     CHECK(cmgi_parse_double("NaN", &value) != NULL && isnan(value));
