@@ -579,9 +579,10 @@ typedef enum cmg_krylov {
     CMG_KRYLOV_FGMRES,
     /** BiCGStab, for any A and a constant C: two cycles an iteration, six vectors. */
     CMG_KRYLOV_BICGSTAB,
-    /** CG where A and C are symmetric (tried on random vectors at creation), FCG where only A is,
-     *  FGMRES where A is not. */
-    CMG_KRYLOV_AUTO
+    /** By symmetry, tried on random vectors at creation: CG, FCG where only A has it, FGMRES. */
+    CMG_KRYLOV_AUTO,
+    /** CG with one sum over the ranks an iteration (Chronopoulos and Gear); one vector more. */
+    CMG_KRYLOV_MERGED
 } cmg_krylov;
 
 /** What cmg_solver_refresh keeps of the smoothers: nothing, bounds on spectra, or all of them. */
@@ -687,8 +688,7 @@ struct cmg_solver_options {
     /** Keep b and x orthogonal to what is known of the null space of A: vectors given as exact,
      *  constants, translations and rotations. Default true. */
     bool nullspace;
-    /** Several ranks (cmg_ranks.h): levels below the finest of at most this many rows are held and
-     *  solved by every rank as a whole, default 300000. */
+    /** Ranks (cmg_ranks.h): each solves coarse levels of up to so many rows, default 300000. */
     cmg_size gather;
     /** What new values leave of the smoothers, default NONE. */
     cmg_reuse reuse;

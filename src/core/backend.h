@@ -41,6 +41,40 @@ CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u)
     }
 }
 
+/*
+ * Scalars of CG with one sum over the ranks an iteration (krylov/merged.c), in the backend's
+ * memory: with z = C r and w = A z those that are summed, the first CMGI_CG_SUMS, and those that
+ * stay for the next iteration; p and s = A p are its directions.
+ */
+typedef struct cmgi_cg_sums {
+    double rz, zw, rr, rw, ww, ws; /* ws with the s of the last iteration */
+    double rz_old;                 /* 0 = there was none */
+    double pq, rs, ss;             /* (p, A p), (r, s) and (s, s) */
+} cmgi_cg_sums;
+
+enum { CMGI_CG_SUMS = 6 };
+
+/*
+ * The sums of the new directions, of p = z + beta p and s = w + beta s, and the note of the
+ * iteration: with a = (r,z) / (p, A p) the new residual has
+ *
+ *   ||r - a s||^2 = (r,r) - 2 a (r,s) + a^2 (s,s)
+ *
+ * to rounding of the old one, so that less than that of (r,r) cannot be seen.
+ */
+CMGI_INLINE void cmgi_cg_merge(cmgi_cg_sums *c, cmgi_stop *stop)
+{
+    const double beta = c->rz_old != 0 ? c->rz / c->rz_old : 0;
+    const double least = 4 * DBL_EPSILON * c->rr;
+    c->pq = c->zw - beta * beta * c->pq;
+    c->rs = c->rw + beta * c->rs;
+    c->ss = c->ww + beta * (2 * c->ws + beta * c->ss);
+    const double a = c->pq > 0 && c->rz >= 0 ? c->rz / c->pq : 0;
+    const double rr = c->rr - a * (2 * c->rs - a * c->ss);
+    c->rs -= a * c->ss;
+    cmgi_stop_note(stop, c->rz, c->pq, rr < least ? least : rr);
+}
+
 /* A block of columns: n rows of k values; a column of it. */
 typedef struct cmgi_block {
     cmg_size n;
@@ -156,6 +190,8 @@ typedef struct cmgi_backend {
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_cg_note(u) alone */
     cmg_status (*cg_note)(cmg_context *ctx, const cmgi_cg_update *u);
+    /* cmgi_cg_merge(sums, stop) */
+    cmg_status (*cg_merge)(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop);
     /* cmgi_stop_begin(stop, limits, *bb, *rr), limits too in the backend's memory */
     cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr);

@@ -168,6 +168,7 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, 
                                cmg_precision pz, const void *z, cmg_precision pp, void *p);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u);
+cmg_status cmgi_cuda_cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop);
 cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                                 const double *bb, const double *rr);
 cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr);

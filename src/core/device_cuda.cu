@@ -368,6 +368,7 @@ static constexpr cmgi_backend make_table()
     table.add_ratio = cmgi_cuda_add_ratio;
     table.cg_update = cmgi_cuda_cg_update;
     table.cg_note = cmgi_cuda_cg_note;
+    table.cg_merge = cmgi_cuda_cg_merge;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
     table.column_move = cmgi_column_move_cuda;

@@ -241,9 +241,16 @@ cmg_status cmgi_wire_join(cmg_context *ctx)
     return cmgi_group_wired(ctx) ? wire_of(ctx)->join(ctx, ctx->group->wire) : CMG_OK;
 }
 
-/* The values, in the backend's memory, become their sums over the ranks. */
-static cmg_status sum_ranks(cmg_context *ctx, double *values, int count)
+const cmgi_backend *cmgi_own_backend(const cmg_context *ctx)
 {
+    return ctx->group != NULL ? ctx->group->base : ctx->backend;
+}
+
+cmg_status cmgi_sum_ranks(cmg_context *ctx, double *values, int count)
+{
+    if (cmgi_ranks(ctx) == 1) {
+        return CMG_OK;
+    }
     double sums[CMGI_SUMS];
     for (int from = 0; from < count; from += CMGI_SUMS) {
         const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
@@ -263,20 +270,20 @@ static cmg_status all_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const v
                           const void *y, double *result)
 {
     CMGI_TRY(ctx->group->base->dot(ctx, p, n, x, y, result));
-    return sum_ranks(ctx, result, 1);
+    return cmgi_sum_ranks(ctx, result, 1);
 }
 
 static cmg_status all_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
 {
     CMGI_TRY(ctx->group->base->sum(ctx, n, x, result));
-    return sum_ranks(ctx, result, 1);
+    return cmgi_sum_ranks(ctx, result, 1);
 }
 
 static cmg_status all_column_dots(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
                                   const void *y, double *result)
 {
     CMGI_TRY(ctx->group->base->column_dots(ctx, p, of, x, y, result));
-    return sum_ranks(ctx, result, of.k);
+    return cmgi_sum_ranks(ctx, result, of.k);
 }
 
 /* The update with this rank's r . r, which is then summed before the iteration is noted. */
@@ -287,7 +294,7 @@ static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_upda
     own.stop = NULL;
     own.old = NULL;
     CMGI_TRY(base->cg_update(ctx, n, &own));
-    CMGI_TRY(sum_ranks(ctx, u->rr, 1));
+    CMGI_TRY(cmgi_sum_ranks(ctx, u->rr, 1));
     return base->cg_note(ctx, u);
 }
 

@@ -39,6 +39,10 @@ void cmgi_group_alone(cmg_context *ctx, bool alone);
  */
 cmg_status cmgi_all_sum(cmg_context *ctx, double *values, int count);
 cmg_status cmgi_all_max(cmg_context *ctx, double *values, int count);
+/* The table of this rank's device, in which sums are those of this rank alone. */
+const cmgi_backend *cmgi_own_backend(const cmg_context *ctx);
+/* Values in the backend's memory become their sums over the ranks, CMGI_SUMS at once. */
+cmg_status cmgi_sum_ranks(cmg_context *ctx, double *values, int count);
 /* all[r * bytes ..] = what rank r has, `bytes` each. */
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all);
 /* The same with parts of different size, see cmg_transport. */

@@ -213,6 +213,18 @@ cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u)
     return CMGI_LAUNCHED(ctx);
 }
 
+__global__ void merge_kernel(cmgi_cg_sums *sums, cmgi_stop *stop)
+{
+    cmgi_cg_merge(sums, stop);
+}
+
+cmg_status cmgi_cuda_cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop)
+{
+    CMGI_ON_DEVICE(ctx);
+    merge_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(sums, stop);
+    return CMGI_LAUNCHED(ctx);
+}
+
 __global__ void stop_kernel(cmgi_stop *stop, const double *rr)
 {
     cmgi_stop_note(stop, 1, 1, *rr);

@@ -142,6 +142,13 @@ static cmg_status cg_note(cmg_context *ctx, const cmgi_cg_update *u)
     return CMG_OK;
 }
 
+static cmg_status cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop)
+{
+    (void)ctx;
+    cmgi_cg_merge(sums, stop);
+    return CMG_OK;
+}
+
 static cmg_status stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
                              const double *bb, const double *rr)
 {
@@ -194,6 +201,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .add_ratio = add_ratio,
     .cg_update = cg_update,
     .cg_note = cg_note,
+    .cg_merge = cg_merge,
     .stop_begin = stop_begin,
     .stop_exact = stop_exact,
     .stop_note = stop_note,

@@ -23,7 +23,7 @@ static const cmgi_iteration *method_of(cmg_krylov method)
         [CMG_KRYLOV_NONE] = &cmgi_richardson, [CMG_KRYLOV_CG] = &cmgi_cg,
         [CMG_KRYLOV_FCG] = &cmgi_fcg,         [CMG_KRYLOV_DEFECT] = &cmgi_defect,
         [CMG_KRYLOV_FGMRES] = &cmgi_fgmres,   [CMG_KRYLOV_BICGSTAB] = &cmgi_bicgstab,
-        [CMG_KRYLOV_AUTO] = &cmgi_cg};
+        [CMG_KRYLOV_AUTO] = &cmgi_cg,         [CMG_KRYLOV_MERGED] = &cmgi_merged};
     return methods[method];
 }
 

@@ -57,6 +57,7 @@ typedef struct cmgi_iteration {
 } cmgi_iteration;
 
 extern const cmgi_iteration cmgi_cg;
+extern const cmgi_iteration cmgi_merged;
 extern const cmgi_iteration cmgi_fcg;
 extern const cmgi_iteration cmgi_richardson;
 extern const cmgi_iteration cmgi_defect;

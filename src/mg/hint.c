@@ -10,7 +10,8 @@ static const double REMOVED = 1e-8; /* of b in the null space of A: more than ro
 
 static bool assumes_symmetry(cmg_krylov method)
 {
-    return method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG || method == CMG_KRYLOV_DEFECT;
+    return method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG || method == CMG_KRYLOV_DEFECT ||
+           method == CMG_KRYLOV_MERGED;
 }
 
 /* The method does not suit A or the cycle; "" where it does. */

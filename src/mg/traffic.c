@@ -58,6 +58,8 @@ static double iterations_bytes(const cmgi_multigrid *mg)
         return k->iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner) * n);
     case CMG_KRYLOV_FCG:
         return k->iterations * (wide + product + 15 * 8 * n);
+    case CMG_KRYLOV_MERGED:
+        return k->iterations * (wide + product + 21 * 8 * n);
     case CMG_KRYLOV_DEFECT:
         return k->iterations *
                    (cycle + 13 * low * n +

@@ -50,7 +50,8 @@ static void counts_are_those_of_one_rank(void)
 {
     static const char *const options[] = {"gather=60", "gather=60 smoother=fsai krylov=fcg",
                                           "gather=60 smoother=spai precision=mixed cycle=W",
-                                          "gather=60 galerkin=always smoother=jacobi"};
+                                          "gather=60 galerkin=always smoother=jacobi",
+                                          "gather=60 krylov=merged"};
     for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
         for (int partition = 0; partition < PARTITIONS; ++partition) {
             compare(options[k], partition);

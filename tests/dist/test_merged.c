@@ -1,0 +1,247 @@
+/*
+ * CG with one sum over the ranks an iteration: it is CG, on one rank and on several, and the sums
+ * are counted.
+ */
+#include "ranks.h"
+
+#include "cmg_fem.h"
+
+static const cmg_generate_options *cases(size_t *count)
+{
+    static cmg_generate_options made[9];
+    const size_t all = sizeof made / sizeof *made;
+    for (size_t k = 0; k < all; ++k) {
+        cmg_generate_options_default(&made[k]);
+        made[k].cells = 16;
+        made[k].distort = 0.2;
+    }
+    made[1].dim = 3;
+    made[1].cells = 8;
+    made[2].element = CMG_ELEMENT_P1;
+    made[3].element = CMG_ELEMENT_Q2;
+    made[3].cells = 8;
+    made[4].boundary = CMG_BOUNDARY_IDENTITY;
+    made[5].problem = CMG_PROBLEM_ELASTICITY;
+    made[6].problem = CMG_PROBLEM_HEAT;
+    made[6].boundary = CMG_BOUNDARY_NEUMANN;
+    made[7].coarsening = CMG_COARSENING_GALERKIN;
+    made[8].cells = 64;
+#ifdef CMGI_HAVE_LAPACK
+    made[8].boundary = CMG_BOUNDARY_NEUMANN; /* singular: a pseudo-inverse */
+#endif
+    *count = all;
+    return made;
+}
+
+static cmg_hierarchy *generate(const cmg_generate_options *options, double **b)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_generate(ctx, options, &h));
+    const cmg_size n = h->level[0].A.rows;
+    *b = malloc((size_t)n * sizeof **b);
+    for (cmg_size i = 0; i < n; ++i) {
+        (*b)[i] = cmgi_random_at(3, (uint64_t)i);
+    }
+    return h;
+}
+
+static trial solved(cmg_hierarchy *h, const double *b, const char *options)
+{
+    trial t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b};
+    t.x = calloc((size_t)t.n, sizeof *t.x);
+    CHECK_OK(solve_own(h, &t, 0, t.n, true));
+    return t;
+}
+
+/* Norm that the iteration went by at its end, less the true one, over that of b. */
+static double gap(const trial *t)
+{
+    return fabs(t->history[t->report.iterations] - t->report.residual) / t->report.rhs_norm;
+}
+
+/* Both reach the tolerance, in counts that differ by `most`; norms agree above rounding. */
+static void compare_with_cg(cmg_hierarchy *h, const double *b, const char *rest, int most)
+{
+    char plain[128];
+    char merged[128];
+    (void)snprintf(plain, sizeof plain, "krylov=cg %s no-fallback", rest);
+    (void)snprintf(merged, sizeof merged, "krylov=merged %s no-fallback", rest);
+    trial cg = solved(h, b, plain);
+    trial one = solved(h, b, merged);
+    const int before = test_failures;
+    CHECK(one.report.krylov == CMG_KRYLOV_MERGED);
+    CHECK(cmg_outcome_converged(cg.report.outcome) && cmg_outcome_converged(one.report.outcome));
+    CHECK(abs(one.report.iterations - cg.report.iterations) <= most);
+    CHECK(gap(&one) <= 1e-12);
+    compare_histories(&cg, &one, strstr(rest, "mixed") != NULL ? 1e-3 : 1e-6);
+    if (test_failures != before) {
+        printf("  %lld rows, %s: %d iterations, cg %d; gap %.1e, cg %.1e\n", (long long)one.n, rest,
+               one.report.iterations, cg.report.iterations, gap(&one), gap(&cg));
+    }
+    trial_end(&cg);
+    trial_end(&one);
+}
+
+static void is_cg(void)
+{
+    size_t count = 0;
+    const cmg_generate_options *problem = cases(&count);
+    for (size_t k = 0; k < count; ++k) {
+        double *b = NULL;
+        cmg_hierarchy *h = generate(&problem[k], &b);
+        compare_with_cg(h, b, "smoother=jacobi ", 1);
+        compare_with_cg(h, b, "smoother=jacobi rtol=1e-12", 1);
+        compare_with_cg(h, b, "smoother=fsai pre=2 post=2", 1);
+        compare_with_cg(h, b, "precision=mixed", 1);
+        free(b);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* Hundreds of iterations, in which the recurrence of A p drifts. */
+static void is_cg_for_long(void)
+{
+    size_t count = 0;
+    double *b = NULL;
+    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    compare_with_cg(h, b, "cycle=none smoother=jacobi max-it=1000", 1);
+    trial tight = solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
+    CHECK(cmg_outcome_converged(tight.report.outcome) ||
+          tight.report.outcome == CMG_STAGNATED); /* rounding, and told */
+    CHECK(tight.report.relative_residual <= 1e-12);
+    trial_end(&tight);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void ranks_do_the_same(void)
+{
+    static const int ranks[] = {1, 2, 3, 8};
+    size_t count = 0;
+    const cmg_generate_options *problem = cases(&count);
+    for (size_t k = 0; k < count; ++k) {
+        double *b = NULL;
+        cmg_hierarchy *h = generate(&problem[k], &b);
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
+            compare_ranks(h, b, "krylov=merged gather=20 no-fallback", ranks[r], EVEN, 1e-7);
+            compare_ranks(h, b, "krylov=merged gather=20 precision=mixed no-fallback", ranks[r],
+                          RANDOM, 1e-3);
+        }
+        compare_ranks(h, b, "krylov=merged gather=20 no-fallback", 64, RANDOM, 1e-7);
+        free(b);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* A transport that counts the gatherings of rank 0, of which a sum over the ranks is one. */
+typedef struct counted {
+    trial t;
+    long gathers;
+    const cmg_transport *real;
+} counted;
+
+static cmg_status count_gather(void *user, const void *mine, void *all, const size_t *offsets)
+{
+    counted *c = user;
+    ++c->gathers;
+    return c->real->gather(c->real->user, mine, all, offsets);
+}
+
+static cmg_status counted_start(void *user, const cmg_message *send, int sends,
+                                const cmg_message *receive, int receives)
+{
+    const counted *c = user;
+    return c->real->start(c->real->user, send, sends, receive, receives);
+}
+
+static cmg_status counted_finish(void *user)
+{
+    const counted *c = user;
+    return c->real->finish(c->real->user);
+}
+
+static void counted_fail(void *user, cmg_status status, const char *message)
+{
+    const counted *c = user;
+    c->real->fail(c->real->user, status, message);
+}
+
+static const char *counted_message(void *user)
+{
+    const counted *c = user;
+    return c->real->message(c->real->user);
+}
+
+static cmg_status counted_check(void *user)
+{
+    const counted *c = user;
+    return c->real->check(c->real->user);
+}
+
+static cmg_status count_rank(void *user, const cmg_transport *transport)
+{
+    counted *c = user;
+    if (transport->rank != 0) {
+        return solve_rank(&c->t, transport);
+    }
+    cmg_transport mine = *transport;
+    c->real = transport;
+    mine.user = c;
+    mine.start = counted_start;
+    mine.finish = counted_finish;
+    mine.gather = count_gather;
+    mine.fail = counted_fail;
+    mine.message = counted_message;
+    mine.check = counted_check;
+    return solve_rank(&c->t, &mine);
+}
+
+/* Gatherings of `iterations` more iterations. */
+static long gathers(cmg_hierarchy *h, const double *b, const char *krylov, int iterations)
+{
+    long seen[2] = {0, 0};
+    for (int k = 0; k < 2; ++k) {
+        char options[128];
+        char why[CMG_MESSAGE] = "";
+        (void)snprintf(options, sizeof options,
+                       "krylov=%s gather=0 smoother=jacobi no-coarsen no-fallback rtol=0 max-it=%d",
+                       krylov, 2 + k * iterations);
+        counted c = {.t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b}};
+        c.t.x = calloc((size_t)c.t.n, sizeof(double));
+        CHECK(cmg_loopback_run(2, 60, count_rank, &c, why) == CMG_OK);
+        CHECK(c.t.report.iterations == 2 + k * iterations);
+        seen[k] = c.gathers;
+        trial_end(&c.t);
+    }
+    return seen[1] - seen[0];
+}
+
+/* An iteration of CG has three sums, and each has one gathering for the coarsest level. */
+static void one_sum_an_iteration(void)
+{
+    size_t count = 0;
+    double *b = NULL;
+    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    divide(h, 2, EVEN);
+    const long plain = gathers(h, b, "cg", 4);
+    const long merged = gathers(h, b, "merged", 4);
+    CHECK(plain == 4 * (3 + 1));
+    CHECK(merged == 4 * (1 + 1));
+    if (plain != 16 || merged != 8) {
+        printf("  %ld and %ld gatherings in four iterations\n", plain, merged);
+    }
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(is_cg);
+    RUN(is_cg_for_long);
+    RUN(ranks_do_the_same);
+    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) { /* else sums may be those of devices */
+        RUN(one_sum_an_iteration);
+    }
+    return TEST_END();
+}
