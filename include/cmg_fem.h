@@ -223,6 +223,8 @@ typedef struct cmg_generate_size {
     size_t peak;
     /** Of the container, uncompressed. */
     size_t file_size;
+    /** Several ranks (cmg_ranks.h) make their rows each, and nobody the whole. */
+    bool by_rows;
 } cmg_generate_size;
 
 /** Defaults for a struct of `size` bytes; cmg_generate_options_default knows the size. */

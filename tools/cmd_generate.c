@@ -3,6 +3,7 @@
 
 #include "device.h"
 #include "fingerprint.h"
+#include "ranks.h"
 #include "signals.h"
 #include "status.h"
 
@@ -18,6 +19,9 @@ typedef struct generate_job {
     bool dry_run;
     const char *named; /* --case */
     const char *json;
+    int ranks;     /* threads that share the work */
+    int processes; /* of mpirun */
+    int rank;      /* of these */
     double generate_seconds;
     double write_seconds;
 } generate_job;
@@ -32,6 +36,8 @@ static void add_run(args *a, generate_job *job)
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write sizes, times and fingerprints as JSON, - = standard output; OUT may be left out"},
         {"to", ARG_ENUM, &job->to, "file", 0, 0, "form of OUT; auto takes it from the name"},
+        {"ranks", ARG_INT, &job->ranks, "N", 1, 1024,
+         "grids: N threads make and write their rows each; mpirun -n N: processes"},
     };
     args_add(a, "Run", rows, ARGS_COUNT(rows));
     args_add_row(a, "threads", cmg_context_option, &job->device.options);
@@ -201,6 +207,72 @@ static const char *mesh_of(const generate_job *job)
     return job->options.mesh[0] != '\0' ? job->options.mesh : NULL;
 }
 
+static bool is_shared(const generate_job *job)
+{
+    return job->ranks > 1 || job->processes > 1;
+}
+
+/* What ranks do: a container of a hierarchy of which each makes its rows. */
+static int check_shared(const generate_job *job, const cmg_generate_size *size)
+{
+    const char *end = job->path != NULL ? strrchr(job->path, '.') : NULL;
+    const bool container =
+        job->to == CMG_FILE_CONTAINER || (job->to == CMG_FILE_AUTO && end != NULL &&
+                                          (strcmp(end, ".cmg") == 0 || strcmp(end, ".h5") == 0));
+    if (job->ranks > 1 && job->processes > 1) {
+        return usage_error("--ranks %d under mpirun, which gives the ranks", job->ranks);
+    }
+    if (job->json != NULL || (!container && !job->dry_run)) {
+        return usage_error("ranks write a container, .cmg or .h5, and no JSON");
+    }
+    return size->by_rows ? EXIT_DONE
+                         : usage_error("ranks make squares and cubes of Q1 or Q2 elements in the "
+                                       "generator's numbering, without --elements, a source under "
+                                       "pure Neumann conditions or --coarse galerkin");
+}
+
+/* A rank: its rows, which all write together. */
+static cmg_status generate_rank(void *user, const cmg_transport *transport)
+{
+    generate_job *job = user;
+    const cmg_context_options options = ranks_context(&job->device, transport);
+    const double begin = tool_seconds();
+    cmg_context *ctx = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_status status = cmg_context_create(&options, &ctx);
+    status = status == CMG_OK ? cmg_hierarchy_generate(ctx, &job->options, &h) : status;
+    const double made = tool_seconds();
+    status = status == CMG_OK ? cmg_hierarchy_write_rows(h, job->path) : status;
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(ctx));
+    } else if (transport->rank == 0) {
+        job->generate_seconds = made - begin;
+        job->write_seconds = tool_seconds() - made;
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&ctx);
+    return status;
+}
+
+static int generate_shared(generate_job *job)
+{
+    char made[AMOUNT_LENGTH];
+    char written[AMOUNT_LENGTH];
+    char why[CMG_MESSAGE] = "";
+    const cmg_status status = ranks_run(job->ranks, generate_rank, job, why);
+    if (status != CMG_OK) {
+        fprintf(stderr, "cmg: %s: %s\n", job->path, why);
+        return exit_status(status);
+    }
+    if (job->rank == 0) {
+        printf("generated in %s, written to %s in %s by %d ranks\n",
+               format_seconds(job->generate_seconds, made), job->path,
+               format_seconds(job->write_seconds, written),
+               job->ranks > 1 ? job->ranks : job->processes);
+    }
+    return EXIT_DONE;
+}
+
 static int generate(generate_job *job, cmg_context *ctx)
 {
     FILE *out = report_stream(job->json);
@@ -216,9 +288,15 @@ static int generate(generate_job *job, cmg_context *ctx)
     if (status != CMG_OK) {
         return library_error(ctx, status, mesh_of(job));
     }
-    print_size(&size, out);
-    if (job->dry_run) {
-        return EXIT_DONE;
+    const int refused = is_shared(job) ? check_shared(job, &size) : EXIT_DONE;
+    if (job->rank == 0 && refused == EXIT_DONE) {
+        print_size(&size, out);
+    }
+    if (job->dry_run || refused != EXIT_DONE) {
+        return refused;
+    }
+    if (is_shared(job)) {
+        return generate_shared(job);
     }
     const double begin = tool_seconds();
     status = cmg_hierarchy_generate(ctx, &job->options, &h);
@@ -235,7 +313,7 @@ static int generate(generate_job *job, cmg_context *ctx)
 
 int cmd_generate(int argc, char **argv)
 {
-    generate_job job = {0};
+    generate_job job = {.ranks = 1};
     int status = parse(&job, argc, argv);
     if (status != ARGS_GO) {
         return status;
@@ -244,10 +322,12 @@ int cmd_generate(int argc, char **argv)
         return list_cases();
     }
     cmg_context *ctx = NULL;
+    job.processes = ranks_processes(&job.rank);
     status = device_open(&job.device, &ctx);
     if (status == EXIT_DONE) {
         status = generate(&job, ctx);
     }
+    ranks_end(status != EXIT_DONE, status);
     cmg_context_destroy(&ctx);
     return status;
 }

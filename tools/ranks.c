@@ -63,6 +63,17 @@ static int local_rank(const cmg_transport *transport)
     return transport->rank;
 }
 
+cmg_context_options ranks_context(const device_args *device, const cmg_transport *transport)
+{
+    cmg_context_options options = device->options;
+    const int devices = cmg_backend_devices(options.backend);
+    options.device = devices > 0 ? (options.device + local_rank(transport)) % devices : 0;
+    options.transport = transport;
+    options.threads = options.threads > 0 ? options.threads : 1;
+    options.why = NULL;
+    return options;
+}
+
 /* The rank's part of the right-hand side that is taken unasked. */
 static cmg_status own_rhs(ranks_job *job, const cmg_transport *transport, rank_state *mine)
 {
@@ -85,12 +96,7 @@ static cmg_status own_rhs(ranks_job *job, const cmg_transport *transport, rank_s
 
 static cmg_status prepare(ranks_job *job, const cmg_transport *transport, rank_state *mine)
 {
-    cmg_context_options options = job->device->options;
-    const int devices = cmg_backend_devices(options.backend);
-    options.device = devices > 0 ? (options.device + local_rank(transport)) % devices : 0;
-    options.transport = transport;
-    options.threads = options.threads > 0 ? options.threads : 1;
-    options.why = NULL;
+    const cmg_context_options options = ranks_context(job->device, transport);
     cmg_status status = cmg_context_create(&options, &mine->ctx);
     if (status == CMG_OK) {
         status = job->whole != NULL ? cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h)
@@ -161,9 +167,6 @@ static cmg_status work(void *user, const cmg_transport *transport)
     status = status != CMG_OK ? status : gather_x(job, transport, &mine);
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(mine.ctx));
-        if (job->ranks == 1) {
-            copy_text(job->why, sizeof job->why, transport->message(transport->user));
-        }
     } else if (transport->rank == 0 || job->ranks == 1) {
         keep_report(job, mine.s, &report, cmg_context_link(mine.ctx));
     }
@@ -215,15 +218,18 @@ int ranks_processes(int *rank)
     return size;
 }
 
-static cmg_status solve_processes(ranks_job *job)
+static cmg_status run_processes(cmg_rank_fn task, void *user, char why[CMG_MESSAGE])
 {
     cmg_transport *transport = NULL;
     const cmg_status made = cmg_mpi_transport_create(MPI_COMM_WORLD, 0, &transport);
     if (made != CMG_OK) {
-        copy_text(job->why, sizeof job->why, "MPI refuses a communicator");
+        copy_text(why, CMG_MESSAGE, "MPI refuses a communicator");
         return made;
     }
-    const cmg_status status = work(job, transport);
+    const cmg_status status = task(user, transport);
+    if (status != CMG_OK) {
+        copy_text(why, CMG_MESSAGE, transport->message(transport->user));
+    }
     cmg_mpi_transport_destroy(&transport);
     return status;
 }
@@ -247,9 +253,11 @@ int ranks_processes(int *rank)
     return 1;
 }
 
-static cmg_status solve_processes(ranks_job *job)
+static cmg_status run_processes(cmg_rank_fn task, void *user, char why[CMG_MESSAGE])
 {
-    (void)job;
+    (void)task;
+    (void)user;
+    copy_text(why, CMG_MESSAGE, "this build has no MPI");
     return CMG_ERR_UNSUPPORTED;
 }
 
@@ -260,10 +268,14 @@ void ranks_end(bool failed, int status)
 }
 #endif
 
+cmg_status ranks_run(int ranks, cmg_rank_fn task, void *user, char why[CMG_MESSAGE])
+{
+    return ranks > 1 ? cmg_loopback_run(ranks, 0, task, user, why) : run_processes(task, user, why);
+}
+
 cmg_status ranks_solve(ranks_job *job)
 {
     /* one graph a solve: nothing else uses NCCL here */
     (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
-    return job->ranks > 1 ? cmg_loopback_run(job->ranks, 0, work, job, job->why)
-                          : solve_processes(job);
+    return ranks_run(job->ranks, work, job, job->why);
 }

@@ -1,4 +1,5 @@
-/* A solve on several ranks: threads of this process, or the processes that mpirun has started. */
+/* Work of several ranks, solves above all: threads of this process, or the processes that mpirun
+ * has started. */
 #pragma once
 #include "device.h"
 
@@ -36,6 +37,12 @@ typedef struct ranks_job {
 bool ranks_read(const char *path);
 /* Processes that mpirun has started, 1 without it or without MPI in this build; *rank of them. */
 int ranks_processes(int *rank);
+/* `task` on threads, or for 1 on the processes; the first failure is that of all, with its
+ * sentence.
+ */
+cmg_status ranks_run(int ranks, cmg_rank_fn task, void *user, char why[CMG_MESSAGE]);
+/* Options of a rank's context: its device, and one thread unless more are asked for. */
+cmg_context_options ranks_context(const device_args *device, const cmg_transport *transport);
 /* Solves; a failure on any rank is that of all, with its sentence in job->why. */
 cmg_status ranks_solve(ranks_job *job);
 /* The end of MPI, where there is one; `failed` ends the other processes, too. */

@@ -14,6 +14,7 @@ static void destroy(cmg_context *ctx, cmgi_blocks_head *head)
         cmgi_rows_free(ctx, &blocks->level[l].P);
         cmgi_rows_free(ctx, &blocks->level[l].R);
     }
+    cmgi_stored_mesh_destroy(ctx, &blocks->mesh);
     cmgi_free(ctx, blocks);
 }
 
@@ -93,6 +94,19 @@ cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, c
     *rows = (cmgi_own_rows){0};
     ++h->generation;
     return CMG_OK;
+}
+
+cmg_status cmgi_hierarchy_take_mesh_part(cmg_hierarchy *h, cmgi_stored_mesh **mesh)
+{
+    cmgi_blocks *blocks = NULL;
+    const cmg_status status = open_blocks(h, &blocks);
+    if (status == CMG_OK) {
+        cmgi_stored_mesh_destroy(h->ctx, &blocks->mesh);
+        blocks->mesh = *mesh;
+        *mesh = NULL;
+    }
+    cmgi_stored_mesh_destroy(h->ctx, mesh);
+    return status;
 }
 
 cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, const cmg_rows *rows)

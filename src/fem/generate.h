@@ -29,6 +29,19 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
 /* Is a boundary label among the Dirichlet ones? */
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 
+/* A level's nodes, or a slab of them: on a grid, or on a mesh where there is a space. */
+typedef struct cmgi_level_nodes {
+    cmg_size count; /* those with unknowns */
+    int components;
+    int dim;
+    cmgi_grid grid;
+    cmgi_space *space;
+} cmgi_level_nodes;
+/* Their coordinates, and the solution that is known there, into the hierarchy. */
+cmg_status cmgi_nodes_coords(const cmgi_level_nodes *nodes, int level, cmg_hierarchy *h);
+cmg_status cmgi_nodes_exact(const cmgi_level_nodes *nodes, const cmgi_problem *problem,
+                            cmg_hierarchy *h);
+
 /* All levels; sets order[l] of every level where the numbering follows coarse cells. */
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order);

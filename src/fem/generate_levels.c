@@ -16,18 +16,9 @@ typedef struct source {
     cmg_hierarchy *h;
 } source;
 
-/* A level's nodes: on a grid, or on a mesh where there is a space. */
-typedef struct level_nodes {
-    cmg_size count; /* those with unknowns */
-    int components;
-    int dim;
-    cmgi_grid grid;
-    cmgi_space *space;
-} level_nodes;
-
-static cmg_status open_level(const source *s, int level, level_nodes *nodes)
+static cmg_status open_level(const source *s, int level, cmgi_level_nodes *nodes)
 {
-    *nodes = (level_nodes){.space = NULL};
+    *nodes = (cmgi_level_nodes){.space = NULL};
     if (s->plan->grid) {
         CMGI_TRY(cmgi_domain_grid(s->ctx, s->plan, &s->domain, level, &nodes->grid));
         nodes->count = cmgi_grid_nodes(&nodes->grid);
@@ -42,7 +33,7 @@ static cmg_status open_level(const source *s, int level, level_nodes *nodes)
     return nodes->count > 0 ? CMG_OK : cmgi_no_unknowns(s->ctx, level);
 }
 
-static void position(const level_nodes *nodes, cmg_size n, double *x)
+static void position(const cmgi_level_nodes *nodes, cmg_size n, double *x)
 {
     if (nodes->space != NULL) {
         cmgi_space_position(nodes->space, nodes->space->node[n], x);
@@ -53,33 +44,34 @@ static void position(const level_nodes *nodes, cmg_size n, double *x)
     cmgi_grid_position(&nodes->grid, p, x);
 }
 
-static cmg_status store_coords(const source *s, const level_nodes *nodes, int level)
+cmg_status cmgi_nodes_coords(const cmgi_level_nodes *nodes, int level, cmg_hierarchy *h)
 {
     double *x = NULL;
-    CMGI_TRY(cmgi_alloc(s->ctx, nodes->count * nodes->dim, sizeof *x, &x));
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (nodes->count > 256)
+    CMGI_TRY(cmgi_alloc(h->ctx, nodes->count * nodes->dim, sizeof *x, &x));
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (nodes->count > 256)
     for (cmg_size n = 0; n < nodes->count; ++n) {
         position(nodes, n, x + n * nodes->dim);
     }
-    return cmgi_hierarchy_take_vector(s->h, level, "coords", NULL, nodes->count * nodes->dim, x);
+    return cmgi_hierarchy_take_vector(h, level, "coords", NULL, nodes->count * nodes->dim, x);
 }
 
-static cmg_status store_exact(const source *s, const level_nodes *nodes)
+cmg_status cmgi_nodes_exact(const cmgi_level_nodes *nodes, const cmgi_problem *problem,
+                            cmg_hierarchy *h)
 {
     const int nc = nodes->components;
     double *u = NULL;
-    CMGI_TRY(cmgi_alloc(s->ctx, nodes->count * nc, sizeof *u, &u));
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (nodes->count > 256)
+    CMGI_TRY(cmgi_alloc(h->ctx, nodes->count * nc, sizeof *u, &u));
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (nodes->count > 256)
     for (cmg_size n = 0; n < nodes->count; ++n) {
         double x[3];
         position(nodes, n, x);
-        cmgi_problem_exact(&s->problem, x, u + n * nc, NULL);
+        cmgi_problem_exact(problem, x, u + n * nc, NULL);
     }
-    return cmgi_hierarchy_take_vector(s->h, 0, "solutions", "exact", nodes->count * nc, u);
+    return cmgi_hierarchy_take_vector(h, 0, "solutions", "exact", nodes->count * nc, u);
 }
 
-static cmg_status assemble(const source *s, const level_nodes *nodes, const cmgi_cell_form *form,
-                           cmgi_csr *A, double *b)
+static cmg_status assemble(const source *s, const cmgi_level_nodes *nodes,
+                           const cmgi_cell_form *form, cmgi_csr *A, double *b)
 {
     if (nodes->space == NULL) {
         return cmgi_grid_assemble(s->ctx, &nodes->grid, form, A, b);
@@ -90,7 +82,7 @@ static cmg_status assemble(const source *s, const level_nodes *nodes, const cmgi
 }
 
 /* The matrix and, on the finest level, what goes with it. */
-static cmg_status assemble_level(const source *s, const level_nodes *nodes, int level)
+static cmg_status assemble_level(const source *s, const cmgi_level_nodes *nodes, int level)
 {
     const cmg_generate_options *o = &s->plan->options;
     const bool finest = level == 0;
@@ -119,7 +111,7 @@ static cmg_status assemble_level(const source *s, const level_nodes *nodes, int 
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
-        CMGI_TRY_GOTO(done, store_exact(s, nodes));
+        CMGI_TRY_GOTO(done, cmgi_nodes_exact(nodes, &s->problem, s->h));
     }
 done:
     cmgi_free(s->ctx, b);
@@ -141,8 +133,8 @@ static cmg_status multiply_level(const source *s, int level)
     return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
 }
 
-static cmg_status store_prolongation(const source *s, const level_nodes *fine,
-                                     const level_nodes *coarse, int level)
+static cmg_status store_prolongation(const source *s, const cmgi_level_nodes *fine,
+                                     const cmgi_level_nodes *coarse, int level)
 {
     cmgi_csr P = {0};
     const int from = s->plan->refinement[level + 1];
@@ -154,7 +146,7 @@ static cmg_status store_prolongation(const source *s, const level_nodes *fine,
     return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_P, NULL, 0, &P);
 }
 
-static cmg_status order_by_cells(const source *s, const level_nodes *nodes, int refinement,
+static cmg_status order_by_cells(const source *s, const cmgi_level_nodes *nodes, int refinement,
                                  cmg_index **order)
 {
     uint64_t *keys = NULL;
@@ -173,15 +165,15 @@ done:
 }
 
 /* All of one level; `coarse` is the next one or has no nodes. */
-static cmg_status make_level(const source *s, const level_nodes *nodes, const level_nodes *coarse,
-                             int level, cmg_index **order)
+static cmg_status make_level(const source *s, const cmgi_level_nodes *nodes,
+                             const cmgi_level_nodes *coarse, int level, cmg_index **order)
 {
     const cmg_generate_options *o = &s->plan->options;
     CMGI_TRY(level > 0 && o->coarsening == CMG_COARSENING_GALERKIN
                  ? multiply_level(s, level)
                  : assemble_level(s, nodes, level));
     if (o->coords) {
-        CMGI_TRY(store_coords(s, nodes, level));
+        CMGI_TRY(cmgi_nodes_coords(nodes, level, s->h));
     }
     if (coarse->count > 0) {
         CMGI_TRY(store_prolongation(s, nodes, coarse, level));
@@ -199,8 +191,8 @@ static cmg_status make_level(const source *s, const level_nodes *nodes, const le
 static cmg_status make_levels(source *s, cmg_index **order)
 {
     cmgi_plan *plan = s->plan;
-    level_nodes nodes = {.space = NULL};
-    level_nodes coarse = {.space = NULL};
+    cmgi_level_nodes nodes = {.space = NULL};
+    cmgi_level_nodes coarse = {.space = NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, open_level(s, 0, &nodes));
     for (int l = 0; l < plan->levels; ++l) {
@@ -211,7 +203,7 @@ static cmg_status make_levels(source *s, cmg_index **order)
         CMGI_TRY_GOTO(done, make_level(s, &nodes, &coarse, l, &order[l]));
         cmgi_space_destroy(&nodes.space);
         nodes = coarse;
-        coarse = (level_nodes){.space = NULL};
+        coarse = (cmgi_level_nodes){.space = NULL};
     }
 done:
     cmgi_space_destroy(&coarse.space);

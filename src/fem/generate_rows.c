@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "dist/blocks.h"
 #include "fem/generate.h"
+#include "fem/output_mesh.h"
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
@@ -96,6 +97,29 @@ done:
     return status;
 }
 
+/* Coordinates, the known solution, the mesh for output: as levels in one piece have them. */
+static cmg_status describe_nodes(const cmgi_plan *plan, const cmgi_problem *problem,
+                                 const cmgi_grid *grid, const slab *s, int level, cmg_hierarchy *h)
+{
+    const cmg_generate_options *o = &plan->options;
+    const cmgi_level_nodes nodes = {.count = s->rows / s->grid.components,
+                                    .components = s->grid.components,
+                                    .dim = s->grid.dim,
+                                    .grid = s->grid};
+    if (level == 0 && cmgi_problem_solved(problem)) {
+        CMGI_TRY(cmgi_nodes_exact(&nodes, problem, h));
+    }
+    if (o->coords) {
+        CMGI_TRY(cmgi_nodes_coords(&nodes, level, h));
+    }
+    if (level == 0 && o->output_mesh) {
+        cmgi_stored_mesh *mesh = NULL;
+        CMGI_TRY(cmgi_grid_mesh_part(h->ctx, grid, problem, &mesh));
+        return cmgi_hierarchy_take_mesh_part(h, &mesh);
+    }
+    return CMG_OK;
+}
+
 static cmg_status make_levels(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
                               cmg_hierarchy *h)
 {
@@ -112,6 +136,7 @@ static cmg_status make_levels(cmg_context *ctx, const cmgi_plan *plan, const cmg
         if (l == 0 || plan->options.coarsening != CMG_COARSENING_GALERKIN) {
             CMGI_TRY(assemble(ctx, plan, &problem, &fine, l, h));
         }
+        CMGI_TRY(describe_nodes(plan, &problem, &grid, &fine, l, h));
         if (l + 1 < plan->levels) {
             cmgi_csr P = {0};
             CMGI_TRY(cmgi_domain_grid(ctx, plan, domain, l + 1, &grid));

@@ -5,6 +5,8 @@
  */
 #include "fem/output_mesh.h"
 
+#include "core/group.h"
+
 #include <string.h>
 
 /* Boundary values of the nodes without unknowns: exact ones where they are known, else zero. */
@@ -110,14 +112,16 @@ static void unfold(const cmgi_grid *grid, cmg_size less, cmg_size number, cmg_si
     }
 }
 
-static void fill_grid(const cmgi_grid *grid, cmgi_stored_mesh *m, int threads)
+/* The cells and nodes of a part of the mesh, numbers first + 0, 1, ... of the whole. */
+static void fill_grid(const cmgi_grid *grid, cmg_size first_node, cmg_size first_cell,
+                      cmgi_stored_mesh *m, int threads)
 {
     const cmg_size step[3] = {1, grid->axis[0].nodes, grid->axis[0].nodes * grid->axis[1].nodes};
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (cmg_size v = 0; v < m->nodes; ++v) {
         cmg_size p[3];
         double x[3] = {0, 0, 0};
-        unfold(grid, 0, v, p);
+        unfold(grid, 0, first_node + v, p);
         cmgi_grid_position(grid, p, x);
         memcpy(m->x + v * m->dim, x, (size_t)m->dim * sizeof *x);
         m->unknown[v] = grid_unknown(grid, p);
@@ -125,7 +129,7 @@ static void fill_grid(const cmgi_grid *grid, cmgi_stored_mesh *m, int threads)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (cmg_size c = 0; c < m->cells; ++c) {
         cmg_size p[3];
-        unfold(grid, 1, c, p);
+        unfold(grid, 1, first_cell + c, p);
         const cmg_size low = p[0] + p[1] * step[1] + (m->dim == 3 ? p[2] * step[2] : 0);
         for (int k = 0; k < m->corners; ++k) {
             m->cell_nodes[c * m->corners + k] =
@@ -140,9 +144,42 @@ cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
     const cmgi_stored_mesh sizes = grid_sizes(grid);
     cmgi_stored_mesh *stored = NULL;
     CMGI_TRY(cmgi_stored_mesh_create(ctx, &sizes, &stored));
-    fill_grid(grid, stored, ctx->threads);
+    fill_grid(grid, 0, 0, stored, ctx->threads);
     fill_boundary(problem, stored);
     const cmg_status status = cmgi_hierarchy_take_mesh(h, &stored);
     cmgi_stored_mesh_destroy(ctx, &stored);
     return status;
+}
+
+/* Nodes first .. last - 1 that have no unknowns. */
+static cmg_size count_boundary(const cmgi_grid *grid, cmg_size first, cmg_size last)
+{
+    cmg_size count = 0;
+    for (cmg_size v = first; v < last; ++v) {
+        cmg_size p[3];
+        unfold(grid, 0, v, p);
+        count += grid_unknown(grid, p) < 0;
+    }
+    return count;
+}
+
+cmg_status cmgi_grid_mesh_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
+                               cmgi_stored_mesh **part)
+{
+    const int me = cmgi_rank(ctx);
+    const int ranks = cmgi_ranks(ctx);
+    cmgi_stored_mesh sizes = grid_sizes(grid);
+    *part = NULL;
+    if (sizes.nodes > INT32_MAX) { /* no file holds so many */
+        return CMG_OK;
+    }
+    const cmg_size node = sizes.nodes * me / ranks;
+    const cmg_size cell = sizes.cells * me / ranks;
+    sizes.nodes = sizes.nodes * (me + 1) / ranks - node;
+    sizes.cells = sizes.cells * (me + 1) / ranks - cell;
+    sizes.boundary = count_boundary(grid, node, node + sizes.nodes);
+    CMGI_TRY(cmgi_stored_mesh_create(ctx, &sizes, part));
+    fill_grid(grid, node, cell, *part, ctx->threads);
+    fill_boundary(problem, *part);
+    return CMG_OK;
 }

@@ -11,3 +11,6 @@ cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
                                 const cmgi_problem *problem, cmg_hierarchy *h);
 /* Bytes that the latter takes. */
 size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid);
+/* This rank's share of the same: nodes and cells in their order, numbered through all ranks. */
+cmg_status cmgi_grid_mesh_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
+                               cmgi_stored_mesh **part);

@@ -1,6 +1,6 @@
 /*
- * Pieces of datasets, and partitions: what ranks read of a container each for itself. HDF5 brings
- * the chunks that a piece touches and compares their checksums.
+ * Pieces of datasets, and partitions: what ranks read of a container each for itself, and how what
+ * they have is written. HDF5 brings the chunks that a piece touches and compares their checksums.
  */
 #include "io/io.h"
 
@@ -46,6 +46,25 @@ cmg_status cmgi_dataset_part_size(cmgi_dataset *d, cmg_size first, cmg_size coun
     CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
                d->h5->path, d->name);
     return read_part(d, H5T_NATIVE_INT64, first, count, to);
+}
+
+cmg_status cmgi_h5_put_rows(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_size first,
+                            const cmgi_extent *part, const void *data)
+{
+    const hsize_t start[2] = {(hsize_t)first, 0};
+    const hsize_t count[2] = {(hsize_t)part->rows, (hsize_t)part->row};
+    const hid_t type = H5Dget_type(dataset);
+    const hid_t file = H5Dget_space(dataset);
+    const hid_t memory = H5Screate_simple(part->rank, count, NULL);
+    const bool good = type >= 0 && file >= 0 && memory >= 0 &&
+                      H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                      H5Dwrite(dataset, type, memory, file, H5P_DEFAULT, data) >= 0;
+    cmgi_h5_release(memory);
+    cmgi_h5_release(file);
+    cmgi_h5_release(type);
+    CMGI_CHECK(h5->ctx, good, CMG_ERR_IO, "%s: %s: rows %lld .. %lld could not be written",
+               h5->path, name, (long long)first, (long long)(first + part->rows) - 1);
+    return CMG_OK;
 }
 
 cmg_status cmgi_container_partition(cmgi_h5 *h5, const char *name, cmg_size rows, cmgi_partition *p)

@@ -42,7 +42,7 @@ static bool put_text(hid_t object, const char *key, const char *value)
     return good;
 }
 
-static cmg_status put_group(const cmgi_h5 *h5, const char *name, hid_t *group)
+static cmg_status open_group(const cmgi_h5 *h5, const char *name, hid_t *group)
 {
     const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
     hid_t made = -1;
@@ -50,81 +50,104 @@ static cmg_status put_group(const cmgi_h5 *h5, const char *name, hid_t *group)
         made = H5Gcreate2(h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
     }
     cmgi_h5_release(creation);
-    if (made < 0) {
-        return fail_write(h5, name);
-    }
-    if (group != NULL) {
-        *group = made;
-    } else {
-        cmgi_h5_release(made);
-    }
+    *group = made;
+    return made >= 0 ? CMG_OK : fail_write(h5, name);
+}
+
+cmg_status cmgi_h5_put_group(const cmgi_h5 *h5, const char *name)
+{
+    hid_t group = -1;
+    CMGI_TRY(open_group(h5, name, &group));
+    cmgi_h5_release(group);
     return CMG_OK;
 }
 
-/* Layout of a dataset: rows of it in chunks of about 1 MiB, more when they would be too many. */
-static bool set_layout(hid_t creation, int rank, const hsize_t *dims, size_t size)
+cmg_size cmgi_h5_chunk_rows(const cmgi_extent *e, size_t size)
 {
-    const hsize_t row = rank == 2 ? dims[1] : 1;
+    const cmg_size most = e->row > 0 ? CHUNK_BYTES / (cmg_size)size / e->row : 0;
+    const cmg_size fewest = (e->rows + CHUNKS_MOST - 1) / CHUNKS_MOST;
+    const cmg_size chunk = most > fewest ? most : fewest;
+    return chunk > e->rows ? e->rows : chunk;
+}
+
+static bool set_layout(hid_t creation, const cmgi_extent *e, size_t size)
+{
     bool good = H5Pset_obj_track_times(creation, false) >= 0;
-    if (dims[0] > 0 && row > 0) {
-        const hsize_t most = (hsize_t)CHUNK_BYTES / size / row;
-        const hsize_t fewest = (dims[0] + CHUNKS_MOST - 1) / CHUNKS_MOST;
-        hsize_t chunk[2] = {most > fewest ? most : fewest, row};
-        chunk[0] = chunk[0] > dims[0] ? dims[0] : chunk[0];
-        good = good && H5Pset_chunk(creation, rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
+    if (e->rows > 0 && e->row > 0) {
+        const hsize_t chunk[2] = {(hsize_t)cmgi_h5_chunk_rows(e, size), (hsize_t)e->row};
+        good =
+            good && H5Pset_chunk(creation, e->rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
     }
     return good;
+}
+
+cmg_status cmgi_h5_begin(const cmgi_h5 *h5, const char *name, hid_t type, const cmgi_extent *e,
+                         hid_t *dataset)
+{
+    const hsize_t dims[2] = {(hsize_t)e->rows, (hsize_t)e->row};
+    const size_t size = H5Tget_size(type);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t space = H5Screate_simple(e->rank, dims, NULL);
+    *dataset = -1;
+    if (size > 0 && creation >= 0 && space >= 0 && set_layout(creation, e, size)) {
+        *dataset = H5Dcreate2(h5->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    }
+    cmgi_h5_release(space);
+    cmgi_h5_release(creation);
+    return *dataset >= 0 ? CMG_OK : fail_write(h5, name);
+}
+
+/* Closes a dataset; what follows would be lost as well where it failed. */
+cmg_status cmgi_h5_end(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_status status)
+{
+    const bool closed = H5Dclose(dataset) >= 0;
+    CMGI_TRY(status);
+    return closed ? cmgi_h5_verdict(h5, CMG_OK) : fail_write(h5, name);
+}
+
+cmg_status cmgi_h5_told(cmgi_h5 *h5, cmg_size bytes)
+{
+    h5->done += bytes;
+    return cmgi_progress(h5->ctx, "writing", h5->done, 0);
 }
 
 static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int rank,
                               const hsize_t *dims, const void *data)
 {
-    const size_t size = H5Tget_size(type);
-    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    const hid_t space = H5Screate_simple(rank, dims, NULL);
+    const cmgi_extent e = {rank, (cmg_size)dims[0], rank == 2 ? (cmg_size)dims[1] : 1};
     hid_t dataset = -1;
-    bool good = size > 0 && creation >= 0 && space >= 0 && set_layout(creation, rank, dims, size);
-    if (good) {
-        dataset = H5Dcreate2(h5->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-        const bool empty = dims[0] == 0 || (rank == 2 && dims[1] == 0);
-        good = dataset >= 0 &&
-               (empty || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-    }
-    if (dataset >= 0) {
-        good = H5Dclose(dataset) >= 0 && good;
-    }
-    cmgi_h5_release(space);
-    cmgi_h5_release(creation);
-    if (!good) {
-        return fail_write(h5, name);
-    }
-    CMGI_TRY(cmgi_h5_verdict(h5, CMG_OK)); /* what follows would be lost as well */
-    h5->done += (cmg_size)(dims[0] * (rank == 2 ? dims[1] : 1) * size);
-    return cmgi_progress(h5->ctx, "writing", h5->done, 0);
+    CMGI_TRY(cmgi_h5_begin(h5, name, type, &e, &dataset));
+    const bool good =
+        e.rows * e.row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0;
+    CMGI_TRY(cmgi_h5_end(h5, name, dataset, good ? CMG_OK : fail_write(h5, name)));
+    return cmgi_h5_told(h5, e.rows * e.row * (cmg_size)H5Tget_size(type));
 }
 
 static cmg_status put_member(cmgi_h5 *h5, const char *group, const char *member, hid_t type,
                              cmg_size n, const void *data)
 {
-    char name[CMGI_H5_NAME];
+    char name[CMGI_H5_NAME + 32];
     const hsize_t dims[1] = {(hsize_t)n};
     (void)snprintf(name, sizeof name, "%s/%s", group, member);
     return put_dataset(h5, name, type, 1, dims, data);
 }
 
-static cmg_status put_csr(cmgi_h5 *h5, const char *name, const cmg_csr *A)
+cmg_status cmgi_h5_put_matrix(const cmgi_h5 *h5, const char *name, cmg_size rows, cmg_size cols)
 {
-    const int64_t shape[2] = {A->rows, A->cols};
-    const cmg_size nnz = A->indptr[A->rows];
+    const int64_t shape[2] = {rows, cols};
     hid_t group = -1;
-    CMGI_TRY(put_group(h5, name, &group));
+    CMGI_TRY(open_group(h5, name, &group));
     const bool good = put_text(group, "encoding-type", "csr_matrix") &&
                       put_text(group, "encoding-version", "0.1.0") &&
                       put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
     cmgi_h5_release(group);
-    if (!good) {
-        return fail_write(h5, name);
-    }
+    return good ? CMG_OK : fail_write(h5, name);
+}
+
+static cmg_status put_csr(cmgi_h5 *h5, const char *name, const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    CMGI_TRY(cmgi_h5_put_matrix(h5, name, A->rows, A->cols));
     CMGI_TRY(put_member(h5, name, "indptr", H5T_NATIVE_INT64, A->rows + 1, A->indptr));
     CMGI_TRY(put_member(h5, name, "indices", H5T_NATIVE_INT32, nnz, A->indices));
     return put_member(h5, name, "data", H5T_NATIVE_DOUBLE, nnz, A->values);
@@ -177,7 +200,7 @@ static cmg_status put_smoother(cmgi_h5 *h5, const cmg_hierarchy *h, int level, c
     CMGI_TRY(check_name(h5, smoother));
     (void)snprintf(group, sizeof group, "/levels/%d/smoothers/%s", level, smoother);
     if (factors > 1) {
-        CMGI_TRY(put_group(h5, group, NULL));
+        CMGI_TRY(cmgi_h5_put_group(h5, group));
     }
     for (int k = 0; k < factors; ++k) {
         char name[CMGI_H5_NAME + 16];
@@ -198,7 +221,7 @@ static cmg_status put_smoothers(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
     for (int i = 0; cmg_hierarchy_smoother(h, level, i) != NULL; ++i) {
         if (i == 0) {
-            CMGI_TRY(put_group(h5, group, NULL));
+            CMGI_TRY(cmgi_h5_put_group(h5, group));
         }
         CMGI_TRY(put_smoother(h5, h, level, cmg_hierarchy_smoother(h, level, i)));
     }
@@ -272,7 +295,7 @@ static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, co
             continue;
         }
         CMGI_TRY(check_name(h5, v->name));
-        CMGI_TRY(made ? CMG_OK : put_group(h5, group, NULL));
+        CMGI_TRY(made ? CMG_OK : cmgi_h5_put_group(h5, group));
         made = true;
         CMGI_TRY(put_member(h5, group, v->name, H5T_NATIVE_DOUBLE, v->n, v->values));
     }
@@ -291,7 +314,7 @@ static cmg_status put_elements(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     const hsize_t dofs[2] = {(hsize_t)E->count, (hsize_t)E->local};
     const hsize_t values[2] = {(hsize_t)matrices, (hsize_t)(E->local * E->local)};
     (void)snprintf(group, sizeof group, "/levels/%d/elements", level);
-    CMGI_TRY(put_group(h5, group, NULL));
+    CMGI_TRY(cmgi_h5_put_group(h5, group));
     (void)snprintf(name, sizeof name, "%s/dofs", group);
     CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_INT32, 2, dofs, E->dofs));
     (void)snprintf(name, sizeof name, "%s/%s", group, E->templates > 0 ? "template" : "matrices");
@@ -328,7 +351,7 @@ static cmg_status put_root_attribute(cmgi_h5 *h5, const char *key, const char *v
     return put_text(h5->file, key, value) ? CMG_OK : fail_write(h5, key);
 }
 
-static cmg_status put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
+cmg_status cmgi_h5_put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
 {
     const int64_t version = 1;
     const int64_t levels = h->levels;
@@ -341,7 +364,7 @@ static cmg_status put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
         const char *key = cmgi_hierarchy_attribute_key(h, i);
         CMGI_TRY(put_root_attribute(h5, key, cmg_hierarchy_attribute(h, key)));
     }
-    return put_group(h5, "/levels", NULL);
+    return cmgi_h5_put_group(h5, "/levels");
 }
 
 /* The mesh of level 0: places, cells, which unknowns sit where. */
@@ -353,7 +376,7 @@ static cmg_status put_mesh(cmgi_h5 *h5, const cmgi_stored_mesh *mesh)
     const hsize_t x[2] = {(hsize_t)mesh->nodes, (hsize_t)mesh->dim};
     const hsize_t cells[2] = {(hsize_t)mesh->cells, (hsize_t)mesh->corners};
     const hsize_t values[2] = {(hsize_t)mesh->boundary, (hsize_t)mesh->components};
-    CMGI_TRY(put_group(h5, "/mesh", NULL));
+    CMGI_TRY(cmgi_h5_put_group(h5, "/mesh"));
     CMGI_TRY(put_dataset(h5, "/mesh/x", H5T_NATIVE_DOUBLE, 2, x, mesh->x));
     CMGI_TRY(put_dataset(h5, "/mesh/cells", H5T_NATIVE_INT32, 2, cells, mesh->cell_nodes));
     CMGI_TRY(put_dataset(h5, "/mesh/unknowns", H5T_NATIVE_INT32, 1, x, mesh->unknown));
@@ -364,11 +387,11 @@ static cmg_status put_mesh(cmgi_h5 *h5, const cmgi_stored_mesh *mesh)
 
 static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
 {
-    CMGI_TRY(put_root(h5, h));
+    CMGI_TRY(cmgi_h5_put_root(h5, h));
     for (int l = 0; l < h->levels; ++l) {
         char name[32];
         (void)snprintf(name, sizeof name, "/levels/%d", l);
-        CMGI_TRY(put_group(h5, name, NULL));
+        CMGI_TRY(cmgi_h5_put_group(h5, name));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_A, "A"));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_P, "P"));
         CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));

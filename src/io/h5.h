@@ -138,3 +138,27 @@ cmg_status cmgi_dataset_part_size(cmgi_dataset *d, cmg_size first, cmg_size coun
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);
+
+/* ------------------------------------------------------------------ writing */
+
+/* A dataset of `rows` rows of `row` values; in one dimension (rank 1) row is 1. */
+typedef struct cmgi_extent {
+    int rank;
+    cmg_size rows;
+    cmg_size row;
+} cmgi_extent;
+
+/* Rows of a chunk of values of `size` bytes: about 1 MiB, more where chunks would be too many. */
+cmg_size cmgi_h5_chunk_rows(const cmgi_extent *e, size_t size);
+/* The root's attributes and the group of the levels; a group; that of a CSR matrix. */
+cmg_status cmgi_h5_put_root(cmgi_h5 *h5, const cmg_hierarchy *h);
+cmg_status cmgi_h5_put_group(const cmgi_h5 *h5, const char *name);
+cmg_status cmgi_h5_put_matrix(const cmgi_h5 *h5, const char *name, cmg_size rows, cmg_size cols);
+/* A dataset is made, gets its rows (container_rows.c), and is closed; returns the first failure. */
+cmg_status cmgi_h5_begin(const cmgi_h5 *h5, const char *name, hid_t type, const cmgi_extent *e,
+                         hid_t *dataset);
+cmg_status cmgi_h5_put_rows(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_size first,
+                            const cmgi_extent *part, const void *data);
+cmg_status cmgi_h5_end(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_status status);
+/* Tells of progress. */
+cmg_status cmgi_h5_told(cmgi_h5 *h5, cmg_size bytes);

@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 import unittest
 
 import cli
@@ -56,6 +58,31 @@ class Generate(cli.Case):
         if symmetric:
             entries.update({(j, i): v for (i, j), v in list(entries.items())})
         return int(lines[0][0]), entries
+
+    def test_ranks_write_what_one_writes(self):
+        """A file of small datasets is the same to the byte; what ranks do not make is refused."""
+        options = ("--dim", "3", "--cells", "8", "--distort", "0.2")
+        self.good("generate", *options, self.path("one.h5"))
+        with open(self.path("one.h5"), "rb") as file:
+            one = file.read()
+        for ranks in (2, 5):
+            self.good("generate", *options, "--ranks", ranks, self.path("many.h5"))
+            with open(self.path("many.h5"), "rb") as file:
+                self.assertEqual(file.read(), one)
+        if shutil.which("mpirun") and "MPI" in self.good("version"):
+            mpirun = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", cli.TOOL, "generate", *options]
+            subprocess.run([*mpirun, self.path("mpi.h5")], check=True, timeout=120, capture_output=True)
+            with open(self.path("mpi.h5"), "rb") as file:
+                self.assertEqual(file.read(), one)
+            failed = subprocess.run([*mpirun, self.path("nowhere/mpi.h5")], check=False, timeout=120,
+                                    capture_output=True, encoding="utf-8")
+            self.assertNotEqual(failed.returncode, 0)
+            self.assertIn("nowhere", failed.stderr)
+        out = self.path("x.h5")
+        self.assertIn("squares", self.refused(1, "generate", "--shape", "lshape", "--ranks", "2", out))
+        self.assertIn("container", self.refused(1, "generate", "--ranks", "2", self.path("folder")))
+        self.assertIn("nowhere", self.refused(2, "generate", "--ranks", "2", self.path("nowhere/x.h5")))
+        self.assertFalse(os.path.exists(out))
 
     def test_sizes_come_first_and_a_dry_run_stops_there(self):
         text = self.good("generate", "--dim", "3", "--cells", "256", "--dry-run")

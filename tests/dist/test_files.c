@@ -1,4 +1,4 @@
-/* Ranks read their rows of a container each, evenly divided or as METIS has. */
+/* Ranks read their rows of a container each, evenly divided or as METIS has, and write theirs. */
 #include "ranks.h"
 
 #include "cmg_fem.h"
@@ -218,6 +218,161 @@ static void divides(void)
     (void)remove(path);
 }
 
+/* What each rank generates is written by all; *peak is the most memory that one of them had. */
+typedef struct writing {
+    cmg_generate_options options;
+    const char *path;
+    size_t peak;
+} writing;
+
+static cmg_status write_rank(void *user, const cmg_transport *transport)
+{
+    writing *w = user;
+    cmg_context *mine = NULL;
+    cmg_hierarchy *h = NULL;
+    size_t now[2] = {0, 0};
+    size_t peak[2] = {0, 0};
+    cmg_status status = open_rank(transport, &mine);
+    status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &w->options, &h);
+    status = status != CMG_OK ? status : cmg_hierarchy_write_rows(h, w->path);
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(mine));
+    }
+    cmg_context_memory(mine, now, peak);
+    size_t most = __atomic_load_n(&w->peak, __ATOMIC_SEQ_CST);
+    while (peak[0] > most && !__atomic_compare_exchange_n(&w->peak, &most, peak[0], false,
+                                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&mine);
+    return status;
+}
+
+static void same_matrix(const cmg_hierarchy *a, const cmg_hierarchy *b, int level, cmg_role role)
+{
+    cmg_csr A;
+    cmg_csr B;
+    const bool has_a = cmgi_hierarchy_view(a, level, role, NULL, 0, &A);
+    const bool has_b = cmgi_hierarchy_view(b, level, role, NULL, 0, &B);
+    CHECK(has_a == has_b);
+    if (has_a && has_b) {
+        const size_t nnz = (size_t)A.indptr[A.rows];
+        CHECK(A.rows == B.rows && A.cols == B.cols);
+        CHECK(memcmp(A.indptr, B.indptr, ((size_t)A.rows + 1) * sizeof *A.indptr) == 0);
+        CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
+        CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
+    }
+}
+
+static void same_mesh(const cmgi_stored_mesh *a, const cmgi_stored_mesh *b)
+{
+    CHECK((a == NULL) == (b == NULL));
+    if (a == NULL || b == NULL) {
+        return;
+    }
+    CHECK(a->nodes == b->nodes && a->cells == b->cells && a->boundary == b->boundary);
+    CHECK(memcmp(a->x, b->x, (size_t)(a->nodes * a->dim) * sizeof *a->x) == 0);
+    CHECK(memcmp(a->cell_nodes, b->cell_nodes,
+                 (size_t)(a->cells * a->corners) * sizeof *a->cell_nodes) == 0);
+    CHECK(memcmp(a->unknown, b->unknown, (size_t)a->nodes * sizeof *a->unknown) == 0);
+    CHECK(memcmp(a->boundary_values, b->boundary_values,
+                 (size_t)(a->boundary * a->components) * sizeof *a->boundary_values) == 0);
+}
+
+/* To the bit, vectors and attributes too. */
+static void same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b)
+{
+    CHECK(a->levels == b->levels && a->vectors == b->vectors && a->attributes == b->attributes);
+    for (int l = 0; l < a->levels; ++l) {
+        same_matrix(a, b, l, CMG_ROLE_A);
+        same_matrix(a, b, l, CMG_ROLE_P);
+        same_matrix(a, b, l, CMG_ROLE_R);
+    }
+    for (int v = 0; v < a->vectors; ++v) {
+        const cmgi_stored_vector *x = &a->vector[v];
+        const char *name = x->name[0] != '\0' ? x->name : NULL;
+        const double *values = NULL;
+        cmg_size n = 0;
+        CHECK_OK(cmg_hierarchy_get_vector(b, x->level, x->kind, name, &n, &values));
+        CHECK(n == x->n && memcmp(values, x->values, (size_t)n * sizeof *values) == 0);
+    }
+    for (int k = 0; k < a->attributes; ++k) {
+        const char *value = cmg_hierarchy_attribute(b, a->attribute[k].key);
+        CHECK(value != NULL && strcmp(value, a->attribute[k].value) == 0);
+        if (value == NULL) {
+            printf("  attribute %s\n", a->attribute[k].key);
+        }
+    }
+    same_mesh(a->mesh, b->mesh);
+}
+
+static void write_and_compare(const char *text, int ranks, size_t *peak)
+{
+    const char *path = "test_dist_written.h5";
+    char why[CMG_MESSAGE] = "";
+    writing w = {.path = path};
+    cmg_hierarchy *made = generate(text);
+    cmg_hierarchy *whole = NULL;
+    cmg_hierarchy *back = NULL;
+    CHECK_OK(cmg_hierarchy_write(made, path, CMG_FILE_CONTAINER));
+    CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &whole));
+    cmg_hierarchy_destroy(&made);
+    (void)remove(path);
+    cmg_generate_options_default(&w.options);
+    CHECK_OK(cmg_generate_options_set(&w.options, text));
+    const cmg_status status = cmg_loopback_run(ranks, 60, write_rank, &w, why);
+    CHECK(status == CMG_OK);
+    if (status == CMG_OK) {
+        CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
+        same_hierarchy(whole, back);
+    } else {
+        printf("  %s, %d ranks: %s\n", text, ranks, why);
+    }
+    *peak = w.peak;
+    cmg_hierarchy_destroy(&back);
+    cmg_hierarchy_destroy(&whole);
+    (void)remove(path);
+}
+
+/* Several chunks a dataset, and more ranks than the coarse levels have planes. */
+static void writes(void)
+{
+    static const int ranks[] = {1, 2, 3, 8, 40};
+    static const char *const texts[] = {
+        "dim=3 cells=24", "dim=2 cells=64 problem=elasticity distort=0.3",
+        "dim=3 cells=8 element=q2 dirichlet=identity load=sine",
+        "dim=2 cells=16 problem=heat dirichlet=neumann load=sine no-coords no-output-mesh"};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; ++k) {
+        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
+            size_t peak = 0;
+            write_and_compare(texts[k], ranks[r], &peak);
+        }
+    }
+}
+
+/* A rank has its rows and some chunks of others, whose size is that of the file over 1024 at least.
+ */
+static void writes_without_the_whole(void)
+{
+    size_t one = 0;
+    size_t many = 0;
+    write_and_compare("dim=3 cells=64 no-output-mesh", 1, &one);
+    write_and_compare("dim=3 cells=64 no-output-mesh", 8, &many);
+    CHECK((double)many <= 0.3 * (double)one);
+    if ((double)many > 0.3 * (double)one) {
+        printf("  %zu bytes on one of 8 ranks, %zu on one alone\n", many, one);
+    }
+}
+
+static void does_not_write(void)
+{
+    char why[CMG_MESSAGE] = "";
+    writing w = {.path = "test_dist_no_folder/a.h5"};
+    cmg_generate_options_default(&w.options);
+    CHECK(cmg_loopback_run(3, 20, write_rank, &w, why) == CMG_ERR_IO);
+    CHECK(strstr(why, "test_dist_no_folder") != NULL);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -225,9 +380,15 @@ int main(int argc, char **argv)
     RUN(reads);
     RUN(all_entries_belong_to_rows);
     RUN(divides);
+    RUN(writes);
+    RUN(writes_without_the_whole);
+    RUN(does_not_write);
 #else
     (void)reads;
     (void)divides;
+    (void)writes;
+    (void)writes_without_the_whole;
+    (void)does_not_write;
     SKIP("no HDF5");
 #endif
     RUN(more_ranks_than_nodes);
