@@ -6,6 +6,7 @@ import threading
 import warnings
 from typing import Any, Callable
 
+from . import _ranks
 from ._errors import BY_STATUS, CmgWarning, InternalError
 from ._ffi import ffi
 from ._library import defaults, enum_value, lib, text
@@ -26,6 +27,12 @@ class Context:
         A CUDA stream (its address as an integer, as CuPy and PyTorch give it) to work on; by default one of its own.
     progress : callable, optional
         Called with (what, done, total) during long work; a true return stops it.
+    comm : mpi4py.MPI.Comm, optional
+        The processes that share the work. Matrices and vectors are then this rank's rows, contiguous in the order of
+        the ranks, with columns of the whole; every call is made by all ranks, and an exception of the library on one
+        ends all. `threads` is 1 by default, and `device` counts from the process's number on its host.
+    seconds : float, optional
+        A rank that does not answer for so long is lost; by default 300.
 
     Notes
     -----
@@ -37,8 +44,11 @@ class Context:
     _defaults_lock = threading.Lock()
 
     def __init__(self, backend: str = "cpu", threads: int = 0, device: int = 0, stream: int | None = None,
-                 progress: Callable[[str, int, int], Any] | None = None) -> None:
+                 progress: Callable[[str, int, int], Any] | None = None, comm: Any = None,
+                 seconds: float = 0) -> None:
         self.backend = backend
+        self.comm = comm
+        self._transport = None
         self.stream = stream
         self.lock = threading.RLock()
         self._progress_error = None
@@ -46,6 +56,11 @@ class Context:
         options.backend = enum_value("backend", backend)
         options.threads = threads
         options.device = device
+        if comm is not None:
+            options.threads = threads or 1
+            options.device = (device + _ranks.local_rank(comm)) % max(1, lib().cmg_backend_devices(options.backend))
+            self._transport = _ranks.transport(comm, seconds)
+            options.transport = self._transport
         if stream is not None:
             options.stream = ffi.cast("void *", stream)
         self._log = ffi.callback("void(void *, cmg_log_level, const char *)", self._receive)
@@ -58,10 +73,12 @@ class Context:
         options.why = why
         out = ffi.new("cmg_context **")
         status = lib().cmg_context_create(options, out)
+        if status != 0 and comm is not None:
+            self._transport.fail(self._transport.user, status, why)
         if status != 0:
             name = text(lib().cmg_status_name(status))
             raise BY_STATUS.get(name, InternalError)(text(why) or text(lib().cmg_status_text(status)))
-        self.ptr = ffi.gc(out[0], _destroyer("cmg_context"))
+        self.ptr = ffi.gc(out[0], _destroyer("cmg_context") if comm is None else _end(self._transport))
 
     @classmethod
     def default(cls, backend: str = "cpu") -> Context:
@@ -84,16 +101,37 @@ class Context:
                 return 1
         return report
 
-    def check(self, status: int) -> None:
-        """Raises the exception of a status other than CMG_OK."""
+    def check(self, status: int, message: Callable[[], Any] | None = None) -> None:
+        """Raises the exception of a status other than CMG_OK.
+
+        Parameters
+        ----------
+        status : int
+        message : callable, optional
+            Gives its sentence, by default the context's last message.
+        """
         if self._progress_error is not None:
             error, self._progress_error = self._progress_error, None
             raise error
         if status == 0:
             return
         name = text(lib().cmg_status_name(status))
-        sentence = text(lib().cmg_context_message(self.ptr)) or text(lib().cmg_status_text(status))
+        sentence = text(message() if message else lib().cmg_context_message(self.ptr)) or text(lib().cmg_status_text(status))
+        self.fail(sentence, status)
         raise BY_STATUS.get(name, InternalError)(sentence)
+
+    def fail(self, why: str, status: int | None = None) -> None:
+        """Tells the other ranks that this one gives up: their calls raise with its sentence instead of waiting.
+
+        Parameters
+        ----------
+        why : str
+        status : int, optional
+            Of the library.
+        """
+        if self._transport is not None:
+            status = lib().CMG_ERR_STATE if status is None else status
+            self._transport.fail(self._transport.user, status, ffi.new("char[]", why.encode()))
 
     def bandwidth(self) -> float:
         """Measured copy bandwidth of the context's memory in GB/s (1e9 bytes)."""
@@ -124,6 +162,13 @@ def _destroyer(kind):
 
     def end(pointer):
         destroy(ffi.new(holder, pointer))
+    return end
+
+
+def _end(transport):
+    def end(pointer):
+        _destroyer("cmg_context")(pointer)
+        _ranks.release(transport)
     return end
 
 

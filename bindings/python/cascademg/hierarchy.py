@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _ranks
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
 from ._library import defaults, enum_value, has, lib, set_option, text
@@ -47,8 +47,8 @@ def _device_csr(matrix, what, context):
     return tuple(int(s) for s in shape), indptr, indices, seen.keep
 
 
-def _csr(matrix, what):
-    """(shape, indptr int64, indices int32, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
+def _csr(matrix, what, index=np.int32):
+    """(shape, indptr int64, indices, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
     if hasattr(matrix, "crow_indices"):  # PyTorch
         matrix = tuple(part.detach().cpu().numpy() for part in (matrix.values(), matrix.col_indices(),
                                                                 matrix.crow_indices())) + (tuple(matrix.shape),)
@@ -75,7 +75,7 @@ def _csr(matrix, what):
     data = np.asarray(data)
     if np.iscomplexobj(data):
         raise ArgumentError(f"{what}: complex values are not supported")
-    return (tuple(int(s) for s in shape), _integers(indptr, what, np.int64), _integers(indices, what, np.int32),
+    return (tuple(int(s) for s in shape), _integers(indptr, what, np.int64), _integers(indices, what, index),
             np.ascontiguousarray(data, dtype=np.float64))
 
 
@@ -160,7 +160,7 @@ class Hierarchy:
             self.set_vector("coords", x, level=level)
         if nullspace is not None:
             self.set_vector("nullspace", nullspace)
-        if any(matrix is None for matrix in A):
+        if any(matrix is None for matrix in A) and self.context.comm is None:
             with self.context.lock:
                 self.context.check(lib().cmg_hierarchy_galerkin(self.ptr, 0))
 
@@ -176,7 +176,26 @@ class Hierarchy:
         made._start(own("cmg_hierarchy", pointer))
         return made
 
+    def _set_rows(self, level, role, matrix):
+        what = f"{role} of level {level}"
+        try:
+            shape, *arrays = _csr(matrix, what, np.int64)
+            indptr, indices, data = _fit(what, shape, *arrays)
+        except Exception as error:
+            self.context.fail(str(error))
+            raise
+        counts = _ranks.gather(self.context, shape[0])
+        own_rows = ffi.new("cmg_rows *", {
+            "first": sum(counts[:self.context.comm.Get_rank()]), "rows": shape[0],
+            "indptr": ffi.cast("cmg_size *", indptr.ctypes.data), "values": ffi.cast("double *", data.ctypes.data),
+            "indices": ffi.cast("cmg_size *", indices.ctypes.data)})
+        with self.context.lock:
+            self.context.check(lib().cmg_hierarchy_set_rows(self.ptr, level, _ROLES[role], own_rows))
+
     def _set(self, level, role, matrix, name=None, factor=0):
+        if self.context.comm is not None:
+            self._set_rows(level, role, matrix)
+            return
         what = f"{role} of level {level}"
         found = _device_csr(matrix, what, self.context)
         address = _arrays.device_address if found is not None else lambda array: array.ctypes.data
@@ -206,8 +225,16 @@ class Hierarchy:
         return (self.rows(0), self.rows(0))
 
     def rows(self, level: int = 0) -> int:
-        """Rows of a level."""
-        return lib().cmg_hierarchy_rows(self.ptr, level)
+        """Rows of a level; with a communicator those of this rank."""
+        return self.own_rows(level)[1]
+
+    def own_rows(self, level: int = 0) -> tuple[int, int]:
+        """Number of the first row of a level on this rank, and of how many it has."""
+        first, rows = ffi.new("cmg_size *"), ffi.new("cmg_size *")
+        if self.context.comm is None:
+            return 0, lib().cmg_hierarchy_rows(self.ptr, level)
+        self.context.check(lib().cmg_hierarchy_own_rows(self.ptr, level, first, rows))
+        return first[0], rows[0]
 
     def matrix(self, role: str = "A", level: int = 0, name: str | None = None, factor: int = 0,
                missing: Any = StateError) -> Any:
@@ -415,8 +442,12 @@ class Hierarchy:
         kind : {"auto", "container", "mtx", "petsc", ...}
             By default what the suffix says: a container for .cmg and .h5.
         """
+        if self.context.comm is not None and kind not in ("auto", "container"):
+            raise ArgumentError(f"ranks write a container, not {kind}")
+        name = os.fspath(path).encode()
         with self.context.lock:
-            self.context.check(lib().cmg_hierarchy_write(self.ptr, os.fspath(path).encode(), enum_value("file", kind)))
+            self.context.check(lib().cmg_hierarchy_write(self.ptr, name, enum_value("file", kind))
+                               if self.context.comm is None else lib().cmg_hierarchy_write_rows(self.ptr, name))
 
     def write_vtu(self, path: str | os.PathLike, **fields: Any) -> None:
         """Writes vectors of level 0 on the mesh that the hierarchy carries, for ParaView.
@@ -476,7 +507,9 @@ def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = 
     context = resolve(context, backend)
     out = ffi.new("cmg_hierarchy **")
     with context.lock:
-        context.check(lib().cmg_hierarchy_read(context.ptr, os.fspath(path).encode(), enum_value("file", kind), out))
+        name = os.fspath(path).encode()
+        context.check(lib().cmg_hierarchy_read(context.ptr, name, enum_value("file", kind), out)
+                      if context.comm is None else lib().cmg_hierarchy_read_rows(context.ptr, name, out))
     return Hierarchy._adopt(context, out[0])
 
 
