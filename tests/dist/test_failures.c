@@ -213,6 +213,67 @@ static void memory_runs_out(void)
     CHECK(tried > 50);
 }
 
+/* Generates, writes, reads again, sets up and solves: what fails in any of it. */
+static cmg_status through_files(void *user, const cmg_transport *transport)
+{
+    failing *f = user;
+    const bool mine = transport->rank == f->rank;
+    const char *path = "test_dist_failures.h5";
+    cmg_generate_options options;
+    cmg_context *own = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_hierarchy *again = NULL;
+    cmg_size first = 0;
+    trial t = {.options = "gather=20 smoother=jacobi no-fallback", .b = rhs};
+    cmg_status status = CMG_OK;
+    cmg_generate_options_default(&options);
+    options.cells = 16;
+    CMGI_TRY(open_rank(transport, &own));
+    if (mine) {
+        cmgi_context_fail_after(own, f->allocations);
+    }
+    CMGI_TRY_GOTO(done, cmg_hierarchy_generate(own, &options, &h));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_write_rows(h, path));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_read_rows(own, path, &again));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_own_rows(again, 0, &first, &t.n));
+    t.x = calloc((size_t)t.n + 1, sizeof *t.x);
+    t.b = rhs + first;
+    CMGI_TRY_GOTO(done, solve_own(again, &t, 0, t.n, false));
+done:
+    if (mine) {
+        f->reached = own->fail_after;
+    }
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(own));
+    }
+    free(t.x);
+    cmg_hierarchy_destroy(&h);
+    cmg_hierarchy_destroy(&again);
+    cmg_context_destroy(&own);
+    return status;
+}
+
+static void memory_runs_out_between_files(void)
+{
+    long tried = 0;
+    for (long n = 0;; n += 1 + n / 24) {
+        failing f = {.kind = NO_MEMORY, .rank = (int)(n % 3), .allocations = n};
+        char why[CMG_MESSAGE] = "";
+        const cmg_status status = cmg_loopback_run(3, 60, through_files, &f, why);
+        if (f.reached > 0) {
+            CHECK(status == CMG_OK);
+            break;
+        }
+        CHECK(status == CMG_ERR_MEMORY);
+        if (status != CMG_ERR_MEMORY) {
+            printf("  after %ld allocations: %s, \"%s\"\n", n, cmg_status_name(status), why);
+        }
+        ++tried;
+    }
+    CHECK(tried > 50);
+    (void)remove("test_dist_failures.h5");
+}
+
 /* Not a failure, but an outcome, on all ranks. */
 static void not_a_number(void)
 {
@@ -271,6 +332,12 @@ int main(int argc, char **argv)
     make_problem();
     RUN(ends_all_ranks);
     RUN(memory_runs_out);
+#ifdef CMGI_HAVE_HDF5
+    RUN(memory_runs_out_between_files);
+#else
+    (void)memory_runs_out_between_files;
+    SKIP("no HDF5");
+#endif
     RUN(not_a_number);
     RUN(repeats_are_equal_to_the_bit);
     RUN(refusals);
