@@ -18,6 +18,7 @@ import sys
 import cases
 import lines
 import tables_methods  # noqa: F401 - its tables
+import tables_ranks  # noqa: F401
 from lines import GONE, TABLES, markdown, ms, number, pick, read, table
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -246,39 +247,6 @@ def loops():
         rows.append([problem, *(f"{ms(line)} ({line['graph_launches']}/{line['synchronisations']})" if line else ""
                                 for _, line in picked)])
     return markdown(["problem", "graph", "blocks", "host"], rows)
-
-
-@table
-def ranks():
-    """Several H200 of one host by NCCL, beside one: before a rank's rows were compressed as a square matrix's are."""
-    found = read("ranks")
-    rows = []
-    for line in found:
-        if line["benchmark"] != "ranks" or line["ranks"] == 1:
-            continue
-        one = [other for other in found if other["benchmark"] == "solve" and other["distort"] == line["distort"]
-               and (other["problem"] == line["problem"] or line["problem"] == "q1-3d-320")]
-        each = line["solve_seconds"] / line["iterations"]
-        alone = one[0]["solve_seconds"] / one[0]["iterations"] if one else 0
-        rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"], line["loop"],
-                     f"{line['unknowns'] / 1e6:.3g} M", line["iterations"], number(1e3 * line["solve_seconds"]),
-                     number(1e3 * one[0]["solve_seconds"]) if one else "", number(1e3 * each),
-                     number(1e3 * alone) if one else ""])
-    return markdown(["problem", "GPUs", "loop", "unknowns", "it", "ms", "256^3 on one GPU, ms", "an iteration ms",
-                     "on one GPU ms"], rows)
-
-
-@table
-def link():
-    """Between H200 of one host, NCCL 2.28.9 in a graph: 256 bytes to one neighbour and from the other, GB/s, a sum."""
-    kept = {}
-    for line in read("ranks"):
-        if line["benchmark"] == "ranks" and line["ranks"] > 1:
-            kept.setdefault(line["ranks"], []).append(line)
-    return markdown(["GPUs", "message us", "GB/s each way", "sum us"],
-                    [[n, number(1e6 * min(line["message_seconds"] for line in lines)),
-                      number(1e-9 * max(line["link_bytes_per_second"] for line in lines)),
-                      number(1e6 * min(line["sum_seconds"] for line in lines))] for n, lines in kept.items()])
 
 
 @table
