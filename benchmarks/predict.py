@@ -16,7 +16,7 @@ import tempfile
 
 import lines
 
-CASES = [(64, 0, 2), (128, 0, 2), (128, 0, 8), (128, 0, 64)]
+CASES = [(64, 0, 2), (128, 0, 2), (128, 0, 8), (128, 0, 64), (128, 0.2, 2), (128, 0.2, 8), (128, 0.2, 64)]
 # as a GPU chooses; the CPU on which the plan is made would collapse less
 OPTIONS = ["--precision", "mixed", "--format", "compressed", "--collapse", "1024"]
 
