@@ -9,10 +9,8 @@ enum { PART = 1024 }; /* rows of a part of a sum */
 /* A kernel in precision p. */
 #define IN(p, kernel) ((p) == CMG_FP64 ? kernel##_f64 : kernel##_f32)
 
-static inline bool many(cmgi_block of)
-{
-    return of.n * of.k > CMGI_PARALLEL_FROM;
-}
+/* Whether a block is worth threads. */
+#define MANY(of) ((of).n * (of).k > CMGI_PARALLEL_FROM)
 
 static cmg_status reserve(cmg_context *ctx, cmg_size length)
 {
@@ -103,7 +101,7 @@ cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_c
     for (int c = 0; c < of.k; ++c) {
         a[c] = cmgi_column_step(u, c);
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (many(of))
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (MANY(of))
     for (cmg_size part = 0; part < parts; ++part) {
         update_part(of, u, a, part, ctx->column_partials + part * of.k);
     }

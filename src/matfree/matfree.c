@@ -226,6 +226,11 @@ static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
     return status;
 }
 
+/* Where patches are made: on CUDA, whose tensor cores want them. */
+static cmg_status (*const make_patches[])(cmg_context *, const cmg_elements *, const cmg_index *,
+                                          int, cmgi_patches **) = {NULL,
+                                                                   CMGI_CUDA_FN(cmgi_patches_make)};
+
 /* In patches, where there are kernels for the elements; else *done stays false. */
 static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
                                 bool *done)
@@ -234,11 +239,11 @@ static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
     *done = false;
-    if (!cmgi_on_cuda(ctx) || S->gathers || !S->repeats ||
+    if (make_patches[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats ||
         cmgi_patches_rounds(S->nodes, S->block) == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
+    CMGI_TRY(make_patches[cmgi_column(ctx)](ctx, E, node, S->block, &S->patches));
     if (S->patches == NULL) {
         return CMG_OK;
     }
