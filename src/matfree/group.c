@@ -58,7 +58,7 @@ static cmg_index best_of(grower *w)
         }
         w->candidate[kept++] = e;
         const cmg_index shared = w->shared[e];
-        const bool nearer = w->depth[e] < depth || (w->depth[e] == depth && e < best);
+        const bool nearer = w->depth[e] < depth || (e < best && w->depth[e] == depth);
         if (shared > most || (shared == most && nearer)) {
             best = e;
             most = shared;
