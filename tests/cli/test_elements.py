@@ -49,6 +49,11 @@ def assembled(e, n):
 
 @unittest.skipUnless(h5py, "no h5py")
 class Elements(unittest.TestCase):
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            if "no HDF5" in run("generate", os.path.join(folder, "x.cmg"), "--cells", "2").stderr:
+                self.skipTest("no HDF5 in this build")
+
     def run_cmg(self, *arguments):
         result = run(*arguments)
         self.assertEqual(result.returncode, 0, result.stderr)

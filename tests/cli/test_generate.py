@@ -62,7 +62,8 @@ class Generate(cli.Case):
     def test_ranks_write_what_one_writes(self):
         """A file of small datasets is the same to the byte; what ranks do not make is refused."""
         options = ("--dim", "3", "--cells", "8", "--distort", "0.2")
-        self.good("generate", *options, self.path("one.h5"))
+        if "no HDF5" in cli.run("generate", *options, self.path("one.h5")).stderr:
+            self.skipTest("no HDF5 in this build")
         with open(self.path("one.h5"), "rb") as file:
             one = file.read()
         for ranks in (2, 5):

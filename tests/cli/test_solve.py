@@ -129,9 +129,16 @@ class Solve(cli.Case):
             self.assertLess(cli.norm([a - b for a, b in zip(x, made[0][1])]), 1e-9 * cli.norm(x))
         self.assertIn("k1r", self.refused(1, "solve", self.path("r"), "--ranks", "2", "--format", "k1r"))
         self.assertIn("--ranks", self.refused(1, "solve", self.path("r"), "--ranks", "0"))
-        many = self.path("many.cmg")  # more ranks than rows: METIS has nothing to say
-        self.assertEqual(self.good("convert", self.path("r"), many, "--ranks", "5000"), "")
-        self.assertLess(abs(self.json("solve", many, "--ranks", "7")["iterations"] - made[0][0]), 2)
+
+    def test_more_ranks_than_rows(self):
+        cli.write_poisson(self.path("r"), 63, 4, rhs=cli.random_vector(62 * 62, 5))
+        one = self.json("solve", self.path("r"), "--gather", "300")["iterations"]
+        many = self.path("many.cmg")
+        done = cli.run("convert", self.path("r"), many, "--ranks", "5000")  # METIS has nothing to say
+        if done.returncode == 1 and "HDF5" in done.stderr:
+            self.skipTest("no HDF5 in this build")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertLess(abs(self.json("solve", many, "--ranks", "7")["iterations"] - one), 2)
 
     def test_columns_are_solved_at_once(self):
         n = 31 * 31

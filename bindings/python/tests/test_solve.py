@@ -62,9 +62,9 @@ def test_smoothers_are_kept_as_asked(problem, reuse):
     A, P, b = problem
     h = cascademg.Hierarchy(A, P)
     solver = h.solver(keep_map=True, fallback=False, reuse=reuse)
-    for level in range(len(A)):
-        solver.update(2 * h.matrix("A", level).data, level=level)
-    assert residual(2 * A[0], solver.solve(b), b) < 1e-7
+    for level in range(len(A)):  # less: what is kept of a larger matrix damps the smaller one more
+        solver.update(h.matrix("A", level).data / 2, level=level)
+    assert residual(A[0] / 2, solver.solve(b), b) < 1e-7
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "triple", "dense"])
