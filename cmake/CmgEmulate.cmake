@@ -4,6 +4,12 @@ enable_language(CXX)
 set(CMG_INSTALL OFF CACHE BOOL "Install rules" FORCE) # for tests alone
 find_package(CUDAToolkit REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+option(CMG_EMULATED_LONG "Also the tests that take more than 20 s on the emulated device" ON)
+set(CMG_EMULATED_SLOW
+  core.context spmv.formats spmv.columns spmv.from_device smoothers.auto smoothers.polynomial smoothers.spai_repeats
+  krylov.loop krylov.defect mg.columns mg.solver mg.outer mg.polynomial mg.smooth mg.backends mg.schedule mg.fallback
+  mg.pairwise mg.lossless mg.resident mg.robust mg.nullspace io.known_counts fem.convergence transfer.coarsen
+  transfer.complete transfer.galerkin dist.solve dist.merged fault.cuda heart.checks)
 set(CMG_EMULATED_DIR ${PROJECT_SOURCE_DIR}/tests/emulated)
 add_library(cmg_emulated_device STATIC ${CMG_EMULATED_DIR}/emulated_block.cpp ${CMG_EMULATED_DIR}/emulated_memory.cpp
                                        ${CMG_EMULATED_DIR}/emulated_runtime.cpp ${CMG_EMULATED_DIR}/emulated_streams.cpp)

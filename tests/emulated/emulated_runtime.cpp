@@ -5,7 +5,6 @@
 #include "emulated_state.h"
 #include <cstdlib>
 
-using emulated::idle;
 using emulated::said;
 
 struct CUmemPoolHandle_st {
@@ -189,12 +188,15 @@ cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
 }
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t, cudaStream_t s)
 {
-    const cudaError_t error = idle(s); /* no allocation is recorded by this project */
-    return error != cudaSuccess ? error : cudaMalloc(p, bytes);
+    const cudaError_t error = cudaMalloc(p, bytes);
+    if (error == cudaSuccess && *p != nullptr) {
+        emulated::keep(s, *p);
+    }
+    return error;
 }
-cudaError_t cudaFreeAsync(void *p, cudaStream_t)
+cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
 {
-    return cudaFree(p);
+    return emulated::keeps(s, p) ? cudaSuccess : cudaFree(p);
 }
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {

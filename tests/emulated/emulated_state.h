@@ -14,6 +14,10 @@ void act(cudaStream_t s, std::function<void()> what);
 /* An error where the stream records: it cannot be waited for then. */
 cudaError_t idle(cudaStream_t s);
 
+/* Where the stream records, memory belongs to the graph: an array taken now; whether it was. */
+bool keep(cudaStream_t s, void *p);
+bool keeps(cudaStream_t s, const void *p);
+
 /* The device's memory is open to the host while one of these lives. */
 struct opening {
     opening();

@@ -23,6 +23,13 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
     std::vector<std::unique_ptr<unsigned>> flags;
+    std::vector<void *> memory; /* taken while it was recorded */
+    ~CUgraph_st()
+    {
+        for (void *p : memory) {
+            emulated::give(p);
+        }
+    }
 };
 
 struct CUgraphExec_st {
@@ -99,6 +106,25 @@ void emulated::act(cudaStream_t s, std::function<void()> what)
         const emulated::opening open;
         what();
     }
+}
+
+bool emulated::keep(cudaStream_t s, void *p)
+{
+    CUstream_st *stream = stream_of(s);
+    if (stream->recording != nullptr) {
+        stream->recording->memory.push_back(p);
+    }
+    return stream->recording != nullptr;
+}
+
+bool emulated::keeps(cudaStream_t s, const void *p)
+{
+    const CUstream_st *stream = stream_of(s);
+    if (stream->recording == nullptr) {
+        return false;
+    }
+    const std::vector<void *> &memory = stream->recording->memory;
+    return std::find(memory.begin(), memory.end(), p) != memory.end();
 }
 
 cudaError_t emulated::idle(cudaStream_t s)
