@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-enum { STACK = 128 << 10 };
+enum { STACK = 128 << 10, LARGE_STACK = 8 << 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static int writing = 0;
@@ -77,7 +77,12 @@ void signals_begin(void)
     (void)pthread_attr_setstacksize(&attributes, STACK);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL); /* here and in all threads to come */
-    if (pthread_create(&thread, &attributes, wait_for, &wanted) != 0) {
+    bool waits = pthread_create(&thread, &attributes, wait_for, &wanted) == 0;
+    if (!waits) { /* data that every thread has of its own take part of the stack */
+        (void)pthread_attr_setstacksize(&attributes, LARGE_STACK);
+        waits = pthread_create(&thread, &attributes, wait_for, &wanted) == 0;
+    }
+    if (!waits) {
         (void)pthread_sigmask(SIG_UNBLOCK, &wanted, NULL);
     }
     (void)pthread_attr_destroy(&attributes);
