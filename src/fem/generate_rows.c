@@ -59,7 +59,11 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, cmg_size fir
     const cmg_size n = csr->view.rows;
     const cmg_size nnz = csr->indptr[n];
     cmgi_own_rows rows = {0};
-    CMGI_TRY(cmgi_rows_alloc(ctx, first, n, nnz, &rows));
+    const cmg_status status = cmgi_rows_alloc(ctx, first, n, nnz, &rows);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, csr);
+        return status;
+    }
     cmgi_copy(ctx, rows.indptr, csr->indptr, (size_t)(n + 1) * sizeof *rows.indptr);
     cmgi_copy(ctx, rows.values, csr->values, (size_t)nnz * sizeof *rows.values);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)

@@ -303,7 +303,7 @@ static void own_meshes_are_written_alike(void)
         CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
         const cmgi_stored_mesh *m = h->mesh;
         const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(o.element, o.dim));
-        cmg_index *nodes = malloc((size_t)(m->cells * m->corners) * sizeof *nodes);
+        cmg_index *nodes = calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
         double *values = malloc((size_t)m->nodes * sizeof *values);
         for (cmg_size e = 0; e < m->cells * m->corners; ++e) {
             nodes[e] = m->cell_nodes[e - e % m->corners + local[e % m->corners]];
