@@ -6,6 +6,7 @@
 #include "ranks.h"
 #include "signals.h"
 #include "status.h"
+#include "store.h"
 
 #include <math.h>
 #include <string.h>
@@ -215,10 +216,9 @@ static bool is_shared(const generate_job *job)
 /* What ranks do: a container of a hierarchy of which each makes its rows. */
 static int check_shared(const generate_job *job, const cmg_generate_size *size)
 {
-    const char *end = job->path != NULL ? strrchr(job->path, '.') : NULL;
     const bool container =
-        job->to == CMG_FILE_CONTAINER || (job->to == CMG_FILE_AUTO && end != NULL &&
-                                          (strcmp(end, ".cmg") == 0 || strcmp(end, ".h5") == 0));
+        job->to == CMG_FILE_CONTAINER ||
+        (job->to == CMG_FILE_AUTO && job->path != NULL && names_container(job->path));
     if (job->ranks > 1 && job->processes > 1) {
         return usage_error("--ranks %d under mpirun, which gives the ranks", job->ranks);
     }

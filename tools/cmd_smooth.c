@@ -91,18 +91,6 @@ static int parse(smooth_job *job, int argc, char **argv)
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text);
-    const size_t m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-static bool is_container(const char *path)
-{
-    return ends_with(path, ".cmg") || ends_with(path, ".h5") || ends_with(path, ".hdf5");
-}
-
 /* Names under which the smoothers are kept, and where to. */
 static int check_names(smooth_job *job)
 {
@@ -134,7 +122,7 @@ static int check_names(smooth_job *job)
             }
         }
     }
-    if (job->output == NULL && !is_container(job->path)) {
+    if (job->output == NULL && !names_container(job->path)) {
         return usage_error("smooth: %s is not a container (.cmg, .h5, .hdf5); name one by --output",
                            job->path);
     }

@@ -7,9 +7,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text);
+    const size_t m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool names_container(const char *path)
+{
+    return ends_with(path, ".cmg") || ends_with(path, ".h5") || ends_with(path, ".hdf5");
+}
 
 int lock_container(const char *path, int *lock)
 {

@@ -2,6 +2,8 @@
 #pragma once
 #include "cmg.h"
 
+/* Whether a file of this name is written as a container unless something else is asked for. */
+bool names_container(const char *path);
 /*
  * Nobody else may work on the container in place meanwhile, or one result would be lost. The one
  * who had the lock before may have put another file under the name. *lock is for unlock_container,
