@@ -192,14 +192,14 @@ static void ends_all_ranks(void)
     expect(SLEEPS, 1, CMG_ERR_STATE, "in vain");
 }
 
-/* Wherever memory runs out on one rank. */
-static void memory_runs_out(void)
+/* Wherever memory runs out on one rank, after n allocations; n grows by a share of itself. */
+static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transport), long share)
 {
     long tried = 0;
-    for (long n = 0;; n += 1 + n / 16) {
+    for (long n = 0;; n += 1 + n / share) {
         failing f = {.kind = NO_MEMORY, .rank = (int)(n % 3), .allocations = n};
         char why[CMG_MESSAGE] = "";
-        const cmg_status status = cmg_loopback_run(3, 60, work, &f, why);
+        const cmg_status status = cmg_loopback_run(3, 60, run, &f, why);
         if (f.reached > 0) {
             CHECK(status == CMG_OK);
             break;
@@ -211,6 +211,11 @@ static void memory_runs_out(void)
         ++tried;
     }
     CHECK(tried > 50);
+}
+
+static void memory_runs_out(void)
+{
+    runs_out(work, 16);
 }
 
 /* Generates, writes, reads again, sets up and solves: what fails in any of it. */
@@ -255,22 +260,7 @@ done:
 
 static void memory_runs_out_between_files(void)
 {
-    long tried = 0;
-    for (long n = 0;; n += 1 + n / 24) {
-        failing f = {.kind = NO_MEMORY, .rank = (int)(n % 3), .allocations = n};
-        char why[CMG_MESSAGE] = "";
-        const cmg_status status = cmg_loopback_run(3, 60, through_files, &f, why);
-        if (f.reached > 0) {
-            CHECK(status == CMG_OK);
-            break;
-        }
-        CHECK(status == CMG_ERR_MEMORY);
-        if (status != CMG_ERR_MEMORY) {
-            printf("  after %ld allocations: %s, \"%s\"\n", n, cmg_status_name(status), why);
-        }
-        ++tried;
-    }
-    CHECK(tried > 50);
+    runs_out(through_files, 24);
     (void)remove("test_dist_failures.h5");
 }
 
