@@ -240,9 +240,23 @@ __global__ void sort_kernel(cmg_size rows, const cmg_size *offset, const cmg_ind
         }
         if (real) {
             indices[begin + rank] = mine;
+        }
+        if (real && values != NULL) {
             values[begin + rank] = from_values[begin + first + lane];
         }
     }
+}
+
+cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_csr *to)
+{
+    CMGI_ON_DEVICE(ctx);
+    if (to->rows == 0) {
+        return CMG_OK;
+    }
+    sort_kernel<<<cmgi_grid(to->rows * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        to->rows, to->indptr, from->indices, from->values, (cmg_index *)to->indices,
+        (double *)to->values);
+    return CMGI_LAUNCHED(ctx);
 }
 
 static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken,
@@ -255,13 +269,7 @@ static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken
             *A, T->indptr, taken, (cmg_index *)raw->indices, (double *)raw->values);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    if (T->rows > 0) {
-        sort_kernel<<<cmgi_grid(T->rows * WARP, THREADS), THREADS, 0, stream>>>(
-            T->rows, T->indptr, raw->indices, raw->values, (cmg_index *)T->indices,
-            (double *)T->values);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    return CMG_OK;
+    return cmgi_resident_sort(ctx, raw, T);
 }
 
 cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_csr *T)

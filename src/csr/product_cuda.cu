@@ -172,34 +172,6 @@ struct launch_columns {
     }
 };
 
-/* Sorts the row of a warp by rank: columns differ, so that the place of each is the number of
- * smaller ones. */
-__global__ void sort_columns_kernel(cmg_size rows, const cmg_size *indptr, const cmg_index *from,
-                                    cmg_index *columns)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
-    if (i >= rows) {
-        return;
-    }
-    const cmg_size begin = indptr[i];
-    const cmg_size length = indptr[i + 1] - begin;
-    for (cmg_size first = 0; first < length; first += WARP) {
-        const bool real = first + lane < length;
-        const cmg_index mine = real ? from[begin + first + lane] : INT32_MAX;
-        cmg_size rank = 0;
-        for (cmg_size other = 0; other < length; other += WARP) {
-            const cmg_index theirs = other + lane < length ? from[begin + other + lane] : INT32_MAX;
-            for (int d = 0; d < WARP; ++d) {
-                rank += __shfl_sync(0xffffffffU, theirs, d) < mine;
-            }
-        }
-        if (real) {
-            columns[begin + rank] = mine;
-        }
-    }
-}
-
 struct values_args {
     cmg_csr A;
     cmg_csr B;
@@ -390,9 +362,8 @@ static cmg_status form_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_re
     if (A->rows > 0) {
         launch<launch_columns>(s, stream, columns_args{*A, B->csr, s.t, filled, indptr, raw});
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-        sort_columns_kernel<<<cmgi_grid(A->rows * WARP, THREADS), THREADS, 0, stream>>>(
-            A->rows, indptr, raw, (cmg_index *)made.indices);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        const cmg_csr unsorted = {A->rows, B->csr.cols, indptr, raw, NULL};
+        CMGI_TRY_GOTO(done, cmgi_resident_sort(ctx, &unsorted, &made));
     }
     cmgi_free_device(ctx, raw);
     raw = NULL;
