@@ -304,21 +304,27 @@ done:
 }
 
 #ifdef CMGI_HAVE_METIS
-/* The graph in METIS's integers, which may have 32 bits. */
-static cmg_status metis_graph(cmg_context *ctx, const graph *g, idx_t **start, idx_t **neighbour)
+/* The graph of A in METIS's integers, which may have 32 bits. */
+static cmg_status metis_graph(cmg_context *ctx, const cmg_csr *A, int block, idx_t **start,
+                              idx_t **neighbour)
 {
-    CMGI_CHECK(ctx, g->start[g->n] <= IDX_MAX, CMG_ERR_UNSUPPORTED,
-               "METIS: %lld edges; this build of it takes %lld", (long long)g->start[g->n],
-               (long long)IDX_MAX);
-    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof **start, start));
-    CMGI_TRY(cmgi_alloc(ctx, g->start[g->n], sizeof **neighbour, neighbour));
-    for (cmg_size i = 0; i <= g->n; ++i) {
-        (*start)[i] = (idx_t)g->start[i];
+    graph g = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    CMGI_CHECK_GOTO(done, ctx, g.start[g.n] <= IDX_MAX, CMG_ERR_UNSUPPORTED,
+                    "METIS: %lld edges; this build of it takes %lld", (long long)g.start[g.n],
+                    (long long)IDX_MAX);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.n + 1, sizeof **start, start));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.start[g.n], sizeof **neighbour, neighbour));
+    for (cmg_size i = 0; i <= g.n; ++i) {
+        (*start)[i] = (idx_t)g.start[i];
     }
-    for (cmg_size k = 0; k < g->start[g->n]; ++k) {
-        (*neighbour)[k] = g->neighbour[k];
+    for (cmg_size k = 0; k < g.start[g.n]; ++k) {
+        (*neighbour)[k] = g.neighbour[k];
     }
-    return CMG_OK;
+done:
+    clear_graph(ctx, &g);
+    return status;
 }
 
 /* METIS catches SIGTERM, which its own errors raise, and calls both METIS_ERROR. */
@@ -335,16 +341,13 @@ static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
 
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
-    graph g = {0};
     idx_t n = (idx_t)(A->rows / block);
     idx_t *start = NULL;
     idx_t *neighbour = NULL;
     idx_t *perm = NULL;
     idx_t *inverse = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
-    CMGI_TRY_GOTO(done, metis_graph(ctx, &g, &start, &neighbour));
-    clear_graph(ctx, &g);
+    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
     const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
@@ -353,7 +356,6 @@ cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_i
         order[i] = (cmg_index)perm[i];
     }
 done:
-    clear_graph(ctx, &g);
     CMGI_FREE(ctx, start, neighbour, perm, inverse);
     return status;
 }
@@ -362,7 +364,6 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
                            cmg_index *part)
 {
     enum { RECURSIVE = 8 }; /* parts up to which METIS advises bisection */
-    graph g = {0};
     idx_t n = (idx_t)(A->rows / block);
     idx_t one = 1;
     idx_t wanted = parts;
@@ -371,9 +372,7 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
     idx_t *neighbour = NULL;
     idx_t *made = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
-    CMGI_TRY_GOTO(done, metis_graph(ctx, &g, &start, &neighbour));
-    clear_graph(ctx, &g);
+    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *made, &made));
     const int outcome = parts == 1 ? METIS_OK
                         : parts <= RECURSIVE
@@ -386,7 +385,6 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
         part[i] = (cmg_index)made[i];
     }
 done:
-    clear_graph(ctx, &g);
     CMGI_FREE(ctx, start, neighbour, made);
     return status;
 }
