@@ -86,7 +86,8 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
     const cmg_solver_options *o = &mg->options;
     cmg_csr A;
     if (mg->from_matrix || !o->fallback || !o->coarsen || o->coarse != CMG_COARSE_AUTO ||
-        !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2) {
+        !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2 ||
+        cmg_hierarchy_rows(mg->h, 0) <= SINGLE_ABOVE) {
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
@@ -99,7 +100,7 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
             return CMG_OK; /* the rest cannot make it up */
         }
     }
-    mg->from_matrix = A.rows > SINGLE_ABOVE;
+    mg->from_matrix = true;
     return CMG_OK;
 }
 
