@@ -3,7 +3,7 @@
 #
 #   benchmarks/papers.sh BUILD cuda|cpu [seconds=N] [statistics=FILE] [PART...]
 #
-# PART: templates zhang pcg counts dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
+# PART: templates blocks zhang pcg counts dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
 # statistics of published matrices, as for look_alikes.py; dehnavi and wong need them. Lines go to standard output.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
@@ -48,26 +48,38 @@ solve() {
 
 generate() { "$build/tools/cmg" generate "$@" --no-coords --no-output-mesh >&2; }
 
-# element templates with random factors against assembled storage
+# element templates with random factors against assembled storage, and blocks of reduced values
 templates_part() {
-  n=96
+  n=128
   [ "$backend" = cuda ] || n=32
   generate "$scratch/elastic-q1-3d-$n.cmg" --problem elasticity --element q1 --dim 3 --cells $n --coefficient random \
     --elements --levels 1
-  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sell,sbell,compressed,cusparse-csr,cusparse-bsr,nbn,dbd,ebe \
-    --values fp64
-  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,nbn,ebe --values fp32
-  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats sell,k1r,compressed --block-rows 3 --values fp64,fp32,fp16,fp8
+  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sell,sbell,compressed,nbn,ebe --values fp64
+  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,ebe --values fp32
+  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats compressed --block-rows 3 --values fp64,fp32,fp16,fp8
   rm -f "$scratch"/*.cmg
 }
 
+# assembled blocks beside the vendor's
+blocks_part() {
+  n=96
+  [ "$backend" = cuda ] || n=24
+  generate "$scratch/elastic-q1-3d-$n.cmg" --problem elasticity --element q1 --dim 3 --cells $n --distort 0.3 --levels 1
+  vendor=$([ "$backend" = cuda ] && echo ,cusparse-csr,cusparse-sell,cusparse-bsr)
+  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats csr,sell,k1r,compressed,bell,sbell$vendor --values fp64
+  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,compressed --block-rows 3 --values fp32,fp16,fp8
+  rm -f "$scratch"/*.cmg
+}
+
+# CG + V(1,1): assembled storage and elements, Jacobi with its damping found and Chebyshev polynomials
 solves_part() {
   n=96
   [ "$backend" = cuda ] || n=24
   generate "$scratch/elastic.cmg" --problem elasticity --element q1 --dim 3 --cells $n --coefficient random --elements
-  for precision in fp64 mixed; do
-    for format in sbell compressed "compressed --block-rows 3" ebe; do
-      solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format $format --precision $precision --smoother jacobi
+  for smoother in jacobi:omega=auto chebyshev4:degree=2; do
+    for what in "ebe --precision fp64" "compressed --block-rows 3 --precision mixed" "sbell --precision fp64" \
+      "ebe --precision mixed" "sbell --precision mixed"; do
+      solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format $what --smoother $smoother
     done
   done
   rm -f "$scratch/elastic.cmg"
@@ -213,7 +225,7 @@ hearts_part() {
   done
 }
 
-for part in ${parts:-templates zhang pcg counts dehnavi ebe sizes wong hearts solves}; do
+for part in ${parts:-templates blocks zhang pcg counts dehnavi ebe sizes wong hearts solves}; do
   [ $SECONDS -lt "$seconds" ] && ${part}_part
 done
 exit 0
