@@ -119,9 +119,6 @@ inline void __syncwarp(unsigned mask = ~0U)
 inline void __threadfence()
 {
 }
-inline void __threadfence_block()
-{
-}
 
 /* A width parts the warp into runs of lanes, as on the device. */
 template <typename T>
@@ -141,12 +138,6 @@ T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32)
 {
     const int at = emulated::lane() & (width - 1);
     return emulated::shuffle(mask, v, emulated::lane() - (at >= (int)d ? (int)d : 0));
-}
-template <typename T>
-T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32)
-{
-    const int at = emulated::lane() & (width - 1);
-    return emulated::shuffle(mask, v, emulated::lane() + (at + (int)d < width ? (int)d : 0));
 }
 inline unsigned __ballot_sync(unsigned mask, bool yes)
 {
@@ -171,26 +162,15 @@ unsigned __match_any_sync(unsigned mask, T v)
     }
     return same;
 }
-template <typename T, typename F>
-T emulated_reduce(unsigned mask, T v, F better)
+inline unsigned __reduce_max_sync(unsigned mask, unsigned v)
 {
     uint64_t seen[32];
     const unsigned there = emulated::meet(mask, emulated::REDUCE, emulated::bits(v), seen);
     for (int k = 0; k < 32; ++k) {
-        const T other = emulated::value_of<T>(seen[k]);
-        if ((there >> k & 1U) != 0) {
-            v = better(v, other);
-        }
+        const unsigned other = emulated::value_of<unsigned>(seen[k]);
+        v = (there >> k & 1U) != 0 && other > v ? other : v;
     }
     return v;
-}
-inline unsigned __reduce_max_sync(unsigned mask, unsigned v)
-{
-    return emulated_reduce(mask, v, [](unsigned a, unsigned b) { return a > b ? a : b; });
-}
-inline unsigned __reduce_min_sync(unsigned mask, unsigned v)
-{
-    return emulated_reduce(mask, v, [](unsigned a, unsigned b) { return a < b ? a : b; });
 }
 
 template <typename T>
@@ -207,11 +187,6 @@ template <typename T>
 T __ldcg(const T *p)
 {
     return *p;
-}
-template <typename T>
-void __stcs(T *p, T v)
-{
-    *p = v;
 }
 
 /* Other threads of the host may run blocks of their own contexts: real atomic operations. */
@@ -246,16 +221,6 @@ T atomicMin(T *p, typename emulated_same<T>::type v)
     return emulated_atomic(p, [v](T old) { return old < v ? old : v; });
 }
 template <typename T>
-T atomicOr(T *p, typename emulated_same<T>::type v)
-{
-    return emulated_atomic(p, [v](T old) { return (T)(old | v); });
-}
-template <typename T>
-T atomicExch(T *p, typename emulated_same<T>::type v)
-{
-    return emulated_atomic(p, [v](T) { return v; });
-}
-template <typename T>
 T atomicCAS(T *p, typename emulated_same<T>::type expected, typename emulated_same<T>::type v)
 {
     return emulated_atomic(p, [=](T old) { return old == expected ? v : old; });
@@ -269,10 +234,6 @@ inline int __popc(unsigned v)
 {
     return __builtin_popcount(v);
 }
-inline int __popcll(unsigned long long v)
-{
-    return __builtin_popcountll(v);
-}
 inline int __ffs(int v)
 {
     return __builtin_ffs(v);
@@ -281,41 +242,17 @@ inline int __clz(int v)
 {
     return v == 0 ? 32 : __builtin_clz((unsigned)v);
 }
-inline int __clzll(long long v)
-{
-    return v == 0 ? 64 : __builtin_clzll((unsigned long long)v);
-}
 inline long long __double_as_longlong(double v)
 {
     return emulated::value_of<long long>(emulated::bits(v));
-}
-inline double __longlong_as_double(long long v)
-{
-    return emulated::value_of<double>(emulated::bits(v));
 }
 inline float __int_as_float(int v)
 {
     return emulated::value_of<float>(emulated::bits(v));
 }
-inline int __float_as_int(float v)
-{
-    return emulated::value_of<int>(emulated::bits(v));
-}
-inline float __uint_as_float(unsigned v)
-{
-    return emulated::value_of<float>(emulated::bits(v));
-}
 inline double __hiloint2double(int high, int low)
 {
-    return __longlong_as_double((long long)(((uint64_t)(uint32_t)high << 32) | (uint32_t)low));
-}
-inline double rsqrt(double v)
-{
-    return 1 / std::sqrt(v);
-}
-inline float rsqrtf(float v)
-{
-    return 1 / std::sqrt(v);
+    return emulated::value_of<double>((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
 }
 template <typename A, typename B>
 auto min(A a, B b) -> decltype(a + b)

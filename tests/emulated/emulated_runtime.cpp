@@ -87,15 +87,6 @@ cudaError_t cudaDriverGetVersion(int *version)
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
-cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize(void)
-{
-    return cudaSuccess;
-}
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int)
 {
     switch (what) {
@@ -155,17 +146,6 @@ cudaError_t cudaFuncSetAttribute(const void *, enum cudaFuncAttribute what, int 
     const bool much = what == cudaFuncAttributeMaxDynamicSharedMemorySize && value > 227 << 10;
     return said(much ? cudaErrorInvalidValue : cudaSuccess);
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *,
-                                                                   int threads, size_t, unsigned)
-{
-    *blocks = threads > 0 && threads < 1024 ? 2048 / threads : 2;
-    return cudaSuccess;
-}
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads,
-                                                          size_t shared)
-{
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
-}
 
 /* ---------------------------------------------------------------- memory */
 
@@ -181,10 +161,6 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 cudaError_t cudaFree(void *p)
 {
     return said(p == nullptr || emulated::give(p) ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t)
-{
-    return cudaMalloc(p, bytes);
 }
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t, cudaStream_t s)
 {
@@ -266,9 +242,5 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s)
     }
     emulated::act(s, [=] { std::memset(p, value, bytes); });
     return cudaSuccess;
-}
-cudaError_t cudaMemset(void *p, int value, size_t bytes)
-{
-    return cudaMemsetAsync(p, value, bytes, nullptr);
 }
 } // extern "C"

@@ -224,10 +224,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
     return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t)
-{
-    return cudaSuccess;
-}
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
 {
     if (from->time < 0 || to->time < 0) {
