@@ -10,6 +10,9 @@ set(CMG_EMULATED_SLOW
   krylov.loop krylov.defect mg.columns mg.solver mg.outer mg.polynomial mg.smooth mg.backends mg.schedule mg.fallback
   mg.pairwise mg.lossless mg.resident mg.robust mg.nullspace io.known_counts fem.convergence transfer.coarsen
   transfer.complete transfer.galerkin dist.solve dist.merged fault.cuda heart.checks)
+if(CMG_EMULATED_LONG)
+  set(CMG_EMULATED_SLOW)
+endif()
 set(CMG_EMULATED_DIR ${PROJECT_SOURCE_DIR}/tests/emulated)
 add_library(cmg_emulated_device STATIC ${CMG_EMULATED_DIR}/emulated_block.cpp ${CMG_EMULATED_DIR}/emulated_memory.cpp
                                        ${CMG_EMULATED_DIR}/emulated_runtime.cpp ${CMG_EMULATED_DIR}/emulated_streams.cpp)
