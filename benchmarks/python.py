@@ -8,12 +8,17 @@
     ... --heat 512                       only steps of examples/python/heat_inversion.py --torch
 
 The solve is of 63 unknowns, so that little else than the call is timed; the difference is of the library's own
-seconds (cmg_report.solve_seconds) and those around the call, medians over many. Needs numpy.
+seconds (cmg_report.solve_seconds) and those around the call, medians over many. What fails is told in a line, and the
+rest goes on. Needs numpy.
 """
 
 import argparse
+import functools
+import importlib.util
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -68,37 +73,79 @@ def overhead(solver, b, out, repeats=2000):
     return float(np.median(np.array(outside) - np.array(inside))), float(np.median(inside))
 
 
+@functools.lru_cache(None)
+def machine():
+    """Commit (CMG_COMMIT where there is no git), device and command of all lines."""
+    git = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"],
+                         capture_output=True, text=True)
+    smi = None
+    if "cuda" in cascademg.backends():
+        try:
+            smi = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
+        except OSError:
+            pass
+    return {"commit": git.stdout.strip() or os.environ.get("CMG_COMMIT", ""),
+            "device": smi.stdout.split("\n")[0] if smi is not None else "CPU",
+            "command": " ".join(["benchmarks/python.py", *sys.argv[1:]])}
+
+
 def tell(what, **facts):
-    print(json.dumps({"benchmark": "python", "what": what, "version": cascademg.version(), **facts}), flush=True)
+    print(json.dumps({"benchmark": "python", "what": what, "version": cascademg.version(), **facts, **machine()}), flush=True)
 
 
-def devices(arguments):
-    """Arrays of PyTorch and CuPy in place, on their streams, and views that must be refused."""
-    import cupy
-    import torch
-    h, A = hierarchy(1023, "cuda")
-    solver = h.solver(rtol=1e-10)
+def attempt(function, *arguments):
+    """Runs a part; one that fails is told, and the others go on."""
+    try:
+        function(*arguments)
+    except Exception as error:
+        attempt.failed += 1
+        tell("failed", part=function.__name__, arguments=[a for a in arguments if isinstance(a, str)], why=f"{type(error).__name__}: {error}")
+
+
+attempt.failed = 0
+
+
+def imported(repeats=9):
+    """Seconds of `import cascademg` in processes of their own, of which NumPy is a part."""
+    def fresh(code):
+        code = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
+        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    times = {name: [] for name in ("numpy", "cascademg")}
+    for _ in range(repeats):
+        for name, found in times.items():
+            found.append(fresh(f"import {name}"))
+    tell("import", seconds=float(np.median(times["cascademg"])), largest=max(times["cascademg"]),
+         numpy_seconds=float(np.median(times["numpy"])), repeats=repeats, python=sys.version.split()[0],
+         numpy=np.__version__)
+
+
+def in_place(solver, A, b, exact, library):
+    """Arrays of a library in device memory: solved in place, views that do not fit refused."""
     rng = np.random.default_rng(1)
-    b = rng.standard_normal(A.shape[0])
-    exact = solver.solve(b)
-    for name, array, host in (("torch", torch.tensor(b, device="cuda"), lambda a: a.cpu().numpy()),
-                              ("cupy", cupy.asarray(b), cupy.asnumpy)):
-        x = solver.solve(array)
-        error = float(np.abs(host(x) - exact).max() / np.abs(exact).max())
-        block = rng.standard_normal((A.shape[0], 8))
-        on_device = torch.tensor(block, device="cuda") if name == "torch" else cupy.asarray(block)
-        X, infos = solver.solve(on_device, return_info=True)
-        residual = np.linalg.norm(block - A @ host(X), axis=0) / np.linalg.norm(block, axis=0)
-        same = type(x) is type(array) and type(X) is type(on_device)
-        tell("in place", library=name, same_type=same, error=error, columns_residual=float(residual.max()),
-             columns_iterations=[i.iterations for i in infos])
-        refused = 0
-        for wrong in (array[::2], array.astype("float32") if name == "cupy" else array.float()):
-            try:
-                solver.solve(wrong)
-            except ValueError:
-                refused += 1
-        tell("wrong arrays are refused", library=name, refused=refused, of=2)
+    block = rng.standard_normal((A.shape[0], 8))
+    if library == "torch":
+        import torch
+        array, on_device, host = torch.tensor(b, device="cuda"), torch.tensor(block, device="cuda"), lambda a: a.cpu().numpy()
+    else:
+        import cupy
+        array, on_device, host = cupy.asarray(b), cupy.asarray(block), cupy.asnumpy
+    x = solver.solve(array)
+    X, infos = solver.solve(on_device, return_info=True)
+    residual = np.linalg.norm(block - A @ host(X), axis=0) / np.linalg.norm(block, axis=0)
+    tell("in place", library=library, same_type=type(x) is type(array) and type(X) is type(on_device),
+         error=float(np.abs(host(x) - exact).max() / np.abs(exact).max()), columns_residual=float(residual.max()),
+         columns_iterations=[i.iterations for i in infos])
+    refused = 0
+    for wrong in (array[::2], array.astype("float32") if library == "cupy" else array.float()):
+        try:
+            solver.solve(wrong)
+        except ValueError:
+            refused += 1
+    tell("wrong arrays are refused", library=library, refused=refused, of=2)
+
+
+def callers_stream(A, b):
+    import torch
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         mine = cascademg.Context("cuda", stream=stream.cuda_stream)
@@ -106,29 +153,52 @@ def devices(arguments):
         x = on_stream.solve(torch.tensor(b, device="cuda"))
     stream.synchronize()
     tell("caller's stream", residual=float(np.linalg.norm(b - A @ x.cpu().numpy()) / np.linalg.norm(b)))
+
+
+def devices():
+    """Arrays of PyTorch and CuPy in place, on their streams, and what calls cost."""
+    h, A = hierarchy(1023, "cuda")
+    solver = h.solver(rtol=1e-10)
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    exact = solver.solve(b)
+    for library in ("torch", "cupy"):
+        attempt(in_place, solver, A, b, exact, library)
+    attempt(callers_stream, A, b)
     small, _ = hierarchy(63, "cuda")
-    solver = small.solver()
-    for name, ones, empty in (("torch", torch.ones(63, dtype=torch.float64, device="cuda"),
-                               torch.empty(63, dtype=torch.float64, device="cuda")),
-                              ("cupy", cupy.ones(63), cupy.empty(63)), ("numpy", np.ones(63), np.empty(63))):
-        seconds, inside = overhead(solver, ones, empty, 500)
-        tell("overhead", backend="cuda", library=name, overhead_us=1e6 * seconds, solve_us=1e6 * inside)
+    for library in ("torch", "cupy", "numpy"):
+        attempt(overhead_on_device, small.solver(), library)
 
 
-def gradients(backend):
-    """Relative errors of gradients for b and for values of A against central differences."""
-    h, _ = hierarchy(255, backend)
-    solver = h.solver(rtol=1e-13, max_it=200, keep_map=True)
-    rng = np.random.default_rng(2)
-    data, *pattern = laplace(255)
-    n = 255
-    b, w = rng.standard_normal(n), rng.standard_normal(n)
-    entries = rng.choice(len(data), 12, replace=False)
+def overhead_on_device(solver, library):
+    if library == "torch":
+        import torch
+        ones, empty = (f(63, dtype=torch.float64, device="cuda") for f in (torch.ones, torch.empty))
+    elif library == "cupy":
+        import cupy
+        ones, empty = cupy.ones(63), cupy.empty(63)
+    else:
+        ones, empty = np.ones(63), np.empty(63)
+    seconds, inside = overhead(solver, ones, empty, 500)
+    tell("overhead", backend="cuda", library=library, overhead_us=1e6 * seconds, solve_us=1e6 * inside)
 
-    def loss(values, rhs):
-        return w @ np.linalg.solve(dense((values, *pattern)), rhs)
 
-    def differences(function, point, places):
+class Differences:
+    """Gradients of w^T A^-1 b for b and for values of A by central differences, some entries of each."""
+
+    def __init__(self, n=255):
+        rng = np.random.default_rng(2)
+        self.data, *pattern = laplace(n)
+        self.b, self.w = rng.standard_normal(n), rng.standard_normal(n)
+        self.entries = rng.choice(len(self.data), 12, replace=False)
+        self.batch = rng.standard_normal((5, n))
+
+        def loss(values, rhs):
+            return self.w @ np.linalg.solve(dense((values, *pattern)), rhs)
+        self.by_values = self._of(lambda v: loss(v, self.b), self.data, self.entries)
+        self.by_b = self._of(lambda r: loss(self.data, r), self.b, range(12))
+
+    @staticmethod
+    def _of(function, point, places):
         found = []
         for k in places:
             step = 3e-6 * max(1.0, abs(point[k]))
@@ -137,40 +207,43 @@ def gradients(backend):
             down[k] -= step
             found.append((function(up) - function(down)) / (2 * step))
         return np.array(found)
-    by_values = differences(lambda v: loss(v, b), data, entries)
-    by_b = differences(lambda r: loss(data, r), b, range(12))
 
-    def check(library, gradient_b, gradient_values):
-        error_b = np.abs(gradient_b[:12] - by_b).max() / np.abs(by_b).max()
-        error_values = np.abs(gradient_values[entries] - by_values).max() / np.abs(by_values).max()
-        tell("gradients", backend=backend, library=library, error_b=float(error_b), error_values=float(error_values))
-    try:
-        import torch
-        from cascademg.torch import solve
-        place = "cuda" if backend == "cuda" else "cpu"
-        tb = torch.tensor(b, device=place, requires_grad=True)
-        tv = torch.tensor(data, device=place, requires_grad=True)
-        (torch.tensor(w, device=place) * solve(solver, tb, tv)).sum().backward()
-        check("torch", tb.grad.cpu().numpy(), tv.grad.cpu().numpy())
-        batch = torch.tensor(rng.standard_normal((5, n)), device=place, requires_grad=True)
-        (solve(solver, batch) * torch.tensor(w, device=place)).sum().backward()
-        tell("batch of gradients", backend=backend, library="torch",
-             spread=float((batch.grad - batch.grad[0]).abs().max() / batch.grad.abs().max()))
-    except ImportError as error:
-        tell("gradients", library="torch", skipped=str(error))
-    h, _ = hierarchy(255, backend)
-    solver = h.solver(rtol=1e-13, max_it=200, keep_map=True)
-    try:
-        import jax
-        jax.config.update("jax_enable_x64", True)
-        from cascademg.jax import solve as jax_solve
-        found = jax.grad(lambda r, v: w @ jax_solve(solver, r, v), argnums=(0, 1))(b, data)
-        check("jax", np.asarray(found[0]), np.asarray(found[1]))
-        mapped = jax.jit(jax.vmap(lambda r: jax_solve(solver, r)))(rng.standard_normal((3, n)))
-        tell("vmap", backend=backend, library="jax", shape=list(mapped.shape), device=str(mapped.devices()))
-        in_jax(solver, jax.numpy.asarray(b), jax.jit(lambda r: jax_solve(solver, r)), backend)
-    except ImportError as error:
-        tell("gradients", library="jax", skipped=str(error))
+    def tell(self, library, backend, gradient_b, gradient_values):
+        error_b = np.abs(gradient_b[:12] - self.by_b).max() / np.abs(self.by_b).max()
+        error_values = np.abs(gradient_values[self.entries] - self.by_values).max() / np.abs(self.by_values).max()
+        tell("gradients", backend=backend, library=library, error_b=float(error_b), error_values=float(error_values),
+             within=bool(max(error_b, error_values) <= 1e-6))
+
+
+def fresh_solver(backend):
+    return hierarchy(255, backend)[0].solver(rtol=1e-13, max_it=200, keep_map=True)
+
+
+def gradients_of_torch(backend, exact):
+    import torch
+    from cascademg.torch import solve
+    solver, place = fresh_solver(backend), "cuda" if backend == "cuda" else "cpu"
+    tb = torch.tensor(exact.b, device=place, requires_grad=True)
+    tv = torch.tensor(exact.data, device=place, requires_grad=True)
+    w = torch.tensor(exact.w, device=place)
+    (w * solve(solver, tb, tv)).sum().backward()
+    exact.tell("torch", backend, tb.grad.cpu().numpy(), tv.grad.cpu().numpy())
+    batch = torch.tensor(exact.batch, device=place, requires_grad=True)
+    (solve(solver, batch) * w).sum().backward()
+    tell("batch of gradients", backend=backend, library="torch",
+         spread=float((batch.grad - batch.grad[0]).abs().max() / batch.grad.abs().max()))
+
+
+def gradients_of_jax(backend, exact):
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    from cascademg.jax import solve
+    solver, w = fresh_solver(backend), exact.w
+    found = jax.grad(lambda r, v: w @ solve(solver, r, v), argnums=(0, 1))(exact.b, exact.data)
+    exact.tell("jax", backend, np.asarray(found[0]), np.asarray(found[1]))
+    mapped = jax.jit(jax.vmap(lambda r: solve(solver, r)))(exact.batch)
+    tell("vmap", backend=backend, library="jax", shape=list(mapped.shape), where=str(mapped.devices()))
+    in_jax(solver, jax.numpy.asarray(exact.b), jax.jit(lambda r: solve(solver, r)), backend)
 
 
 def in_jax(solver, b, compiled, backend):
@@ -192,26 +265,33 @@ def in_jax(solver, b, compiled, backend):
          overhead_us=1e6 * float(np.median(np.array(outside) - np.array(inside))), solve_us=1e6 * float(np.median(inside)))
 
 
-def matrices_on_the_device():
+def matrices_on_the_device(library):
     """Hierarchies over CSR arrays of CuPy and PyTorch, and new values from there."""
-    import cupy
-    import torch
-    A, P = [laplace(1023)], []
-    n = 1023
+    if library == "cupy":
+        import cupy
+        put, host = cupy.asarray, cupy.asnumpy
+    else:
+        import torch
+        put, host = (lambda a: torch.tensor(a, device="cuda")), (lambda a: a.cpu().numpy())
+    A, P, n = laplace(1023), [], 1023
     while n > 15:
         P.append(interpolation(n))
         n //= 2
-    full, b = dense(A[0]), np.random.default_rng(3).standard_normal(1023)
-    for name, put in (("cupy", cupy.asarray), ("torch", lambda a: torch.tensor(a, device="cuda"))):
-        arrays = [put(a) for a in A[0][:3]]
-        solver = cascademg.Hierarchy([(*arrays, A[0][3])], P, backend="cuda").solver(rtol=1e-10, keep_map=True)
-        residuals = []
-        for factor in (1.0, 3.0):
-            solver.update(arrays[0] * factor)
-            x = solver.solve(put(b))
-            x = x.get() if name == "cupy" else x.cpu().numpy()
-            residuals.append(float(np.linalg.norm(b - factor * full @ x) / np.linalg.norm(b)))
-        tell("matrices on the device", library=name, residuals=residuals)
+    full, b = dense(A), np.random.default_rng(3).standard_normal(1023)
+    arrays = [put(a) for a in A[:3]]
+    solver = cascademg.Hierarchy([(*arrays, A[3])], P, backend="cuda").solver(rtol=1e-10, keep_map=True)
+    residuals = []
+    for factor in (1.0, 3.0):
+        solver.update(arrays[0] * factor)
+        x = host(solver.solve(put(b)))
+        residuals.append(float(np.linalg.norm(b - factor * full @ x) / np.linalg.norm(b)))
+    tell("matrices on the device", library=library, residuals=residuals)
+
+
+def overhead_of_numpy():
+    h, _ = hierarchy(63, "cpu")
+    seconds, inside = overhead(h.solver(), np.ones(63), np.empty(63))
+    tell("overhead", backend="cpu", library="numpy", overhead_us=1e6 * seconds, solve_us=1e6 * inside)
 
 
 def examples():
@@ -254,17 +334,20 @@ def main():
         return topology(arguments.topology, arguments.steps, arguments.backend, options)
     if arguments.heat:
         return heat(arguments.heat, arguments.backend)
-    begin = time.perf_counter()
-    cascademg.version()
-    tell("load", seconds=time.perf_counter() - begin)
-    h, _ = hierarchy(63, "cpu")
-    seconds, inside = overhead(h.solver(), np.ones(63), np.empty(63))
-    tell("overhead", backend="cpu", library="numpy", overhead_us=1e6 * seconds, solve_us=1e6 * inside)
+    attempt(imported)
+    attempt(overhead_of_numpy)
     if arguments.backend == "cuda":
-        devices(arguments)
-        matrices_on_the_device()
-    gradients(arguments.backend)
+        attempt(devices)
+        for library in ("torch", "cupy"):
+            attempt(matrices_on_the_device, library)
+    exact = Differences()
+    for library, part in (("torch", gradients_of_torch), ("jax", gradients_of_jax)):
+        if importlib.util.find_spec(library) is None:
+            tell("gradients", library=library, skipped="not installed")
+        else:
+            attempt(part, arguments.backend, exact)
+    return 1 if attempt.failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
