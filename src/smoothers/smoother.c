@@ -78,12 +78,11 @@ typedef struct row_look {
 
 static inline row_look look_at_row(const cmg_csr *A, cmg_size i)
 {
-    row_look row = {0, 0, 0, 0};
+    row_look row = {0, cmgi_row_magnitude(A, i), 0, 0};
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const double a = fabs(A->values[k]);
         const double other = A->indices[k] == i ? 0 : a;
         const double less = other < row.most ? other : row.most;
-        row.sum += a;
         row.diagonal += a - other;
         row.second = less > row.second ? less : row.second;
         row.most = other > row.most ? other : row.most;
@@ -110,7 +109,7 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
             bad = i < bad ? i : bad;
         }
         lines += own && row.most + row.second > CMGI_LINE * row.diagonal;
-        gershgorin = fmax(gershgorin, row.sum / row.diagonal);
+        gershgorin = fmax(gershgorin, row.sum * (1 / row.diagonal));
     }
     CMGI_CHECK(source->ctx, bad == A->rows, CMG_ERR_SINGULAR,
                "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite",
