@@ -7,7 +7,9 @@
  * One JSON line.
  *
  *   first [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--repeat N]
- *         [--options TEXT]
+ *         [--options TEXT] [--matrix 1]
+ *
+ * With --matrix 1 the finest matrix is all that there is: levels are algebraic.
  */
 #include "bench.h"
 #include "q1.h"
@@ -23,6 +25,7 @@ static const cmg_role roles[ROLES] = {CMG_ROLE_A, CMG_ROLE_P};
 typedef struct settings {
     bench_problem p;
     const char *text; /* options of the solver */
+    bool matrix;      /* A alone */
 } settings;
 
 /* Level matrices in the backend's memory; the arrays are the data of vectors. */
@@ -232,8 +235,8 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
     double copy = 0;
     (void)cmg_context_bandwidth(ctx, &copy);
     printf("{\"benchmark\": \"first\", \"problem\": \"q1-%dd-%d\", \"distort\": %g, \"unknowns\": "
-           "%lld, \"backend\": \"%s\", \"options\": \"%s\", ",
-           s->p.dim, s->p.cells, s->p.distort, (long long)n,
+           "%lld, \"matrix_alone\": %s, \"backend\": \"%s\", \"options\": \"%s\", ",
+           s->p.dim, s->p.cells, s->p.distort, (long long)n, s->matrix ? "true" : "false",
            cmg_enum_name("backend", (int)s->p.context.backend), s->text);
     printf("\"check_seconds\": %.5g, \"setup_seconds\": %.5g, \"first_setup_seconds\": %.5g, "
            "\"solve_seconds\": %.5g, \"first_solution_seconds\": %.5g, "
@@ -255,15 +258,18 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
 static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
     settings *s = user;
-    *known = strcmp(name, "--options") == 0;
-    s->text = *known ? text : s->text;
+    const bool matrix = strcmp(name, "--matrix") == 0;
+    *known = matrix || strcmp(name, "--options") == 0;
+    s->matrix = matrix ? atoi(text) != 0 : s->matrix;
+    s->text = *known && !matrix ? text : s->text;
     return true;
 }
 
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
-    cmg_status status = q1_problem(ctx, &s->p, &h);
+    cmg_status status =
+        s->matrix ? q1_matrix(ctx, s->p.dim, s->p.cells, &h) : q1_problem(ctx, &s->p, &h);
     *n = cmg_hierarchy_rows(h, 0);
     const int levels = cmg_hierarchy_levels(h);
     status = status == CMG_OK ? copy_matrices(ctx, h, c) : status;

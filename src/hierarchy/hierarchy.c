@@ -206,7 +206,9 @@ static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, co
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr)
 {
-    cmg_status status = check_structure(h, level, role, name, factor, &csr->view);
+    cmg_status status = csr->there != NULL
+                            ? check_place(h, level, role, name, factor)
+                            : check_structure(h, level, role, name, factor, &csr->view);
     if (status == CMG_OK) {
         status = place(h, level, role, name, factor, csr);
     }
@@ -216,11 +218,7 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
 
 cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
 {
-    if (csr->there != NULL) {
-        CMGI_TRY(place(h, level, CMG_ROLE_A, NULL, 0, csr));
-    } else {
-        CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, csr));
-    }
+    CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, csr));
     h->level[level].formed = true;
     return CMG_OK;
 }

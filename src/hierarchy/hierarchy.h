@@ -98,7 +98,8 @@ void cmgi_stored_smoothers_clear(cmg_context *ctx, cmgi_stored_level *level);
 
 /*
  * Gives a level one of its matrices; the arrays (cmgi_csr_alloc) are taken over, or freed where it
- * is refused, and *csr is cleared. The structure is checked.
+ * is refused, and *csr is cleared. The structure is checked, but for what the library has made on
+ * the device.
  */
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr);

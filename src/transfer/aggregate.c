@@ -8,26 +8,7 @@
 #include "transfer/aggregate.h"
 
 #include "core/memory.h"
-#include "core/random.h"
-
-/* State above, then the hash, then the number: all different, so that the largest is one node. */
-enum { OUT = 0, OPEN = 1, IN = 2 };
-
-static uint64_t key_of(cmg_size i)
-{
-    uint64_t seed = (uint64_t)i;
-    return (cmgi_random_bits(&seed) >> 34 << 32) | (uint64_t)i;
-}
-
-static int state_of(uint64_t key)
-{
-    return (int)(key >> 62);
-}
-
-static uint64_t with_state(uint64_t key, int state)
-{
-    return (key & (UINT64_MAX >> 2)) | (uint64_t)state << 62;
-}
+#include "transfer/aggregate_rows.h"
 
 /* to_i = the largest of from over i and its neighbours */
 static void spread(cmg_context *ctx, const cmgi_csr *S, const uint64_t *from, uint64_t *to)
@@ -57,15 +38,9 @@ static cmg_status independent_set(cmg_context *ctx, const cmgi_csr *S, uint64_t 
         open = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : open)
         for (cmg_size i = 0; i < S->rows; ++i) {
-            if (state_of(key[i]) != OPEN) {
-                continue;
-            }
-            if (two[i] == key[i]) {
-                key[i] = with_state(key[i], IN);
-            } else if (state_of(two[i]) == IN) {
-                key[i] = with_state(key[i], OUT);
-            } else {
-                ++open;
+            if (cmgi_key_state(key[i]) == CMGI_NODE_OPEN) {
+                key[i] = cmgi_key_decided(key[i], two[i]);
+                open += cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
             }
         }
     }
@@ -100,11 +75,11 @@ static cmg_status aggregate_around_set(cmg_context *ctx, const cmgi_csr *S, cmgi
     CMGI_TRY(cmgi_alloc(ctx, S->rows, sizeof *key, &key));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (S->rows > 1024)
     for (cmg_size i = 0; i < S->rows; ++i) {
-        key[i] = with_state(key_of(i), S->indptr[i + 1] > S->indptr[i] ? OPEN : OUT);
+        key[i] = cmgi_key_of(i, S->indptr[i + 1] > S->indptr[i]);
     }
     const cmg_status status = independent_set(ctx, S, key);
     for (cmg_size i = 0; i < S->rows && status == CMG_OK; ++i) {
-        agg->of[i] = state_of(key[i]) == IN ? (cmg_index)agg->count++ : -1;
+        agg->of[i] = cmgi_key_state(key[i]) == CMGI_NODE_IN ? (cmg_index)agg->count++ : -1;
     }
     cmgi_free(ctx, key);
     return status;

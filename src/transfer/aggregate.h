@@ -60,3 +60,5 @@ int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level);
 /* Near-null-space vectors of a level, rows x *vectors by rows, an array of cmgi_alloc. */
 cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
                                 double **B);
+/* Whether they are nothing but a constant for each unknown of a node. */
+bool cmgi_near_null_constant(const cmg_hierarchy *h, int level, int *block, int *vectors);

@@ -2,9 +2,10 @@
  */
 #include "transfer/coarsen.h"
 
+#include "core/backend.h"
 #include "core/memory.h"
 #include "core/options.h"
-#include "transfer/aggregate.h"
+#include "transfer/aggregate_there.h"
 #include "transfer/galerkin.h"
 
 #define ROW(kind, field, ...)                                                                      \
@@ -32,8 +33,22 @@ typedef struct next_level {
     int vectors;
 } next_level;
 
+extern const cmgi_aggregation_kernels cmgi_aggregation_cuda;
+
+const cmgi_aggregation_kernels *cmgi_aggregation_of(const cmg_context *ctx)
+{
+    static const cmgi_aggregation_kernels *const kernels[2] = {
+        NULL, CMGI_CUDA_FN(&cmgi_aggregation_cuda)};
+    return kernels[cmgi_column(ctx)];
+}
+
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
+
+static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
+{
+    return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
+}
 
 static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
                                 double theta, next_level *next)
@@ -50,8 +65,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen
     CMGI_TRY_GOTO(done, cmgi_near_null_space(h, l, &block, &next->vectors, &B));
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, &A, block, theta, &S));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
-    const double coarse = (double)agg.count * next->vectors;
-    if (agg.count == 0 || coarse > LEAST_GAIN * (double)A.rows) {
+    if (!gains(&agg, next->vectors, A.rows)) {
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
@@ -65,6 +79,56 @@ done:
     return status;
 }
 
+/* Near-null-space vectors on the device; *B stays NULL where they are constants. */
+static cmg_status vectors_there(const cmg_hierarchy *h, int l, int *block, int *vectors, double **B)
+{
+    if (cmgi_near_null_constant(h, l, block, vectors)) {
+        return CMG_OK;
+    }
+    double *made = NULL;
+    CMGI_TRY(cmgi_near_null_space(h, l, block, vectors, &made));
+    const cmg_size n = cmg_hierarchy_rows(h, l) * *vectors;
+    const cmg_status status = cmgi_move_to_device(h->ctx, &made, n, sizeof *made);
+    if (status != CMG_OK) {
+        cmgi_free(h->ctx, made);
+        return status;
+    }
+    *B = made;
+    return CMG_OK;
+}
+
+/* The same of a matrix on the device. */
+static cmg_status make_transfer_there(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
+                                      double theta, next_level *next)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
+    const cmg_csr *A = &cmgi_hierarchy_there(h, l, CMG_ROLE_A)->csr;
+    cmg_csr S = {0};
+    cmg_csr P0 = {0};
+    cmgi_resident P = {0};
+    cmgi_aggregates agg = {0};
+    double *B = NULL;
+    cmg_size couplings = 0;
+    int block = 1;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, vectors_there(h, l, &block, &next->vectors, &B));
+    CMGI_TRY_GOTO(done, on->strength(ctx, A, block, theta, &S, &couplings));
+    CMGI_TRY_GOTO(done, on->aggregate(ctx, &S, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    if (!gains(&agg, next->vectors, A->rows)) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, on->tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
+    CMGI_TRY_GOTO(done, on->smooth(ctx, A, o->filter && block == 1 ? &S : NULL, o->omega, &P0, &P));
+    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &P, &next->P));
+done:
+    cmgi_resident_free_arrays(ctx, &S);
+    cmgi_resident_free_arrays(ctx, &P0);
+    cmgi_resident_free(ctx, &P);
+    CMGI_FREE_DEVICE(ctx, agg.of, B);
+    return status;
+}
+
 static bool is_finite(const cmgi_csr *M)
 {
     double sum = 0;
@@ -74,18 +138,38 @@ static bool is_finite(const cmgi_csr *M)
     return sum == 0;
 }
 
+/* A of the next level; *sound stays false where its values or those of P are of no use. */
+static cmg_status form_coarse(const cmg_hierarchy *h, const cmgi_csr *P, cmgi_csr *coarse,
+                              bool *sound)
+{
+    const int l = h->levels - 1;
+    const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    cmg_csr A;
+    if (there != NULL && P->there != NULL) {
+        const cmgi_triple t = {.A = there, .P = P->there};
+        CMGI_TRY(cmgi_galerkin_there(h->ctx, &t, coarse));
+        const cmgi_resident_facts *facts = &coarse->there->facts;
+        *sound =
+            P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
+    *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
+    return CMG_OK;
+}
+
 /* Puts the level after the last one; *added stays false where its values are of no use. */
 static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
 {
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     const cmg_size n = next->P.cols;
-    cmg_csr A;
     cmgi_csr coarse = {0};
+    bool sound = false;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &A, &next->P.view, true, &coarse));
-    if (!is_finite(&next->P) || !is_finite(&coarse) || !cmgi_csr_has_diagonal(&coarse)) {
+    CMGI_TRY_GOTO(done, form_coarse(h, &next->P, &coarse, &sound));
+    if (!sound) {
         goto done;
     }
     ++h->levels;
@@ -109,6 +193,21 @@ done:
     return status;
 }
 
+/* Where the matrix is, or on the host where the device has not enough memory for it. */
+static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
+                                 double theta, next_level *next)
+{
+    if (cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL) {
+        const cmg_status status = make_transfer_there(h, l, o, theta, next);
+        if (status != CMG_ERR_MEMORY) {
+            return status;
+        }
+        cmgi_free(h->ctx, next->B);
+        next->B = NULL;
+    }
+    return make_transfer(h, l, o, theta, next);
+}
+
 cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *levels)
 {
     cmg_context *ctx = h->ctx;
@@ -123,11 +222,11 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *lev
         CMGI_TRY(cmgi_progress(ctx, "coarsening",
                                cmg_hierarchy_rows(h, 0) - cmg_hierarchy_rows(h, l),
                                cmg_hierarchy_rows(h, 0)));
-        cmg_status status = make_transfer(h, l, o, o->strength, &next);
-        if (status == CMG_OK && next.P.indptr == NULL && o->strength > 0) {
-            status = make_transfer(h, l, o, 0, &next); /* every coupling counts */
+        cmg_status status = make_somewhere(h, l, o, o->strength, &next);
+        if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0) {
+            status = make_somewhere(h, l, o, 0, &next); /* every coupling counts */
         }
-        if (status == CMG_OK && next.P.indptr != NULL) {
+        if (status == CMG_OK && cmgi_csr_given(&next.P)) {
             status = append(h, &next, &added);
         }
         cmgi_csr_free(ctx, &next.P);

@@ -51,31 +51,49 @@ int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level)
     return size >= 1 && cmg_hierarchy_rows(h, level) % size == 0 ? size : 1;
 }
 
+typedef enum origin { CONSTANT, STORED, RIGID } origin;
+
+static origin look(const cmg_hierarchy *h, int level, int *block, int *vectors,
+                   const double **given)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmgi_stored_vector *stored = cmgi_hierarchy_vector(h, level, "nullspace", NULL);
+    const int size = cmgi_unknowns_of_node(h, level);
+    *block = size;
+    *vectors = size;
+    if (stored != NULL && stored->n >= n && stored->n % n == 0) {
+        *given = stored->values;
+        *vectors = (int)(stored->n / n);
+        return STORED;
+    }
+    if (coordinates(h, level, n / size, size, given)) {
+        *vectors = size == 2 ? 3 : 6;
+        return RIGID;
+    }
+    return CONSTANT;
+}
+
+bool cmgi_near_null_constant(const cmg_hierarchy *h, int level, int *block, int *vectors)
+{
+    const double *given = NULL;
+    return look(h, level, block, vectors, &given) == CONSTANT;
+}
+
 cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
                                 double **B)
 {
     cmg_context *ctx = h->ctx;
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const double *given = NULL;
-    cmg_size length = 0;
-    const int size = cmgi_unknowns_of_node(h, level);
-    *block = size;
-    *vectors = size;
-    const bool stored =
-        cmg_hierarchy_get_vector(h, level, "nullspace", NULL, &length, &given) == CMG_OK &&
-        length >= n && length % n == 0;
-    const bool rigid = !stored && coordinates(h, level, n / size, size, &given);
-    if (stored || rigid) {
-        *vectors = stored ? (int)(length / n) : (size == 2 ? 3 : 6);
-    }
+    const origin from = look(h, level, block, vectors, &given);
     CMGI_TRY(cmgi_alloc_zero(ctx, n * *vectors, sizeof **B, B));
-    if (stored) {
-        memcpy(*B, given, (size_t)length * sizeof **B);
-    } else if (rigid) {
-        rigid_body_modes(n / size, size, given, *B);
+    if (from == STORED) {
+        memcpy(*B, given, (size_t)(n * *vectors) * sizeof **B);
+    } else if (from == RIGID) {
+        rigid_body_modes(n / *block, *block, given, *B);
     } else {
         for (cmg_size i = 0; i < n; ++i) {
-            (*B)[i * size + i % size] = 1;
+            (*B)[i * *block + i % *block] = 1;
         }
     }
     return CMG_OK;

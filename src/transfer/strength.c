@@ -3,10 +3,7 @@
 
 #include "core/memory.h"
 #include "csr/by_rows.h"
-
-#include <math.h>
-
-static const double ISOLATED = 0.1; /* sum of off-diagonal entries over the diagonal */
+#include "transfer/aggregate_rows.h"
 
 typedef struct blocks {
     const cmg_csr *A;
@@ -59,74 +56,23 @@ done:
     return status;
 }
 
-/* How a row couples: sign of its couplings (0: by size), and the largest. */
-typedef struct coupling {
-    double sign;
-    double largest; /* 0 = isolated */
-} coupling;
-
-static double size_of(const coupling *c, double value)
-{
-    return c->sign == 0 ? fabs(value) : c->sign * value;
-}
-
-static coupling look_at_row(const cmg_csr *C, cmg_size i, bool has_signs)
-{
-    coupling c = {0, 0};
-    double diagonal = 0;
-    double sum = 0;
-    double most[2] = {0, 0}; /* negative, positive */
-    for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1]; ++k) {
-        if (C->indices[k] == i) {
-            diagonal = C->values[k];
-        } else {
-            const double size = fabs(C->values[k]);
-            double *side = &most[C->values[k] > 0];
-            sum += size;
-            *side = size > *side ? size : *side;
-        }
-    }
-    if (sum <= ISOLATED * fabs(diagonal)) {
-        return c;
-    }
-    const double wanted = most[diagonal < 0];
-    if (has_signs && wanted > 0) {
-        c.sign = diagonal < 0 ? 1 : -1;
-        c.largest = wanted;
-    } else {
-        c.largest = fmax(most[0], most[1]);
-    }
-    return c;
-}
-
 typedef struct couplings {
     const cmg_csr *C;
-    coupling *of; /* each row */
+    cmgi_coupling *of; /* each row */
     double theta;
 } couplings;
 
-/* Strong entries of row i. */
+static cmgi_node_row row_of(const cmg_csr *C, cmg_size i)
+{
+    const cmg_size begin = C->indptr[i];
+    return (cmgi_node_row){C->indices + begin, C->values + begin, C->indptr[i + 1] - begin};
+}
+
 static cmg_size strong_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
     const couplings *s = user;
-    const cmg_csr *C = s->C;
-    const coupling *c = s->of;
-    const coupling own = c[i];
-    const double share = s->theta * s->theta * own.largest;
-    cmg_size count = 0;
-    for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1] && own.largest > 0; ++k) {
-        const cmg_index j = C->indices[k];
-        const double size = size_of(&own, C->values[k]);
-        if (j == i || size <= 0 || c[j].largest == 0 || size * size < share * c[j].largest) {
-            continue;
-        }
-        if (columns != NULL) {
-            columns[count] = j;
-            values[count] = size;
-        }
-        ++count;
-    }
-    return count;
+    const cmgi_node_row row = row_of(s->C, i);
+    return cmgi_strong_row(&row, i, s->of, s->theta, columns, values);
 }
 
 cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double theta, cmgi_csr *S)
@@ -141,7 +87,8 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, C.rows, sizeof *s.of, &s.of));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C.rows > 256)
     for (cmg_size i = 0; i < C.rows; ++i) {
-        s.of[i] = look_at_row(&C, i, block == 1);
+        const cmgi_node_row row = row_of(&C, i);
+        s.of[i] = cmgi_coupling_of(&row, i, block == 1);
     }
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, C.rows, C.rows, strong_row, &s, S));
 done:

@@ -6,12 +6,10 @@
 
 #include "core/memory.h"
 #include "core/search.h"
-
-#include <math.h>
+#include "csr/by_rows.h"
+#include "transfer/aggregate_rows.h"
 
 enum { MOST_VECTORS = 16 };
-
-static const double DEPENDENT = 1e-10; /* what is left of a vector that the others give already */
 
 /* Nodes sorted by aggregate, ascending in each: those of aggregate a are node[start[a]] ... */
 static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg_size **start,
@@ -32,57 +30,6 @@ static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg
         }
     }
     return CMG_OK;
-}
-
-/* The rows of one aggregate in P, rows x vectors by rows wherever they lie. */
-typedef struct panel {
-    const cmg_index *node;
-    cmg_size nodes;
-    int block;
-    int vectors;
-    const cmg_size *indptr;
-    double *values;
-} panel;
-
-static double *panel_row(const panel *p, cmg_size r)
-{
-    return p->values + p->indptr[(cmg_size)p->node[r / p->block] * p->block + r % p->block];
-}
-
-static double panel_dot(const panel *p, int c, int d)
-{
-    double sum = 0;
-    for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-        const double *row = panel_row(p, r);
-        sum += row[c] * row[d];
-    }
-    return sum;
-}
-
-/*
- * Modified Gram-Schmidt, each vector twice (Giraud, Langou, Rozloznik 2005: twice is enough). R is
- * vectors x vectors by rows.
- */
-static void orthonormalise(const panel *p, double *R)
-{
-    for (int c = 0; c < p->vectors; ++c) {
-        const double before = sqrt(panel_dot(p, c, c));
-        for (int d = 0; d < 2 * c; ++d) {
-            const double s = panel_dot(p, d % c, c);
-            R[d % c * p->vectors + c] += s;
-            for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-                double *row = panel_row(p, r);
-                row[c] -= s * row[d % c];
-            }
-        }
-        const double norm = sqrt(panel_dot(p, c, c));
-        const bool dependent = !(norm > DEPENDENT * before);
-        R[c * p->vectors + c] = dependent ? 0 : norm;
-        for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-            double *row = panel_row(p, r);
-            row[c] = dependent ? 0 : row[c] / norm;
-        }
-    }
 }
 
 /* P with the pattern of aggregates and the values of B. */
@@ -123,13 +70,13 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, agg->count * vectors * vectors, sizeof *Bc, &Bc));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (agg->count > 64)
     for (cmg_size a = 0; a < agg->count; ++a) {
-        const panel p = {.node = node + start[a],
-                         .nodes = start[a + 1] - start[a],
-                         .block = block,
-                         .vectors = vectors,
-                         .indptr = made.indptr,
-                         .values = made.values};
-        orthonormalise(&p, Bc + a * vectors * vectors);
+        const cmgi_panel p = {.node = node + start[a],
+                              .nodes = start[a + 1] - start[a],
+                              .block = block,
+                              .vectors = vectors,
+                              .indptr = made.indptr,
+                              .values = made.values};
+        cmgi_panel_orthonormalise(&p, Bc + a * vectors * vectors);
     }
     *P = made;
     made = (cmgi_csr){0};
@@ -141,161 +88,134 @@ done:
     return status;
 }
 
-/*
- * A without the entries that are neither strong nor on the diagonal, which takes them over so that
- * constants stay what they are to A. Rows whose diagonal would nearly vanish stay whole.
- */
-static cmg_status filter(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S, cmgi_csr *F)
+/* A and S, which the rows of A_F are made of. */
+typedef struct filter {
+    const cmg_csr *A;
+    const cmg_csr *S;
+} filter;
+
+static cmg_size filtered_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    bool *strong = NULL;
-    CMGI_TRY(cmgi_csr_copy(ctx, A, F));
-    const cmg_status status = cmgi_alloc_zero(ctx, A->cols * ctx->threads, sizeof *strong, &strong);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, F);
-        return status;
+    const filter *f = user;
+    return cmgi_filtered_row(f->A, f->S, i, columns, values);
+}
+
+/* (row i of A) x in eight parts, as a group of lanes adds it up. */
+static double row_product(const cmg_csr *A, cmg_size i, const double *x)
+{
+    enum { LANES = CMGI_POWER_LANES };
+    double part[LANES] = {0};
+    const cmg_size begin = A->indptr[i];
+    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
+        part[(k - begin) % LANES] += A->values[k] * x[A->indices[k]];
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 256)
+    for (int d = LANES / 2; d > 0; d /= 2) {
+        for (int p = 0; p < d; ++p) {
+            part[p] += part[p + d];
+        }
+    }
+    return part[0];
+}
+
+/* The sum of a block of numbers in the order of cmgi_block_sum (core/cuda.cuh); spoils them. */
+static double block_sum(double v[CMGI_POWER_BLOCK])
+{
+    enum { WARP = 32 };
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        for (int k = 0; k < CMGI_POWER_BLOCK; ++k) {
+            v[k] += k % WARP < d ? v[k + d] : 0;
+        }
+    }
+    for (int d = CMGI_POWER_BLOCK / 2; d >= WARP; d /= 2) {
+        for (int k = 0; k < d; k += WARP) {
+            v[k] += v[k + d];
+        }
+    }
+    return v[0];
+}
+
+static cmg_size blocks_of(cmg_size n)
+{
+    return (n + CMGI_POWER_BLOCK - 1) / CMGI_POWER_BLOCK;
+}
+
+/* y = D^-1 A x, and the terms of a block of rows summed. */
+static cmgi_power_sums power_block(const cmg_csr *A, const double *d, const double *x, cmg_size b,
+                                   double *y)
+{
+    double xx[CMGI_POWER_BLOCK] = {0};
+    double xy[CMGI_POWER_BLOCK] = {0};
+    const cmg_size first = b * CMGI_POWER_BLOCK;
+    for (cmg_size i = first; i < A->rows && i < first + CMGI_POWER_BLOCK; ++i) {
+        y[i] = d[i] != 0 ? row_product(A, i, x) / d[i] : 0;
+        xx[i - first] = fabs(d[i]) * x[i] * x[i];
+        xy[i - first] = fabs(d[i]) * x[i] * y[i];
+    }
+    return (cmgi_power_sums){{block_sum(xx), block_sum(xy)}};
+}
+
+/* The sum of all parts, block by block until one is left. */
+static cmgi_power_sums add_parts(cmgi_power_sums *part, cmg_size count)
+{
+    do {
+        for (cmg_size b = 0; b < blocks_of(count); ++b) {
+            double v[2][CMGI_POWER_BLOCK] = {{0}};
+            const cmg_size first = b * CMGI_POWER_BLOCK;
+            for (cmg_size k = first; k < count && k < first + CMGI_POWER_BLOCK; ++k) {
+                v[0][k - first] = part[k].v[0];
+                v[1][k - first] = part[k].v[1];
+            }
+            part[b] = (cmgi_power_sums){{block_sum(v[0]), block_sum(v[1])}};
+        }
+        count = blocks_of(count);
+    } while (count > 1);
+    return part[0];
+}
+
+static double largest_row_sum(cmg_context *ctx, const cmg_csr *A, const double *d)
+{
+    double bound = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bound)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        bool *mine = strong + A->cols * cmgi_thread();
-        double dropped = 0;
-        double diagonal = 0;
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-            mine[S->indices[k]] = true;
-        }
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_index j = A->indices[k];
-            dropped += j != i && !mine[j] ? A->values[k] : 0;
-            diagonal = j == i ? A->values[k] : diagonal;
-        }
-        const bool whole =
-            S->indptr[i + 1] == S->indptr[i] || !((diagonal + dropped) / diagonal > 0.2);
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1] && !whole; ++k) {
-            const cmg_index j = A->indices[k];
-            F->values[k] = j == i ? diagonal + dropped : (mine[j] ? A->values[k] : 0);
-        }
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-            mine[S->indices[k]] = false;
-        }
+        bound = fmax(bound, d[i] != 0 ? cmgi_row_magnitude(A, i) / fabs(d[i]) : 0);
     }
-    cmgi_free(ctx, strong);
-    return CMG_OK;
+    return bound;
 }
 
-/* Drops entries that are zero, but for the diagonal. */
-static void squeeze(cmgi_csr *F)
-{
-    cmg_size at = 0;
-    cmg_size k = 0;
-    for (cmg_size i = 0; i < F->rows; ++i) {
-        for (const cmg_size end = F->indptr[i + 1]; k < end; ++k) {
-            if (F->values[k] != 0 || F->indices[k] == i) {
-                F->indices[at] = F->indices[k];
-                F->values[at++] = F->values[k];
-            }
-        }
-        F->indptr[i + 1] = at;
-    }
-}
-
-enum { SUMMED = 4096 }; /* rows that are summed together */
-
-static cmg_size chunks_of(cmg_size n)
-{
-    return (n + SUMMED - 1) / SUMMED;
-}
-
-/* y = D^-1 A x; returns x^T D x and x^T A x summed by chunks, the same for any number of threads.
- */
-static void power_step(cmg_context *ctx, const cmg_csr *A, const double *d, const double *x,
-                       double *y, double *part, double sums[2])
-{
-    const cmg_size chunks = chunks_of(A->rows);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        double xx = 0;
-        double xy = 0;
-        for (cmg_size i = c * SUMMED; i < A->rows && i < (c + 1) * SUMMED; ++i) {
-            double sum = 0;
-            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-                sum += A->values[k] * x[A->indices[k]];
-            }
-            y[i] = d[i] != 0 ? sum / d[i] : 0;
-            xx += fabs(d[i]) * x[i] * x[i];
-            xy += fabs(d[i]) * x[i] * y[i];
-        }
-        part[2 * c] = xx;
-        part[2 * c + 1] = xy;
-    }
-    sums[0] = 0;
-    sums[1] = 0;
-    for (cmg_size c = 0; c < chunks; ++c) {
-        sums[0] += part[2 * c];
-        sums[1] += part[2 * c + 1];
-    }
-}
-
-/*
- * The largest eigenvalue of D^-1 A by the power method, from below, with a tenth for what is
- * missing after ten steps; at most the largest row sum of |D^-1 A|.
- */
+/* The largest eigenvalue of D^-1 A by the power method, the same for any number of threads. */
 static cmg_status largest_eigenvalue(cmg_context *ctx, const cmg_csr *A, const double *d,
                                      double *lambda)
 {
-    enum { STEPS = 12 };
     const cmg_size n = A->rows;
+    const cmg_size blocks = blocks_of(n);
+    cmgi_power_sums sums[CMGI_POWER_STEPS];
     double *x = NULL;
     double *y = NULL;
-    double *part = NULL;
-    double bound = 0;
-    double found = 0;
+    cmgi_power_sums *part = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x, &x));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * chunks_of(n), sizeof *part, &part));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bound)
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, blocks + 1, sizeof *part, &part));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
     for (cmg_size i = 0; i < n; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += fabs(A->values[k]);
+        x[i] = cmgi_rough_at(i);
+    }
+    for (int step = 0; step < CMGI_POWER_STEPS; ++step) {
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (blocks > 4)
+        for (cmg_size b = 0; b < blocks; ++b) {
+            part[b] = power_block(A, d, x, b, y);
         }
-        bound = fmax(bound, d[i] != 0 ? sum / fabs(d[i]) : 0);
-    }
-    for (cmg_size i = 0; i < n; ++i) {
-        /* rough, so that the top of the spectrum is in it */
-        x[i] = (double)((uint64_t)i * 2654435761u % 1024) / 512 - 1;
-    }
-    for (int step = 0; step < STEPS; ++step) {
-        double sums[2];
-        power_step(ctx, A, d, x, y, part, sums);
-        found = sums[0] > 0 ? fmax(found, sums[1] / sums[0]) : found;
-        const double scale = sums[0] > 0 ? 1 / sqrt(sums[0]) : 0;
+        sums[step] = add_parts(part, blocks);
+        const double scale = cmgi_power_scale(&sums[step]);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
         for (cmg_size i = 0; i < n; ++i) {
             x[i] = y[i] * scale;
         }
     }
-    *lambda = fmin(1.1 * found, bound);
-    if (!(*lambda > 0) || !isfinite(*lambda)) {
-        *lambda = isfinite(bound) && bound > 0 ? bound : 1;
-    }
+    *lambda = cmgi_power_result(sums, largest_row_sum(ctx, A, d));
 done:
     CMGI_FREE(ctx, x, y, part);
     return status;
-}
-
-/* AP becomes P0 - factor D^-1 AP; the pattern of A P0 holds that of P0 where A has a diagonal. */
-static void subtract(cmg_context *ctx, const cmgi_csr *P0, const double *d, double factor,
-                     cmgi_csr *AP)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (P0->rows > 1024)
-    for (cmg_size i = 0; i < P0->rows; ++i) {
-        cmg_size e = P0->indptr[i];
-        for (cmg_size k = AP->indptr[i]; k < AP->indptr[i + 1]; ++k) {
-            AP->values[k] *= d[i] != 0 ? -factor / d[i] : 0;
-            if (e < P0->indptr[i + 1] && P0->indices[e] == AP->indices[k]) {
-                AP->values[k] += P0->values[e++];
-            }
-        }
-    }
 }
 
 cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
@@ -310,15 +230,18 @@ cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_
         return cmgi_csr_copy(ctx, &P0->view, P);
     }
     if (S != NULL) {
-        CMGI_TRY_GOTO(done, filter(ctx, A, S, &filtered));
-        squeeze(&filtered);
+        const filter f = {A, &S->view};
+        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->cols, filtered_row, &f, &filtered));
     }
     const cmg_csr F = S != NULL ? filtered.view : *A;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, F.rows, sizeof *d, &d));
     cmgi_csr_diagonal(ctx, &F, d);
     CMGI_TRY_GOTO(done, largest_eigenvalue(ctx, &F, d, &lambda));
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &F, &P0->view, &made));
-    subtract(ctx, P0, d, omega / lambda, &made);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (P0->rows > 1024)
+    for (cmg_size i = 0; i < P0->rows; ++i) {
+        cmgi_smoothed_row(&P0->view, &made.view, i, d[i], omega / lambda, made.values);
+    }
     *P = made;
     made = (cmgi_csr){0};
 done:

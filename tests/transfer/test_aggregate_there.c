@@ -1,0 +1,327 @@
+/*
+ * Smoothed aggregation on the device: graphs, aggregates, P_0, P and all levels have the bits of
+ * the host's, on grids, random, tiny and odd matrices, with blocks and near-null-space vectors.
+ */
+#include "arrays.h"
+#include "grids.h"
+#include "spmv/suite.h"
+#include "transfer/aggregate_there.h"
+
+/* Options that the bits are compared for. */
+typedef struct way {
+    double strength;
+    double omega;
+    bool filter;
+} way;
+
+static const way ways[] = {
+    {0.35, 4.0 / 3, true}, {0.35, 4.0 / 3, false}, {0, 1, true}, {0.8, 0.5, true}, {0.25, 0, true}};
+
+static bool same_csr(const cmg_csr *a, const cmg_csr *b)
+{
+    if (a->rows != b->rows || a->cols != b->cols || a->indptr[a->rows] != b->indptr[b->rows]) {
+        return false;
+    }
+    const size_t nnz = (size_t)a->indptr[a->rows];
+    return memcmp(a->indptr, b->indptr, (size_t)(a->rows + 1) * sizeof *a->indptr) == 0 &&
+           memcmp(a->indices, b->indices, nnz * sizeof *a->indices) == 0 &&
+           memcmp(a->values, b->values, nnz * sizeof *a->values) == 0;
+}
+
+static cmg_csr sent(const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
+                     copy_there(A->indices, nnz, sizeof *A->indices),
+                     copy_there(A->values, nnz, sizeof *A->values)};
+}
+
+static bool same_there(const cmg_csr *here, const cmg_csr *there)
+{
+    cmgi_csr found = {0};
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_to_host(ctx, &nnz, there->indptr + there->rows, sizeof nnz));
+    CHECK_OK(cmgi_resident_fetch(ctx, there, nnz, &found));
+    const bool same = same_csr(here, &found.view);
+    cmgi_csr_free(ctx, &found);
+    return same;
+}
+
+/* Graph and aggregates, by an independent set and in order; returns how many were formed. */
+static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
+{
+    const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
+    cmg_csr there = sent(A);
+    cmg_csr T = {0};
+    cmgi_csr S = {0};
+    cmg_size couplings = 0;
+    cmg_size count = 0;
+    CHECK_OK(cmgi_strength(ctx, A, block, theta, &S));
+    CHECK_OK(on->strength(ctx, &there, block, theta, &T, &couplings));
+    CHECK(couplings == S.indptr[S.rows]);
+    CHECK(same_there(&S.view, &T));
+    for (int order = 0; order < 2; ++order) {
+        const cmg_size limit = order ? couplings : -1;
+        cmgi_aggregates here = {0};
+        cmgi_aggregates found = {0};
+        CHECK_OK(cmgi_aggregate(ctx, &S, limit, &here));
+        CHECK_OK(on->aggregate(ctx, &T, couplings, limit, &found));
+        CHECK(found.nodes == here.nodes && found.count == here.count);
+        cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
+        CHECK_OK(cmgi_to_host(ctx, of, found.of, (size_t)here.nodes * sizeof *of));
+        CHECK(memcmp(of, here.of, (size_t)here.nodes * sizeof *of) == 0);
+        count += here.count;
+        free(of);
+        cmgi_free_device(ctx, found.of);
+        cmgi_aggregates_free(ctx, &here);
+    }
+    cmgi_csr_free(ctx, &S);
+    cmgi_resident_free_arrays(ctx, &T);
+    cmgi_resident_free_arrays(ctx, &there);
+    return count;
+}
+
+/* All levels of two hierarchies, of which one has its A on the device; how many there are. */
+static int check_levels(const cmg_hierarchy *here, const cmg_hierarchy *there)
+{
+    const int levels = cmg_hierarchy_levels(here);
+    CHECK(cmg_hierarchy_levels(there) == levels);
+    for (int l = 0; l < levels && l < cmg_hierarchy_levels(there); ++l) {
+        CHECK(cmgi_hierarchy_there(there, l, CMG_ROLE_A) != NULL);
+        CHECK(cmgi_hierarchy_there(here, l, CMG_ROLE_A) == NULL);
+        for (int role = CMG_ROLE_A; role <= CMG_ROLE_P; ++role) {
+            cmg_csr a;
+            cmg_csr b;
+            if (cmgi_hierarchy_has(here, l, (cmg_role)role)) {
+                CHECK(cmgi_hierarchy_there(there, l, (cmg_role)role) != NULL);
+                CHECK_OK(cmg_hierarchy_get_csr(here, l, (cmg_role)role, NULL, 0, &a));
+                CHECK_OK(cmg_hierarchy_get_csr(there, l, (cmg_role)role, NULL, 0, &b));
+                CHECK(same_csr(&a, &b));
+            }
+        }
+        const cmgi_stored_vector *v = cmgi_hierarchy_vector(here, l, "nullspace", NULL);
+        const cmgi_stored_vector *w = cmgi_hierarchy_vector(there, l, "nullspace", NULL);
+        CHECK((v == NULL) == (w == NULL));
+        if (v != NULL && w != NULL) {
+            CHECK(v->n == w->n && memcmp(v->values, w->values, (size_t)v->n * sizeof(double)) == 0);
+        }
+    }
+    return levels;
+}
+
+/* What belongs to a matrix: unknowns a node, coordinates, or vectors of its own. */
+typedef struct extras {
+    int block;
+    const double *coords;
+    const double *vectors;
+    int count;
+} extras;
+
+static cmg_hierarchy *hierarchy_of(const cmg_csr *A, const extras *e)
+{
+    cmg_hierarchy *h = NULL;
+    char text[16];
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, A));
+    if (e->block > 1) {
+        (void)snprintf(text, sizeof text, "%d", e->block);
+        CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", text));
+    }
+    if (e->coords != NULL) {
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, A->rows, e->coords));
+    }
+    if (e->vectors != NULL) {
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, A->rows * e->count, e->vectors));
+    }
+    return h;
+}
+
+/* Levels down to a few rows; returns the most that came of it. */
+static int check_coarsening(const cmg_csr *A, const extras *e)
+{
+    cmg_csr there = sent(A);
+    int most = 0;
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; ++w) {
+        cmg_hierarchy *h[2] = {hierarchy_of(A, e), hierarchy_of(&there, e)};
+        cmg_coarsen_options o;
+        cmg_coarsen_options_default(&o);
+        o.rows = 5;
+        o.strength = ways[w].strength;
+        o.omega = ways[w].omega;
+        o.filter = ways[w].filter;
+        CHECK_OK(cmg_hierarchy_coarsen(h[0], &o, NULL));
+        CHECK_OK(cmg_hierarchy_coarsen(h[1], &o, NULL));
+        const int levels = check_levels(h[0], h[1]);
+        most = levels > most ? levels : most;
+        cmg_hierarchy_destroy(&h[0]);
+        cmg_hierarchy_destroy(&h[1]);
+    }
+    cmgi_resident_free_arrays(ctx, &there);
+    return most;
+}
+
+static const extras NOTHING = {1, NULL, NULL, 0};
+
+static void grids_have_the_bits_of_the_host(void)
+{
+    const grid grids[] = {{{9, 8, 7}, {1, 1, 1}, false},
+                          {{31, 17, 1}, {1, 1, 0}, true},
+                          {{40, 12, 1}, {1, 0.001, 0}, false},
+                          {{257, 1, 1}, {1, 0, 0}, true},
+                          {{6, 5, 9}, {1, 0.2, 30}, true}};
+    for (size_t t = 0; t < sizeof grids / sizeof grids[0]; ++t) {
+        cmgi_csr A = grid_matrix(&grids[t]);
+        CHECK(check_aggregates(&A.view, 1, 0.35) > 0);
+        CHECK(check_coarsening(&A.view, &NOTHING) > 1);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Random values of both signs, unsymmetric patterns, long and empty graphs. */
+static void random_matrices_have_the_bits_of_the_host(void)
+{
+    const suite_row rows[] = {{"few", 70, 70, 1, 3},        {"some", 257, 257, 1, 9},
+                              {"dense", 64, 64, 1, 60},     {"random", 200, 200, 0, 8},
+                              {"power law", 90, 90, 2, 80}, {"empty rows", 97, 97, 3, 4}};
+    for (size_t t = 0; t < sizeof rows / sizeof rows[0]; ++t) {
+        cmgi_csr A = suite_make(&rows[t]);
+        (void)check_aggregates(&A.view, 1, 0.5);
+        (void)check_aggregates(&A.view, 1, 0);
+        if (rows[t].kind == 1) { /* the others lack diagonals */
+            (void)check_coarsening(&A.view, &NOTHING);
+        }
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* As in test_coarsen.c, and a chain so long that its order is found on the host. */
+static void odd_matrices_have_the_bits_of_the_host(void)
+{
+    enum { N = 200 };
+    for (int kind = 0; kind < 6; ++kind) {
+        const grid g = {{N, 1, 1}, {1, 0, 0}, false};
+        cmgi_csr A = grid_matrix(&g);
+        for (cmg_size i = 0; i < N; ++i) {
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                const cmg_index j = A.indices[k];
+                const bool diagonal = j == i;
+                A.values[k] = kind == 0 && !diagonal ? 0 : A.values[k];
+                A.values[k] = kind == 1 && !diagonal ? 1e-9 : A.values[k];
+                A.values[k] = kind == 2 && i % 50 == 49 && j > i ? 0 : A.values[k];
+                A.values[k] = kind == 3 && j > i ? 0 : A.values[k];
+                A.values[k] = kind == 4 && diagonal ? -2 : A.values[k];
+                A.values[k] = kind == 5 && i % 2 == 0 && !diagonal ? 0 : A.values[k];
+            }
+        }
+        (void)check_aggregates(&A.view, 1, 0.35);
+        (void)check_coarsening(&A.view, &NOTHING);
+        cmgi_csr_free(ctx, &A);
+    }
+    for (int n = 1; n <= 33; n += n < 3 ? 1 : 29) {
+        const grid g = {{n, 1, 1}, {1, 0, 0}, false};
+        cmgi_csr A = grid_matrix(&g);
+        A.values[0] = 3; /* of one node, whose grid has no couplings */
+        (void)check_aggregates(&A.view, 1, 0.35);
+        (void)check_coarsening(&A.view, &NOTHING);
+        cmgi_csr_free(ctx, &A);
+    }
+    const grid chain = {{3001, 1, 1}, {1, 0, 0}, false};
+    cmgi_csr A = grid_matrix(&chain);
+    CHECK(check_aggregates(&A.view, 1, 0.35) > 1500);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Every entry of a grid's matrix as a block of b x b, symmetric positive definite with it. */
+static cmgi_csr blocks_of(const cmgi_csr *G, int b)
+{
+    cmgi_csr A = {0};
+    const cmg_size nnz = G->indptr[G->rows];
+    CHECK_OK(cmgi_csr_alloc(ctx, G->rows * b, G->rows * b, nnz * b * b, &A));
+    cmg_size k = 0;
+    for (cmg_size r = 0; r < A.rows; ++r) {
+        for (cmg_size e = G->indptr[r / b]; e < G->indptr[r / b + 1]; ++e) {
+            for (int c = 0; c < b; ++c) {
+                const double own = r % b == c ? 2 + 0.1 * c : 0.3 / (1 + (double)(r % b + c));
+                A.indices[k] = G->indices[e] * b + c;
+                A.values[k++] = own * G->values[e];
+            }
+        }
+        A.indptr[r + 1] = k;
+    }
+    return A;
+}
+
+/* Rigid body modes in 2D and 3D, of nodes at random places, some of them on top of each other. */
+static void blocks_have_the_bits_of_the_host(void)
+{
+    for (int b = 2; b <= 3; ++b) {
+        const grid g = {{8, 7, b == 3 ? 5 : 1}, {1, 0.7, 0.5}, false};
+        cmgi_csr G = grid_matrix(&g);
+        cmgi_csr A = blocks_of(&G, b);
+        uint64_t seed = 17;
+        double *x = malloc((size_t)A.rows * sizeof *x);
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            x[i] = i % 11 == 0 ? 0.5 : cmgi_random(&seed);
+        }
+        const extras with_modes = {b, x, NULL, 0};
+        const extras constants = {b, NULL, NULL, 0};
+        CHECK(check_aggregates(&A.view, b, 0.35) > 0);
+        CHECK(check_coarsening(&A.view, &with_modes) > 1);
+        CHECK(check_coarsening(&A.view, &constants) > 1);
+        free(x);
+        cmgi_csr_free(ctx, &A);
+        cmgi_csr_free(ctx, &G);
+    }
+}
+
+/* Three vectors of the caller's, one of them 0 on many nodes: dependent columns. */
+static void vectors_have_the_bits_of_the_host(void)
+{
+    const grid g = {{23, 14, 1}, {1, 1, 0}, true};
+    cmgi_csr A = grid_matrix(&g);
+    uint64_t seed = 29;
+    double *B = malloc((size_t)A.rows * 3 * sizeof *B);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        B[3 * i] = 1;
+        B[3 * i + 1] = cmgi_random(&seed) - 0.5;
+        B[3 * i + 2] = i < A.rows / 2 ? 0 : 2;
+    }
+    const extras e = {1, NULL, B, 3};
+    (void)check_coarsening(&A.view, &e);
+    free(B);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* A solver of a matrix on the device takes as many steps to as good an answer as of one here. */
+static void solvers_agree(void)
+{
+    const grid g = {{20, 18, 16}, {1, 1, 1}, false};
+    cmgi_csr A = grid_matrix(&g);
+    cmg_csr there = sent(&A.view);
+    cmg_hierarchy *h[2] = {hierarchy_of(&A.view, &NOTHING), hierarchy_of(&there, &NOTHING)};
+    cmg_report report[2];
+    for (int k = 0; k < 2; ++k) {
+        const cmg_solver_options o = chebyshev();
+        report[k] = solve(h[k], &o);
+        CHECK(report[k].outcome == CMG_CONVERGED_RTOL);
+    }
+    CHECK(report[0].iterations == report[1].iterations);
+    CHECK(report[1].iterations <= 12);
+    CHECK(h[1]->level[0].A.indptr == NULL); /* it never came to the host */
+    cmg_hierarchy_destroy(&h[0]);
+    cmg_hierarchy_destroy(&h[1]);
+    cmgi_resident_free_arrays(ctx, &there);
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(grids_have_the_bits_of_the_host);
+    RUN(random_matrices_have_the_bits_of_the_host);
+    RUN(odd_matrices_have_the_bits_of_the_host);
+    RUN(blocks_have_the_bits_of_the_host);
+    RUN(vectors_have_the_bits_of_the_host);
+    RUN(solvers_agree);
+    return TEST_END();
+}
