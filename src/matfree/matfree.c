@@ -117,7 +117,8 @@ static void put_factors(const cmg_matrix *A, const double *factor, void *to)
 {
     const cmgi_matfree *S = A->data;
     for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
-        put(A, to, at, S->order[at] >= 0 ? factor[S->order[at]] : 0);
+        const double f = factor != NULL ? factor[S->order[at] >= 0 ? S->order[at] : 0] : 1;
+        put(A, to, at, S->order[at] >= 0 ? f : 0);
     }
 }
 
@@ -128,7 +129,7 @@ static cmg_status fill_rows(cmg_matrix *A, const cmg_elements *E)
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
     const cmg_size places = S->groups * S->lanes;
-    if (S->repeats && E->factor != NULL) {
+    if (S->repeats && (E->factor != NULL || S->lattice != NULL)) {
         CMGI_TRY(cmgi_alloc(ctx, places, value, &S->factor));
         put_factors(A, E->factor, S->factor);
     }
@@ -173,6 +174,9 @@ static size_t bytes_of(const cmg_matrix *A)
     const size_t value = cmgi_precision_bytes(A->options.precision);
     const size_t places = (size_t)(S->groups * S->lanes);
     const size_t index = sizeof(cmg_index);
+    if (S->lattice != NULL) {
+        return places * value + (S->lattice->fixed != NULL ? (size_t)S->all : 0);
+    }
     if (S->patches != NULL) {
         return cmgi_patches_bytes(S->patches, A->stored / S->local / S->local, S->block, value) +
                (S->factor != NULL ? places * value : 0);
@@ -226,10 +230,41 @@ static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
     return status;
 }
 
-/* Where patches are made: on CUDA, whose tensor cores want them. */
+/* Where lattices and patches are made: on CUDA, which has kernels for them. */
+static cmg_status (*const make_lattice[])(cmg_context *, const cmg_elements *, const cmg_index *,
+                                          int, cmgi_lattice **) = {NULL,
+                                                                   CMGI_CUDA_FN(cmgi_lattice_make)};
 static cmg_status (*const make_patches[])(cmg_context *, const cmg_elements *, const cmg_index *,
                                           int, cmgi_patches **) = {NULL,
                                                                    CMGI_CUDA_FN(cmgi_patches_make)};
+
+/* As cells of a lattice; else *done stays false. */
+static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
+                                bool *done)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    if (make_lattice[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats) {
+        return CMG_OK;
+    }
+    CMGI_TRY(make_lattice[cmgi_column(ctx)](ctx, E, node, S->block, &S->lattice));
+    if (S->lattice == NULL) {
+        return CMG_OK;
+    }
+    cmgi_lattice *L = S->lattice;
+    *done = true;
+    S->lanes = 1;
+    S->groups = cmgi_lattice_cells(L);
+    S->order = L->order;
+    L->order = NULL;
+    CMGI_TRY(fill_rows(A, E));
+    A->stored = S->local * S->local;
+    A->bytes = bytes_of(A);
+    CMGI_TRY(cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups, value));
+    return cmgi_move_to_device(ctx, &S->lone, A->rows, value);
+}
 
 /* In patches, where there are kernels for the elements; else *done stays false. */
 static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
@@ -238,8 +273,7 @@ static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
-    *done = false;
-    if (make_patches[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats ||
+    if (*done || make_patches[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats ||
         cmgi_patches_rounds(S->nodes, S->block) == 0) {
         return CMG_OK;
     }
@@ -307,6 +341,9 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
     cmg_status status = take_nodes(ctx, E, S, &node);
+    if (status == CMG_OK) {
+        status = build_lattice(A, E, node, &made);
+    }
     if (status == CMG_OK) {
         status = build_patches(A, E, node, &made);
     }
@@ -425,6 +462,7 @@ void cmgi_matfree_destroy(cmg_matrix *A)
     }
     CMGI_FREE_DEVICE(ctx, S->node, S->number, S->factor, S->lone, S->first, S->list, S->part_first,
                      S->pick_first, S->pick, S->part);
+    cmgi_lattice_free(ctx, S->lattice);
     cmgi_patches_free(ctx, S->patches);
     cmgi_free(ctx, S->order);
     cmgi_element_origin_free(ctx, &S->origin);

@@ -399,6 +399,7 @@ extern "C" cmg_status cmgi_matfree_spmv_cuda(const cmg_matrix *A, const cmgi_wri
                                              const void *x)
 {
     const cmgi_matfree *S = (const cmgi_matfree *)A->data;
-    return S->patches != NULL ? cmgi_patches_spmv_cuda(A, w, x)
-                              : cmgi_select<launch_matfree>(A, w, x);
+    return S->lattice != NULL   ? cmgi_lattice_spmv_cuda(A, w, x)
+           : S->patches != NULL ? cmgi_patches_spmv_cuda(A, w, x)
+                                : cmgi_select<launch_matfree>(A, w, x);
 }

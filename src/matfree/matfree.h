@@ -29,14 +29,16 @@
  *
  * In NBN and DBD, first and list are the elements of a node, list[k] = element nodes + a.
  *
- * On a GPU EBE and EBESYM keep repeated elements in patches (patches.h) where they fit: then groups
- * are batches of 8 lanes that have factors and an order, and none of the arrays above.
+ * On a GPU EBE and EBESYM keep repeated elements as cells of a lattice (lattice.h) where they are,
+ * else in patches (patches.h) where they fit: then groups are cells, or batches of 8 lanes, that
+ * have factors and an order, and none of the arrays above.
  *
  * Source  Algorithms 1 to 3 and equations 4 to 10 of the EbEsym paper (docs/formats/matfree.md);
  *         the grouping in place of colours is this library's.
  */
 #pragma once
 #include "csr/elements.h"
+#include "matfree/lattice.h"
 #include "matfree/patches.h"
 #include "spmv/matrix.h"
 
@@ -65,7 +67,8 @@ typedef struct cmgi_matfree {
     cmg_index *pick_first; /* parts + 1 */
     uint16_t *pick;
     void *part;            /* parts x block in the matrix's precision */
-    cmgi_patches *patches; /* in place of groups and what hangs on them; NULL = none */
+    cmgi_lattice *lattice; /* in place of groups and what hangs on them; NULL = none */
+    cmgi_patches *patches; /* likewise */
     /* on the host, under keep_map */
     cmg_index *order;           /* groups x lanes: the element, -1 = none */
     cmgi_element_origin origin; /* of a CSR's entries */
@@ -89,6 +92,7 @@ cmg_status cmgi_matfree_group(cmg_context *ctx, const cmgi_matfree *S, const cmg
 /* part_first, pick_first, pick, first and list of EBE from the nodes in place. */
 cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S);
 
-/* matfree.cu, patches.cu */
+/* matfree.cu, lattice.cu, patches.cu */
 cmg_status cmgi_matfree_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+cmg_status cmgi_lattice_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_patches_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

@@ -1,0 +1,82 @@
+/* Products of elements by plain loops, and matrices against them. */
+#pragma once
+#include "csr/elements.h"
+#include "spmv/matrix.h"
+#include "../spmv/suite.h"
+
+/* y = A x and the sums of |a_ij x_j|, element by element. */
+static void multiply(const cmg_elements *E, const double *x, double *y, double *magnitude)
+{
+    bool *met = calloc((size_t)E->rows + 1, sizeof *met);
+    for (cmg_size i = 0; i < E->rows; ++i) {
+        y[i] = magnitude[i] = 0;
+    }
+    for (cmg_size e = 0; e < E->count; ++e) {
+        const cmg_size t = E->templates == 0 ? e : E->number != NULL ? E->number[e] : 0;
+        const double factor = E->factor != NULL ? E->factor[e] : 1;
+        for (int a = 0; a < E->local; ++a) {
+            const cmg_index i = E->dofs[e * E->local + a];
+            for (int b = 0; i >= 0 && b < E->local; ++b) {
+                const cmg_index j = E->dofs[e * E->local + b];
+                const double k = factor * E->matrices[(t * E->local + a) * E->local + b];
+                y[i] += j >= 0 ? k * x[j] : 0;
+                magnitude[i] += j >= 0 ? fabs(k * x[j]) : 0;
+                met[i] = true;
+            }
+        }
+    }
+    for (cmg_size i = 0; i < E->rows; ++i) {
+        if (!met[i]) {
+            y[i] = E->diagonal[i] * x[i];
+            magnitude[i] = fabs(y[i]);
+        }
+    }
+    free(met);
+}
+
+/* r = b - A x, twice, against the loops; the second time to the bit. */
+static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what)
+{
+    const cmg_size n = E->rows;
+    const double eps = M->options.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
+    double *host = suite_vector(n, 3);
+    double *load = suite_vector(n, 4);
+    double *sum = malloc((size_t)n * sizeof *sum);
+    double *magnitude = malloc((size_t)n * sizeof *sum);
+    double *out[2] = {malloc((size_t)n * sizeof *sum), malloc((size_t)n * sizeof *sum)};
+    cmg_vector *x = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *r = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &x));
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &b));
+    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &r));
+    CHECK_OK(cmg_vector_set(x, host));
+    CHECK_OK(cmg_vector_set(b, load));
+    for (int k = 0; k < 2; ++k) {
+        CHECK_OK(cmg_vector_fill(r, 7));
+        CHECK_OK(cmg_matrix_residual(M, x, b, r));
+        CHECK_OK(cmg_vector_get(r, out[k]));
+    }
+    CHECK(memcmp(out[0], out[1], (size_t)n * sizeof *sum) == 0);
+    multiply(E, host, sum, magnitude);
+    double worst = 0; /* every product rounds three times, every sum once */
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = fmax(worst, fabs(out[0][i] - (load[i] - sum[i])) /
+                                (eps * (4 * magnitude[i] + 2) * E->local));
+    }
+    CHECK(worst <= 1);
+    if (!(worst <= 1)) {
+        printf("   %s, %s, %lld elements of %d: %.3g times the bound\n", what,
+               cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
+               worst);
+    }
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&r);
+    free(host);
+    free(load);
+    free(sum);
+    free(magnitude);
+    free(out[0]);
+    free(out[1]);
+}
