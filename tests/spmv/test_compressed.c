@@ -151,6 +151,57 @@ static void blocks_are_compressed_as_entries(void)
     }
 }
 
+/* Row i has `entries` columns around i, others for each i mod period, and values by that and place.
+ */
+static cmgi_csr in_turns(cmg_size n, int period, cmg_size entries)
+{
+    cmgi_csr A = {0};
+    cmg_size k = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * entries, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size e = 0; e < entries; ++e) {
+            const cmg_size j = i + (e - entries / 2) * 5 + i % period;
+            if (j >= 0 && j < n) {
+                A.indices[k] = (cmg_index)j;
+                A.values[k++] = 1 + 0.5 * (double)(i % period) + 0.01 * (double)e;
+            }
+        }
+        A.indptr[i + 1] = k;
+    }
+    return A;
+}
+
+/* Templates that alternate, as those of systems: joined to vectors, up to some offsets together. */
+static void templates_take_turns(void)
+{
+    static const struct {
+        cmg_size n;
+        int period;
+        cmg_size entries;
+    } cases[] = {{64, 2, 3},    {67, 2, 5},    {1000, 2, 9},  {1001, 3, 9},
+                 {191, 3, 4},   {999, 5, 6},   {2000, 2, 96}, {2000, 2, 100},
+                 {3000, 3, 64}, {3000, 3, 65}, {130, 2, 20},  {2000, 1, 7}};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+        for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+            cmgi_csr A = in_turns(cases[k].n, cases[k].period, cases[k].entries);
+            cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+            CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : 1e-6));
+            CHECK(cases[k].n < 900 || layout(M)->t.count > 0);
+            cmg_matrix_destroy(&M);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+    for (int b = 2; b <= 4; ++b) { /* a mesh of systems: turns that end with every line */
+        cmgi_csr A = grid(50, 0);
+        cmgi_csr B = in_blocks(&A, b, false);
+        cmg_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
+        CHECK(product_error(&B, M, false) <= 1e-15);
+        cmg_matrix_destroy(&M);
+        cmgi_csr_free(ctx, &B);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 /* Inner products that come with a product are those of its rows. */
 static void blocks_leave_inner_products(void)
 {
@@ -323,6 +374,7 @@ int main(int argc, char **argv)
     RUN(varying_values_leave_patterns);
     RUN(codes_are_as_short_as_the_spread_allows);
     RUN(templates_and_codes_live_side_by_side);
+    RUN(templates_take_turns);
     RUN(blocks_are_compressed_as_entries);
     RUN(blocks_leave_inner_products);
     RUN(instruction_sets_agree);
