@@ -48,15 +48,13 @@ solve() {
 
 generate() { "$build/tools/cmg" generate "$@" --no-coords --no-output-mesh >&2; }
 
-# element templates with random factors against assembled storage, and blocks of reduced values
+# element templates with random factors against assembled storage
 templates_part() {
   n=128
   [ "$backend" = cuda ] || n=32
   generate "$scratch/elastic-q1-3d-$n.cmg" --problem elasticity --element q1 --dim 3 --cells $n --coefficient random \
     --elements --levels 1
-  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sell,sbell,compressed,nbn,ebe --values fp64
-  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,ebe --values fp32
-  bench blocks "$scratch/elastic-q1-3d-$n.cmg" --formats compressed --block-rows 3 --values fp64,fp32,fp16,fp8
+  bench templates "$scratch/elastic-q1-3d-$n.cmg" --formats sbell,ebe --values fp64,fp32
   rm -f "$scratch"/*.cmg
 }
 
@@ -74,14 +72,18 @@ blocks_part() {
 # CG + V(1,1): assembled storage and elements, Jacobi with its damping found and Chebyshev polynomials
 solves_part() {
   n=96
-  [ "$backend" = cuda ] || n=24
+  [ "$backend" = cuda ] || n=32
   generate "$scratch/elastic.cmg" --problem elasticity --element q1 --dim 3 --cells $n --coefficient random --elements
-  for smoother in jacobi:omega=auto chebyshev4:degree=2; do
-    for what in "ebe --precision fp64" "compressed --block-rows 3 --precision mixed" "sbell --precision fp64" \
-      "ebe --precision mixed" "sbell --precision mixed"; do
-      solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format $what --smoother $smoother
-    done
-  done
+  mixed="precision=mixed"
+  timeout 120 "$build/tools/cmg" compare "$scratch/elastic.cmg" --backend "$backend" --repeat 3 \
+    --smoother jacobi:omega=auto,chebyshev4:degree=2 \
+    --variants "format=ebe, format=ebe $mixed, format=sbell, format=sbell $mixed, format=compressed $mixed" \
+    --json "$scratch/c.json" >&2
+  tr -d '\n' <"$scratch/c.json" | sed 's/"history": \[[^]]*\]/"history": []/g' |
+    sed "s/^ *{/{\"paper\": \"templates\", \"case\": \"elastic-q1-3d-$n\", \"commit\": \"$commit\",/"
+  echo
+  solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format compressed --block-rows 3 --precision mixed \
+    --smoother chebyshev4:degree=2
   rm -f "$scratch/elastic.cmg"
 }
 
