@@ -77,13 +77,15 @@ solves_part() {
   mixed="precision=mixed"
   timeout 120 "$build/tools/cmg" compare "$scratch/elastic.cmg" --backend "$backend" --repeat 3 \
     --smoother jacobi:omega=auto,chebyshev4:degree=2 \
-    --variants "format=ebe, format=ebe $mixed, format=sbell, format=sbell $mixed, format=compressed $mixed" \
+    --variants "format=ebe, format=ebe $mixed, format=sbell, format=sbell $mixed" \
     --json "$scratch/c.json" >&2
   tr -d '\n' <"$scratch/c.json" | sed 's/"history": \[[^]]*\]/"history": []/g' |
     sed "s/^ *{/{\"paper\": \"templates\", \"case\": \"elastic-q1-3d-$n\", \"commit\": \"$commit\",/"
   echo
-  solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format compressed --block-rows 3 --precision mixed \
-    --smoother chebyshev4:degree=2
+  for smoother in jacobi:omega=auto chebyshev4:degree=2; do # no faster assembled storage than these
+    solve templates "elastic-q1-3d-$n" "$scratch/elastic.cmg" --format compressed --block-rows 3 --precision mixed \
+      --smoother $smoother
+  done
   rm -f "$scratch/elastic.cmg"
 }
 

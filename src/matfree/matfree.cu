@@ -68,12 +68,28 @@ __device__ __forceinline__ void multiply(const matfree_args<T> &a, const T *x, T
         }
     } else if (MODE == OWN) {
         const T *K = a.values + (cmg_size)blockIdx.x * lanes * (N * N) + lane;
-#pragma unroll 2
+        constexpr int W = N > 12 ? N / 2 : N;
+        T next[W]; /* loaded ahead: few blocks a processor have to fill the memory's queues */
+#pragma unroll
+        for (int j = 0; j < W; ++j) {
+            next[j] = cmgi_load_once(K + j * lanes);
+        }
+#pragma unroll 1
         for (int i = 0; i < N; ++i) {
             T s = 0;
 #pragma unroll
-            for (int j = 0; j < N; ++j) {
-                s += cmgi_load_once(K + (i * N + j) * lanes) * x[j];
+            for (int first = 0; first < N; first += W) {
+                T row[W];
+                K += W * lanes;
+#pragma unroll
+                for (int j = 0; j < W; ++j) {
+                    row[j] = next[j];
+                    next[j] = i + 1 < N || first + W < N ? cmgi_load_once(K + j * lanes) : T(0);
+                }
+#pragma unroll
+                for (int j = 0; j < W; ++j) {
+                    s += row[j] * x[first + j];
+                }
             }
             ys[i * lanes + lane] = s;
         }
