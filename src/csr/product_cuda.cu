@@ -23,6 +23,8 @@ enum {
  */
 struct tables {
     unsigned slots; /* a power of two, at least twice the columns of a row */
+    unsigned pitch; /* from table to table: neighbouring rows have the same columns, and places of
+                     * these in banks of their own */
     cmg_index *keys;
     double *sums;
 };
@@ -41,13 +43,18 @@ static __device__ __forceinline__ unsigned first_slot(cmg_index j, unsigned mask
     return ((unsigned)j * 2654435761U >> 12) & mask;
 }
 
-/* Whether j was not there. */
-static __device__ __forceinline__ bool insert(cmg_index *keys, unsigned mask, cmg_index j)
+/* The slot of j, which gets one where it has none; isnew: whether it had none. */
+static __device__ __forceinline__ unsigned insert(cmg_index *keys, unsigned mask, cmg_index j,
+                                                  bool *isnew)
 {
     for (unsigned s = first_slot(j, mask);; s = (s + 1) & mask) {
-        const cmg_index old = atomicCAS(&keys[s], EMPTY, j);
+        cmg_index old = ((volatile cmg_index *)keys)[s]; /* most have one: a read is cheaper */
+        if (old == EMPTY) {
+            old = atomicCAS(&keys[s], EMPTY, j);
+        }
+        *isnew = old == EMPTY;
         if (old == EMPTY || old == j) {
-            return old == EMPTY;
+            return s;
         }
     }
 }
@@ -71,9 +78,9 @@ struct group {
     double *sums;
     cmg_index *keys;
 
-    /* `size` bytes of a table in front of the keys */
-    __device__ group(const tables &t, unsigned char *shared, size_t size)
+    __device__ group(const tables &t, unsigned char *shared, bool summing)
     {
+        const size_t size = summing ? t.pitch * sizeof *sums : 0; /* in front of the keys */
         const int groups = (int)blockDim.x / W;
         const int number = (int)threadIdx.x / W;
         const cmg_size all = (cmg_size)blockIdx.x * groups + number;
@@ -82,11 +89,11 @@ struct group {
         row = all;
         step = (cmg_size)gridDim.x * groups;
         if (t.keys != NULL) {
-            sums = t.sums + all * t.slots;
-            keys = t.keys + all * t.slots;
+            sums = t.sums + all * t.pitch;
+            keys = t.keys + all * t.pitch;
         } else {
-            sums = (double *)shared + (size_t)number * t.slots;
-            keys = (cmg_index *)(shared + size * groups) + (size_t)number * t.slots;
+            sums = (double *)shared + (size_t)number * t.pitch;
+            keys = (cmg_index *)(shared + size * groups) + (size_t)number * t.pitch;
         }
     }
 
@@ -96,6 +103,29 @@ struct group {
             keys[s] = EMPTY;
         }
         __syncwarp(mask);
+    }
+};
+
+/* Rows of B that the lanes of a group read next: those of W entries of A, at once. */
+template <int W>
+struct ahead {
+    cmg_size first;
+    int length;
+    double factor;
+
+    __device__ __forceinline__ ahead(const cmg_csr &A, const cmg_csr &B, cmg_size k, cmg_size end,
+                                     bool values)
+    {
+        const cmg_index r = k < end ? A.indices[k] : 0;
+        factor = k < end && values ? A.values[k] : 0;
+        first = k < end ? B.indptr[r] : 0;
+        length = k < end ? (int)(B.indptr[r + 1] - first) : 0;
+    }
+    /* that of lane d, for all of them */
+    __device__ __forceinline__ ahead(const ahead &mine, unsigned mask, int d)
+        : first(__shfl_sync(mask, mine.first, d, W)), length(__shfl_sync(mask, mine.length, d, W)),
+          factor(__shfl_sync(mask, mine.factor, d, W))
+    {
     }
 };
 
@@ -135,21 +165,27 @@ __global__ void columns_kernel(const columns_args a)
     __shared__ int found[THREADS / W];
     const cmg_csr &A = a.A;
     const cmg_csr &B = a.B;
-    const group<W> g(a.t, shared_tables, 0);
+    const group<W> g(a.t, shared_tables, false);
     int *mine = &found[threadIdx.x / W];
     for (cmg_size i = g.row; i < A.rows; i += g.step) {
         if (g.lane == 0) {
             *mine = 0;
         }
         g.clear(a.t.slots);
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_index r = A.indices[k];
-            for (cmg_size e = B.indptr[r] + g.lane; e < B.indptr[r + 1]; e += W) {
-                const cmg_index j = B.indices[e];
-                if (insert(g.keys, a.t.slots - 1, j)) {
-                    const int at = atomicAdd(mine, 1);
-                    if (a.columns != NULL) {
-                        a.columns[a.indptr[i] + at] = j;
+        const cmg_size end = A.indptr[i + 1];
+        for (cmg_size k = A.indptr[i]; k < end; k += W) {
+            const ahead<W> next(A, B, k + g.lane, end, false);
+            for (int d = 0; d < W && k + d < end; ++d) {
+                const ahead<W> row(next, g.mask, d);
+                for (int e = g.lane; e < row.length; e += W) {
+                    const cmg_index j = B.indices[row.first + e];
+                    bool isnew;
+                    (void)insert(g.keys, a.t.slots - 1, j, &isnew);
+                    if (isnew) {
+                        const int at = atomicAdd(mine, 1);
+                        if (a.columns != NULL) {
+                            a.columns[a.indptr[i] + at] = j;
+                        }
                     }
                 }
             }
@@ -190,26 +226,27 @@ __global__ void values_kernel(const values_args a)
     const cmg_csr &B = a.B;
     const cmg_csr &C = a.C;
     const unsigned last = a.t.slots - 1;
-    const group<W> g(a.t, shared_tables, a.t.slots * sizeof(double));
+    const group<W> g(a.t, shared_tables, true);
     for (cmg_size i = g.row; i < A.rows; i += g.step) {
         const cmg_size begin = C.indptr[i];
         const cmg_size end = C.indptr[i + 1];
         g.clear(a.t.slots);
         for (cmg_size e = begin + g.lane; e < end; e += W) {
-            (void)insert(g.keys, last, C.indices[e]);
-        }
-        for (unsigned s = (unsigned)g.lane; s < a.t.slots; s += W) {
-            g.sums[s] = 0;
+            bool isnew;
+            g.sums[insert(g.keys, last, C.indices[e], &isnew)] = 0;
         }
         __syncwarp(g.mask);
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_index r = A.indices[k];
-            const double factor = A.values[k];
-            for (cmg_size e = B.indptr[r] + g.lane; e < B.indptr[r + 1]; e += W) {
-                double *sum = &g.sums[find(g.keys, last, B.indices[e])];
-                *sum += factor * B.values[e];
+        const cmg_size stop = A.indptr[i + 1];
+        for (cmg_size k = A.indptr[i]; k < stop; k += W) {
+            const ahead<W> next(A, B, k + g.lane, stop, true);
+            for (int d = 0; d < W && k + d < stop; ++d) {
+                const ahead<W> row(next, g.mask, d);
+                for (int e = g.lane; e < row.length; e += W) {
+                    double *sum = &g.sums[find(g.keys, last, B.indices[row.first + e])];
+                    *sum += row.factor * B.values[row.first + e];
+                }
+                __syncwarp(g.mask);
             }
-            __syncwarp(g.mask);
         }
         for (cmg_size e = begin + g.lane; e < end; e += W) {
             a.values[e] = g.sums[find(g.keys, last, C.indices[e])];
@@ -258,7 +295,8 @@ static shape shape_of(cmg_context *ctx, cmg_size rows, cmg_size mean, cmg_size l
     while (s.t.slots < 2 * longest) {
         s.t.slots *= 2;
     }
-    const size_t table = s.t.slots * bytes;
+    s.t.pitch = s.t.slots + (unsigned)s.width;
+    const size_t table = s.t.pitch * bytes;
     s.threads = THREADS;
     while (s.threads > WARP && s.threads / s.width * table > SHARED) {
         s.threads /= 2;
@@ -278,7 +316,7 @@ static shape shape_of(cmg_context *ctx, cmg_size rows, cmg_size mean, cmg_size l
 
 static cmg_status open_tables(cmg_context *ctx, shape *s, bool sums)
 {
-    const cmg_size slots = (cmg_size)s->grid * s->t.slots;
+    const cmg_size slots = (cmg_size)s->grid * s->t.pitch;
     if (s->shared > 0) {
         return CMG_OK;
     }

@@ -3,7 +3,15 @@
 
 #include <float.h>
 
-enum { THREADS = 256, ROWS = 512, WARP = 32, LANES = 8, BINS = 1 << 16, HOT_BINS = 512 };
+enum {
+    THREADS = 256,
+    ROWS = 512,
+    WARP = 32,
+    LANES = 8,
+    AT_ONCE = 4,
+    BINS = 1 << 16,
+    HOT_BINS = 512
+};
 
 /* What the kernels add up; rows as unsigned numbers, ~0 = none. */
 typedef struct facts {
@@ -76,24 +84,27 @@ __global__ void __launch_bounds__(ROWS)
         sum[threadIdx.x] = 0;
     }
     __syncthreads();
-    const cmg_size i = (cmg_size)blockIdx.x * ROWS + threadIdx.x;
-    cmg_size length = 0;
-    if (i < rows) {
-        const cmg_size begin = indptr[i];
-        length = indptr[i + 1] - begin;
-        if (length < 0 || length > cols || (i == 0 && begin != 0)) {
-            note_row(&all->bad_length, i);
-            length = 0;
+    const cmg_size step = (cmg_size)gridDim.x * ROWS;
+    for (cmg_size first = (cmg_size)blockIdx.x * ROWS; first < rows; first += step) {
+        const cmg_size i = first + threadIdx.x;
+        cmg_size length = 0;
+        if (i < rows) {
+            const cmg_size begin = indptr[i];
+            length = indptr[i + 1] - begin;
+            if (length < 0 || length > cols || (i == 0 && begin != 0)) {
+                note_row(&all->bad_length, i);
+                length = 0;
+            }
+            if (length < HOT_BINS) {
+                atomicAdd(&bin[length], 1U);
+            } else {
+                atomicAdd(&bins[length < BINS ? length : BINS - 1], 1ULL);
+                atomicMax(&all->longest, (unsigned long long)length);
+            }
         }
-        if (length < HOT_BINS) {
-            atomicAdd(&bin[length], 1U);
-        } else {
-            atomicAdd(&bins[length < BINS ? length : BINS - 1], 1ULL);
-            atomicMax(&all->longest, (unsigned long long)length);
-        }
+        /* longer rows are counted on the host */
+        add_sliced(length < BINS ? (int)length : 0, sum);
     }
-    /* longer rows are counted on the host */
-    add_sliced(length < BINS ? (int)length : 0, sum);
     for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
         if (bin[k] > 0) {
             atomicAdd(&bins[k], (unsigned long long)bin[k]);
@@ -172,8 +183,11 @@ cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident 
     CMGI_TRY_GOTO(done, cmgi_to_device(ctx, all, &f, sizeof f));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, bins, BINS * sizeof *bins));
     if (A->rows > 0) {
-        rows_kernel<<<cmgi_grid(A->rows, ROWS), ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols,
-                                                                             A->indptr, all, bins);
+        /* few blocks: each adds to the same counters at its end */
+        const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
+        const unsigned wanted = cmgi_grid(A->rows, ROWS);
+        const unsigned grid = wanted < most ? wanted : most;
+        rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all, bins);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
@@ -239,19 +253,37 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
                                                    cmg_size length, int lane)
 {
     view v = {};
-    for (cmg_size e = lane; e < length; e += LANES) {
-        const cmg_index j = A.indices[begin + e];
-        const double a = A.values[begin + e];
-        const double size = fabs(a);
-        v.range = v.range || j < 0 || j >= A.cols;
-        v.descends = v.descends || (e > 0 && A.indices[begin + e - 1] >= j);
-        v.sum += size;
-        if (j == i) {
-            v.diagonal += a;
-        } else {
-            v.other = true;
-            v.nonzero = v.nonzero || a != 0;
-            merge_largest(v.first, v.second, size, 0);
+    const cmg_index *indices = A.indices + begin;
+    const double *values = A.values + begin;
+    for (cmg_size first = lane; first < length; first += AT_ONCE * LANES) {
+        cmg_index column[AT_ONCE];
+        cmg_index before[AT_ONCE];
+        double value[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) { /* read together, so that one wait is that of all */
+            const cmg_size e = first + u * LANES;
+            const bool real = e < length;
+            column[u] = real ? indices[e] : 0;
+            before[u] = real && e > 0 ? indices[e - 1] : -1;
+            value[u] = real ? values[e] : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            if (first + u * LANES >= length) {
+                break;
+            }
+            const cmg_index j = column[u];
+            const double size = fabs(value[u]);
+            v.range = v.range || j < 0 || j >= A.cols;
+            v.descends = v.descends || (first + u > 0 && before[u] >= j);
+            v.sum += size;
+            if (j == i) {
+                v.diagonal += value[u];
+            } else {
+                v.other = true;
+                v.nonzero = v.nonzero || value[u] != 0;
+                merge_largest(v.first, v.second, size, 0);
+            }
         }
     }
     return v;
