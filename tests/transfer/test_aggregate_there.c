@@ -2,6 +2,8 @@
  * Smoothed aggregation on the device: graphs, aggregates, P_0, P and all levels have the bits of
  * the host's, on grids, random, tiny and odd matrices, with blocks and near-null-space vectors.
  */
+#include "mg/solver.h"
+
 #include "arrays.h"
 #include "grids.h"
 #include "spmv/suite.h"
@@ -314,6 +316,33 @@ static void solvers_agree(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* Nothing of a level comes to the host but the last A, whose inverse is made there. */
+static void levels_stay_on_the_device(void)
+{
+    static const char *const texts[] = {"", "format=compressed precision=mixed", "smoother=spai"};
+    const grid g = {{28, 26, 24}, {1, 1, 1}, false};
+    cmgi_csr A = grid_matrix(&g);
+    cmg_csr there = sent(&A.view);
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
+        cmg_hierarchy *h = hierarchy_of(&there, &NOTHING);
+        cmg_solver *s = NULL;
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, texts[t]));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        const cmg_hierarchy *made = s->mg.completion.h;
+        CHECK(made != NULL && made->levels > 2);
+        for (int l = 0; made != NULL && l + 1 < made->levels; ++l) {
+            CHECK(made->level[l].A.indptr == NULL);
+            CHECK(made->level[l].P.indptr == NULL);
+        }
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+    cmgi_resident_free_arrays(ctx, &there);
+    cmgi_csr_free(ctx, &A);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -323,5 +352,6 @@ int main(int argc, char **argv)
     RUN(blocks_have_the_bits_of_the_host);
     RUN(vectors_have_the_bits_of_the_host);
     RUN(solvers_agree);
+    RUN(levels_stay_on_the_device);
     return TEST_END();
 }
