@@ -40,14 +40,17 @@ __global__ void keys_kernel(cmg_size n, const cmg_size *indptr, uint64_t *key)
     }
 }
 
-/* The largest of `from` over i and its neighbours, in all lanes of i; 0 without i. */
+/* The largest of `from` over i and its neighbours, in all lanes of i; 0 without i. *open: this lane
+ * has seen an open one. */
 static __device__ __forceinline__ uint64_t largest_around(const cmg_csr &S, bool real, cmg_size i,
-                                                          const uint64_t *from)
+                                                          const uint64_t *from, bool *open)
 {
     uint64_t largest = real ? from[i] : 0;
+    *open = real && cmgi_key_state(largest) == CMGI_NODE_OPEN;
     for (cmg_size k = real ? S.indptr[i] + threadIdx.x % LANES : 0; real && k < S.indptr[i + 1];
          k += LANES) {
         const uint64_t other = from[S.indices[k]];
+        *open = *open || cmgi_key_state(other) == CMGI_NODE_OPEN;
         largest = other > largest ? other : largest;
     }
 #pragma unroll
@@ -58,12 +61,18 @@ static __device__ __forceinline__ uint64_t largest_around(const cmg_csr &S, bool
     return largest;
 }
 
-__global__ void spread_kernel(const cmg_csr S, const uint64_t *key, uint64_t *one)
+/* A node around which all is decided is quiet: what it has found stays. */
+__global__ void spread_kernel(const cmg_csr S, const uint64_t *key, uint64_t *one, bool *quiet)
 {
     const cmg_size i = node_of_thread();
-    const uint64_t largest = largest_around(S, i < S.rows, i, key);
-    if (i < S.rows && threadIdx.x % LANES == 0) {
+    const bool real = i < S.rows && !quiet[i];
+    bool open = false;
+    const uint64_t largest = largest_around(S, real, i, key, &open);
+    const unsigned mine = 0xffU << (threadIdx.x % WARP / LANES * LANES);
+    const bool still = (__ballot_sync(ALL, open) & mine) != 0;
+    if (real && threadIdx.x % LANES == 0) {
         one[i] = largest;
+        quiet[i] = !still;
     }
 }
 
@@ -72,7 +81,8 @@ __global__ void decide_kernel(const cmg_csr S, const uint64_t *one, uint64_t *ke
 {
     const cmg_size i = node_of_thread();
     const bool real = i < S.rows && cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
-    const uint64_t two = largest_around(S, real, i, one);
+    bool seen = false;
+    const uint64_t two = largest_around(S, real, i, one, &seen);
     int left = 0;
     if (real && threadIdx.x % LANES == 0) {
         key[i] = cmgi_key_decided(key[i], two);
@@ -219,6 +229,7 @@ __global__ void number_order_kernel(cmg_size n, const cmg_size *number, const cm
 struct work {
     uint64_t *key; /* of the set */
     uint64_t *one;
+    bool *quiet;
     bool *waits; /* in order */
     unsigned long long *first;
     cmg_size *number;
@@ -240,11 +251,13 @@ static cmg_status aggregate_around_set(cmg_context *ctx, const cmg_csr *S, work 
     unsigned long long open = 1;
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *w->key, &w->key));
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *w->one, &w->one));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *w->quiet, &w->quiet));
+    CMGI_TRY(cmgi_cuda_clear(ctx, w->quiet, (size_t)n * sizeof *w->quiet));
     keys_kernel<<<grid, THREADS, 0, stream>>>(n, S->indptr, w->key);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     while (open > 0) {
         CMGI_TRY(cmgi_cuda_clear(ctx, w->counter, sizeof *w->counter));
-        spread_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->key, w->one);
+        spread_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->key, w->one, w->quiet);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         decide_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->one, w->key, w->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -368,7 +381,8 @@ static cmg_status aggregate(cmg_context *ctx, const cmg_csr *S, cmg_size couplin
     *agg = made;
     made.of = NULL;
 done:
-    void *const arrays[] = {w.key, w.one, w.waits, w.first, w.number, w.next, w.counter, made.of};
+    void *const arrays[] = {w.key,    w.one,  w.quiet,   w.waits, w.first,
+                            w.number, w.next, w.counter, made.of};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }

@@ -1,7 +1,11 @@
 /* P = (I - omega / lambda D^-1 A_F) P_0 on the device; sums in the order of tentative.c. */
 #include "transfer/aggregation.cuh"
 
-enum { THREADS = CMGI_POWER_BLOCK, LANES = CMGI_POWER_LANES };
+enum {
+    THREADS = CMGI_POWER_BLOCK,
+    LANES = CMGI_POWER_LANES,
+    MOST_COLUMNS = 32 /* of a row of P that a thread forms by itself */
+};
 
 static const unsigned ALL = 0xffffffffU;
 
@@ -120,6 +124,89 @@ __global__ void smooth_kernel(const cmg_csr P0, const cmg_csr AP, const double *
     }
 }
 
+/* The columns of a row of F P_0 in the order of F's, where P_0 has one entry a row at most. */
+struct short_row {
+    int count;
+    int at; /* of the last one */
+    cmg_index column[MOST_COLUMNS];
+
+    /* The place of a column, count where it is new; entries of an aggregate follow each other. */
+    __device__ __forceinline__ int find(cmg_index j)
+    {
+        for (int looked = 0; looked < count; ++looked) {
+            if (column[at] == j) {
+                return at;
+            }
+            at = at > 0 ? at - 1 : count - 1;
+        }
+        return count;
+    }
+};
+
+/* Counts the columns of rows of F P_0; *over where a row has more than a thread takes. */
+__global__ void short_count_kernel(const cmg_csr F, const cmg_csr P0, cmg_size *offset, int *over)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    short_row row;
+    row.count = 0;
+    row.at = 0;
+    for (cmg_size k = i < F.rows ? F.indptr[i] : 0; i < F.rows && k < F.indptr[i + 1]; ++k) {
+        const cmg_size e = P0.indptr[F.indices[k]];
+        if (e == P0.indptr[F.indices[k] + 1]) {
+            continue;
+        }
+        const int at = row.find(P0.indices[e]);
+        if (at == MOST_COLUMNS) {
+            *over = 1;
+            break;
+        }
+        if (at == row.count) {
+            row.column[row.count++] = P0.indices[e];
+            row.at = at;
+        }
+    }
+    if (i < F.rows) {
+        offset[i] = row.count;
+    }
+}
+
+/* Rows of P, from their offsets on: products are added up in the order of F's row. */
+__global__ void short_fill_kernel(const cmg_csr F, const cmg_csr P0, const double *d, double factor,
+                                  const cmg_csr P, cmg_index *columns, double *values)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    short_row row;
+    double sum[MOST_COLUMNS];
+    row.count = 0;
+    row.at = 0;
+    if (i >= F.rows) {
+        return;
+    }
+    for (cmg_size k = F.indptr[i]; k < F.indptr[i + 1]; ++k) {
+        const cmg_size e = P0.indptr[F.indices[k]];
+        if (e == P0.indptr[F.indices[k] + 1]) {
+            continue;
+        }
+        const int at = row.find(P0.indices[e]);
+        if (at == row.count) {
+            row.column[row.count++] = P0.indices[e];
+            row.at = at;
+            sum[at] = 0;
+        }
+        sum[at] += F.values[k] * P0.values[e];
+    }
+    const cmg_size begin = P.indptr[i];
+    for (int a = 0; a < row.count; ++a) {
+        int rank = 0;
+        for (int b = 0; b < row.count; ++b) {
+            rank += row.column[b] < row.column[a];
+        }
+        columns[begin + rank] = row.column[a];
+        values[begin + rank] = sum[a];
+    }
+    cmgi_smoothed_row(&P0, &P, i, d[i], factor, values);
+}
+
 static cmg_status filter(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, cmg_csr *F)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
@@ -212,6 +299,57 @@ done:
     return status;
 }
 
+/* P where each thread can form a row of it; *done says whether it could. */
+static cmg_status form_short(cmg_context *ctx, const cmg_csr *F, const cmgi_resident *P0,
+                             const double *d, double factor, cmgi_resident *P, bool *formed)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    const unsigned grid = cmgi_grid(F->rows, THREADS);
+    cmg_csr made = {F->rows, P0->csr.cols, NULL, NULL, NULL};
+    int *over = NULL;
+    int found = 0;
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *over, &over));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, over, sizeof *over));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F->rows + 1, sizeof *made.indptr, &made.indptr));
+    short_count_kernel<<<grid, THREADS, 0, stream>>>(*F, P0->csr, (cmg_size *)made.indptr, over);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &found, over, sizeof found));
+    if (found != 0) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_open_rows(ctx, &made, &nnz));
+    short_fill_kernel<<<grid, THREADS, 0, stream>>>(
+        *F, P0->csr, d, factor, made, (cmg_index *)made.indices, (double *)made.values);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &made, P));
+    P->csr = made;
+    made = cmg_csr{};
+    *formed = true;
+done:
+    cmgi_resident_free_arrays(ctx, &made);
+    cmgi_free_device(ctx, over);
+    return status;
+}
+
+/* P = P_0 - factor D^-1 F P_0 */
+static cmg_status form(cmg_context *ctx, const cmg_csr *F, const cmgi_resident *P0, const double *d,
+                       double factor, cmgi_resident *P)
+{
+    bool done = false;
+    if (P0->rows.longest <= 1) {
+        CMGI_TRY(form_short(ctx, F, P0, d, factor, P, &done));
+    }
+    if (done) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->multiply(ctx, F, P0, false, P));
+    smooth_kernel<<<cmgi_grid(F->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        P0->csr, P->csr, d, factor, (double *)P->csr.values);
+    return CMGI_LAUNCHED(ctx);
+}
+
 cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
                              cmg_csr *P0, cmgi_resident *P)
 {
@@ -234,10 +372,7 @@ cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     if (omega != 0) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F.rows, sizeof *d, &d));
         CMGI_TRY_GOTO(done, largest_eigenvalue(ctx, &F, d, &lambda));
-        CMGI_TRY_GOTO(done, on->multiply(ctx, &F, &from, false, &made));
-        smooth_kernel<<<cmgi_grid(F.rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            from.csr, made.csr, d, omega / lambda, (double *)made.csr.values);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        CMGI_TRY_GOTO(done, form(ctx, &F, &from, d, omega / lambda, &made));
     } else {
         made = from;
         from = cmgi_resident{};
