@@ -160,6 +160,9 @@ typedef struct cmgi_backend {
     /* and the context's device can read it */
     cmg_status (*is_reachable)(cmg_context *ctx, const void *p, bool *reachable);
     cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
+    /* freed memory stays at hand, whatever its size, until the wait after hold = false; NULL = it
+     * does not matter */
+    void (*hold_memory)(cmg_context *ctx, bool hold);
     /* src may be on the device as well */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
     cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);

@@ -28,6 +28,7 @@ typedef struct cmgi_device {
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
     cudaMemPool_t pool; /* NULL where the device has no memory pools */
+    bool held;          /* it gives nothing back */
     cmgi_device_block *blocks;
     size_t nblocks;
     size_t capacity;

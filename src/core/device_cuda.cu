@@ -35,6 +35,12 @@ static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
     return CMG_OK;
 }
 
+static cudaError_t take(const cmgi_device *d, size_t bytes, void **p)
+{
+    return d->pool != NULL ? cudaMallocFromPoolAsync(p, bytes, d->pool, d->stream)
+                           : cudaMalloc(p, bytes);
+}
+
 static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
 {
     CMGI_ON_DEVICE(ctx);
@@ -42,8 +48,13 @@ static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
     CMGI_TRY(cmgi_account(ctx, 1, bytes));
     const size_t wanted = bytes > 0 ? bytes : 1;
     void *made = NULL;
-    cudaError_t error = d->pool != NULL ? cudaMallocFromPoolAsync(&made, wanted, d->pool, d->stream)
-                                        : cudaMalloc(&made, wanted);
+    cudaError_t error = take(d, wanted, &made);
+    if (error == cudaErrorMemoryAllocation && d->held) { /* in pieces of other sizes, perhaps */
+        cmgi_cuda_ignore(error);
+        cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
+        cmgi_cuda_ignore(cudaMemPoolTrimTo(d->pool, 0));
+        error = take(d, wanted, &made);
+    }
     if (error != cudaSuccess) {
         cmgi_cuda_ignore(error);
         cmgi_unaccount(ctx, 1, bytes);
@@ -103,6 +114,20 @@ static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
         *bytes += (size_t)(reserved - used);
     }
     return CMG_OK;
+}
+
+/* Else the pool maps and unmaps the large arrays of a set-up at each of its waits. */
+static void hold_memory(cmg_context *ctx, bool hold)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    const cmgi_device_guard guard(ctx);
+    uint64_t keeps = hold ? UINT64_MAX : POOL_KEEPS;
+    if (d->pool != NULL) {
+        const cudaError_t error =
+            cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps);
+        cmgi_cuda_ignore(error);
+        d->held = hold;
+    }
 }
 
 static cmg_status synchronize(cmg_context *ctx)
@@ -356,6 +381,7 @@ static constexpr cmgi_backend make_table()
     table.is_device = is_device;
     table.is_reachable = is_reachable;
     table.memory_free = memory_free;
+    table.hold_memory = hold_memory;
     table.to_device = to_device;
     table.to_host = to_host;
     table.fill = cmgi_cuda_fill;

@@ -128,6 +128,13 @@ void cmgi_free(cmg_context *ctx, void *p)
     cmgi_context_release(ctx);
 }
 
+void cmgi_hold_memory(cmg_context *ctx, bool hold)
+{
+    if (ctx->backend->hold_memory != NULL) {
+        ctx->backend->hold_memory(ctx, hold);
+    }
+}
+
 cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p)
 {
     if (ctx->backend->alloc == NULL) {

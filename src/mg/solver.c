@@ -97,6 +97,7 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
     double lap = begin;
+    cmgi_hold_memory(ctx, true);
     if (ctx->group == NULL) {
         CMGI_TRY_GOTO(done, stage(h, own));
         cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
@@ -110,13 +111,15 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, allocate(made));
-    CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
     unstage(&made->mg);
+    cmgi_hold_memory(ctx, false);
+    CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - begin;
     memcpy(made->report.setup_part, made->mg.levels.part, sizeof made->report.setup_part);
     *s = made;
     made = NULL;
 done:
+    cmgi_hold_memory(ctx, false);
     if (made != NULL) {
         unstage(&made->mg);
     }

@@ -203,6 +203,10 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *)
 {
     return cudaSuccess;
 }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, enum cudaMemPoolAttr, void *value)
 {
     *(uint64_t *)value = 0;
