@@ -18,11 +18,12 @@ cmg_status cmgi_resident_count_up(cmg_context *ctx, cmg_size n, cmg_size *offset
                                   cmg_index *indices);
 cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, int bits,
                                cmg_size *to);
-/* resident_cuda.cu */
+/* rows_cuda.cu */
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
 /* product_cuda.cu */
 cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                   bool filled, cmgi_resident *C);
+/* product_values_cuda.cu */
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                          const cmgi_resident *C);
 cmg_status cmgi_resident_unit_rows(cmg_context *ctx, const cmg_csr *A);

@@ -1,0 +1,175 @@
+/*
+ * Tables of products on the device: a hash table holds the columns of a row of C = A B, which W
+ * lanes work on.
+ *
+ * Source: Nagasaka, Nukada, Matsuoka, High-performance and memory-saving sparse general matrix-
+ * matrix multiplication for NVIDIA Pascal GPU, ICPP 2017, doi:10.1109/ICPP.2017.19, whose tables
+ * are in shared memory likewise.
+ */
+#pragma once
+#include "csr/resident.cuh"
+
+enum {
+    THREADS = 256,
+    WARP = 32,
+    LEAST_SLOTS = 16,
+    SHARED = 40960,       /* bytes of tables a block */
+    EVERYWHERE = 1 << 29, /* bytes of tables in global memory, where rows are too long */
+    EMPTY = -1
+};
+
+/* Tables of all groups of W lanes: slots of them in shared memory, or, where `keys` is given, here.
+ */
+struct tables {
+    unsigned slots; /* a power of two, at least twice the columns of a row */
+    unsigned pitch; /* from table to table: neighbouring rows have the same columns, and places of
+                     * these in banks of their own */
+    cmg_index *keys;
+    double *sums;
+};
+
+/* How a kernel is launched. */
+struct shape {
+    int width; /* lanes of a group: about the length of B's rows */
+    int threads;
+    unsigned grid;
+    size_t shared;
+    tables t;
+};
+
+static __device__ __forceinline__ unsigned first_slot(cmg_index j, unsigned mask)
+{
+    return ((unsigned)j * 2654435761U >> 12) & mask;
+}
+
+/* The slot of j, which gets one where it has none; isnew: whether it had none. */
+static __device__ __forceinline__ unsigned insert(cmg_index *keys, unsigned mask, cmg_index j,
+                                                  bool *isnew)
+{
+    for (unsigned s = first_slot(j, mask);; s = (s + 1) & mask) {
+        const cmg_index old = atomicCAS(&keys[s], EMPTY, j);
+        *isnew = old == EMPTY;
+        if (old == EMPTY || old == j) {
+            return s;
+        }
+    }
+}
+
+static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned mask, cmg_index j)
+{
+    unsigned s = first_slot(j, mask);
+    while (keys[s] != j) {
+        s = (s + 1) & mask;
+    }
+    return s;
+}
+
+/* The lanes that work on a row, and their table. */
+template <int W>
+struct group {
+    int lane;
+    unsigned mask; /* of the lanes, in their warp */
+    cmg_size row;
+    cmg_size step; /* rows of all groups */
+    double *sums;
+    cmg_index *keys;
+
+    __device__ group(const tables &t, unsigned char *shared, bool summing)
+    {
+        const size_t size = summing ? t.pitch * sizeof *sums : 0; /* in front of the keys */
+        const int groups = (int)blockDim.x / W;
+        const int number = (int)threadIdx.x / W;
+        const cmg_size all = (cmg_size)blockIdx.x * groups + number;
+        lane = (int)threadIdx.x % W;
+        mask = W == WARP ? 0xffffffffU : ((1U << (W % WARP)) - 1) << (threadIdx.x % WARP / W * W);
+        row = all;
+        step = (cmg_size)gridDim.x * groups;
+        if (t.keys != NULL) {
+            sums = t.sums + all * t.pitch;
+            keys = t.keys + all * t.pitch;
+        } else {
+            sums = (double *)shared + (size_t)number * t.pitch;
+            keys = (cmg_index *)(shared + size * groups) + (size_t)number * t.pitch;
+        }
+    }
+
+    __device__ __forceinline__ void clear(unsigned slots) const
+    {
+        for (unsigned s = (unsigned)lane; s < slots / 4; s += W) {
+            ((int4 *)keys)[s] = make_int4(EMPTY, EMPTY, EMPTY, EMPTY);
+        }
+        __syncwarp(mask);
+    }
+};
+
+static inline int width_for(cmg_size least)
+{
+    int width = 2;
+    while (width < WARP && width < least) {
+        width *= 2;
+    }
+    return width;
+}
+
+/* Tables for rows of at most `longest` columns, `bytes` a slot. */
+static inline shape shape_of(cmg_context *ctx, cmg_size rows, int width, cmg_size longest,
+                             size_t bytes)
+{
+    shape s = {};
+    s.width = width;
+    s.t.slots = LEAST_SLOTS;
+    while (s.t.slots < 2 * longest) {
+        s.t.slots *= 2;
+    }
+    s.t.pitch = s.t.slots + (s.width < 4 ? 4U : (unsigned)s.width);
+    const size_t table = s.t.pitch * bytes;
+    s.threads = THREADS;
+    while (s.threads > WARP && s.threads / s.width * table > SHARED) {
+        s.threads /= 2;
+    }
+    s.width = s.threads / s.width * table > SHARED ? WARP : s.width;
+    s.grid = cmgi_grid(rows * s.width, s.threads);
+    s.shared = s.threads / s.width * table;
+    if (s.shared > SHARED) { /* one warp a block, as many as the device has places and memory for */
+        const unsigned most = (unsigned)(16 * cmgi_device_of(ctx)->processors);
+        const size_t room = EVERYWHERE / table > 0 ? EVERYWHERE / table : 1;
+        s.shared = 0;
+        s.grid = s.grid < most ? s.grid : most;
+        s.grid = s.grid < room ? s.grid : (unsigned)room;
+    }
+    return s;
+}
+
+static inline cmg_status open_tables(cmg_context *ctx, shape *s, bool sums)
+{
+    const cmg_size slots = (cmg_size)s->grid * s->t.pitch;
+    if (s->shared > 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, slots, sizeof *s->t.keys, &s->t.keys));
+    return sums ? cmgi_alloc_device(ctx, slots, sizeof *s->t.sums, &s->t.sums) : CMG_OK;
+}
+
+static inline void close_tables(cmg_context *ctx, shape *s)
+{
+    cmgi_free_device(ctx, s->t.keys);
+    cmgi_free_device(ctx, s->t.sums);
+}
+
+/* Launches the kernel of L for the width of a shape. */
+template <template <int> class L, typename A>
+static void launch(const shape &s, cudaStream_t stream, const A &a)
+{
+    switch (s.width) {
+    case 2:
+        return L<2>::run(s, stream, a);
+    case 4:
+        return L<4>::run(s, stream, a);
+    case 8:
+        return L<8>::run(s, stream, a);
+    case 16:
+        return L<16>::run(s, stream, a);
+    default:
+        return L<32>::run(s, stream, a);
+    }
+}

@@ -1,0 +1,179 @@
+/* Statistics of the rows of a matrix on the device; see statistics.h. */
+#include "csr/resident.cuh"
+
+enum { ROWS = 512, WARP = 32, BINS = 1 << 16, HOT_BINS = 512 };
+
+/* What the blocks add up. */
+typedef struct row_facts {
+    unsigned long long bad_length; /* the first such row; NONE = there is none */
+    unsigned long long longest;
+    unsigned long long sliced[CMGI_SLICE_SIZES];
+} row_facts;
+
+static const unsigned long long NONE = ~0ULL;
+
+static_assert((4 << (CMGI_SLICE_SIZES - 1)) == 512, "a block sees the largest slice");
+
+/* Adds the longest of each aligned run of 4, 8 .. 512 rows, times its size, to the totals of the
+ * block's 512 threads. */
+static __device__ __forceinline__ void add_sliced(int length,
+                                                  unsigned long long (&total)[CMGI_SLICE_SIZES])
+{
+    __shared__ int of_warp[ROWS / WARP];
+    int most = length;
+#pragma unroll
+    for (int k = -1, d = 1; d < WARP; ++k, d *= 2) {
+        const int other = __shfl_xor_sync(0xffffffffU, most, d);
+        most = other > most ? other : most;
+        if (k >= 0) {
+            total[k] += (unsigned long long)most; /* by every row of the run */
+        }
+    }
+    if (threadIdx.x % WARP == 0) {
+        of_warp[threadIdx.x / WARP] = most;
+    }
+    __syncthreads();
+    if (threadIdx.x < ROWS / WARP) {
+#pragma unroll
+        for (int k = 4, d = 2; d <= ROWS / WARP; ++k, d *= 2) {
+            int run = 0;
+            for (int w = 0; threadIdx.x % d == 0 && w < d; ++w) {
+                run = of_warp[threadIdx.x + w] > run ? of_warp[threadIdx.x + w] : run;
+            }
+            total[k] += (unsigned long long)run * WARP * d;
+        }
+    }
+    __syncthreads();
+}
+
+__global__ void __launch_bounds__(ROWS)
+    rows_kernel(cmg_size rows, cmg_size cols, const cmg_size *indptr, row_facts *all,
+                unsigned long long *bins)
+{
+    __shared__ unsigned bin[HOT_BINS];
+    __shared__ unsigned long long sum[CMGI_SLICE_SIZES];
+    for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
+        bin[k] = 0;
+    }
+    if (threadIdx.x < CMGI_SLICE_SIZES) {
+        sum[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    unsigned long long total[CMGI_SLICE_SIZES] = {0};
+    const cmg_size step = (cmg_size)gridDim.x * ROWS;
+    for (cmg_size first = (cmg_size)blockIdx.x * ROWS; first < rows; first += step) {
+        const cmg_size i = first + threadIdx.x;
+        cmg_size length = 0;
+        if (i < rows) {
+            const cmg_size begin = indptr[i];
+            length = indptr[i + 1] - begin;
+            if (length < 0 || length > cols || (i == 0 && begin != 0)) {
+                atomicMin(&all->bad_length, (unsigned long long)i);
+                length = 0;
+            }
+            if (length < HOT_BINS) {
+                atomicAdd(&bin[length], 1U);
+            } else {
+                atomicAdd(&bins[length < BINS ? length : BINS - 1], 1ULL);
+                atomicMax(&all->longest, (unsigned long long)length);
+            }
+        }
+        /* longer rows are counted on the host */
+        add_sliced(length < BINS ? (int)length : 0, total);
+    }
+#pragma unroll
+    for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
+        for (int d = WARP / 2; d > 0; d /= 2) {
+            total[k] += __shfl_xor_sync(0xffffffffU, total[k], d);
+        }
+        if (threadIdx.x % WARP == 0) {
+            atomicAdd(&sum[k], total[k]);
+        }
+    }
+    __syncthreads();
+    for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
+        if (bin[k] > 0) {
+            atomicAdd(&bins[k], (unsigned long long)bin[k]);
+        }
+    }
+    if (threadIdx.x < CMGI_SLICE_SIZES) {
+        atomicAdd(&all->sliced[threadIdx.x], sum[threadIdx.x]);
+    }
+}
+
+/* The row pointers on the host, for matrices with rows beyond all bins. */
+static cmg_status count_on_host(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
+{
+    cmg_size *indptr = NULL;
+    const size_t bytes = (size_t)(A->rows + 1) * sizeof *indptr;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *indptr, &indptr));
+    cmg_status status = cmgi_to_host(ctx, indptr, A->indptr, bytes);
+    if (status == CMG_OK) {
+        cmg_csr view = *A;
+        view.indptr = indptr;
+        status = cmgi_row_statistics_take(ctx, &view, s);
+    }
+    cmgi_free(ctx, indptr);
+    return status;
+}
+
+static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const row_facts *f,
+                                  const cmg_size *bins, cmgi_row_statistics *s)
+{
+    cmg_size longest = (cmg_size)f->longest;
+    if (longest >= BINS) {
+        return count_on_host(ctx, A, s);
+    }
+    for (cmg_size k = HOT_BINS - 1; k > longest; --k) {
+        longest = bins[k] > 0 ? k : longest;
+    }
+    *s = cmgi_row_statistics{};
+    s->rows = A->rows;
+    s->cols = A->cols;
+    s->longest = longest;
+    CMGI_TRY(cmgi_alloc(ctx, longest + 1, sizeof *s->count, &s->count));
+    for (cmg_size k = 0; k <= longest; ++k) {
+        s->count[k] = bins[k];
+        s->nnz += k * bins[k];
+    }
+    s->filled = A->rows - bins[0];
+    for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
+        s->sliced[k] = (cmg_size)f->sliced[k];
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
+{
+    CMGI_ON_DEVICE(ctx);
+    unsigned long long *bins = NULL;
+    row_facts *all = NULL;
+    cmg_size *host = NULL;
+    row_facts f = {NONE, 0, {0}};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, BINS, sizeof *bins, &bins));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, BINS, sizeof *host, &host));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, all, &f, sizeof f));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, bins, BINS * sizeof *bins));
+    if (A->rows > 0) {
+        /* few blocks: each adds to the same counters at its end */
+        const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
+        const unsigned wanted = cmgi_grid(A->rows, ROWS);
+        const unsigned grid = wanted < most ? wanted : most;
+        rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all, bins);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
+    R->facts.bad_length = f.bad_length == NONE ? -1 : (cmg_size)f.bad_length;
+    if (f.bad_length == NONE) {
+        const cmg_size looked = f.longest >= HOT_BINS ? BINS : HOT_BINS;
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, bins, (size_t)looked * sizeof *host));
+        CMGI_TRY_GOTO(done, take_statistics(ctx, A, &f, host, &R->rows));
+    }
+done:
+    cmgi_free_device(ctx, bins);
+    cmgi_free_device(ctx, all);
+    cmgi_free(ctx, host);
+    return status;
+}
