@@ -38,10 +38,8 @@ typedef struct cmgi_cpu_kernels {
 } cmgi_cpu_kernels;
 
 extern const cmgi_cpu_kernels cmgi_cpu_portable;
-#ifdef CMGI_X86
-extern const cmgi_cpu_kernels cmgi_cpu_avx2;
-extern const cmgi_cpu_kernels cmgi_cpu_avx512;
-#endif
 
-/* The best table this machine can run. */
+/* Tables that this machine can run, the plainest first; NULL = no more. */
+const cmgi_cpu_kernels *cmgi_cpu_kernels_at(int i);
+/* The best of them. */
 const cmgi_cpu_kernels *cmgi_cpu_kernels_best(void);

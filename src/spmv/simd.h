@@ -6,6 +6,7 @@
  *   axpy(s, a, x)      s + a x[0..]
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
  *   multiply_add(s, v, x)  the same with v as a vector
+ *   prefetch(p)        what lies at p is wanted soon; any address will do
  *   widen(kind, v)     CMGI_V32 values that are stored in 16 or 8 bits
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
@@ -29,6 +30,11 @@ static inline int cmgi_columns_run(const int32_t *c, int n)
         run = _mm256_add_epi32(run, _mm256_set1_epi32(8));
     }
     return _mm256_movemask_epi8(same) == -1;
+}
+
+static inline void cmgi_prefetch(const void *p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T0);
 }
 
 /* Eight floats also under AVX-512: shorter vectors meet fewer gaps in the columns. */
@@ -161,6 +167,10 @@ static inline int cmgi_columns_run(const int32_t *c, int n)
     (void)c;
     (void)n;
     return 0; /* looking costs more than it saves without vectors */
+}
+static inline void cmgi_prefetch(const void *p)
+{
+    (void)p;
 }
 enum { CMGI_V64 = 4, CMGI_V32 = 4 };
 #define CMGI_PORTABLE_SIMD(T, BITS)                                                                \

@@ -5,8 +5,9 @@
  */
 #include "core/columns.h"
 #include "core/vector.h"
+#include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
-#include "suite.h"
+#include "samples.h"
 
 static const int counts[] = {2, 8, 19, 64};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
@@ -273,6 +274,46 @@ static void blocks_multiply_columns(void)
     }
 }
 
+/* Patterns and slices of several columns by each instruction set, against plain loops. */
+static void instruction_sets_multiply_columns(void)
+{
+    const cmgi_cpu_kernels *set = NULL;
+    if (ctx->options.backend != CMG_BACKEND_CPU) {
+        SKIP("kernels of the CPU");
+        return;
+    }
+    cmgi_csr A = grid(50, 0.5);
+    const cmg_csr csr = cmgi_csr_view(&A);
+    for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
+        for (int turn = 0; turn < 2 * COUNTS; ++turn) {
+            const int k = counts[turn / 2];
+            const cmg_matrix_options o = {
+                .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
+            const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
+            cmg_matrix *M = NULL;
+            CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &o, &M));
+            double *x = suite_vector(A.cols * k, 5);
+            double *y = calloc((size_t)(A.rows * k), sizeof *y);
+            const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .columns = k};
+            const cmg_size slices =
+                turn % 2 ? ((const cmgi_slices *)M->data)->nslices : layout(M)->p.count;
+            double worst = 0;
+            set->columns[CMG_FP64][rows](M, &w, x, 0, slices);
+            for (cmg_size i = 0; i < A.rows * k; ++i) {
+                for (cmg_size e = A.indptr[i / k]; e < A.indptr[i / k + 1]; ++e) {
+                    y[i] -= A.values[e] * x[A.indices[e] * k + i % k];
+                }
+                worst = fmax(worst, fabs(y[i]));
+            }
+            CHECK_NEAR(worst, 0, 2e-14); /* sums of five terms up to 6 */
+            free(x);
+            free(y);
+            cmg_matrix_destroy(&M);
+        }
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -281,5 +322,6 @@ int main(int argc, char **argv)
     RUN(wrong_shapes_are_refused);
     RUN(every_format_multiplies_columns);
     RUN(blocks_multiply_columns);
+    RUN(instruction_sets_multiply_columns);
     return TEST_END();
 }

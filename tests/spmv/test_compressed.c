@@ -280,6 +280,38 @@ static void instruction_sets_agree(void)
     }
 }
 
+/* Templates in turns and in runs by each instruction set, against plain loops. */
+static void instruction_sets_take_turns(void)
+{
+    const cmgi_cpu_kernels *set = NULL;
+    if (ctx->options.backend != CMG_BACKEND_CPU) {
+        SKIP("kernels of the CPU");
+        return;
+    }
+    for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
+        for (int period = 1; period <= 4; ++period) {
+            cmgi_csr A = in_turns(1000, period, 7);
+            cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+            double *x = suite_vector(A.cols, 5);
+            double *y = calloc((size_t)A.rows, sizeof *y);
+            const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+            CHECK(layout(M)->t.count > 10);
+            set->templates_f64(layout(M), &w, x, 0, layout(M)->t.count);
+            set->packed_f64(layout(M), M->values, &w, x, 0, layout(M)->p.count);
+            for (cmg_size i = 0; i < A.rows; ++i) {
+                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                    y[i] -= A.values[k] * x[A.indices[k]];
+                }
+                CHECK_NEAR(y[i], 0, 1e-14); /* sums of seven terms up to 2 */
+            }
+            free(x);
+            free(y);
+            cmg_matrix_destroy(&M);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+}
+
 static void sizes_around_the_slice(void)
 {
     static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193};
@@ -378,6 +410,7 @@ int main(int argc, char **argv)
     RUN(blocks_are_compressed_as_entries);
     RUN(blocks_leave_inner_products);
     RUN(instruction_sets_agree);
+    RUN(instruction_sets_take_turns);
     RUN(sizes_around_the_slice);
     RUN(every_lane_reads_inside);
     RUN(what_cannot_be_is_refused);
