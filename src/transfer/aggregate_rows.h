@@ -9,14 +9,22 @@
 
 #include <math.h>
 
-/* ------------------------------------------------------------------ strength of connection */
+/* Lanes of a row in kernels: entry k of a row is added to part k mod 8 of a sum, on the host too.
+ */
+enum { CMGI_ROW_LANES = 8 };
 
-/* Entries of a row of nodes. */
-typedef struct cmgi_node_row {
-    const cmg_index *indices;
-    const double *values;
-    cmg_size length;
-} cmgi_node_row;
+/* The sum of the parts in the order of the lanes; spoils them. */
+CMGI_INLINE double cmgi_add_lanes(double part[CMGI_ROW_LANES])
+{
+    for (int d = CMGI_ROW_LANES / 2; d > 0; d /= 2) {
+        for (int p = 0; p < d; ++p) {
+            part[p] += part[p + d];
+        }
+    }
+    return part[0];
+}
+
+/* ------------------------------------------------------------------ strength of connection */
 
 /* How a row couples: sign of its couplings (0: by size), and the largest. */
 typedef struct cmgi_coupling {
@@ -24,62 +32,43 @@ typedef struct cmgi_coupling {
     double largest; /* 0 = isolated */
 } cmgi_coupling;
 
+/* What is seen of a row. */
+typedef struct cmgi_row_look {
+    double diagonal;
+    double sum;      /* of the sizes of all other entries */
+    double negative; /* the largest of them below 0, and above */
+    double positive;
+} cmgi_row_look;
+
 /* Rows whose sum of off-diagonal entries is at most this share of the diagonal are isolated. */
 #define CMGI_ISOLATED 0.1
 
-CMGI_INLINE cmgi_coupling cmgi_coupling_of(const cmgi_node_row *row, cmg_size i, bool has_signs)
+CMGI_INLINE cmgi_coupling cmgi_coupling_of(const cmgi_row_look *row, bool has_signs)
 {
     cmgi_coupling c = {0, 0};
-    double diagonal = 0;
-    double sum = 0;
-    double most[2] = {0, 0}; /* negative, positive */
-    for (cmg_size k = 0; k < row->length; ++k) {
-        const double value = row->values[k];
-        if (row->indices[k] == i) {
-            diagonal = value;
-        } else {
-            const double size = fabs(value);
-            sum += size;
-            if (value > 0) {
-                most[1] = size > most[1] ? size : most[1];
-            } else {
-                most[0] = size > most[0] ? size : most[0];
-            }
-        }
-    }
-    if (sum <= CMGI_ISOLATED * fabs(diagonal)) {
+    if (row->sum <= CMGI_ISOLATED * fabs(row->diagonal)) {
         return c;
     }
-    const double wanted = diagonal < 0 ? most[1] : most[0];
+    const double wanted = row->diagonal < 0 ? row->positive : row->negative;
     if (has_signs && wanted > 0) {
-        c.sign = diagonal < 0 ? 1 : -1;
+        c.sign = row->diagonal < 0 ? 1 : -1;
         c.largest = wanted;
     } else {
-        c.largest = fmax(most[0], most[1]);
+        c.largest = fmax(row->negative, row->positive);
     }
     return c;
 }
 
-/* Strong entries of row i, in its order; returns how many. */
-CMGI_INLINE cmg_size cmgi_strong_row(const cmgi_node_row *row, cmg_size i, const cmgi_coupling *c,
-                                     double theta, cmg_index *columns, double *values)
+/* Size of the coupling by an entry, not above 0 where it does not count. */
+CMGI_INLINE double cmgi_coupling_size(const cmgi_coupling *own, double value)
 {
-    const cmgi_coupling own = c[i];
-    const double share = theta * theta * own.largest;
-    cmg_size count = 0;
-    for (cmg_size k = 0; k < row->length && own.largest > 0; ++k) {
-        const cmg_index j = row->indices[k];
-        const double size = own.sign == 0 ? fabs(row->values[k]) : own.sign * row->values[k];
-        if (j == i || size <= 0 || c[j].largest == 0 || size * size < share * c[j].largest) {
-            continue;
-        }
-        if (columns != NULL) {
-            columns[count] = j;
-            values[count] = size;
-        }
-        ++count;
-    }
-    return count;
+    return own->sign == 0 ? fabs(value) : own->sign * value;
+}
+
+/* Whether a coupling of that size is strong; share: theta^2 times the row's own largest. */
+CMGI_INLINE bool cmgi_is_strong(double size, double share, const cmgi_coupling *other)
+{
+    return size > 0 && other->largest != 0 && !(size * size < share * other->largest);
 }
 
 /* ------------------------------------------------------------------ the independent set */
@@ -172,44 +161,11 @@ CMGI_INLINE void cmgi_panel_orthonormalise(const cmgi_panel *p, double *R)
 
 /* ------------------------------------------------------------------ smoothing */
 
-/*
- * Row i of A without the entries that are neither strong nor on the diagonal, which takes them over
- * so that constants stay what they are to A. Rows whose diagonal would nearly vanish stay whole.
- * Zeros beside the diagonal are left out. The columns of S come in the order of A's.
+/* Rows of A_F whose diagonal would nearly vanish, with what is dropped from them, stay as they are.
  */
-CMGI_INLINE cmg_size cmgi_filtered_row(const cmg_csr *A, const cmg_csr *S, cmg_size i,
-                                       cmg_index *columns, double *values)
+CMGI_INLINE bool cmgi_stays_whole(double diagonal, double dropped)
 {
-    const cmg_size end = S->indptr[i + 1];
-    cmg_size s = S->indptr[i];
-    double dropped = 0;
-    double diagonal = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index j = A->indices[k];
-        const bool strong = s < end && S->indices[s] == j;
-        s += strong;
-        dropped += j != i && !strong ? A->values[k] : 0;
-        diagonal = j == i ? A->values[k] : diagonal;
-    }
-    const bool whole = end == S->indptr[i] || !((diagonal + dropped) / diagonal > 0.2);
-    cmg_size count = 0;
-    s = S->indptr[i];
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index j = A->indices[k];
-        const bool strong = s < end && S->indices[s] == j;
-        s += strong;
-        const double lumped = j == i ? diagonal + dropped : (strong ? A->values[k] : 0);
-        const double value = whole ? A->values[k] : lumped;
-        if (value == 0 && j != i) {
-            continue;
-        }
-        if (columns != NULL) {
-            columns[count] = j;
-            values[count] = value;
-        }
-        ++count;
-    }
-    return count;
+    return !((diagonal + dropped) / diagonal > 0.2);
 }
 
 /* Row i of A P_0 becomes that of P_0 - factor D^-1 A P_0, whose pattern holds that of P_0 where A
@@ -233,7 +189,7 @@ CMGI_INLINE double cmgi_rough_at(cmg_size i)
     return (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1;
 }
 
-enum { CMGI_POWER_STEPS = 12, CMGI_POWER_LANES = 8, CMGI_POWER_BLOCK = 256 };
+enum { CMGI_POWER_STEPS = 12, CMGI_POWER_BLOCK = 256 };
 
 /* x^T D x and x^T A x */
 typedef struct cmgi_power_sums {

@@ -7,6 +7,48 @@ extern "C" {
 #include "transfer/aggregate_there.h"
 }
 
+/* Eight neighbours of a warp share a row. */
+struct cmgi_lanes {
+    static const int COUNT = CMGI_ROW_LANES;
+    int lane;
+    unsigned mask; /* of the eight */
+
+    __device__ __forceinline__ cmgi_lanes()
+        : lane((int)threadIdx.x % COUNT), mask(0xffU << (threadIdx.x % 32 / COUNT * COUNT))
+    {
+    }
+    /* Sum of the lanes' parts, as cmgi_add_lanes adds them up, in all of them. */
+    __device__ __forceinline__ double sum(double s) const
+    {
+#pragma unroll
+        for (int d = COUNT / 2; d > 0; d >>= 1) {
+            s += __shfl_xor_sync(mask, s, d);
+        }
+        return s;
+    }
+    __device__ __forceinline__ double largest(double s) const
+    {
+#pragma unroll
+        for (int d = COUNT / 2; d > 0; d >>= 1) {
+            s = fmax(s, __shfl_xor_sync(mask, s, d));
+        }
+        return s;
+    }
+    /* How many lanes say yes, and how many of them come before this one. */
+    __device__ __forceinline__ int count(bool yes, int *before) const
+    {
+        const unsigned all = __ballot_sync(mask, yes) & mask;
+        *before = __popc(all & ((1U << (threadIdx.x % 32)) - 1));
+        return __popc(all);
+    }
+};
+
+/* The row of a thread where blocks are of `threads`. */
+static __device__ __forceinline__ cmg_size cmgi_row_of_lanes(int threads)
+{
+    return ((cmg_size)blockIdx.x * threads + threadIdx.x) / CMGI_ROW_LANES;
+}
+
 /* strength_there.cu */
 cmg_status cmgi_strength_there(cmg_context *ctx, const cmg_csr *A, int block, double theta,
                                cmg_csr *S, cmg_size *couplings);

@@ -3,24 +3,82 @@
 
 enum {
     THREADS = CMGI_POWER_BLOCK,
-    LANES = CMGI_POWER_LANES,
-    MOST_COLUMNS = 32 /* of a row of P that a thread forms by itself */
+    LANES = CMGI_ROW_LANES,
+    WARP = 32,
+    MOST_COLUMNS = 32, /* of a row of P that a thread forms by itself */
+    WARPS = 4,         /* of a block that does so */
+    STAGED = 28 * WARP /* entries that a warp looks up for its rows together */
 };
 
 static const unsigned ALL = 0xffffffffU;
 
-/* Counts the entries of a filtered row, into offset, or writes them from there on. */
+/* A row of A beside that of S, eight entries after the other. */
+struct filtering {
+    const cmg_csr &A;
+    const cmg_csr &S;
+    cmgi_lanes lanes;
+    cmg_size i;
+    cmg_size s; /* next entry of S */
+
+    __device__ __forceinline__ cmg_index column(cmg_size k, cmg_size end) const
+    {
+        return k < end ? A.indices[k] : -1;
+    }
+    /* Whether the lane's column j is strong; its eight are within the next eight of S. */
+    __device__ __forceinline__ bool is_strong(cmg_index j)
+    {
+        const cmg_index next = s + lanes.lane < S.indptr[i + 1] ? S.indices[s + lanes.lane] : -2;
+        bool strong = false;
+        for (int q = 0; q < LANES; ++q) {
+            strong = __shfl_sync(lanes.mask, next, q, LANES) == j || strong;
+        }
+        int before = 0;
+        s += lanes.count(strong, &before);
+        return strong;
+    }
+};
+
+/* Counts the entries of a filtered row (tentative.c), into offset, or writes them from there on. */
 __global__ void filter_kernel(const cmg_csr A, const cmg_csr S, cmg_size *offset,
                               cmg_index *columns, double *values)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const cmg_size i = cmgi_row_of_lanes(THREADS);
     if (i >= A.rows) {
         return;
     }
-    if (columns == NULL) {
-        offset[i] = cmgi_filtered_row(&A, &S, i, NULL, NULL);
-    } else {
-        (void)cmgi_filtered_row(&A, &S, i, columns + offset[i], values + offset[i]);
+    const cmg_size begin = A.indptr[i];
+    const cmg_size end = A.indptr[i + 1];
+    filtering f = {A, S, cmgi_lanes(), i, S.indptr[i]};
+    double diagonal = 0;
+    double dropped = 0;
+    for (cmg_size k = begin + f.lanes.lane; k - f.lanes.lane < end; k += LANES) {
+        const cmg_index j = f.column(k, end);
+        const bool strong = f.is_strong(j);
+        diagonal += j == i ? A.values[k] : 0;
+        dropped += k < end && j != i && !strong ? A.values[k] : 0;
+    }
+    diagonal = f.lanes.sum(diagonal);
+    dropped = f.lanes.sum(dropped);
+    const bool whole = S.indptr[i + 1] == S.indptr[i] || cmgi_stays_whole(diagonal, dropped);
+    cmg_size at = columns != NULL ? offset[i] : 0;
+    f.s = S.indptr[i];
+    for (cmg_size k = begin + f.lanes.lane; k - f.lanes.lane < end; k += LANES) {
+        const cmg_index j = f.column(k, end);
+        const bool strong = f.is_strong(j);
+        const double own = k < end ? A.values[k] : 0;
+        const double lumped = j == i ? diagonal + dropped : (strong ? own : 0);
+        const double value = whole ? own : lumped;
+        const bool kept = k < end && (value != 0 || j == i);
+        int before = 0;
+        const int count = f.lanes.count(kept, &before);
+        if (kept && columns != NULL) {
+            columns[at + before] = j;
+            values[at + before] = value;
+        }
+        at += count;
+    }
+    if (columns == NULL && f.lanes.lane == 0) {
+        offset[i] = at;
     }
 }
 
@@ -143,57 +201,115 @@ struct short_row {
     }
 };
 
+/* Columns and values of entries of F P_0, before those of a column are added up: a warp looks up
+ * all of its rows together, so that neighbours read neighbours; too many are looked up one by one.
+ */
+struct lookup {
+    const cmg_csr &F;
+    const cmg_csr &P0;
+    cmg_index *column;
+    double *value; /* NULL = not wanted */
+    cmg_size begin;
+    bool staged;
+
+    /* The entry of P_0 that belongs to entry k of F, -1 = none. */
+    __device__ __forceinline__ cmg_size place(cmg_size k) const
+    {
+        const cmg_index r = F.indices[k];
+        const cmg_size e = P0.indptr[r];
+        return e < P0.indptr[r + 1] ? e : -1;
+    }
+    __device__ void fill(cmg_size row)
+    {
+        const cmg_size last = row + WARP < F.rows ? row + WARP : F.rows;
+        const int lane = (int)threadIdx.x % WARP;
+        begin = F.indptr[row];
+        const cmg_size end = F.indptr[last];
+        staged = end - begin <= STAGED;
+        for (cmg_size k = begin + lane; staged && k < end; k += WARP) {
+            const cmg_size e = place(k);
+            column[k - begin] = e >= 0 ? P0.indices[e] : -1;
+            if (value != NULL) {
+                value[k - begin] = e >= 0 ? F.values[k] * P0.values[e] : 0;
+            }
+        }
+        __syncwarp();
+    }
+    __device__ __forceinline__ cmg_index column_of(cmg_size k) const
+    {
+        const cmg_size e = staged ? 0 : place(k);
+        return staged ? column[k - begin] : e >= 0 ? P0.indices[e] : -1;
+    }
+    __device__ __forceinline__ double value_of(cmg_size k) const
+    {
+        return staged ? value[k - begin] : F.values[k] * P0.values[place(k)];
+    }
+};
+
 /* Counts the columns of rows of F P_0; *over where a row has more than a thread takes. */
-__global__ void short_count_kernel(const cmg_csr F, const cmg_csr P0, cmg_size *offset, int *over)
+__global__ void __launch_bounds__(WARPS *WARP)
+    short_count_kernel(const cmg_csr F, const cmg_csr P0, cmg_size *offset, int *over)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    __shared__ cmg_index columns[WARPS][STAGED];
+    const cmg_size i = (cmg_size)blockIdx.x * (WARPS * WARP) + threadIdx.x;
+    lookup from = {F, P0, columns[threadIdx.x / WARP], NULL, 0, false};
     short_row row;
     row.count = 0;
     row.at = 0;
-    for (cmg_size k = i < F.rows ? F.indptr[i] : 0; i < F.rows && k < F.indptr[i + 1]; ++k) {
-        const cmg_size e = P0.indptr[F.indices[k]];
-        if (e == P0.indptr[F.indices[k] + 1]) {
-            continue;
-        }
-        const int at = row.find(P0.indices[e]);
+    if (i - i % WARP >= F.rows) {
+        return;
+    }
+    from.fill(i - i % WARP);
+    if (i >= F.rows) {
+        return;
+    }
+    for (cmg_size k = F.indptr[i]; k < F.indptr[i + 1]; ++k) {
+        const cmg_index j = from.column_of(k);
+        const int at = j >= 0 ? row.find(j) : -1;
         if (at == MOST_COLUMNS) {
             *over = 1;
             break;
         }
         if (at == row.count) {
-            row.column[row.count++] = P0.indices[e];
-            row.at = at;
+            row.column[row.count++] = j;
         }
+        row.at = at >= 0 ? at : row.at;
     }
-    if (i < F.rows) {
-        offset[i] = row.count;
-    }
+    offset[i] = row.count;
 }
 
 /* Rows of P, from their offsets on: products are added up in the order of F's row. */
-__global__ void short_fill_kernel(const cmg_csr F, const cmg_csr P0, const double *d, double factor,
-                                  const cmg_csr P, cmg_index *columns, double *values)
+__global__ void __launch_bounds__(WARPS *WARP)
+    short_fill_kernel(const cmg_csr F, const cmg_csr P0, const double *d, double factor,
+                      const cmg_csr P, cmg_index *columns, double *values)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    __shared__ double shared_values[WARPS][STAGED];
+    __shared__ cmg_index shared_columns[WARPS][STAGED];
+    const cmg_size i = (cmg_size)blockIdx.x * (WARPS * WARP) + threadIdx.x;
+    const int warp = (int)threadIdx.x / WARP;
+    lookup from = {F, P0, shared_columns[warp], shared_values[warp], 0, false};
     short_row row;
     double sum[MOST_COLUMNS];
     row.count = 0;
     row.at = 0;
+    if (i - i % WARP >= F.rows) {
+        return;
+    }
+    from.fill(i - i % WARP);
     if (i >= F.rows) {
         return;
     }
     for (cmg_size k = F.indptr[i]; k < F.indptr[i + 1]; ++k) {
-        const cmg_size e = P0.indptr[F.indices[k]];
-        if (e == P0.indptr[F.indices[k] + 1]) {
+        const cmg_index j = from.column_of(k);
+        if (j < 0) {
             continue;
         }
-        const int at = row.find(P0.indices[e]);
-        if (at == row.count) {
-            row.column[row.count++] = P0.indices[e];
-            row.at = at;
-            sum[at] = 0;
+        row.at = row.find(j);
+        if (row.at == row.count) {
+            row.column[row.count++] = j;
+            sum[row.at] = 0;
         }
-        sum[at] += F.values[k] * P0.values[e];
+        sum[row.at] += from.value_of(k);
     }
     const cmg_size begin = P.indptr[i];
     for (int a = 0; a < row.count; ++a) {
@@ -210,7 +326,7 @@ __global__ void short_fill_kernel(const cmg_csr F, const cmg_csr P0, const doubl
 static cmg_status filter(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, cmg_csr *F)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(A->rows, THREADS);
+    const unsigned grid = cmgi_grid(A->rows * LANES, THREADS);
     cmg_size *indptr = NULL;
     cmg_size nnz = 0;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *indptr, &indptr));
@@ -304,7 +420,7 @@ static cmg_status form_short(cmg_context *ctx, const cmg_csr *F, const cmgi_resi
                              const double *d, double factor, cmgi_resident *P, bool *formed)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(F->rows, THREADS);
+    const unsigned grid = cmgi_grid(F->rows, WARPS * WARP);
     cmg_csr made = {F->rows, P0->csr.cols, NULL, NULL, NULL};
     int *over = NULL;
     int found = 0;
@@ -313,14 +429,15 @@ static cmg_status form_short(cmg_context *ctx, const cmg_csr *F, const cmgi_resi
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *over, &over));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, over, sizeof *over));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F->rows + 1, sizeof *made.indptr, &made.indptr));
-    short_count_kernel<<<grid, THREADS, 0, stream>>>(*F, P0->csr, (cmg_size *)made.indptr, over);
+    short_count_kernel<<<grid, WARPS * WARP, 0, stream>>>(*F, P0->csr, (cmg_size *)made.indptr,
+                                                          over);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &found, over, sizeof found));
     if (found != 0) {
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_open_rows(ctx, &made, &nnz));
-    short_fill_kernel<<<grid, THREADS, 0, stream>>>(
+    short_fill_kernel<<<grid, WARPS * WARP, 0, stream>>>(
         *F, P0->csr, d, factor, made, (cmg_index *)made.indices, (double *)made.values);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &made, P));

@@ -62,17 +62,47 @@ typedef struct couplings {
     double theta;
 } couplings;
 
-static cmgi_node_row row_of(const cmg_csr *C, cmg_size i)
+static cmgi_row_look look_at_row(const cmg_csr *C, cmg_size i)
 {
+    cmgi_row_look row = {0};
+    double part[CMGI_ROW_LANES] = {0};
     const cmg_size begin = C->indptr[i];
-    return (cmgi_node_row){C->indices + begin, C->values + begin, C->indptr[i + 1] - begin};
+    for (cmg_size k = begin; k < C->indptr[i + 1]; ++k) {
+        const double value = C->values[k];
+        if (C->indices[k] == i) {
+            row.diagonal = value;
+        } else {
+            const double size = fabs(value);
+            double *most = value > 0 ? &row.positive : &row.negative;
+            part[(k - begin) % CMGI_ROW_LANES] += size;
+            *most = size > *most ? size : *most;
+        }
+    }
+    row.sum = cmgi_add_lanes(part);
+    return row;
 }
 
+/* Strong entries of row i, in its order. */
 static cmg_size strong_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
     const couplings *s = user;
-    const cmgi_node_row row = row_of(s->C, i);
-    return cmgi_strong_row(&row, i, s->of, s->theta, columns, values);
+    const cmg_csr *C = s->C;
+    const cmgi_coupling own = s->of[i];
+    const double share = s->theta * s->theta * own.largest;
+    cmg_size count = 0;
+    for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1] && own.largest > 0; ++k) {
+        const cmg_index j = C->indices[k];
+        const double size = cmgi_coupling_size(&own, C->values[k]);
+        if (j == i || !cmgi_is_strong(size, share, &s->of[j])) {
+            continue;
+        }
+        if (columns != NULL) {
+            columns[count] = j;
+            values[count] = size;
+        }
+        ++count;
+    }
+    return count;
 }
 
 cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double theta, cmgi_csr *S)
@@ -87,8 +117,8 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, C.rows, sizeof *s.of, &s.of));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C.rows > 256)
     for (cmg_size i = 0; i < C.rows; ++i) {
-        const cmgi_node_row row = row_of(&C, i);
-        s.of[i] = cmgi_coupling_of(&row, i, block == 1);
+        const cmgi_row_look row = look_at_row(&C, i);
+        s.of[i] = cmgi_coupling_of(&row, block == 1);
     }
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, C.rows, C.rows, strong_row, &s, S));
 done:

@@ -1,4 +1,4 @@
-/* Strong couplings of a matrix on the device; a thread a row of nodes, in the order of the host. */
+/* Strong couplings of a matrix on the device, eight lanes a row of nodes. */
 #include "transfer/aggregation.cuh"
 
 enum { THREADS = 256 };
@@ -13,11 +13,21 @@ struct node_rows {
     const double *values;
 };
 
-static __device__ __forceinline__ cmgi_node_row row_of(const node_rows &C, cmg_size i)
+/* Entries of a row of nodes; none past the last row. */
+struct node_row {
+    const cmg_index *indices;
+    const double *values;
+    cmg_size length;
+};
+
+static __device__ __forceinline__ node_row row_of(const node_rows &C, cmg_size i)
 {
+    if (i >= C.rows) {
+        return node_row{NULL, NULL, 0};
+    }
     const cmg_size begin = C.begin[i * C.block];
     const cmg_size length = C.length != NULL ? C.length[i] : C.begin[i + 1] - begin;
-    return cmgi_node_row{C.indices + begin, C.values + begin, length};
+    return node_row{C.indices + begin, C.values + begin, length};
 }
 
 /* Frobenius norms of a row of blocks; a column's place is looked for from the last one on, as
@@ -54,10 +64,27 @@ __global__ void condense_kernel(const cmg_csr A, int block, cmg_size *length, cm
 
 __global__ void look_kernel(const node_rows C, cmgi_coupling *of)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < C.rows) {
-        const cmgi_node_row row = row_of(C, i);
-        of[i] = cmgi_coupling_of(&row, i, C.block == 1);
+    const cmg_size i = cmgi_row_of_lanes(THREADS);
+    const cmgi_lanes lanes;
+    const node_row row = row_of(C, i);
+    cmgi_row_look look = {0, 0, 0, 0};
+    for (cmg_size e = lanes.lane; e < row.length; e += lanes.COUNT) {
+        const double value = row.values[e];
+        const double size = fabs(value);
+        if (row.indices[e] == i) {
+            look.diagonal = value;
+        } else {
+            look.sum += size;
+            look.negative = value > 0 ? look.negative : fmax(look.negative, size);
+            look.positive = value > 0 ? fmax(look.positive, size) : look.positive;
+        }
+    }
+    look.diagonal = lanes.sum(look.diagonal);
+    look.sum = lanes.sum(look.sum);
+    look.negative = lanes.largest(look.negative);
+    look.positive = lanes.largest(look.positive);
+    if (i < C.rows && lanes.lane == 0) {
+        of[i] = cmgi_coupling_of(&look, C.block == 1);
     }
 }
 
@@ -65,15 +92,28 @@ __global__ void look_kernel(const node_rows C, cmgi_coupling *of)
 __global__ void strong_kernel(const node_rows C, const cmgi_coupling *of, double theta,
                               cmg_size *offset, cmg_index *columns, double *values)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= C.rows) {
-        return;
+    const cmg_size i = cmgi_row_of_lanes(THREADS);
+    const cmgi_lanes lanes;
+    const node_row row = row_of(C, i);
+    const cmgi_coupling own = i < C.rows ? of[i] : cmgi_coupling{0, 0};
+    const double share = theta * theta * own.largest;
+    const cmg_size length = own.largest > 0 ? row.length : 0;
+    cmg_size at = i < C.rows && columns != NULL ? offset[i] : 0;
+    for (cmg_size first = 0; first < length; first += lanes.COUNT) {
+        const cmg_size e = first + lanes.lane;
+        const cmg_index j = e < length ? row.indices[e] : (cmg_index)i;
+        const double size = j != i ? cmgi_coupling_size(&own, row.values[e]) : 0;
+        const bool strong = j != i && cmgi_is_strong(size, share, &of[j]);
+        int before = 0;
+        const int count = lanes.count(strong, &before);
+        if (strong && columns != NULL) {
+            columns[at + before] = j;
+            values[at + before] = size;
+        }
+        at += count;
     }
-    const cmgi_node_row row = row_of(C, i);
-    if (columns == NULL) {
-        offset[i] = cmgi_strong_row(&row, i, of, theta, NULL, NULL);
-    } else {
-        (void)cmgi_strong_row(&row, i, of, theta, columns + offset[i], values + offset[i]);
+    if (i < C.rows && columns == NULL && lanes.lane == 0) {
+        offset[i] = at;
     }
 }
 
@@ -108,7 +148,7 @@ cmg_status cmgi_strength_there(cmg_context *ctx, const cmg_csr *A, int block, do
 {
     CMGI_ON_DEVICE(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(A->rows / block, THREADS);
+    const unsigned grid = cmgi_grid(A->rows / block * CMGI_ROW_LANES, THREADS);
     scratch w = {};
     node_rows C = {};
     cmg_csr made = {};

@@ -94,27 +94,58 @@ typedef struct filter {
     const cmg_csr *S;
 } filter;
 
+/*
+ * Row i of A without the entries that are neither strong nor on the diagonal, which takes them over
+ * so that constants stay what they are to A. Zeros beside the diagonal are left out. The columns of
+ * S come in the order of A's.
+ */
 static cmg_size filtered_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    const filter *f = user;
-    return cmgi_filtered_row(f->A, f->S, i, columns, values);
+    const cmg_csr *A = ((const filter *)user)->A;
+    const cmg_csr *S = ((const filter *)user)->S;
+    const cmg_size begin = A->indptr[i];
+    const cmg_size end = S->indptr[i + 1];
+    double part[CMGI_ROW_LANES] = {0};
+    double diagonal = 0;
+    cmg_size s = S->indptr[i];
+    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool strong = s < end && S->indices[s] == j;
+        s += strong;
+        part[(k - begin) % CMGI_ROW_LANES] += j != i && !strong ? A->values[k] : 0;
+        diagonal = j == i ? A->values[k] : diagonal;
+    }
+    const double dropped = cmgi_add_lanes(part);
+    const bool whole = end == S->indptr[i] || cmgi_stays_whole(diagonal, dropped);
+    cmg_size count = 0;
+    s = S->indptr[i];
+    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool strong = s < end && S->indices[s] == j;
+        s += strong;
+        const double lumped = j == i ? diagonal + dropped : (strong ? A->values[k] : 0);
+        const double value = whole ? A->values[k] : lumped;
+        if (value == 0 && j != i) {
+            continue;
+        }
+        if (columns != NULL) {
+            columns[count] = j;
+            values[count] = value;
+        }
+        ++count;
+    }
+    return count;
 }
 
-/* (row i of A) x in eight parts, as a group of lanes adds it up. */
+/* (row i of A) x */
 static double row_product(const cmg_csr *A, cmg_size i, const double *x)
 {
-    enum { LANES = CMGI_POWER_LANES };
-    double part[LANES] = {0};
+    double part[CMGI_ROW_LANES] = {0};
     const cmg_size begin = A->indptr[i];
     for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
-        part[(k - begin) % LANES] += A->values[k] * x[A->indices[k]];
+        part[(k - begin) % CMGI_ROW_LANES] += A->values[k] * x[A->indices[k]];
     }
-    for (int d = LANES / 2; d > 0; d /= 2) {
-        for (int p = 0; p < d; ++p) {
-            part[p] += part[p + d];
-        }
-    }
-    return part[0];
+    return cmgi_add_lanes(part);
 }
 
 /* The sum of a block of numbers in the order of cmgi_block_sum (core/cuda.cuh); spoils them. */
