@@ -34,10 +34,15 @@ static __device__ cmg_index reference(const rows &A, cmg_size i)
     return A.ref != NULL ? A.ref[i] : (cmg_index)i;
 }
 
-static __device__ uint64_t entry_hash(const rows &A, cmg_size begin, cmg_size e, cmg_index ref)
+static __device__ __forceinline__ uint64_t bits_at(const rows &A, cmg_size at)
 {
-    const uint64_t bits = A.offsets_only ? 0 : cmgi_value_bits(A.values[begin + e], A.single);
-    return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits);
+    return A.offsets_only ? 0 : cmgi_value_bits(A.values[at], A.single);
+}
+
+static __device__ __forceinline__ uint64_t entry_hash(const rows &A, cmg_size begin, cmg_size e,
+                                                      cmg_index ref)
+{
+    return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits_at(A, begin + e));
 }
 
 __global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, cmg_size room,
@@ -100,26 +105,57 @@ static __device__ __forceinline__ uint64_t group_sum(uint64_t s)
     return s;
 }
 
-/* Whether row i is row j, entry by entry, as far as this lane sees it. */
+/* Entries of a row that a lane of T reads together and keeps: those of rows of up to 4 T entries.
+ */
 template <int T>
-static __device__ __forceinline__ bool equal_part(const rows &A, cmg_size begin, cmg_size length,
-                                                  cmg_index ref, cmg_size j, int lane)
-{
-    const cmg_size other = A.indptr[j];
-    if (A.indptr[j + 1] - other != length) {
-        return false;
-    }
-    const cmg_index shift = ref - reference(A, j);
-    bool same = true;
-    for (cmg_size e = lane; e < length; e += T) {
-        same = same && A.indices[begin + e] - __ldg(A.indices + other + e) == shift;
-        if (!A.offsets_only) {
-            same = same && cmgi_value_bits(A.values[begin + e], A.single) ==
-                               cmgi_value_bits(__ldg(A.values + other + e), A.single);
+struct kept {
+    static const int COUNT = 4;
+    cmg_index column[COUNT];
+    uint64_t bits[COUNT];
+
+    __device__ __forceinline__ kept(const rows &A, cmg_size begin, cmg_size length, int lane)
+    {
+#pragma unroll
+        for (int u = 0; u < COUNT; ++u) {
+            const bool real = lane + u * T < length;
+            column[u] = real ? A.indices[begin + lane + u * T] : 0;
+            bits[u] = real ? bits_at(A, begin + lane + u * T) : 0;
         }
     }
-    return same;
-}
+    __device__ __forceinline__ uint64_t hash(const rows &A, cmg_size begin, cmg_size length,
+                                             cmg_index ref, int lane) const
+    {
+        uint64_t sum = 0;
+#pragma unroll
+        for (int u = 0; u < COUNT; ++u) {
+            sum +=
+                lane + u * T < length ? cmgi_entry_hash(lane + u * T, column[u] - ref, bits[u]) : 0;
+        }
+        for (cmg_size e = lane + COUNT * T; e < length; e += T) {
+            sum += entry_hash(A, begin, e, ref);
+        }
+        return sum;
+    }
+    /* Whether the row is row j, entry by entry, as far as this lane sees it. */
+    __device__ __forceinline__ bool equals(const rows &A, cmg_size begin, cmg_size length,
+                                           cmg_index ref, cmg_size j, int lane) const
+    {
+        const cmg_size other = A.indptr[j];
+        const cmg_index shift = ref - reference(A, j);
+        bool same = A.indptr[j + 1] - other == length;
+#pragma unroll
+        for (int u = 0; u < COUNT; ++u) {
+            const cmg_size e = lane + u * T;
+            same = same && (e >= length || (column[u] - __ldg(A.indices + other + e) == shift &&
+                                            bits[u] == bits_at(A, other + e)));
+        }
+        for (cmg_size e = lane + COUNT * T; same && e < length; e += T) {
+            same = A.indices[begin + e] - __ldg(A.indices + other + e) == shift &&
+                   bits_at(A, begin + e) == bits_at(A, other + e);
+        }
+        return same;
+    }
+};
 
 /* Counts of a block: the frequent kinds in shared memory, the others at once in `total`. */
 struct tally {
@@ -163,14 +199,12 @@ __global__ void __launch_bounds__(THREADS)
         const cmg_size begin = wanted ? A.indptr[i] : 0;
         const cmg_size length = wanted ? A.indptr[i + 1] - begin : 0;
         const cmg_index ref = wanted ? reference(A, i) : 0;
-        uint64_t sum = 0;
-        for (cmg_size e = lane; e < length; e += T) {
-            sum += entry_hash(A, begin, e, ref);
-        }
-        sum = group_sum<T>(sum) + cmgi_length_hash(length);
+        const kept<T> entries(A, begin, length, lane);
+        const uint64_t sum =
+            group_sum<T>(entries.hash(A, begin, length, ref, lane)) + cmgi_length_hash(length);
         const uint16_t kind = wanted ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
         const bool differs = kind == CMGI_NO_TEMPLATE ||
-                             !equal_part<T>(A, begin, length, ref, kinds.row[kind], lane);
+                             !entries.equals(A, begin, length, ref, kinds.row[kind], lane);
         const unsigned mask =
             T == WARP ? 0xffffffffU : ((1U << (T % WARP)) - 1U) << ((threadIdx.x % WARP) / T * T);
         const bool same = (__ballot_sync(0xffffffffU, differs) & mask) == 0;
