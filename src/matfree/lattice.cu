@@ -35,6 +35,7 @@ struct lattice_args {
 template <typename T, int B>
 struct lattice_layer {
     static constexpr int SLOTS = B == 3 ? 4 : 2;
+    static constexpr int BLOCKS = B == 3 && sizeof(T) == 8 ? 2 : 3; /* a processor */
     int from[SLOTS]; /* in a layer of x; -1 = outside */
     T value[SLOTS];
 
@@ -69,6 +70,27 @@ struct lattice_layer {
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             xs[threadIdx.x + s * THREADS] = value[s];
+        }
+    }
+};
+
+/* Rows of a layer that a thread ends: those at q = thread + s THREADS of the block's own. */
+template <typename T, int B>
+struct lattice_rows {
+    int to[B]; /* in a layer of y; -1 = none */
+    int at[B]; /* in ys, of the cell before the node along x and y */
+
+    __device__ __forceinline__ void begin(const lattice_args<T, B> &a, int x0, int y0)
+    {
+        const int narrow = (a.tx - 1) * B;
+#pragma unroll
+        for (int s = 0; s < B; ++s) {
+            const int q = (int)threadIdx.x + s * THREADS;
+            const int i = x0 + q % narrow / B;
+            const int j = y0 + q / narrow;
+            const bool own = q / narrow < a.ty - 1 && i < a.nx && j < a.ny;
+            to[s] = own ? (j * a.nx + i) * B + q % B : -1;
+            at[s] = own ? q / narrow * a.tx * B + q % narrow : 0;
         }
     }
 };
@@ -152,7 +174,7 @@ __device__ __forceinline__ void leave(const T (&v)[B][4], T *ys)
 }
 
 template <typename T, cmgi_wb_kind KIND, int B>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
     lattice_kernel(const lattice_args<T, B> a, const typename cmgi_wb_of<T>::type f)
 {
     __shared__ T xs[lattice_layer<T, B>::SLOTS * THREADS];
@@ -163,30 +185,35 @@ __global__ void __launch_bounds__(THREADS, 2)
     const int begin = (int)blockIdx.y * a.layers;
     const int end = min(begin + a.layers, (int)a.nz);
     const int wide = (a.tx + 1) * B;
-    const int narrow = (a.tx - 1) * B;
     const bool works = tid < a.tx * a.ty;
     const bool exists = works && x0 + tid % a.tx <= a.nx && y0 + tid / a.tx <= a.ny;
     const T *corner = xs + (works ? (tid / a.tx * (a.tx + 1) + tid % a.tx) * B : 0);
     const cmg_size step = (cmg_size)(a.nx + 1) * (a.ny + 1);
-    const T *factor = a.factor + (cmg_size)(y0 + tid / a.tx) * (a.nx + 1) + x0 + tid % a.tx;
+    const T *factor =
+        a.factor + begin * step + (cmg_size)(y0 + tid / a.tx) * (a.nx + 1) + x0 + tid % a.tx;
     T low[B][4];
     T sum[B][4] = {};
     lattice_layer<T, B> layer;
+    lattice_rows<T, B> rows;
     layer.begin(a, x0, y0);
+    rows.begin(a, x0, y0);
     layer.fetch(a, begin - 1);
     layer.put(xs);
     __syncthreads();
     transform<T, B>(corner, wide, low);
     layer.fetch(a, begin);
+    T next = exists ? __ldg(factor) : T(0);
     __syncthreads();
     for (int k = begin - 1; k < end; ++k) { /* cells between the nodes of layers k and k + 1 */
         T high[B][4];
         T above[B][4];
         cmgi_target<T> to[B];
-        const T mine = exists ? __ldg(factor + (k + 1) * step) : T(0);
+        const T mine = next;
         layer.put(xs);
         __syncthreads();
-        layer.fetch(a, k + 2);
+        layer.fetch(a, k + 2); /* for the next round, as its factors */
+        factor += step;
+        next = exists && k + 1 < end ? __ldg(factor) : T(0);
         transform<T, B>(corner, wide, high);
         multiply<T, B>(a, mine, low, high, sum, above);
         leave<T, B>(sum, ys);
@@ -200,19 +227,13 @@ __global__ void __launch_bounds__(THREADS, 2)
         }
 #pragma unroll
         for (int s = 0; s < B; ++s) {
-            const int q = tid + s * THREADS;
-            const int i = x0 + q % narrow / B;
-            const int j = y0 + q / narrow;
-            const bool own = k >= begin && q / narrow < a.ty - 1 && i < a.nx && j < a.ny;
-            to[s] =
-                cmgi_aim<KIND, T>(f, NULL, (((cmg_size)k * a.ny + j) * a.nx + i) * B + q % B, own);
+            to[s] = cmgi_aim<KIND, T>(f, NULL, (cmg_size)k * a.ny * a.nx * B + rows.to[s],
+                                      k >= begin && rows.to[s] >= 0);
         }
         __syncthreads();
 #pragma unroll
         for (int s = 0; s < B; ++s) {
-            const int q = tid + s * THREADS;
-            const int at = to[s].mine ? q / narrow * a.tx * B + q % narrow : 0;
-            const T *y = ys + at;
+            const T *y = ys + rows.at[s];
             T total = y[3 * THREADS * B] + y[2 * THREADS * B + B] + y[THREADS * B + a.tx * B] +
                       y[(a.tx + 1) * B];
             if (to[s].mine && a.fixed != NULL && a.fixed[to[s].i / B] != 0) {
@@ -249,8 +270,9 @@ struct launch_lattice {
         const cmgi_lattice *L = S->lattice;
         const int across = (L->n[0] + L->tile[0] - 2) / (L->tile[0] - 1);
         const int along = (L->n[1] + L->tile[1] - 2) / (L->tile[1] - 1);
+        const cmg_size blocks = lattice_layer<T, B>::BLOCKS;
         const int layers = choose_layers((cmg_size)across * along, L->n[2],
-                                         2 * (cmg_size)cmgi_device_of(A->ctx)->processors);
+                                         blocks * cmgi_device_of(A->ctx)->processors);
         lattice_args<T, B> a = {
             L->n[0], L->n[1], L->n[2],  L->tile[0],           L->tile[1],
             across,  layers,  L->fixed, (const T *)S->factor, (const T *)S->lone,
