@@ -3,7 +3,7 @@
 #
 #   benchmarks/papers.sh BUILD cuda|cpu [seconds=N] [statistics=FILE] [PART...]
 #
-# PART: templates blocks zhang pcg counts dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
+# PART: templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
 # statistics of published matrices, as for look_alikes.py; dehnavi and wong need them. Lines go to standard output.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
@@ -155,11 +155,21 @@ counts_part() {
   for degree in 3 4 5 6 7; do
     polynomial pillar compressed least-squares:degree=$degree:bound=gershgorin fp64
     polynomial pillar compressed neumann:degree=$degree:bound=gershgorin:omega=0.75 fp64
-    # Chebyshev: the lower end by a few steps of Lanczos, then at the least eigenvalue, 1.37e-6
     polynomial pillar compressed chebyshev:degree=$degree:bound=gershgorin:lower=lanczos fp64
-    polynomial pillar compressed chebyshev:degree=$degree:bound=gershgorin:ratio=2.28e6 fp64
   done
   rm -f "$scratch/pillar.cmg"
+}
+
+# Chebyshev on a smaller mesh of that kind: the upper end by rows, the lower 1 to 1000 times the least eigenvalue, 2.19e-5
+intervals_part() {
+  generate "$scratch/pillar-100.cmg" --problem elasticity --element q1 --dim 2 --cells 100 --dirichlet-labels bottom --levels 1
+  polynomial pillar-100 compressed jacobi fp64
+  for ratio in 142800 47600 14280 1428 142.8; do
+    for degree in 3 4 5 6 7; do
+      polynomial pillar-100 compressed chebyshev:degree=$degree:bound=gershgorin:ratio=$ratio fp64 --repeat 1
+    done
+  done
+  rm -f "$scratch/pillar-100.cmg"
 }
 
 look_alike() {
@@ -198,7 +208,7 @@ ebe_part() {
 # meshes of Tables 1 to 3 at their sizes: memory, kernel times, speed
 sizes_part() {
   [ "$backend" = cuda ] || return 0
-  for name in cantilever-c1 cantilever-c3 cantilever-c5 lbeam-l1 lbeam-l5 plate-h1 plate-h3 plate-h5; do
+  for name in cantilever-c1 cantilever-c3 plate-h1 plate-h3 lbeam-l1 cantilever-c5 plate-h5 lbeam-l5; do
     generate "$scratch/$name.cmg" --case $name --levels 1 --distort 0.2 --elements
     bench sizes "$scratch/$name.cmg" --values fp64 --formats sbell,nbn,dbd,ebe,ebesym --samples 3
     rm -f "$scratch/$name.cmg"
@@ -231,7 +241,7 @@ hearts_part() {
   done
 }
 
-for part in ${parts:-templates blocks zhang pcg counts dehnavi ebe sizes wong hearts solves}; do
+for part in ${parts:-templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves}; do
   [ $SECONDS -lt "$seconds" ] && ${part}_part
 done
 exit 0
