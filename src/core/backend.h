@@ -167,6 +167,12 @@ typedef struct cmgi_backend {
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
     cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 
+    /*
+     * X on the host, n x n, symmetric, with entries up to `largest`, becomes its inverse; *definite
+     * = false, and X is as it was, where a pivot is not positive beyond rounding. NULL = the host
+     * is as quick
+     */
+    cmg_status (*invert)(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite);
     /* x = value */
     cmg_status (*fill)(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
     /* x[i] = cmgi_random_at(seed, i), the same on every backend */

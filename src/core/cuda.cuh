@@ -178,6 +178,9 @@ cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, cons
                              bool scatter, const void *x, void *y);
 cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
                              const cmg_size *map, void *y);
+/* Small dense inverses (inverse_cuda.cu). */
+cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
+                            bool *definite);
 
 /* Graphs and device times (graph_cuda.cu). */
 cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again);

@@ -397,6 +397,7 @@ static constexpr cmgi_backend make_table()
     table.cg_merge = cmgi_cuda_cg_merge;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
+    table.invert = cmgi_cuda_invert;
     table.column_move = cmgi_column_move_cuda;
     table.column_dots = cmgi_column_dots_cuda;
     table.column_directions = cmgi_column_directions_cuda;

@@ -2,10 +2,10 @@
  * Preassembled dense operators: the inverse of the coarsest matrix, and several coarse levels
  * collapsed into the matrix of their cycle. Either is then applied as one product.
  *
- * Inversion: Cholesky (few rows by small_inverse.c, else LAPACK dpotrf, dpotri) for a symmetric A;
- * if that meets a pivot that is zero to rounding, the eigenvectors (dsyevd) give the Moore-Penrose
- * inverse, which a pure Neumann problem needs; LU (dgetrf, dgetri) for an unsymmetric A. Without
- * LAPACK, Gauss-Jordan with row pivoting.
+ * Inversion: Cholesky (few rows by small_inverse.c, else LAPACK dpotrf, dpotri), or on a device
+ * Gauss-Jordan (core/inverse_cuda.cu), for a symmetric A; if that meets a pivot that is zero to
+ * rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
+ * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
@@ -13,10 +13,14 @@
 
 #include "mg/small_inverse.h"
 
+#include "core/backend.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BY_BACKEND = 128 }; /* rows from which a device is quicker, copies included */
 
 static void expand(const cmg_csr *A, double *dense)
 {
@@ -273,7 +277,9 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     *kind = CMGI_INVERSE_CHOLESKY;
     expand(A, X);
     const bool symmetric = is_symmetric(X, A->rows);
-    if (symmetric && A->rows > 0 && A->rows <= CMGI_SMALL_INVERSE) {
+    if (symmetric && A->rows >= BY_BACKEND && ctx->backend->invert != NULL) {
+        CMGI_TRY(ctx->backend->invert(ctx, A->rows, largest(X, A->rows * A->rows), X, &definite));
+    } else if (symmetric && A->rows > 0 && A->rows <= CMGI_SMALL_INVERSE) {
         CMGI_TRY(cmgi_small_inverse(ctx, A->rows, X, &definite));
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);

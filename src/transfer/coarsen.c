@@ -115,6 +115,8 @@ static cmg_status make_transfer_there(const cmg_hierarchy *h, int l, const cmg_c
     CMGI_TRY_GOTO(done, vectors_there(h, l, &block, &next->vectors, &B));
     CMGI_TRY_GOTO(done, on->strength(ctx, A, block, theta, &S, &couplings));
     CMGI_TRY_GOTO(done, on->aggregate(ctx, &S, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    cmgi_free_device(ctx, (void *)(uintptr_t)S.values); /* sizes of couplings decide no more */
+    S.values = NULL;
     if (!gains(&agg, next->vectors, A->rows)) {
         goto done;
     }
