@@ -163,11 +163,13 @@ def solves_on_gpu():
     found = [line for line in read("solve") if line.get("benchmark") == "solve" and line["backend"] == "cuda"]
     for problem in ("q1-3d-256", "q1-3d-128", "q1-3d-64", "q1-2d-4096", "q1-2d-1024", "q1-2d-100"):
         kinds = [("slices, fp64", dict(format="auto", precision="fp64", commit="a72e707")),
-                 ("compressed, fp64", dict(format=("auto", "compressed"), precision="fp64", loop="graph")),
+                 ("compressed, fp64", dict(format=("auto", "compressed"), precision="fp64", loop="graph",
+                                           smoother="jacobi")),
                  ("compressed, fp32 cycle", dict(format="compressed", precision="mixed", smoother="jacobi",
                                                  fuse_restriction=(False, None))),
-                 ("the same, smoother `auto`", dict(format="compressed", precision="mixed", smoother="auto")),
-                 ("the same, `--fuse-restriction`", dict(format="compressed", precision="mixed",
+                 ("the same, smoother `auto`", dict(format="compressed", precision="mixed", smoother="auto",
+                                                     krylov=("auto", "cg"), fuse_restriction=(False, None))),
+                 ("the same, `--fuse-restriction`", dict(format="compressed", precision="mixed", smoother="jacobi",
                                                          fuse_restriction=True))]
         for name, wanted in kinds:
             line = pick(found, problem=problem, **wanted)
@@ -188,12 +190,14 @@ def solves():
 @table
 def first():
     """Set-up and first solution on one H200 from matrices that lie there, smoother `auto`."""
-    found = {line["problem"]: line for line in read("first") if line["benchmark"] == "first"}
+    found = [line for line in read("first") if line["benchmark"] == "first" and not line["matrix_alone"]]
     keys = ("check_seconds", "setup_seconds", "first_setup_seconds", "solve_seconds", "first_solution_seconds",
             "host_setup_seconds", "refresh_seconds")
     return markdown(["problem", "it", "check ms", "set-up ms", "first of a process ms", "solve ms", "first solution ms",
                      "set-up from the host ms", "new values ms"],
-                    [[p, line["iterations"], *(ms(line, key) for key in keys)] for p, line in found.items()])
+                    [[line["problem"] + (", distorted" if line["distort"] else "")
+                      + (", R A P" if "galerkin=always" in line["options"] else ""), line["iterations"],
+                      *(ms(line, key) for key in keys)] for line in found])
 
 
 def how(line):
@@ -407,10 +411,12 @@ def aggregation():
 
 @table
 def alone():
-    """A alone, 3D Q1 Poisson on the H200: algebraic levels made on the 16 cores beside it, solve on the GPU."""
-    rows = [[f"{line['unknowns'] / 1e6:.3g} M", line["precision_used"], number(line["setup_seconds"]),
-             number(line["setup"]["complete"]), number(1e3 * line["solve_seconds"]), line["iterations"]] for line in read("alone")]
-    return markdown(["unknowns", "cycle", "set-up s", "algebraic levels s", "solve ms", "it"], rows)
+    """A alone, 3D Q1 Poisson on the H200, compressed, fp32 cycle: algebraic levels made there."""
+    rows = [[f"{line['unknowns'] / 1e6:.3g} M", ms(line, "setup_seconds"), number(1e3 * line["setup"]["complete"]), ms(line),
+             line["iterations"], ms(line, "refresh_seconds"), ms(line, "host_setup_seconds")]
+            for line in read("alone") if line["benchmark"] == "first" and line["matrix_alone"]]
+    return markdown(["unknowns", "set-up ms", "algebraic levels ms", "solve ms", "it", "new values ms", "set-up from the host ms"],
+                    rows)
 
 
 @table
@@ -458,8 +464,10 @@ def readme():
     gpu = {(p, n): line for p, n, line in solves_on_gpu()}
     run = last_run("peers")
     host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
-    large = pick(read("first"), benchmark="first", problem="q1-3d-256")
-    rows = [("H200", large, "default, matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
+    large = next(line for line in read("first") if line["problem"] == "q1-3d-256")
+    single = pick(read("alone"), benchmark="first", problem="q1-3d-256", matrix_alone=True)
+    rows = [("H200", large, "matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
+            ("H200", single, "A alone, on the GPU", "the same with `--matrix 1`"),
             ("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
              "`benchmarks/gpu.sh build solve`"),
             ("H200", gpu["q1-3d-64", "compressed, fp32 cycle"], "compressed, fp32 cycle", "the same"),

@@ -8,14 +8,16 @@ def ranks():
     """Several H200 of one host by NCCL, beside one."""
     found = read("ranks")
     rows = []
-    for line in found:
-        if line["benchmark"] != "ranks" or line["ranks"] == 1:
-            continue
+    last = {(line["problem"], line["distort"], line["ranks"], line["loop"], line["krylov"], line.get("gather")): line
+            for line in found if line["benchmark"] == "ranks" and line["ranks"] > 1}
+    for line in last.values():
         one = [other for other in found if other["benchmark"] == "solve" and other["distort"] == line["distort"]
                and (other["problem"] == line["problem"] or line["problem"] == "q1-3d-320")]
         each = line["solve_seconds"] / line["iterations"]
         alone = one[0]["solve_seconds"] / one[0]["iterations"] if one else 0
-        rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"], line["loop"],
+        how = line["loop"] + (", merged" if line["krylov"] == "merged" else "") + (
+            f", `--gather {line['gather']}`" if line.get("gather") else "")
+        rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"], how,
                      f"{line['unknowns'] / 1e6:.3g} M", line["iterations"], number(1e3 * line["solve_seconds"]),
                      number(1e3 * one[0]["solve_seconds"]) if one else "", number(1e3 * each),
                      number(1e3 * alone) if one else ""])
