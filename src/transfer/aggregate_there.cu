@@ -23,15 +23,6 @@ static unsigned blocks(cmg_size nodes)
     return cmgi_grid(nodes * LANES, THREADS);
 }
 
-/* *sum += count of all threads of the block */
-static __device__ __forceinline__ void add_up(int count, unsigned long long *sum)
-{
-    const int all = cmgi_block_sum<THREADS>(count);
-    if (threadIdx.x == 0 && all > 0) {
-        atomicAdd(sum, (unsigned long long)all);
-    }
-}
-
 __global__ void keys_kernel(cmg_size n, const cmg_size *indptr, uint64_t *key)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
@@ -83,12 +74,13 @@ __global__ void decide_kernel(const cmg_csr S, const uint64_t *one, uint64_t *ke
     const bool real = i < S.rows && cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
     bool seen = false;
     const uint64_t two = largest_around(S, real, i, one, &seen);
-    int left = 0;
     if (real && threadIdx.x % LANES == 0) {
-        key[i] = cmgi_key_decided(key[i], two);
-        left = cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
+        const uint64_t decided = cmgi_key_decided(key[i], two);
+        key[i] = decided;
+        if (cmgi_key_state(decided) == CMGI_NODE_OPEN) {
+            *open = 1;
+        }
     }
-    add_up(left, open);
 }
 
 /* count_i = 1 for nodes of the set */
@@ -142,7 +134,9 @@ __global__ void join_kernel(const cmg_csr S, const cmg_index *from, cmg_index *t
     if (i < S.rows && threadIdx.x % LANES == 0) {
         to[i] = joins ? from[S.indices[best.place]] : from[i];
     }
-    add_up(joins, joined);
+    if (joins) {
+        *joined = 1;
+    }
 }
 
 __global__ void begin_order_kernel(cmg_size n, const cmg_size *indptr, bool *waits, cmg_index *of,
@@ -180,9 +174,9 @@ __global__ void claim_kernel(const cmg_csr S, unsigned round, const cmg_index *o
             waits[i] = false;
         } else {
             atomicMin(&first[i], note);
+            *open = 1;
         }
     }
-    add_up(asks && !taken, open);
 }
 
 /* Those that are first at all of their nodes found an aggregate with them, under their number. */
@@ -234,12 +228,12 @@ struct work {
     unsigned long long *first;
     cmg_size *number;
     cmg_index *next;
-    unsigned long long *counter;
+    unsigned long long *flag; /* not 0: something has changed, or is left */
 };
 
-static cmg_status read_counter(cmg_context *ctx, const work *w, unsigned long long *value)
+static cmg_status read_flag(cmg_context *ctx, const work *w, unsigned long long *value)
 {
-    return cmgi_to_host(ctx, value, w->counter, sizeof *value);
+    return cmgi_to_host(ctx, value, w->flag, sizeof *value);
 }
 
 static cmg_status aggregate_around_set(cmg_context *ctx, const cmg_csr *S, work *w,
@@ -256,12 +250,12 @@ static cmg_status aggregate_around_set(cmg_context *ctx, const cmg_csr *S, work 
     keys_kernel<<<grid, THREADS, 0, stream>>>(n, S->indptr, w->key);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     while (open > 0) {
-        CMGI_TRY(cmgi_cuda_clear(ctx, w->counter, sizeof *w->counter));
+        CMGI_TRY(cmgi_cuda_clear(ctx, w->flag, sizeof *w->flag));
         spread_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->key, w->one, w->quiet);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        decide_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->one, w->key, w->counter);
+        decide_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->one, w->key, w->flag);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        CMGI_TRY(read_counter(ctx, w, &open));
+        CMGI_TRY(read_flag(ctx, w, &open));
     }
     in_set_kernel<<<grid, THREADS, 0, stream>>>(n, w->key, w->number);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -280,7 +274,7 @@ static unsigned most_rounds(cmg_size n)
     return wanted < MOST_ROUNDS ? wanted : MOST_ROUNDS;
 }
 
-/* Rounds of claims until no node waits, or there were too many: *open are left. */
+/* Rounds of claims until no node waits, or there were too many: *open then. */
 static cmg_status found_in_order(cmg_context *ctx, const cmg_csr *S, const work *w,
                                  unsigned long long *open)
 {
@@ -290,15 +284,14 @@ static cmg_status found_in_order(cmg_context *ctx, const cmg_csr *S, const work 
     for (unsigned round = most_rounds(S->rows); round > 0 && *open > 0; --round) {
         const bool look = round % BATCH == 0;
         if (look) {
-            CMGI_TRY(cmgi_cuda_clear(ctx, w->counter, sizeof *w->counter));
+            CMGI_TRY(cmgi_cuda_clear(ctx, w->flag, sizeof *w->flag));
         }
-        claim_kernel<<<grid, THREADS, 0, stream>>>(*S, round, w->next, w->waits, w->first,
-                                                   w->counter);
+        claim_kernel<<<grid, THREADS, 0, stream>>>(*S, round, w->next, w->waits, w->first, w->flag);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         found_kernel<<<grid, THREADS, 0, stream>>>(*S, round, w->first, w->waits, w->next);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         if (look) {
-            CMGI_TRY(read_counter(ctx, w, open));
+            CMGI_TRY(read_flag(ctx, w, open));
         }
     }
     return CMG_OK;
@@ -332,11 +325,11 @@ static cmg_status join(cmg_context *ctx, const cmg_csr *S, work *w, cmgi_aggrega
 {
     unsigned long long joined = 1;
     while (joined > 0) {
-        CMGI_TRY(cmgi_cuda_clear(ctx, w->counter, sizeof *w->counter));
+        CMGI_TRY(cmgi_cuda_clear(ctx, w->flag, sizeof *w->flag));
         join_kernel<<<blocks(S->rows), THREADS, 0, cmgi_stream(ctx)>>>(*S, agg->of, w->next,
-                                                                       w->counter);
+                                                                       w->flag);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        CMGI_TRY(read_counter(ctx, w, &joined));
+        CMGI_TRY(read_flag(ctx, w, &joined));
         cmg_index *swapped = agg->of;
         agg->of = w->next;
         w->next = swapped;
@@ -373,7 +366,7 @@ static cmg_status aggregate(cmg_context *ctx, const cmg_csr *S, cmg_size couplin
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *made.of, &made.of));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *w.next, &w.next));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n + 1, sizeof *w.number, &w.number));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *w.counter, &w.counter));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *w.flag, &w.flag));
     CMGI_TRY_GOTO(done, couplings > in_order ? aggregate_around_set(ctx, S, &w, &made)
                                              : aggregate_in_order(ctx, S, &w, &made, &found));
     CMGI_TRY_GOTO(done, found ? join(ctx, S, &w, &made)
@@ -381,8 +374,8 @@ static cmg_status aggregate(cmg_context *ctx, const cmg_csr *S, cmg_size couplin
     *agg = made;
     made.of = NULL;
 done:
-    void *const arrays[] = {w.key,    w.one,  w.quiet,   w.waits, w.first,
-                            w.number, w.next, w.counter, made.of};
+    void *const arrays[] = {w.key,    w.one,  w.quiet, w.waits, w.first,
+                            w.number, w.next, w.flag,  made.of};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }

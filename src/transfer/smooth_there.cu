@@ -312,15 +312,18 @@ __global__ void __launch_bounds__(WARPS *WARP)
         sum[row.at] += from.value_of(k);
     }
     const cmg_size begin = P.indptr[i];
+    const cmg_size own = P0.indptr[i];
+    const cmg_index aggregate = own < P0.indptr[i + 1] ? P0.indices[own] : -1;
+    const double scale = d[i] != 0 ? -factor / d[i] : 0; /* as cmgi_smoothed_row has it */
     for (int a = 0; a < row.count; ++a) {
         int rank = 0;
         for (int b = 0; b < row.count; ++b) {
             rank += row.column[b] < row.column[a];
         }
+        const double smoothed = sum[a] * scale;
         columns[begin + rank] = row.column[a];
-        values[begin + rank] = sum[a];
+        values[begin + rank] = row.column[a] == aggregate ? smoothed + P0.values[own] : smoothed;
     }
-    cmgi_smoothed_row(&P0, &P, i, d[i], factor, values);
 }
 
 static cmg_status filter(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, cmg_csr *F)
