@@ -30,6 +30,14 @@ typedef struct cmg_matrix cmg_matrix;
 CMG_API cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                          const cmg_matrix_options *options, cmg_matrix **A);
 /**
+ * Reads a matrix of any shape (Matrix Market, PETSc binary, .ell, .npz): rows may be empty, the
+ * diagonal zero. Its arrays are those of cmg_csr_free.
+ *
+ * @return CMG_ERR_IO, CMG_ERR_FILE
+ */
+CMG_API cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A);
+CMG_API void cmg_csr_free(cmg_context *ctx, cmg_csr *A);
+/**
  * A square matrix by elements, A = sum over e of Z_e^T K_e Z_e; nothing is owned through this
  * struct. A row that no element has has its diagonal alone.
  */

@@ -82,20 +82,29 @@ int bench_matrix_generate(cmg_context *ctx, const char *name, bench_matrix *m)
 
 int bench_matrix_read(device_args *d, cmg_context *ctx, const char *path, bench_matrix *m)
 {
-    input_args in = {0};
     *m = (bench_matrix){0};
-    const int status = input_read(&in, d, ctx, path, &m->h);
-    if (status != EXIT_DONE) {
-        return status;
+    cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &m->h);
+    if (status == CMG_OK) {
+        status = cmg_hierarchy_galerkin(m->h, 0); /* A that the file leaves out */
+        if (status == CMG_OK) {
+            status = cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr);
+        }
+        progress_end(&d->line);
+    } else if (cmg_csr_read(ctx, path, &m->csr) == CMG_OK) { /* no matrix of a level, but one */
+        progress_end(&d->line);
+        m->ctx = ctx;
+        status = CMG_OK;
+    } else {
+        input_args in = {0};
+        return input_read(&in, d, ctx, path, &m->h); /* says why */
+    }
+    if (status != CMG_OK) {
+        bench_matrix_free(m);
+        return library_error(ctx, status, path);
     }
     const char *slash = strrchr(path, '/');
     (void)snprintf(m->name, sizeof m->name, "%s",
                    slash != NULL && slash[1] != '\0' ? slash + 1 : path);
-    const cmg_status found = cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr);
-    if (found != CMG_OK) {
-        bench_matrix_free(m);
-        return library_error(ctx, found, path);
-    }
     m->longest = longest_row(&m->csr);
     return EXIT_DONE;
 }
@@ -103,6 +112,7 @@ int bench_matrix_read(device_args *d, cmg_context *ctx, const char *path, bench_
 void bench_matrix_free(bench_matrix *m)
 {
     cmg_hierarchy_destroy(&m->h);
+    cmg_csr_free(m->ctx, &m->csr);
     free(m->values);
     *m = (bench_matrix){0};
 }

@@ -1,5 +1,6 @@
 /*
- * Matrices to measure with: level 0 of what a file holds, or a built-in one by its name,
+ * Matrices to measure with: level 0 of what a file holds, a matrix of any shape, or a built-in one
+ * by its name,
  *
  *   q1-2d:N, q1-3d:N        Q1 Poisson on N cells a side, Dirichlet unknowns eliminated: 9 or 27
  *                           entries in an inner row, explicit zeros included
@@ -13,7 +14,8 @@ typedef struct bench_matrix {
     char name[64]; /* of the file without its folder, or as given */
     cmg_csr csr;
     cmg_size longest; /* entries of the longest row */
-    cmg_hierarchy *h; /* owner of the matrix */
+    cmg_hierarchy *h; /* owner of the matrix, or NULL */
+    cmg_context *ctx; /* of a matrix that no hierarchy owns, else NULL */
     double *values;   /* noisy: values of its own, else NULL */
 } bench_matrix;
 

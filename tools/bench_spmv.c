@@ -155,7 +155,7 @@ static cmg_status create(product *p, const bench_matrix *m, const bench_case *wh
 {
     const cmg_format f = what->options.format;
     cmg_elements elements;
-    if (f >= CMG_FORMAT_NBN && f <= CMG_FORMAT_EBESYM &&
+    if (f >= CMG_FORMAT_NBN && f <= CMG_FORMAT_EBESYM && m->h != NULL &&
         cmg_hierarchy_get_elements(m->h, 0, &elements) == CMG_OK) {
         return cmg_matrix_create_elements(p->ctx, &elements, &what->options, &p->A);
     }

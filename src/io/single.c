@@ -86,6 +86,26 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
     }
 }
 
+cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A)
+{
+    CMGI_GIVEN(ctx);
+    CMGI_CHECK(ctx, path != NULL && A != NULL, CMG_ERR_ARG,
+               "matrix read: the path or the out-pointer is NULL");
+    cmgi_csr read = {0};
+    CMGI_TRY(cmgi_matrix_file_read(ctx, path, &CMGI_EXPECT_ANYTHING, &read));
+    *A = read.view;
+    return CMG_OK;
+}
+
+void cmg_csr_free(cmg_context *ctx, cmg_csr *A)
+{
+    if (ctx != NULL && A != NULL) {
+        cmgi_csr read = {.view = *A};
+        cmgi_csr_free(ctx, &read);
+        *A = read.view;
+    }
+}
+
 /* n x columns values by rows, in memory of cmgi_alloc; `expected` rows or -1. */
 static cmg_status read_columns(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                cmg_size *columns, double **values)

@@ -103,6 +103,23 @@ class Bench(cli.Case):
         told = "".join(node.firstChild.data for node in xml.dom.minidom.parse(plot).getElementsByTagName("text"))
         self.assertIn("sell fp64", told)
 
+    def test_any_matrix(self):
+        """Rectangular, with empty rows and zeros on the diagonal: right in every format, or refused with a reason."""
+        for name, head, entries, least in (
+            ("wide", "5 7 6", ((1, 1, 0), (1, 7, 2), (3, 2, 1.5), (3, 3, -1), (5, 5, 4), (5, 6, 1)), 12),
+            ("odd", "6 6 6", ((1, 2, 1), (2, 1, 2), (3, 3, 0), (4, 6, -1), (6, 4, 4), (6, 6, 1)), 17),
+        ):
+            path = self.path(name + ".mtx")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("%%MatrixMarket matrix coordinate real general\n" + head + "\n")
+                file.writelines(f"{i} {j} {v}\n" for i, j, v in entries)
+            formats = "csr,ellpack,ellr,ellt,sell,k1,k1r,k2,k2r,hyb,pcsr,bell,sbell,compressed,nbn,dbd,ebe,ebesym"
+            (matrix,) = self.json("bench", "spmv", path, "--formats", formats, "--values", "fp64", *QUICK)["matrices"]
+            self.assertEqual((matrix["rows"], matrix["cols"]), tuple(map(int, head.split()[:2])))
+            right = [f for f in matrix["formats"] if f["failure"] is None]
+            self.assertGreaterEqual(len(right), least, [f["failure"] for f in matrix["formats"]])
+            self.assertTrue(all(f["relative_error"] < 1e-15 for f in right))
+
     def test_mistakes_are_refused(self):
         for wrong in (
             ("spmv",),

@@ -292,6 +292,28 @@ static void columns_come_back(void)
     CHECK_STATUS(cmg_columns_write(ctx, temporary("c.npy"), 3, 65, values), CMG_ERR_ARG);
 }
 
+/* What is no level matrix: more columns than rows, an empty row, a zero on the diagonal. */
+static void matrices_of_any_shape_are_read(void)
+{
+    static const char text[] = "%%MatrixMarket matrix coordinate real general\n"
+                               "3 4 3\n1 1 0\n1 4 2\n3 2 -1.5\n";
+    static const cmg_size indptr[] = {0, 2, 2, 3};
+    static const cmg_index indices[] = {0, 3, 1};
+    static const double values[] = {0, 2, -1.5};
+    cmg_csr A = {0};
+    CHECK_OK(cmg_file_write(ctx, temporary("wide.mtx"), text, sizeof text - 1));
+    CHECK_OK(cmg_csr_read(ctx, temporary("wide.mtx"), &A));
+    CHECK(A.rows == 3 && A.cols == 4 && memcmp(A.indptr, indptr, sizeof indptr) == 0);
+    CHECK(memcmp(A.indices, indices, sizeof indices) == 0);
+    CHECK(memcmp(A.values, values, sizeof values) == 0);
+    cmg_csr_free(ctx, &A);
+    CHECK(A.indptr == NULL);
+    cmg_csr_free(ctx, &A);
+    remove_all(temporary("wide.mtx"));
+    CHECK_STATUS(cmg_csr_read(ctx, temporary("wide.mtx"), &A), CMG_ERR_IO);
+    CHECK_STATUS(cmg_csr_read(ctx, NULL, &A), CMG_ERR_ARG);
+}
+
 static void arguments_are_checked(void)
 {
     cmg_hierarchy *h = NULL;
@@ -358,6 +380,7 @@ int main(int argc, char **argv)
     RUN(nothing_is_left_of_a_failed_write);
     RUN(vectors_come_back);
     RUN(columns_come_back);
+    RUN(matrices_of_any_shape_are_read);
     RUN(arguments_are_checked);
     RUN(progress_can_stop_the_work);
     return TEST_END();
