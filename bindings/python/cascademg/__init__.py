@@ -26,9 +26,11 @@ from ._errors import (
 )
 from ._library import backends, methods, version
 from .context import Context
-from .hierarchy import Hierarchy, from_petsc, from_pyamg, generate, read
+from .hierarchy import Hierarchy
+from .info import SolveInfo, Step
 from .mesh import Mesh, read_mesh, transfer
-from .solver import SolveInfo, Solver, Step
+from .solver import Solver
+from .sources import from_petsc, from_pyamg, generate, read
 from .study import Table, compare, plan
 
 __version__ = version()

@@ -1,4 +1,4 @@
-"""Hierarchies: level matrices and prolongations, from arrays, from files, from other packages."""
+"""Hierarchies: level matrices and prolongations, from arrays."""
 from __future__ import annotations
 
 import os
@@ -8,96 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _arrays, _ranks
+from ._csr import device_csr, fit, host_csr
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
-from ._library import defaults, enum_value, has, lib, set_option, text
+from ._library import enum_value, has, lib, text
 from .context import Context, own, resolve
 
 if TYPE_CHECKING:
     from .solver import Solver
 
 _ROLES = {"A": 0, "P": 1, "R": 2, "smoother": 3, "inverse": 4}
-
-
-def _parts(matrix):
-    """(shape, indptr, indices, data) of a CSR as its library has it, None of anything else."""
-    if isinstance(matrix, tuple) and len(matrix) in (3, 4):
-        data, indices, indptr = matrix[:3]
-        rows = len(indptr) - 1
-        return (matrix[3] if len(matrix) == 4 else (rows, rows)), indptr, indices, data
-    if hasattr(matrix, "crow_indices"):  # PyTorch
-        return tuple(matrix.shape), matrix.crow_indices(), matrix.col_indices(), matrix.values()
-    if hasattr(matrix, "get") and hasattr(matrix, "tocsr"):  # CuPy
-        matrix = matrix.tocsr()
-        return matrix.shape, matrix.indptr, matrix.indices, matrix.data
-    return None
-
-
-def _device_csr(matrix, what, context):
-    """What _csr gives, of arrays in device memory, or None of others: float64 values and int32 columns stay in place."""
-    found = _parts(matrix)
-    if found is None or context.backend != "cuda" or not _arrays.is_device_array(found[3]):
-        return None
-    shape, indptr, indices, data = found
-    indptr = _arrays.device_integers(indptr, what, "int64")
-    indices = _arrays.device_integers(indices, what, "int32")
-    seen = _arrays.view(data, what, len(data), "cuda", stream=context.stream)
-    if str(np.dtype(seen.dtype) if not isinstance(seen.dtype, str) else seen.dtype) != "float64":
-        raise ArgumentError(f"{what}: dtype {seen.dtype}, float64 is needed on the device")
-    return tuple(int(s) for s in shape), indptr, indices, seen.keep
-
-
-def _csr(matrix, what, index=np.int32):
-    """(shape, indptr int64, indices, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
-    if hasattr(matrix, "crow_indices"):  # PyTorch
-        matrix = tuple(part.detach().cpu().numpy() for part in (matrix.values(), matrix.col_indices(),
-                                                                matrix.crow_indices())) + (tuple(matrix.shape),)
-    if isinstance(matrix, tuple) and len(matrix) in (3, 4):
-        shape, indptr, indices, data = _parts(matrix)
-    elif hasattr(matrix, "tocsr"):
-        matrix = matrix.tocsr()
-        if hasattr(matrix, "get"):  # CuPy, for a solver on the CPU
-            matrix = matrix.get()
-        if hasattr(matrix, "sum_duplicates") and not matrix.has_canonical_format:
-            tidy = matrix.copy()
-            tidy.sum_duplicates()
-            if tidy.nnz < matrix.nnz:  # else in the order given, which new values will have
-                matrix = tidy
-        data, indices, indptr, shape = matrix.data, matrix.indices, matrix.indptr, matrix.shape
-    else:
-        dense = np.asarray(matrix, dtype=np.float64)
-        if dense.ndim != 2:
-            raise ArgumentError(f"{what}: a sparse matrix, (data, indices, indptr) or a two-dimensional array is needed")
-        mask = dense != 0
-        indptr = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
-        indices = np.nonzero(mask)[1]
-        data, shape = dense[mask], dense.shape
-    data = np.asarray(data)
-    if np.iscomplexobj(data):
-        raise ArgumentError(f"{what}: complex values are not supported")
-    return (tuple(int(s) for s in shape), _integers(indptr, what, np.int64), _integers(indices, what, index),
-            np.ascontiguousarray(data, dtype=np.float64))
-
-
-def _integers(a, what, dtype):
-    """Integers as those of `dtype`, none of which becomes another one."""
-    a = np.asarray(a)
-    if a.size > 0 and a.dtype.kind not in "iu":
-        raise ArgumentError(f"{what}: indices are {a.dtype}, integers are needed")
-    if a.size > 0 and not np.can_cast(a.dtype, dtype) and not np.iinfo(dtype).min <= a.min() <= a.max() <= np.iinfo(dtype).max:
-        raise ArgumentError(f"{what}: indices from {a.min()} to {a.max()} do not fit {np.dtype(dtype)}")
-    return np.ascontiguousarray(a, dtype=dtype)
-
-
-def _fit(what, shape, indptr, indices, data):
-    """The arrays of a CSR, no longer than its entries are; ArgumentError where they are shorter."""
-    if len(shape) != 2 or any(a.ndim != 1 for a in (indptr, indices, data)) or len(indptr) != max(shape[0], 0) + 1:
-        raise ArgumentError(f"{what}: indptr of shape {tuple(indptr.shape)}, indices of {tuple(indices.shape)} and data of "
-                            f"{tuple(data.shape)} are no CSR of shape {shape}")
-    nnz = int(indptr[-1])
-    if not 0 <= nnz <= min(len(indices), len(data)):
-        raise ArgumentError(f"{what}: indptr ends with {nnz}, there are {len(indices)} indices and {len(data)} values")
-    return indptr, *(a if len(a) == nnz else a[:nnz] for a in (indices, data))  # in place where they fit
 
 
 class Hierarchy:
@@ -179,8 +99,8 @@ class Hierarchy:
     def _set_rows(self, level, role, matrix):
         what = f"{role} of level {level}"
         try:
-            shape, *arrays = _csr(matrix, what, np.int64)
-            indptr, indices, data = _fit(what, shape, *arrays)
+            shape, *arrays = host_csr(matrix, what, np.int64)
+            indptr, indices, data = fit(what, shape, *arrays)
         except Exception as error:
             self.context.fail(str(error))
             raise
@@ -197,10 +117,10 @@ class Hierarchy:
             self._set_rows(level, role, matrix)
             return
         what = f"{role} of level {level}"
-        found = _device_csr(matrix, what, self.context)
+        found = device_csr(matrix, what, self.context)
         address = _arrays.device_address if found is not None else lambda array: array.ctypes.data
-        shape, *arrays = found if found is not None else _csr(matrix, what)
-        indptr, indices, data = _fit(what, shape, *arrays)
+        shape, *arrays = found if found is not None else host_csr(matrix, what)
+        indptr, indices, data = fit(what, shape, *arrays)
         csr = ffi.new("cmg_csr *")
         csr.rows, csr.cols = shape
         csr.indptr = ffi.cast("cmg_size *", address(indptr))
@@ -478,6 +398,7 @@ class Hierarchy:
                 return {"container": stream.read(), "backend": self.context.backend}
 
     def __setstate__(self, state):
+        from .sources import read
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "hierarchy.cmg")
             with open(path, "wb") as stream:
@@ -489,104 +410,3 @@ class Hierarchy:
     def __repr__(self) -> str:
         rows = ", ".join(str(self.rows(level)) for level in range(self.levels))
         return f"<cascademg.Hierarchy of {self.levels} levels ({rows} rows), {self.context.backend}>"
-
-
-def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = None,
-         backend: str | None = None) -> Hierarchy:
-    """Reads a hierarchy.
-
-    Parameters
-    ----------
-    path : path
-        A container, a folder of matrices, a PETSc dump or a single matrix file.
-    kind : str, optional
-        Which of these it is; by default found out.
-    context : Context, optional
-    backend : {"cpu", "cuda"}, optional
-    """
-    context = resolve(context, backend)
-    out = ffi.new("cmg_hierarchy **")
-    with context.lock:
-        name = os.fspath(path).encode()
-        context.check(lib().cmg_hierarchy_read(context.ptr, name, enum_value("file", kind), out)
-                      if context.comm is None else lib().cmg_hierarchy_read_rows(context.ptr, name, out))
-    return Hierarchy._adopt(context, out[0])
-
-
-def generate(case: str | None = None, context: Context | None = None, backend: str | None = None,
-             **options: Any) -> Hierarchy:
-    """Generates a geometric hierarchy.
-
-    Parameters
-    ----------
-    case : str, optional
-        A named case of ``cmg generate --list`` to start from.
-    context : Context, optional
-    backend : {"cpu", "cuda"}, optional
-    **options
-        Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
-    """
-    if not has("cmg_hierarchy_generate"):
-        raise NotImplementedError("this build has no generator")
-    context = resolve(context, backend)
-    made = defaults("cmg_generate_options")
-    if case is not None:
-        context.check(lib().cmg_generate_case(case.encode(), made))
-    for key, value in options.items():
-        set_option(lib().cmg_generate_option, made, key, value)
-    out = ffi.new("cmg_hierarchy **")
-    with context.lock:
-        context.check(lib().cmg_hierarchy_generate(context.ptr, made, out))
-    return Hierarchy._adopt(context, out[0])
-
-
-def from_pyamg(ml: Any, **arguments: Any) -> Hierarchy:
-    """The levels of a PyAMG multilevel solver: matrices, prolongations and restrictions as they are.
-
-    Parameters
-    ----------
-    ml : pyamg.MultilevelSolver
-    **arguments
-        Further ones of :class:`Hierarchy`.
-    """
-    A = [level.A for level in ml.levels]
-    P = [level.P for level in ml.levels[:-1]]
-    R = [None if _is_transpose(level.R, level.P) else level.R for level in ml.levels[:-1]]
-    block = getattr(A[0], "blocksize", (1, 1))[0]
-    if block > 1:
-        arguments.setdefault("block_size", block)
-    return Hierarchy(A, P, R=R if any(r is not None for r in R) else None, **arguments)
-
-
-def _is_transpose(R, P):
-    difference = R.tocsr() - P.T.tocsr()
-    return R.shape == P.shape[::-1] and (difference.nnz == 0 or abs(difference).max() == 0)
-
-
-def from_petsc(A: Any, interpolations: list | None = None, **arguments: Any) -> Hierarchy:
-    """Levels from petsc4py objects.
-
-    Parameters
-    ----------
-    A : petsc4py.PETSc.Mat or PC
-        The matrix, or a PC of type mg or gamg that is set up.
-    interpolations : list of Mat, optional
-        Of a matrix, finest first.
-    **arguments
-        Further ones of :class:`Hierarchy`.
-    """
-    import scipy.sparse
-
-    def csr(mat):
-        indptr, indices, data = mat.getValuesCSR()
-        return scipy.sparse.csr_matrix((data, indices, indptr), shape=mat.getSize())
-
-    if hasattr(A, "getMGLevels"):
-        pc = A
-        levels = pc.getMGLevels()
-        matrices = [csr(pc.getMGSmoother(level).getOperators()[0]) for level in reversed(range(levels))]
-        transfers = [csr(pc.getMGInterpolation(level)) for level in reversed(range(1, levels))]
-        return Hierarchy(matrices, transfers, **arguments)
-    if A.getBlockSize() > 1:
-        arguments.setdefault("block_size", A.getBlockSize())
-    return Hierarchy([csr(A)], [csr(P) for P in interpolations or []], **arguments)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -14,92 +13,13 @@ from ._errors import ArgumentError, ConvergenceWarning
 from ._ffi import ffi
 from ._library import defaults, enum_name, lib, text
 from .context import own
+from .info import ProgressBar, Step, solve_info
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
     from .hierarchy import Hierarchy
     from .study import Table
-
-
-@dataclasses.dataclass
-class SolveInfo:
-    """How a solve ended.
-
-    Attributes
-    ----------
-    converged : bool
-    outcome : str
-        "converged_rtol", "iteration_limit", "stagnated", ...
-    iterations : int
-    relative_residual : float
-        True ||b - A x|| / ||b|| in fp64, recomputed at the end.
-    residual, rhs_norm : float
-    setup_seconds, solve_seconds : float
-    bytes : float
-        Moved by the model of traffic.
-    precision : str
-        Of the cycle at the end.
-    fallback : str
-        What was changed on the way, "" = nothing.
-    nullspace : int
-        Vectors of the null space of A that b and x were made orthogonal to.
-    removed : float
-        Norm of what that took from b; the residual is that of the rest.
-    hints : list of str
-        Advice where the solve failed or was slow.
-    residuals : numpy.ndarray
-        Residual norms, [0] that of the initial guess.
-    """
-
-    converged: bool
-    outcome: str
-    iterations: int
-    relative_residual: float
-    residual: float
-    rhs_norm: float
-    setup_seconds: float
-    solve_seconds: float
-    bytes: float
-    precision: str
-    fallback: str
-    nullspace: int
-    removed: float
-    hints: list[str]
-    residuals: np.ndarray
-
-
-@dataclasses.dataclass
-class Step:
-    """One step of the compiled cycle: `text` as a formula, bytes by the model of traffic, seconds where measured."""
-
-    text: str
-    matrix: str
-    level: int
-    rows: int
-    nnz: int
-    format: str
-    bytes: int
-    seconds: float | None
-
-
-def _info(report):
-    n = report.iterations + 1
-    history = np.zeros(0)
-    if report.history != ffi.NULL:
-        history = np.frombuffer(ffi.buffer(report.history, 8 * n), dtype=np.float64).copy()
-    fields = dict(ffi.typeof("cmg_report").fields)
-    hint = ""
-    if "hint" in fields:
-        hint = text(report.hint)
-    return SolveInfo(
-        converged=bool(lib().cmg_outcome_converged(report.outcome)),
-        outcome=enum_name("outcome", report.outcome), iterations=report.iterations,
-        relative_residual=report.relative_residual, residual=report.residual, rhs_norm=report.rhs_norm,
-        setup_seconds=report.setup_seconds, solve_seconds=report.solve_seconds, bytes=report.bytes,
-        precision=text(report.precision), fallback=text(report.fallback),
-        nullspace=report.nullspace, removed=report.removed, hints=[h for h in hint.split("\n") if h],
-        residuals=history)
 
 
 def option_text(options):
@@ -119,27 +39,6 @@ def _host_block(a):
 
 
 _NOTHING = contextlib.nullcontext()
-
-
-class _progress_bar:
-    """tqdm's bar over the digits that a solve has gained; nothing where tqdm is not there."""
-
-    def __init__(self, rtol):
-        try:
-            from tqdm.auto import tqdm
-            self.bar = tqdm(total=round(-math.log10(rtol), 1) if rtol > 0 else None, unit="digit", desc="solve")
-        except ImportError:
-            self.bar = None
-
-    def show(self, iteration, residual, rhs_norm):
-        if self.bar is not None and residual > 0 and rhs_norm > 0:
-            gained = max(0.0, -math.log10(residual / rhs_norm))
-            self.bar.n = round(gained if self.bar.total is None else min(gained, self.bar.total), 1)
-            self.bar.set_postfix(iteration=iteration, refresh=True)
-
-    def close(self):
-        if self.bar is not None:
-            self.bar.close()
 
 
 class Solver:
@@ -233,7 +132,7 @@ class Solver:
             else:
                 x = self._in_place(b, x0, out, columns)
             told = return_info or not lib().cmg_outcome_converged(self._report.outcome)
-            info = (self._columns(columns) if return_info and columns > 1 else _info(self._report)) if told else None
+            info = (self._columns(columns) if return_info and columns > 1 else solve_info(self._report)) if told else None
         if return_info:
             return x, info
         if info is not None:
@@ -266,7 +165,7 @@ class Solver:
 
     @contextlib.contextmanager
     def _monitored(self, callback):
-        bar = _progress_bar(self._options.rtol) if callback == "progress" else None
+        bar = ProgressBar(self._options.rtol) if callback == "progress" else None
         function = bar.show if bar is not None else callback
 
         def monitor(_user, iteration, residual, rhs_norm):
@@ -297,7 +196,7 @@ class Solver:
             report = ffi.new("cmg_report *")
             report.size = ffi.sizeof("cmg_report")
             self.context.check(lib().cmg_solver_column(self.ptr, column, report))
-            found.append(_info(report))
+            found.append(solve_info(report))
         return found
 
     def _in_place(self, b, x0, out, columns):
@@ -364,7 +263,7 @@ class Solver:
         self._call(b, x)
         if x is not wanted:
             self.context.check(lib().cmg_vector_copy(x, wanted))
-        self._warn(_info(self._report))
+        self._warn(solve_info(self._report))
 
     def _solve_parts(self, b, x0, out, return_info, **limits):
         """More columns than go together."""

@@ -1,0 +1,111 @@
+"""Hierarchies from files, from the generator and from other packages."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._ffi import ffi
+from ._library import defaults, enum_value, has, lib, set_option
+from .context import Context, resolve
+from .hierarchy import Hierarchy
+
+
+def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = None,
+         backend: str | None = None) -> Hierarchy:
+    """Reads a hierarchy.
+
+    Parameters
+    ----------
+    path : path
+        A container, a folder of matrices, a PETSc dump or a single matrix file.
+    kind : str, optional
+        Which of these it is; by default found out.
+    context : Context, optional
+    backend : {"cpu", "cuda"}, optional
+    """
+    context = resolve(context, backend)
+    out = ffi.new("cmg_hierarchy **")
+    with context.lock:
+        name = os.fspath(path).encode()
+        context.check(lib().cmg_hierarchy_read(context.ptr, name, enum_value("file", kind), out)
+                      if context.comm is None else lib().cmg_hierarchy_read_rows(context.ptr, name, out))
+    return Hierarchy._adopt(context, out[0])
+
+
+def generate(case: str | None = None, context: Context | None = None, backend: str | None = None,
+             **options: Any) -> Hierarchy:
+    """Generates a geometric hierarchy.
+
+    Parameters
+    ----------
+    case : str, optional
+        A named case of ``cmg generate --list`` to start from.
+    context : Context, optional
+    backend : {"cpu", "cuda"}, optional
+    **options
+        Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
+    """
+    if not has("cmg_hierarchy_generate"):
+        raise NotImplementedError("this build has no generator")
+    context = resolve(context, backend)
+    made = defaults("cmg_generate_options")
+    if case is not None:
+        context.check(lib().cmg_generate_case(case.encode(), made))
+    for key, value in options.items():
+        set_option(lib().cmg_generate_option, made, key, value)
+    out = ffi.new("cmg_hierarchy **")
+    with context.lock:
+        context.check(lib().cmg_hierarchy_generate(context.ptr, made, out))
+    return Hierarchy._adopt(context, out[0])
+
+
+def from_pyamg(ml: Any, **arguments: Any) -> Hierarchy:
+    """The levels of a PyAMG multilevel solver: matrices, prolongations and restrictions as they are.
+
+    Parameters
+    ----------
+    ml : pyamg.MultilevelSolver
+    **arguments
+        Further ones of :class:`Hierarchy`.
+    """
+    A = [level.A for level in ml.levels]
+    P = [level.P for level in ml.levels[:-1]]
+    R = [None if _is_transpose(level.R, level.P) else level.R for level in ml.levels[:-1]]
+    block = getattr(A[0], "blocksize", (1, 1))[0]
+    if block > 1:
+        arguments.setdefault("block_size", block)
+    return Hierarchy(A, P, R=R if any(r is not None for r in R) else None, **arguments)
+
+
+def _is_transpose(R, P):
+    difference = R.tocsr() - P.T.tocsr()
+    return R.shape == P.shape[::-1] and (difference.nnz == 0 or abs(difference).max() == 0)
+
+
+def from_petsc(A: Any, interpolations: list | None = None, **arguments: Any) -> Hierarchy:
+    """Levels from petsc4py objects.
+
+    Parameters
+    ----------
+    A : petsc4py.PETSc.Mat or PC
+        The matrix, or a PC of type mg or gamg that is set up.
+    interpolations : list of Mat, optional
+        Of a matrix, finest first.
+    **arguments
+        Further ones of :class:`Hierarchy`.
+    """
+    import scipy.sparse
+
+    def csr(mat):
+        indptr, indices, data = mat.getValuesCSR()
+        return scipy.sparse.csr_matrix((data, indices, indptr), shape=mat.getSize())
+
+    if hasattr(A, "getMGLevels"):
+        pc = A
+        levels = pc.getMGLevels()
+        matrices = [csr(pc.getMGSmoother(level).getOperators()[0]) for level in reversed(range(levels))]
+        transfers = [csr(pc.getMGInterpolation(level)) for level in reversed(range(1, levels))]
+        return Hierarchy(matrices, transfers, **arguments)
+    if A.getBlockSize() > 1:
+        arguments.setdefault("block_size", A.getBlockSize())
+    return Hierarchy([csr(A)], [csr(P) for P in interpolations or []], **arguments)
