@@ -6,7 +6,7 @@
 
 CG around V(1,1) to a relative residual of 1e-8, both from one set-up. `same`: damped Jacobi with one damping on both
 sides, so that the iterations are those of one method; `usual`: symmetric Gauss-Seidel there, the default smoother here.
-Seconds are the least of some solves, PyAMG with the threads that SciPy takes; with OMP_NUM_THREADS=1 and cpu_clock.c
+Seconds are the least of some solves in turns, PyAMG with the threads that SciPy takes; with OMP_NUM_THREADS=1 and cpu_clock.c
 preloaded they are those of the CPU. Needs numpy, scipy and pyamg.
 """
 
@@ -36,35 +36,31 @@ def problems(small):
     yield "bar 3D", data["A"].tobsr(blocksize=(3, 3)), data["B"]
 
 
-def least(function, repeats):
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - begin)
-    return result, min(times)
+def seconds_of(function):
+    begin = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - begin
 
 
-def in_pyamg(ml, b, repeats):
-    history = []
+def in_turns(ml, b, repeats, **options):
+    """Iterations and least seconds of both, which take turns so that they meet the same machine; and the solution here."""
+    solver, history = cascademg.from_pyamg(ml).solver(rtol=1e-8, max_it=300, **options), []
 
-    def once():
+    def there():
         history.clear()
         return ml.solve(b, tol=1e-8, accel="cg", maxiter=300, residuals=history)
-    x, seconds = least(once, repeats)
-    return len(history) - 1, seconds, x
-
-
-def here(ml, b, repeats, **options):
-    solver = cascademg.from_pyamg(ml).solver(rtol=1e-8, max_it=300, **options)
-    (x, info), seconds = least(lambda: solver.solve(b, return_info=True), repeats)
-    return info, seconds, x
+    times = [[], []]
+    for _ in range(repeats):
+        times[0].append(seconds_of(there)[1])
+        (x, info), seconds = seconds_of(lambda: solver.solve(b, return_info=True))
+        times[1].append(seconds)
+    return len(history) - 1, min(times[0]), info, min(times[1]), x
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     for name, A, B in problems(arguments.small):
@@ -74,8 +70,7 @@ def main():
             smoother = ("jacobi", {"omega": 4 / 3}) if what == "same" else ("gauss_seidel", {"sweep": "symmetric"})
             ml = pyamg.smoothed_aggregation_solver(A, B=B, presmoother=smoother, postsmoother=smoother)
             own = {"smoother": "jacobi:omega=auto", "krylov": "cg", "fallback": False} if what == "same" else {}
-            there, there_seconds, _ = in_pyamg(ml, b, arguments.repeats)
-            info, seconds, x = here(ml, b, arguments.repeats, **own)
+            there, there_seconds, info, seconds, x = in_turns(ml, b, arguments.repeats, **own)
             residual = np.linalg.norm(b - A @ x) / np.linalg.norm(b)
             print(json.dumps({"benchmark": "pyamg", "problem": name, "what": what, "unknowns": A.shape[0],
                               "levels": len(ml.levels), "pyamg": pyamg.__version__, "pyamg_iterations": there,

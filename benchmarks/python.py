@@ -75,7 +75,7 @@ def overhead(solver, b, out, repeats=2000):
 
 @functools.lru_cache(None)
 def machine():
-    """Commit (CMG_COMMIT where there is no git), device and command of all lines."""
+    """Commit (CMG_COMMIT, or git's), device and command of all lines."""
     git = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"],
                          capture_output=True, text=True)
     smi = None
@@ -84,7 +84,7 @@ def machine():
             smi = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
         except OSError:
             pass
-    return {"commit": git.stdout.strip() or os.environ.get("CMG_COMMIT", ""),
+    return {"commit": os.environ.get("CMG_COMMIT") or git.stdout.strip(),
             "device": smi.stdout.split("\n")[0] if smi is not None else "CPU",
             "command": " ".join(["benchmarks/python.py", *sys.argv[1:]])}
 

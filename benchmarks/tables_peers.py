@@ -1,0 +1,157 @@
+"""Tables of this library beside others on the same machine, and of its own cores; see tables.py."""
+
+import statistics
+
+from lines import GONE, markdown, ms, number, read, table
+
+PEERS = {"petsc-mg-cheby1": "PETSc, CG + PCMG, Chebyshev/Jacobi, 1 step", "petsc-mg-cheby2": "the same, 2 steps",
+         "petsc-gamg": "PETSc, CG + GAMG", "hypre-boomeramg-tuned": "hypre, CG + BoomerAMG, tuned",
+         "hypre-boomeramg": "hypre, CG + BoomerAMG, defaults"}
+
+
+def last_run(question):
+    """Lines of the last run that has both this library and the peers in it."""
+    found = read(question)
+    ends = [k for k, line in enumerate(found) if line["solver"] == "hypre-boomeramg-tuned"]
+    runs, begin = [], 0
+    for end in ends:
+        run = found[begin : end + 1]
+        runs.append(run)
+        begin = end + 1
+    return runs[-1]
+
+
+def peer_rows(question):
+    for line in sorted(last_run(question), key=lambda l: l["solve_seconds"]):
+        name = PEERS.get(line["solver"]) or ", ".join(filter(None, (
+            "CascadeMG", line["smoother"], line["format"], line.get("values") and f"values {line['values']}",
+            "fp64" if line["precision"] == "fp64" else "fp32 cycle")))
+        yield [name, line["iterations"], number(line["setup_seconds"]), ms(line), ms(line, "floor_seconds")]
+
+
+@table
+def peers():
+    """2.05 M unknowns on two cores, this library and its peers in one run."""
+    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers"))
+
+
+@table
+def peers_distorted():
+    """The same on a distorted mesh with a smooth coefficient."""
+    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers-distorted"))
+
+
+@table
+def pyamg():
+    """PyAMG's gallery: its levels, solved by it and here, on one thread by CPU time and on two by the clock."""
+    one, two = ([line for line in read("pyamg") if line["threads"] == k] for k in (1, 2))
+    rows = []
+    for line, other in zip(one, two):
+        cells = [number(value) for b in (line, other) for value in (1e3 * b["pyamg_seconds"], 1e3 * b["seconds"], b["faster"])]
+        rows.append([line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["what"], line["pyamg_iterations"],
+                     line["iterations"], *cells])
+    median, both = (number(statistics.median(line["faster"] for line in found)) for found in (one, two))
+    rows.append(["median", *[""] * 6, median, "", "", both])
+    return markdown(["problem", "unknowns", "smoother", "it PyAMG", "it", "PyAMG ms", "ms", "times", "two threads: PyAMG ms", "ms",
+                     "times"], rows)
+
+
+PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity"}
+
+
+@table
+def petsc():
+    """-pc_type cmg beside PETSc's own on tutorial problems: one and two processes, or threads of cmg."""
+    one, two = ({(line["problem"], line["options"]): line for line in read("petsc") if line["workers"] == k} for k in (1, 2))
+    rows = []
+    for (problem, options), line in one.items():
+        both = [line, two[problem, options]]
+        rows.append([f"{PETSC_PROBLEMS[problem]}, {line['unknowns'] / 1e3:.0f} k", f"`{options}`",
+                     *(" / ".join(dict.fromkeys(str(b["iterations"]) for b in both)) if key is None else
+                       " / ".join(number(1e3 * b[key]) for b in both)
+                       for key in (None, "setup_seconds", "refresh_seconds", "solve_seconds"))])
+    return markdown(["problem", "preconditioner", "it", "set-up ms", "new values ms", "solve ms"], rows)
+
+
+@table
+def robust():
+    """Plain `cmg solve` on every problem of robust.py: solved, in at most 60 iterations, wrong, median and most."""
+    groups = {}
+    for line in read("robust"):
+        groups.setdefault(line["group"], []).append(line)
+        groups.setdefault("all", []).append(line)
+    groups["all"] = groups.pop("all", [])
+    rows = []
+    for group, found in groups.items():
+        counts = sorted(line.get("iterations", 0) for line in found if line["solved"]) or [0]
+        rows.append([group, len(found), sum(line["solved"] for line in found),
+                     sum(line["solved"] and not line["slow"] for line in found),
+                     sum(line["wrong"] for line in found), counts[len(counts) // 2], counts[-1]])
+    return markdown(["problems", "number", "solved", "in 60 iterations", "wrong", "median it", "most it"], rows)
+
+
+@table
+def robust_peers():
+    """Every 13th problem of robust.py as far as it came, one thread: least CPU time of three runs, set-up included."""
+    found = [line for line in read("robust-peers") if line.get("peers")]
+    rows = []
+    for peer in sorted({name for line in found for name in line["peers"]}):
+        ratio = sorted(line["seconds"] / line["peers"][peer]["seconds"] for line in found
+                       if line["solved"] and line["peers"][peer]["solved"])
+        rows.append([peer, len(found), sum(line["peers"][peer]["solved"] for line in found),
+                     sum(line["solved"] for line in found), number(ratio[len(ratio) // 2], 2) if ratio else ""])
+    best = sorted(line["seconds"] / min(peer["seconds"] for peer in line["peers"].values() if peer["solved"]) for line in found
+                  if line["solved"] and any(peer["solved"] for peer in line["peers"].values()))
+    if best:
+        rows.append(["the best of each", len(best), len(best), len(best), number(best[len(best) // 2], 2)])
+    return markdown(["peer in CG", "problems", "solved by it", "by cmg", "time of cmg over its, median"], rows)
+
+
+@table
+def robust_compare():
+    """Time of the default over that of the best row of `cmg compare --quick`, from the same rounds, per group of problems."""
+    groups = {}
+    for line in read("robust-compare"):
+        if line.get("auto_over_best"):
+            groups.setdefault(line["group"], []).append(line)
+            groups.setdefault("all", []).append(line)
+    groups["all"] = groups.pop("all", [])
+    rows = []
+    for group, found in groups.items():
+        cells = []
+        for key in ("auto_over_best", "auto_over_best_with_setup"):
+            ratio = sorted(line[key] for line in found) or [0]
+            cells += [number(ratio[len(ratio) // 2], 3), number(ratio[-1], 3), sum(r <= 1.3 for r in ratio)]
+        rows.append([group, len(found), *cells])
+    return markdown(["problems", "number", "solve: median", "most", "within 1.3", "with set-up: median", "most", "within 1.3"], rows)
+
+
+@table
+def aggregation():
+    """A matrix alone: iterations of plain `cmg solve` and of CG with PyAMG's smoothed aggregation at its defaults."""
+    found = read("aggregation")
+    rows = [[line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["pyamg_iterations"], line["iterations"],
+             number(line["ratio"], 2)] for line in found]
+    ratio = sorted(line["ratio"] for line in found)
+    if ratio:
+        rows.append([f"within 1.2: {sum(r <= 1.2 for r in ratio)} of {len(ratio)}", "", "", "median",
+                     number(ratio[len(ratio) // 2], 2)])
+    return markdown(["problem", "unknowns", "it PyAMG", "it", "over PyAMG's"], rows)
+
+
+@table
+def alone():
+    """A alone, 3D Q1 Poisson on the H200, compressed, fp32 cycle: algebraic levels made there."""
+    rows = [[f"{line['unknowns'] / 1e6:.3g} M", ms(line, "setup_seconds"), number(1e3 * line["setup"]["complete"]), ms(line),
+             line["iterations"], ms(line, "refresh_seconds"), ms(line, "host_setup_seconds")]
+            for line in read("alone") if line["benchmark"] == "first" and line["matrix_alone"]]
+    return markdown(["unknowns", "set-up ms", "algebraic levels ms", "solve ms", "it", "new values ms", "set-up from the host ms"],
+                    rows)
+
+
+@table
+def cpu_products():
+    """y = A x of 3D Q1, 128^3 cells, two cores."""
+    rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
+             f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median") and line["values"] not in GONE]
+    return markdown(["format", "values", "ms", "GB/s", "share of copy"], rows)
