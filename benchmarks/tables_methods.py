@@ -207,9 +207,18 @@ def python():
                          + ("in place" if all(line["same_memory"]) else "copied")])
         elif line.get("what") == "topology":
             parts = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in line["parts"].items())
-            rows.append([f"topology, {line['elements'] / 1e6:.2f} M cells, {line['backend']}",
+            rows.append([f"topology, {line['elements'] / 1e6:.2f} M cells, {line['options'].get('precision', 'fp64')}, {line['backend']}",
                          f"{1e3 * line['step_seconds']:.0f} ms a step ({parts}), {max(line['iterations'])} iterations at most"])
+        elif line.get("what") == "import":
+            rows.append([f"import, {'CPU' if line['device'] == 'CPU' else 'host of the H200'}",
+                         f"{line['seconds']:.2f} s, of which NumPy {line['numpy_seconds']:.2f} s"])
+        elif line.get("what") == "gradients" and "error_b" in line:
+            rows.append([f"gradients of {line['library']}, {line['backend']}",
+                         f"{line['error_b']:.1e} for b, {line['error_values']:.1e} for values from central differences"])
+        elif line.get("what") == "heat inversion":
+            rows.append([f"heat inversion, {line['cells']}^2 cells, torch, {line['backend']}",
+                         f"{line['report'].rsplit(', ', 1)[1]}, misfit {line['misfit'][0]:.1e} to {line['misfit'][1]:.1e}"])
         elif line["benchmark"] == "columns":
-            rows.append([f"{line['columns']} columns, {line['problem']}, distorted",
-                         f"{1e3 * line['seconds']:.1f} ms, {line['ratio']:.2f} of single solves"])
+            rows.append([f"{line['columns']} columns, {line['problem']}, distorted, {line.get('values', line['precision'])}, {line['backend']}",
+                         f"{1e3 * line['seconds']:.4g} ms, {line['ratio']:.2f} of single solves"])
     return markdown(["what", "measured"], rows)
