@@ -90,8 +90,8 @@ def zhang_intervals():
          ["mesh", "lower end over the least eigenvalue", *map(str, range(2, 7))], rows,
          "Not reproduced: the paper has neither formula nor interval for Chebyshev, its equation (8) is Neumann's. On a "
          "fixed interval the polynomials of the first kind have a condition number that falls with the square of the order; counts "
-         "fall with them, and theirs stay where they are. Only an interval down to the least eigenvalue itself loses from order 2 to "
-         "3, as theirs does, where an extremal point happens to fall on the end of the spectrum.")
+         "fall with them from order 3 on, and theirs stay where they are. Only intervals down to the least eigenvalue or near it lose "
+         "from order 2 to 3, as theirs does.")
 
 
 def zhang_times(found):
