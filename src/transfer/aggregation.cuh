@@ -55,6 +55,8 @@ cmg_status cmgi_strength_there(cmg_context *ctx, const cmg_csr *A, int block, do
 /* tentative_there.cu */
 cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, int block,
                                 int vectors, const double *B, cmg_csr *P, double **coarse);
+/* power_there.cu: d = diagonal of A, and the largest eigenvalue of D^-1 A. */
+cmg_status cmgi_largest_there(cmg_context *ctx, const cmg_csr *A, double *d, double *lambda);
 /* smooth_there.cu */
 cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
                              cmg_csr *P0, cmgi_resident *P);
