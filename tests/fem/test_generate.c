@@ -252,6 +252,23 @@ static void empty_levels_are_dropped(void)
     }
 }
 
+/* What was asked for beside the defaults is in the hierarchy, numbers as they are read back. */
+static void choices_are_kept(void)
+{
+    cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
+    cmg_hierarchy *h = NULL;
+    o.problem = CMG_PROBLEM_ELASTICITY;
+    o.poisson_ratio = 0.1;
+    o.distort = 0.125;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    const char *ratio = cmg_hierarchy_attribute(h, "poisson_ratio");
+    const char *distort = cmg_hierarchy_attribute(h, "distort");
+    CHECK(ratio != NULL && atof(ratio) == o.poisson_ratio);
+    CHECK(distort != NULL && atof(distort) == o.distort);
+    CHECK(cmg_hierarchy_attribute(h, "young") == NULL); /* the default */
+    cmg_hierarchy_destroy(&h);
+}
+
 static void check_repeats(bool general)
 {
     cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
@@ -422,6 +439,7 @@ int main(int argc, char **argv)
     RUN(sums_are_right);
     RUN(conditions_have_their_form);
     RUN(empty_levels_are_dropped);
+    RUN(choices_are_kept);
     RUN(repeats_bit_for_bit);
     RUN(options_are_a_table);
     RUN(bad_options_are_named);
