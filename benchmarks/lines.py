@@ -51,6 +51,7 @@ FILES = {
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl"],
     "ranks": ["h200-ranks-2026-11-22.jsonl"],
+    "peers-ranks": ["cpu-peers-ranks-2026-11-22.jsonl"],
     "predicted": ["predicted-2026-11-22.jsonl"],
 }
 

@@ -1,5 +1,7 @@
 """Tables of several ranks: GPUs of one host, and what is predicted for more."""
 
+import statistics
+
 from lines import markdown, number, read, table
 
 
@@ -36,6 +38,19 @@ def link():
                     [[n, number(1e6 * min(line["message_seconds"] for line in lines)),
                       number(1e-9 * max(line["link_bytes_per_second"] for line in lines)),
                       number(1e6 * min(line["sum_seconds"] for line in lines))] for n, lines in kept.items()])
+
+
+@table
+def peers_ranks():
+    """3D Q1, 64^3 cells, two processes of mpirun on two cores: medians of interleaved rounds."""
+    found = {}
+    for line in read("peers-ranks"):
+        found.setdefault(line["solver"] + (f", `{line['options']}`" if line.get("options") else ""), []).append(line)
+    middle = {name: [statistics.median(line[key] for line in lines) for key in ("setup_seconds", "solve_seconds")]
+              for name, lines in found.items()}
+    return markdown(["solver", "it", "set-up ms", "solve ms"],
+                    [[name, lines[0]["iterations"], *(number(1e3 * value) for value in middle[name])]
+                     for name, lines in found.items()])
 
 
 @table
