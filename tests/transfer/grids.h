@@ -77,6 +77,29 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
     return report;
 }
 
+enum { ODD_KINDS = 6 };
+
+/* A chain of n nodes that leaves nothing to aggregate, or little. */
+static inline cmgi_csr odd_matrix(int kind, int n, int piece)
+{
+    const grid g = {{n, 1, 1}, {1, 0, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            const cmg_index j = A.indices[k];
+            const bool diagonal = j == i;
+            const bool cut = i < j ? i % piece == piece - 1 : i > j && j % piece == piece - 1;
+            A.values[k] = kind == 0 && !diagonal ? 0 : A.values[k];    /* diagonal rows */
+            A.values[k] = kind == 1 && !diagonal ? 1e-9 : A.values[k]; /* no strength */
+            A.values[k] = kind == 2 && cut ? 0 : A.values[k];          /* pieces */
+            A.values[k] = kind == 3 && j > i ? 0 : A.values[k];        /* triangular */
+            A.values[k] = kind == 4 && diagonal ? -2 : A.values[k];    /* wrong sign */
+            A.values[k] = kind == 5 && i % 2 == 0 && !diagonal ? 0 : A.values[k];
+        }
+    }
+    return A;
+}
+
 static inline cmg_solver_options chebyshev(void)
 {
     cmg_solver_options o;

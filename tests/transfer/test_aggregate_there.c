@@ -199,22 +199,8 @@ static void random_matrices_have_the_bits_of_the_host(void)
 /* As in test_coarsen.c, and a chain so long that its order is found on the host. */
 static void odd_matrices_have_the_bits_of_the_host(void)
 {
-    enum { N = 200 };
-    for (int kind = 0; kind < 6; ++kind) {
-        const grid g = {{N, 1, 1}, {1, 0, 0}, false};
-        cmgi_csr A = grid_matrix(&g);
-        for (cmg_size i = 0; i < N; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                const cmg_index j = A.indices[k];
-                const bool diagonal = j == i;
-                A.values[k] = kind == 0 && !diagonal ? 0 : A.values[k];
-                A.values[k] = kind == 1 && !diagonal ? 1e-9 : A.values[k];
-                A.values[k] = kind == 2 && i % 50 == 49 && j > i ? 0 : A.values[k];
-                A.values[k] = kind == 3 && j > i ? 0 : A.values[k];
-                A.values[k] = kind == 4 && diagonal ? -2 : A.values[k];
-                A.values[k] = kind == 5 && i % 2 == 0 && !diagonal ? 0 : A.values[k];
-            }
-        }
+    for (int kind = 0; kind < ODD_KINDS; ++kind) {
+        cmgi_csr A = odd_matrix(kind, 200, 50);
         (void)check_aggregates(&A.view, 1, 0.35);
         (void)check_coarsening(&A.view, &NOTHING);
         cmgi_csr_free(ctx, &A);

@@ -245,23 +245,8 @@ static void independent_sets_repeat(void)
  */
 static void odd_matrices_are_survived(void)
 {
-    enum { N = 400 };
-    for (int kind = 0; kind < 6; ++kind) {
-        const grid g = {{N, 1, 1}, {1, 0, 0}, false};
-        cmgi_csr A = grid_matrix(&g);
-        for (cmg_size i = 0; i < N; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                const cmg_index j = A.indices[k];
-                const bool diagonal = j == i;
-                A.values[k] = kind == 0 && !diagonal ? 0 : A.values[k];    /* diagonal rows */
-                A.values[k] = kind == 1 && !diagonal ? 1e-9 : A.values[k]; /* no strength */
-                A.values[k] = kind == 2 && i % 100 == 99 && j > i ? 0 : A.values[k]; /* pieces */
-                A.values[k] = kind == 2 && j % 100 == 99 && i > j ? 0 : A.values[k];
-                A.values[k] = kind == 3 && j > i ? 0 : A.values[k];     /* triangular */
-                A.values[k] = kind == 4 && diagonal ? -2 : A.values[k]; /* wrong sign */
-                A.values[k] = kind == 5 && i % 2 == 0 && !diagonal ? 0 : A.values[k];
-            }
-        }
+    for (int kind = 0; kind < ODD_KINDS; ++kind) {
+        cmgi_csr A = odd_matrix(kind, 400, 100);
         cmg_hierarchy *h = alone(&A);
         int levels = -1;
         cmg_coarsen_options o;
