@@ -153,41 +153,50 @@ __global__ void gather_kernel(cmg_size n, const cmg_index *row, const cmg_csr A,
     }
 }
 
-cmg_status cmgi_resident_gather(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
-                                cmg_size count, cmgi_csr *host)
+cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+                              cmg_size count, cmg_csr *part, cmg_size *nnz)
 {
     CMGI_ON_DEVICE(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
-    cmg_index *list = NULL;
-    cmg_csr part = {};
+    cmg_csr made = {count, A->cols, NULL, NULL, NULL};
     cmg_size *offset = NULL;
-    cmg_size nnz = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
+    made.indptr = offset;
     if (count > 0) {
-        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, list, A->indptr,
+        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, row, A->indptr,
                                                                          offset);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, &nnz));
-    part.rows = count;
-    part.cols = A->cols;
-    part.indptr = offset;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *part.indices, &part.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *part.values, &part.values));
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, nnz));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.values, &made.values));
     if (count > 0) {
         gather_kernel<<<cmgi_grid(count * LANES, THREADS), THREADS, 0, stream>>>(
-            count, list, *A, offset, (cmg_index *)part.indices, (double *)part.values);
+            count, row, *A, offset, (cmg_index *)made.indices, (double *)made.values);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
+    *part = made;
+    made = cmg_csr{};
+done:
+    cmgi_resident_free_arrays(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_resident_gather(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+                                cmg_size count, cmgi_csr *host)
+{
+    cmg_index *list = NULL;
+    cmg_csr part = {};
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
+    CMGI_TRY_GOTO(done, cmgi_resident_pick(ctx, A, list, count, &part, &nnz));
     CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, &part, nnz, host));
 done:
     cmgi_free_device(ctx, list);
-    cmgi_free_device(ctx, offset);
-    cmgi_free_device(ctx, (void *)part.indices);
-    cmgi_free_device(ctx, (void *)part.values);
+    cmgi_resident_free_arrays(ctx, &part);
     return status;
 }
 

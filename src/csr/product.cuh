@@ -15,8 +15,16 @@ enum {
     LEAST_SLOTS = 16,
     SHARED = 40960,       /* bytes of tables a block */
     EVERYWHERE = 1 << 29, /* bytes of tables in global memory, where rows are too long */
-    EMPTY = -1
+    EMPTY = -1,
+    EACH = 4 /* columns of C a lane, where rows have kinds */
 };
+
+/* Pattern of C = A B, rows sorted, their statistics, and room for values. */
+cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                                bool filled, cmgi_resident *C);
+/* The same with the kinds of rows of C, where they are few; C is left alone where they are not. */
+cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                                   bool filled, cmgi_resident *C);
 
 /* Tables of all groups of W lanes: slots of them in shared memory, or, where `keys` is given, here.
  */
@@ -64,6 +72,13 @@ static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned 
     return s;
 }
 
+/* The W lanes of this one, in their warp. */
+template <int W>
+static __device__ __forceinline__ unsigned lanes_of()
+{
+    return W == WARP ? 0xffffffffU : ((1U << (W % WARP)) - 1) << (threadIdx.x % WARP / W * W);
+}
+
 /* The lanes that work on a row, and their table. */
 template <int W>
 struct group {
@@ -81,7 +96,7 @@ struct group {
         const int number = (int)threadIdx.x / W;
         const cmg_size all = (cmg_size)blockIdx.x * groups + number;
         lane = (int)threadIdx.x % W;
-        mask = W == WARP ? 0xffffffffU : ((1U << (W % WARP)) - 1) << (threadIdx.x % WARP / W * W);
+        mask = lanes_of<W>();
         row = all;
         step = (cmg_size)gridDim.x * groups;
         if (t.keys != NULL) {

@@ -125,9 +125,8 @@ done:
     return status;
 }
 
-/* Pattern of C, rows sorted, their statistics, and room for values. */
-static cmg_status form_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
-                               bool filled, cmgi_resident *C)
+cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                                bool filled, cmgi_resident *C)
 {
     cmgi_resident made = {};
     columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL};
@@ -173,7 +172,10 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi
     CMGI_ON_DEVICE(ctx);
     cmgi_resident made = {};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, form_pattern(ctx, A, B, filled, &made));
+    CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, A, B, filled, &made));
+    if (made.csr.indptr == NULL) {
+        CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
+    }
     CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made));
     *C = made;
     return CMG_OK;

@@ -6,8 +6,9 @@
 #include "csr/product.cuh"
 
 enum {
-    OWN = 8,      /* columns of C that a lane keeps */
-    MOST_OWN = 64 /* longest rows of C that lanes keep; longer ones have tables */
+    OWN = 8,       /* columns of C that a lane keeps */
+    MOST_OWN = 64, /* longest rows of C that lanes keep; longer ones have tables */
+    AT_ONCE = 4    /* entries of A that a lane waits for together, where rows have kinds */
 };
 
 struct values_args {
@@ -16,6 +17,7 @@ struct values_args {
     tables t;
     cmg_csr C;
     double *values;
+    cmgi_product_kinds kinds;
 };
 
 /* Rows of B that the lanes of a group read next: those of W entries of A, at once. */
@@ -142,17 +144,87 @@ struct launch_own {
     }
 };
 
+/*
+ * By kinds of rows: each lane has EACH columns of C and is told which entry of a row of B comes to
+ * which, if any; nothing is looked for.
+ */
+template <int W>
+__global__ void __launch_bounds__(THREADS) kinds_kernel(const values_args a)
+{
+    const cmg_csr &A = a.A;
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
+    if (i >= A.rows) {
+        return;
+    }
+    const int lane = (int)threadIdx.x % W;
+    const unsigned mask = lanes_of<W>();
+    const cmg_size first = A.indptr[i];
+    const int length = (int)(A.indptr[i + 1] - first);
+    const unsigned *place =
+        (const unsigned *)a.kinds.place + a.kinds.first[a.kinds.kind[i]] * W + lane;
+    double sum[EACH] = {0};
+    for (int k = 0; k < length; k += W) {
+        const ahead<W> next(A, a.B, first + k + lane, first + length);
+        for (int d = 0; d < W && k + d < length; d += AT_ONCE) {
+            double product[AT_ONCE][EACH];
+            unsigned from[AT_ONCE];
+#pragma unroll
+            for (int t = 0; t < AT_ONCE; ++t) { /* loads of all before the sums */
+                const ahead<W> row(next, mask, d + t);
+                const double *values = a.B.values + row.first - 1;
+                from[t] = d + t < W && k + d + t < length ? place[(k + d + t) * W] : 0;
+#pragma unroll
+                for (int u = 0; u < EACH; ++u) {
+                    const unsigned e = from[t] >> 8 * u & 0xff;
+                    product[t][u] = e > 0 ? row.factor * values[e] : 0;
+                }
+            }
+#pragma unroll
+            for (int t = 0; t < AT_ONCE; ++t) {
+#pragma unroll
+                for (int u = 0; u < EACH; ++u) {
+                    if ((from[t] >> 8 * u & 0xff) > 0) {
+                        sum[u] += product[t][u];
+                    }
+                }
+            }
+        }
+    }
+    const cmg_size begin = a.C.indptr[i] + lane;
+    const cmg_size end = a.C.indptr[i + 1];
+#pragma unroll
+    for (int u = 0; u < EACH; ++u) {
+        if (begin + u * W < end) {
+            a.values[begin + u * W] = sum[u];
+        }
+    }
+}
+
+template <int W>
+struct launch_kinds {
+    static void run(const shape &s, cudaStream_t stream, const values_args &a)
+    {
+        kinds_kernel<W><<<s.grid, THREADS, 0, stream>>>(a);
+    }
+};
+
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                          const cmgi_resident *C)
 {
     CMGI_ON_DEVICE(ctx);
     const size_t bytes = sizeof(cmg_index) + sizeof(double);
     const cmg_size longest = C->rows.longest;
-    const values_args a = {*A, B->csr, {}, C->csr, (double *)C->csr.values};
+    values_args a = {*A, B->csr, {}, C->csr, (double *)C->csr.values, C->kinds};
     shape s = {};
     cmg_status status = CMG_OK;
     if (A->rows == 0) {
         return CMG_OK;
+    }
+    if (C->kinds.width > 0) {
+        s.width = C->kinds.width;
+        s.grid = cmgi_grid(A->rows * s.width, THREADS);
+        launch<launch_kinds>(s, cmgi_stream(ctx), a);
+        return CMGI_LAUNCHED(ctx);
     }
     if (longest <= MOST_OWN) {
         s.width = width_for((longest + OWN - 1) / OWN);
@@ -162,7 +234,8 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
     }
     s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes);
     CMGI_TRY_GOTO(done, open_tables(ctx, &s, true));
-    launch<launch_values>(s, cmgi_stream(ctx), values_args{a.A, a.B, s.t, a.C, a.values});
+    a.t = s.t;
+    launch<launch_values>(s, cmgi_stream(ctx), a);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
 done:
     close_tables(ctx, &s);

@@ -24,6 +24,19 @@ typedef struct cmgi_resident_facts {
     bool ascending; /* columns of every row */
 } cmgi_resident_facts;
 
+/*
+ * Which rows of C = A B have their products in the same places, where few kinds do for all rows;
+ * arrays on the device. `width` lanes have four columns of C each: of lane + width * u. For every
+ * entry of a kind's row of A and every place of C: which entry of B's row comes there, from 1 on,
+ * or 0.
+ */
+typedef struct cmgi_product_kinds {
+    int width;       /* 0 = there are none */
+    uint16_t *kind;  /* of each row */
+    cmg_size *first; /* entry of a kind */
+    uint8_t *place;  /* [entry][lane][u] */
+} cmgi_product_kinds;
+
 typedef struct cmgi_resident {
     cmg_csr csr;              /* its arrays are on the device */
     bool borrowed;            /* they are the caller's */
@@ -32,7 +45,8 @@ typedef struct cmgi_resident {
     bool staged;              /* a copy for a set-up, which the host has as well */
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;
-    double *diagonal; /* of a square matrix, on the device */
+    double *diagonal;         /* of a square matrix, on the device */
+    cmgi_product_kinds kinds; /* of a product */
 } cmgi_resident;
 
 /* The largest entries of a row that count as a line, as a share of the diagonal. */
