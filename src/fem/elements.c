@@ -103,7 +103,7 @@ done:
     return status;
 }
 
-static cmg_status make(cmg_context *ctx, const cells *from, cmgi_elements *E)
+static cmg_status make(cmg_context *ctx, const cells *from, bool own, cmgi_elements *E)
 {
     const int nc = from->form->rows / from->form->nodes;
     const cmg_size square = (cmg_size)E->local * E->local;
@@ -121,7 +121,9 @@ static cmg_status make(cmg_context *ctx, const cells *from, cmgi_elements *E)
         }
     }
     CMGI_TRY_GOTO(done, find_templates(ctx, from, K, E));
-    if (E->templates == 0) { /* a matrix for every cell */
+    if (E->templates == 0 && !own) {
+        cmgi_elements_free(ctx, E);
+    } else if (E->templates == 0) { /* a matrix for every cell */
         CMGI_FREE(ctx, E->number, E->factor);
         E->number = NULL;
         E->factor = NULL;
@@ -134,7 +136,7 @@ done:
 }
 
 cmg_status cmgi_fem_elements(cmg_context *ctx, const cmgi_grid *grid, const cmgi_space *space,
-                             const cmgi_cell_form *form, cmgi_elements *E)
+                             const cmgi_cell_form *form, bool own, cmgi_elements *E)
 {
     const cells from = {grid, space, form};
     const cmg_boundary boundary = grid != NULL ? grid->domain->boundary : space->boundary;
@@ -148,7 +150,7 @@ cmg_status cmgi_fem_elements(cmg_context *ctx, const cmgi_grid *grid, const cmgi
         made.rows = space->unknowns * space->components;
         made.count = space->mesh->cells;
     }
-    const cmg_status status = make(ctx, &from, &made);
+    const cmg_status status = make(ctx, &from, own, &made);
     if (status != CMG_OK) {
         cmgi_elements_free(ctx, &made);
         return status;

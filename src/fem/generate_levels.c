@@ -98,9 +98,10 @@ static cmg_status assemble_level(const source *s, const cmgi_level_nodes *nodes,
     }
     CMGI_TRY_GOTO(done, assemble(s, nodes, &form, &A, b));
     CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &A));
-    if (finest && o->elements) {
-        CMGI_TRY_GOTO(done, cmgi_fem_elements(s->ctx, nodes->space == NULL ? &nodes->grid : NULL,
-                                              nodes->space, &form, &s->h->level[0].elements));
+    if (o->elements) {
+        CMGI_TRY_GOTO(done,
+                      cmgi_fem_elements(s->ctx, nodes->space == NULL ? &nodes->grid : NULL,
+                                        nodes->space, &form, finest, &s->h->level[level].elements));
     }
     if (finest) {
         if (nodes->space != NULL) {

@@ -143,11 +143,11 @@ cmg_format cmgi_format_for(const cmg_context *ctx, cmgi_use use, cmg_size rows, 
     }
     /* formats that renumber do so for A alone; the others use their plain relatives */
     switch (asked) {
-    case CMG_FORMAT_NBN: /* A has elements, its relatives do not */
+    case CMG_FORMAT_NBN: /* A has elements, its relatives do not, but rows that repeat */
     case CMG_FORMAT_DBD:
     case CMG_FORMAT_EBE:
     case CMG_FORMAT_EBESYM:
-        return CMG_FORMAT_AUTO;
+        return compressed_for(ctx, use, rows, cols);
     case CMG_FORMAT_K1R:
     case CMG_FORMAT_K1RS:
         return CMG_FORMAT_K1;
