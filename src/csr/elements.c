@@ -279,7 +279,7 @@ void cmgi_alike_free(cmg_context *ctx, cmgi_alike *list)
     *list = (cmgi_alike){0};
 }
 
-bool cmgi_alike_find(cmgi_alike *list, const double *K, cmg_index *number, double *factor)
+bool cmgi_alike_look(const cmgi_alike *list, const double *K, cmg_index *number, double *factor)
 {
     const int square = list->local * list->local;
     double largest = 0;
@@ -303,9 +303,19 @@ bool cmgi_alike_find(cmgi_alike *list, const double *K, cmg_index *number, doubl
             return true;
         }
     }
+    return false;
+}
+
+bool cmgi_alike_find(cmgi_alike *list, const double *K, cmg_index *number, double *factor)
+{
+    const int square = list->local * list->local;
+    if (cmgi_alike_look(list, K, number, factor)) {
+        return true;
+    }
     if (list->count == list->most) {
         return false;
     }
+    const double scale = *factor > 0 ? 1 / *factor : 1;
     for (int k = 0; k < square; ++k) {
         list->templates[list->count * square + k] = K[k] * scale;
     }

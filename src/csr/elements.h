@@ -77,7 +77,9 @@ typedef struct cmgi_alike {
 
 cmg_status cmgi_alike_create(cmg_context *ctx, int local, cmg_size most, cmgi_alike *list);
 void cmgi_alike_free(cmg_context *ctx, cmgi_alike *list);
-/* K = *factor times template *number, which is new where none fits; false when the list is full. */
+/* K = *factor times template *number; false when it is none of the list. */
+bool cmgi_alike_look(const cmgi_alike *list, const double *K, cmg_index *number, double *factor);
+/* The same, K as a new template where none fits; false when the list is full. */
 bool cmgi_alike_find(cmgi_alike *list, const double *K, cmg_index *number, double *factor);
 /* Elements with matrices of their own as templates, where `most` are enough; else *T stays. */
 cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_size most,

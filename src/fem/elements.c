@@ -88,9 +88,15 @@ static cmg_status find_templates(cmg_context *ctx, const cells *from, double *K,
             status = cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
             goto done;
         }
-        for (cmg_size n = 0; n < count && fits; ++n) {
-            fits = cmgi_alike_find(&list, K + n * square, &E->number[first + n],
-                                   &E->factor[first + n]);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+        for (cmg_size n = 0; n < count; ++n) {
+            const bool known = cmgi_alike_look(&list, K + n * square, &E->number[first + n],
+                                               &E->factor[first + n]);
+            E->number[first + n] = known ? E->number[first + n] : -1;
+        }
+        for (cmg_size n = first; n < first + count && fits; ++n) {
+            fits = E->number[n] >= 0 ||
+                   cmgi_alike_find(&list, K + (n - first) * square, &E->number[n], &E->factor[n]);
         }
     }
     if (fits && 4 * list.count <= E->count) {
