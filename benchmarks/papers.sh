@@ -3,7 +3,7 @@
 #
 #   benchmarks/papers.sh BUILD cuda|cpu [seconds=N] [statistics=FILE] [PART...]
 #
-# PART: templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves, in this order; none begins after N seconds [600]. statistics: the row
+# PART: templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves large, in this order; none begins after N seconds [600]. statistics: the row
 # statistics of published matrices, as for look_alikes.py; dehnavi and wong need them. Lines go to standard output.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$1
@@ -69,25 +69,33 @@ blocks_part() {
   rm -f "$scratch"/*.cmg
 }
 
-# CG + V(1,1) on N^3 cells, elements and assembled storage: solves_on N SMOOTHER
+# CG + V(1,1) on N^3 cells, elements and assembled storage, a line as each is done: solves_on N VARIANT...
 solves_on() {
-  name=elastic-q1-3d-$1 smoother=$2
-  file=$scratch/$name.cmg
-  generate "$file" --problem elasticity --element q1 --dim 3 --cells $1 --coefficient random --elements
-  [ $1 -gt 64 ] || bench templates "$file" --formats ebe --values fp64,fp32
-  # no faster assembled storage than this
-  solve templates $name "$file" --format compressed --block-rows 3 --precision mixed --smoother $smoother
-  timeout 60 "$build/tools/cmg" compare "$file" --backend "$backend" --repeat 3 --smoother $smoother \
-    --variants "format=ebe, format=ebe precision=mixed, format=sbell" --json "$scratch/c.json" >&2
-  tr -d '\n' <"$scratch/c.json" | sed 's/"history": \[[^]]*\]/"history": []/g' |
-    sed "s/^ *{/{\"paper\": \"templates\", \"case\": \"$name\", \"commit\": \"$commit\",/"
-  echo
-  rm -f "$file"
+  n=$1
+  shift
+  timeout "${CMG_TIMEOUT:-60}" "$build/benchmarks/bench_elements" --backend "$backend" --cells "$n" --repeat 5 --plan 1 \
+    --seconds "${CMG_TIMEOUT:-60}" --variants "$(IFS=';' && echo "$*")"
+}
+
+by_elements="format=ebe precision=mixed"
+# no faster assembled storage than this
+by_blocks="format=compressed block-rows=3 precision=mixed"
+jacobi="smoother=jacobi:omega=auto"
+chebyshev="smoother=chebyshev4:degree"
+
+large_part() {
+  n=128
+  [ "$backend" = cuda ] || n=32
+  solves_on $n "$by_elements $jacobi" "$by_blocks $jacobi" "$by_elements $chebyshev=3" "$by_blocks $chebyshev=3"
 }
 
 solves_part() {
-  solves_on $([ "$backend" = cuda ] && echo 96 || echo 32) chebyshev4:degree=2
-  solves_on $([ "$backend" = cuda ] && echo 64 || echo 32) jacobi:omega=auto
+  n=64
+  [ "$backend" = cuda ] || n=24
+  solves_on $n "$by_elements $jacobi" "$by_blocks $jacobi" "$by_elements $chebyshev=2" "$by_elements $chebyshev=3" \
+    "$by_elements $chebyshev=4" "$by_blocks $chebyshev=2" "$by_blocks $chebyshev=3" "$by_blocks smoother=auto" \
+    "format=ebe $jacobi" "format=sbell precision=mixed $jacobi" "$by_elements krylov=defect $chebyshev=3" \
+    "$by_blocks krylov=defect $chebyshev=3"
 }
 
 # Zhang and Zhang, Table 1: quad and hex at their sizes, tri and tet of as many unknowns on a square and a cube
@@ -194,7 +202,7 @@ dehnavi_part() {
 
 # elements with matrices of their own: elasticity and heat conduction on quadrilaterals, elasticity on hexahedra
 ebe_part() {
-  n=1000 m=40
+  n=1000 m=80
   [ "$backend" = cuda ] || n=300 m=12
   generate "$scratch/quads-elastic.cmg" --problem elasticity --element q1 --dim 2 --cells $n --distort 0.3 --elements \
     --levels 1
@@ -243,7 +251,7 @@ hearts_part() {
   done
 }
 
-for part in ${parts:-templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves}; do
+for part in ${parts:-templates blocks zhang pcg counts intervals dehnavi ebe sizes wong hearts solves large}; do
   [ $SECONDS -lt "$seconds" ] && ${part}_part
 done
 exit 0

@@ -202,7 +202,8 @@ typedef struct cmg_generate_options {
     bool coords;
     /** Store the finest mesh, for cmg_hierarchy_write_vtu, default true. */
     bool output_mesh;
-    /** Store elements of the finest level (cmg_elements), default false. */
+    /** Store elements of the finest level, and of others as templates (cmg_elements), default
+     * false. */
     bool elements;
 } cmg_generate_options;
 

@@ -79,7 +79,10 @@ static const cmg_option rows[] = {
     HIERARCHY(FLAG, snap, .standard = true,
               .text = "refined boundaries of holes and rings go on their circles"),
     HIERARCHY(FLAG, coords, .standard = true, .text = "store coordinates"),
-    HIERARCHY(FLAG, elements, .text = "store elements of the finest level, for ebe and the like"),
+    HIERARCHY(
+        FLAG, elements,
+        .text =
+            "store elements of the finest level, and of others that repeat, for ebe and the like"),
     HIERARCHY(FLAG, output_mesh, .standard = true,
               .text = "store the finest mesh, which solve --output x.vtu needs"),
 };
