@@ -4,6 +4,7 @@
 #include "core/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Share of the stored entries that are in the matrix, from which blocks are worth their zeros. */
 static const double worth = 0.75;
@@ -25,27 +26,50 @@ static cmg_size collect(const cmg_csr *A, int size, cmg_size r, cmg_index *mark,
     return count;
 }
 
-cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern)
+/* Lengths of block rows first .. last - 1 into indptr[r + 1], or their columns into `indices`. */
+static void collect_rows(const cmg_csr *A, int size, cmg_size first, cmg_size last, cmg_index *mark,
+                         cmgi_csr *pattern)
 {
-    const cmg_size rows = A->rows / size;
-    const cmg_size cols = A->cols / size;
-    cmgi_csr made = {.rows = rows, .cols = cols};
-    cmg_index *mark = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cols, sizeof *mark, &mark));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
-    for (cmg_size r = 0; r < rows; ++r) {
-        made.indptr[r + 1] = made.indptr[r] + collect(A, size, r, mark, NULL);
-    }
-    for (cmg_size j = 0; j < cols; ++j) {
-        mark[j] = 0;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
-    for (cmg_size r = 0; r < rows; ++r) {
-        cmg_index *columns = made.indices + made.indptr[r];
+    memset(mark, 0, (size_t)pattern->cols * sizeof *mark);
+    for (cmg_size r = first; r < last; ++r) {
+        if (pattern->indices == NULL) {
+            pattern->indptr[r + 1] = collect(A, size, r, mark, NULL);
+            continue;
+        }
+        cmg_index *columns = pattern->indices + pattern->indptr[r];
         const cmg_size count = collect(A, size, r, mark, columns);
         qsort(columns, (size_t)count, sizeof *columns, cmgi_ascending_index);
     }
+}
+
+static void collect_all(const cmg_csr *A, int size, int threads, cmg_index *mark, cmgi_csr *pattern)
+{
+    const cmg_size n = pattern->rows;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int t = 0; t < threads; ++t) {
+        collect_rows(A, size, n * t / threads, n * (t + 1) / threads, mark + t * pattern->cols,
+                     pattern);
+    }
+}
+
+cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern)
+{
+    enum { MOST_THREADS = 16, FEW = 4096 }; /* marks cost 4 bytes a column and thread */
+    const cmg_size rows = A->rows / size;
+    const cmg_size cols = A->cols / size;
+    const int most = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
+    const int threads = rows > FEW ? most : 1;
+    cmgi_csr made = {.rows = rows, .cols = cols};
+    cmg_index *mark = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cols * threads, sizeof *mark, &mark));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    collect_all(A, size, threads, mark, &made);
+    for (cmg_size r = 0; r < rows; ++r) {
+        made.indptr[r + 1] += made.indptr[r];
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
+    collect_all(A, size, threads, mark, &made);
     *pattern = made;
     made = (cmgi_csr){0};
 done:

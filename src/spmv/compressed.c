@@ -199,7 +199,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
 static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
 {
     cmgi_compressed *C = A->data;
-    const cmgi_entries entries = cmgi_entries_in_blocks(csr, C->block);
+    const cmgi_entries entries = cmgi_entries_in_blocks(A->ctx, csr, C->block);
     cmgi_csr blocks = {0};
     cmg_status status = cmgi_compressed_blocks_make(A, &entries, C, &blocks);
     if (status == CMG_OK) {

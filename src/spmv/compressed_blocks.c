@@ -38,14 +38,16 @@ static int inside(const cmgi_entries *A, cmg_size k, cmg_size j)
     return at >= 0 && at < A->block ? (int)at : -1;
 }
 
-cmgi_entries cmgi_entries_in_blocks(const cmg_csr *A, int block)
+cmgi_entries cmgi_entries_in_blocks(const cmg_context *ctx, const cmg_csr *A, int block)
 {
     bool ascend = true;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : ascend)
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
             ascend = ascend && A->indices[k - 1] < A->indices[k];
         }
     }
+    (void)ctx;
     return (cmgi_entries){A, block, ascend};
 }
 

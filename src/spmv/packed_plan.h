@@ -59,7 +59,7 @@ typedef struct cmgi_entries {
     bool ascend; /* the columns of every row do */
 } cmgi_entries;
 
-cmgi_entries cmgi_entries_in_blocks(const cmg_csr *A, int block);
+cmgi_entries cmgi_entries_in_blocks(const cmg_context *ctx, const cmg_csr *A, int block);
 
 /* A conversion under way. */
 typedef struct cmgi_compressor {
