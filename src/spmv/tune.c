@@ -3,6 +3,7 @@
 
 #include "core/hash.h"
 #include "core/timer.h"
+#include "spmv/blocks.h"
 #include "spmv/choose.h"
 #include "spmv/formats.h"
 
@@ -181,6 +182,25 @@ static cmg_status try_candidate(trial *t, cmg_matrix_options options)
     return status;
 }
 
+/* Blocks of the matrix, where it has any that are mostly full. */
+static cmg_status try_block_rows(trial *t, const cmg_matrix_options *options)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_COMPRESSED, CMG_FORMAT_SBELL};
+    cmgi_blocks blocks = {options->block_rows, false};
+    if (options->block_rows == 0) {
+        CMGI_TRY(cmgi_blocks_find(t->ctx, t->csr, 0, false, &blocks));
+    }
+    for (int k = 0; k < 2 && blocks.size > 1; ++k) {
+        cmg_matrix_options one = *options;
+        one.format = formats[k];
+        one.block_rows = blocks.size;
+        if (k == 0 || options->values == CMG_VALUES_FULL) {
+            CMGI_TRY(try_candidate(t, one));
+        }
+    }
+    return CMG_OK;
+}
+
 /* Threads a block on a GPU, which needs no new storage. */
 static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
 {
@@ -220,6 +240,7 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
         one.threshold = options->threshold != 0 ? options->threshold : candidates[c].threshold;
         CMGI_TRY(try_candidate(t, one));
     }
+    CMGI_TRY(try_block_rows(t, options));
     return try_blocks(t, options);
 }
 

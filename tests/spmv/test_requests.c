@@ -87,6 +87,56 @@ static void measured_choices_are_remembered(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* Full blocks of three, each its own: blocks are tried as well, and remembered with the rest. */
+static void blocks_are_tried(void)
+{
+    enum { NODES = 400, N = 3 * NODES };
+    cmgi_csr A = {0};
+    cmg_size k = 0;
+    uint64_t seed = 5;
+    CHECK_OK(cmgi_csr_alloc(ctx, N, N, 9 * (3 * NODES - 2), &A));
+    for (cmg_size i = 0; i < N; ++i) {
+        const cmg_size first = i / 3 > 0 ? i / 3 - 1 : 0;
+        const cmg_size last = i / 3 < NODES - 1 ? i / 3 + 1 : i / 3;
+        for (cmg_size j = 3 * first; j < 3 * (last + 1); ++j) {
+            A.indices[k] = (cmg_index)j;
+            A.values[k++] = cmgi_random(&seed) - 0.5;
+        }
+        A.indptr[i + 1] = k;
+    }
+    const cmg_csr view = cmgi_csr_view(&A);
+    double *x = suite_vector(N, 3);
+    double *y = malloc(N * sizeof *y);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_TUNE;
+    cmg_matrix *M[2] = {NULL, NULL};
+    cmg_vector *vx = NULL;
+    cmg_vector *vy = NULL;
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
+    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vy));
+    CHECK_OK(cmg_vector_set(vx, x));
+    for (int m = 0; m < 2; ++m) {
+        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M[m]));
+        CHECK_OK(cmg_matrix_apply(M[m], vx, vy));
+        CHECK_OK(cmg_vector_get(vy, y));
+        for (cmg_size i = 0; i < N; ++i) {
+            for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
+                y[i] -= A.values[e] * x[A.indices[e]];
+            }
+            CHECK(fabs(y[i]) < 1e-13);
+        }
+    }
+    CHECK(M[0]->format == M[1]->format && M[0]->options.block_rows == M[1]->options.block_rows);
+    cmg_matrix_destroy(&M[0]);
+    cmg_matrix_destroy(&M[1]);
+    cmg_vector_destroy(&vx);
+    cmg_vector_destroy(&vy);
+    cmgi_csr_free(ctx, &A);
+    free(x);
+    free(y);
+}
+
 /* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
  * few requests for one pattern, under every format. */
 static void requests_do_not_mix(void)
@@ -137,6 +187,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(wrong_arguments_are_refused);
     RUN(measured_choices_are_remembered);
+    RUN(blocks_are_tried);
     RUN(requests_do_not_mix);
     return TEST_END();
 }
