@@ -6,6 +6,7 @@
                                          JAX against finite differences
     ... --topology 160 80 80             only steps of examples/python/topology.py, where their time goes
     ... --heat 512                       only steps of examples/python/heat_inversion.py --torch
+    ... --calls                          only what a call costs, from JAX in parts
 
 The solve is of 63 unknowns, so that little else than the call is timed; the difference is of the library's own
 seconds (cmg_report.solve_seconds) and those around the call, medians over many. What fails is told in a line, and the
@@ -247,22 +248,45 @@ def gradients_of_jax(backend, exact):
 
 
 def in_jax(solver, b, compiled, backend):
-    """Whether XLA's buffers are those that the library works on, and what a compiled call costs."""
+    """Whether XLA's buffers are those that the library works on, and what a compiled call costs: beside one that only
+    doubles b, and how much of it is within the handler, of which waiting for XLA's stream."""
     import jax
-    seen, original = [], type(solver)._solve_views
+    from cascademg import _xla
+    seen, original, settle = [], type(solver)._solve_views, _xla.settle
     type(solver)._solve_views = lambda self, given, wanted: (seen.append((given.pointer, wanted.pointer, given.device)),
                                                              original(self, given, wanted))[1]
     x = jax.block_until_ready(compiled(b))
+    parts = {"views": [], "wait": [0.0]}
+
+    def timed(name, function):
+        def run(*arguments):
+            begin = time.perf_counter()
+            function(*arguments)
+            parts[name].append(time.perf_counter() - begin)
+        return run
+
+    def around(function, inside=None, repeats=300):
+        outside = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            jax.block_until_ready(function(b))
+            outside.append(time.perf_counter() - begin)
+            if inside is not None:
+                inside.append(solver._report.solve_seconds)
+        return np.array(outside)
     type(solver)._solve_views = original
-    outside, inside = [], []
-    for _ in range(300):
-        begin = time.perf_counter()
-        jax.block_until_ready(compiled(b))
-        outside.append(time.perf_counter() - begin)
-        inside.append(solver._report.solve_seconds)
+    inside = []
+    outside = around(compiled, inside)
+    type(solver)._solve_views, _xla.settle = timed("views", original), timed("wait", settle)
+    around(compiled)
+    type(solver)._solve_views, _xla.settle = original, settle
+    doubled = jax.jit(lambda r: 2 * r)
+    jax.block_until_ready(doubled(b))
+    micro = {"overhead_us": np.median(outside - np.array(inside)), "solve_us": np.median(inside), "doubling_us": np.median(around(doubled)),
+             "handler_us": np.median(parts["views"]), "wait_us": np.median(parts["wait"])}
     tell("in place", library="jax", backend=backend, on_device=seen[0][2],
          same_memory=[seen[0][0] == b.unsafe_buffer_pointer(), seen[0][1] == x.unsafe_buffer_pointer()],
-         overhead_us=1e6 * float(np.median(np.array(outside) - np.array(inside))), solve_us=1e6 * float(np.median(inside)))
+         **{name: 1e6 * float(value) for name, value in micro.items()})
 
 
 def matrices_on_the_device(library):
@@ -286,6 +310,26 @@ def matrices_on_the_device(library):
         x = host(solver.solve(put(b)))
         residuals.append(float(np.linalg.norm(b - factor * full @ x) / np.linalg.norm(b)))
     tell("matrices on the device", library=library, residuals=residuals)
+
+
+def calls(backend):
+    """What a call costs from each library, and nothing else."""
+    attempt(overhead_of_numpy)
+    if backend == "cuda":
+        small, _ = hierarchy(63, "cuda")
+        for library in ("torch", "cupy", "numpy"):
+            attempt(overhead_on_device, small.solver(), library)
+    attempt(calls_of_jax, backend)
+    return 1 if attempt.failed else 0
+
+
+def calls_of_jax(backend):
+    import jax
+    jax.config.update("jax_enable_x64", True)
+    from cascademg.jax import solve
+    solver = fresh_solver(backend)
+    b = jax.numpy.asarray(np.random.default_rng(2).standard_normal(255))
+    in_jax(solver, b, jax.jit(lambda r: solve(solver, r)), backend)
 
 
 def overhead_of_numpy():
@@ -326,6 +370,7 @@ def main():
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--topology", type=int, nargs=3, metavar="CELLS")
     parser.add_argument("--heat", type=int, metavar="CELLS")
+    parser.add_argument("--calls", action="store_true", help="only what a call costs")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--options", default="", help="of the solver of --topology: precision=mixed,...")
     arguments = parser.parse_args()
@@ -334,6 +379,8 @@ def main():
         return topology(arguments.topology, arguments.steps, arguments.backend, options)
     if arguments.heat:
         return heat(arguments.heat, arguments.backend)
+    if arguments.calls:
+        return calls(arguments.backend)
     attempt(imported)
     attempt(overhead_of_numpy)
     if arguments.backend == "cuda":

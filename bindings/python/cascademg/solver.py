@@ -263,7 +263,8 @@ class Solver:
         self._call(b, x)
         if x is not wanted:
             self.context.check(lib().cmg_vector_copy(x, wanted))
-        self._warn(solve_info(self._report))
+        if not lib().cmg_outcome_converged(self._report.outcome):
+            self._warn(solve_info(self._report))
 
     def _solve_parts(self, b, x0, out, return_info, **limits):
         """More columns than go together."""
