@@ -16,6 +16,7 @@ enum {
     SHARED = 40960,       /* bytes of tables a block */
     EVERYWHERE = 1 << 29, /* bytes of tables in global memory, where rows are too long */
     EMPTY = -1,
+    FULL = 1 << 30,
     EACH = 4 /* columns of C a lane, where rows have kinds */
 };
 
@@ -50,17 +51,28 @@ static __device__ __forceinline__ unsigned first_slot(cmg_index j, unsigned mask
     return ((unsigned)j * 2654435761U >> 12) & mask;
 }
 
-/* The slot of j, which gets one where it has none; isnew: whether it had none. */
+/*
+ * The slot of j, which gets one where it has none; isnew: whether it had none. A table that
+ * is full has none: FULL. Most columns are there already, and lanes that read a slot together do
+ * not wait for each other, as they do where they change it.
+ */
 static __device__ __forceinline__ unsigned insert(cmg_index *keys, unsigned mask, cmg_index j,
                                                   bool *isnew)
 {
-    for (unsigned s = first_slot(j, mask);; s = (s + 1) & mask) {
-        const cmg_index old = atomicCAS(&keys[s], EMPTY, j);
-        *isnew = old == EMPTY;
-        if (old == EMPTY || old == j) {
+    *isnew = false;
+    unsigned s = first_slot(j, mask);
+    for (unsigned probe = 0; probe <= mask; ++probe) {
+        cmg_index old = *(volatile cmg_index *)&keys[s];
+        if (old == EMPTY) {
+            old = atomicCAS(&keys[s], EMPTY, j);
+            *isnew = old == EMPTY;
+        }
+        if (*isnew || old == j) {
             return s;
         }
+        s = (s + 1) & mask;
     }
+    return FULL;
 }
 
 static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned mask, cmg_index j)
@@ -126,9 +138,10 @@ static inline int width_for(cmg_size least)
     return width;
 }
 
-/* Tables for rows of at most `longest` columns, `bytes` a slot. */
+/* Tables for rows of at most `longest` columns, `bytes` a slot; with a list of the columns behind
+ * the slots where `listed`. */
 static inline shape shape_of(cmg_context *ctx, cmg_size rows, int width, cmg_size longest,
-                             size_t bytes)
+                             size_t bytes, bool listed)
 {
     shape s = {};
     s.width = width;
@@ -136,7 +149,7 @@ static inline shape shape_of(cmg_context *ctx, cmg_size rows, int width, cmg_siz
     while (s.t.slots < 2 * longest) {
         s.t.slots *= 2;
     }
-    s.t.pitch = s.t.slots + (s.width < 4 ? 4U : (unsigned)s.width);
+    s.t.pitch = s.t.slots + (listed ? s.t.slots / 2 : 0) + (s.width < 4 ? 4U : (unsigned)s.width);
     const size_t table = s.t.pitch * bytes;
     s.threads = THREADS;
     while (s.threads > WARP && s.threads / s.width * table > SHARED) {

@@ -5,7 +5,10 @@
  */
 #include "csr/product.cuh"
 
-enum { MOST_COLUMNS = 1 << 28 };
+enum {
+    MOST_COLUMNS = 1 << 28,
+    FEW = 32 /* columns a row that are tried first; of many products, four times as many */
+};
 
 /* most = the largest number of products of a row */
 __global__ void products_kernel(const cmg_csr A, const cmg_size *indptr, unsigned long long *most)
@@ -33,44 +36,69 @@ struct columns_args {
     bool filled;
     cmg_size *indptr;
     cmg_index *columns; /* NULL = count them */
+    int *over;          /* a row does not fit into its table, and the counts are void */
 };
 
-/* Columns of the rows of A B in any order, from indptr on, or their number alone, into indptr. A
- * row without any gets its own number where `filled`. */
+/* The columns of A's row of a group, each once, into its list where it has one; false: its table
+ * is full. */
+template <int W>
+static __device__ __forceinline__ bool put_columns(const columns_args &a, const group<W> &g,
+                                                   cmg_size i, cmg_index *list, int *found)
+{
+    const cmg_size end = a.A.indptr[i + 1];
+    for (cmg_size k = a.A.indptr[i] + g.lane / a.across; k < end; k += W / a.across) {
+        const cmg_index r = a.A.indices[k];
+        const cmg_size stop = a.B.indptr[r + 1];
+        for (cmg_size e = a.B.indptr[r] + g.lane % a.across; e < stop; e += a.across) {
+            const cmg_index j = a.B.indices[e];
+            bool isnew;
+            if (insert(g.keys, a.t.slots - 1, j, &isnew) == FULL) {
+                return false;
+            }
+            if (isnew) {
+                const int at = atomicAdd(found, 1);
+                if (list != NULL) {
+                    list[at] = j;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* Columns of the rows of A B, ascending, from indptr on, or their number alone, into indptr. A row
+ * without any gets its own number where `filled`. */
 template <int W>
 __global__ void columns_kernel(const columns_args a)
 {
     extern __shared__ __align__(16) unsigned char shared_tables[];
     __shared__ int found[THREADS / W];
-    const cmg_csr &A = a.A;
-    const cmg_csr &B = a.B;
     const group<W> g(a.t, shared_tables, false);
     int *mine = &found[threadIdx.x / W];
-    for (cmg_size i = g.row; i < A.rows; i += g.step) {
+    cmg_index *list = a.columns != NULL ? g.keys + a.t.slots : NULL;
+    for (cmg_size i = g.row; i < a.A.rows; i += g.step) {
         if (g.lane == 0) {
             *mine = 0;
         }
         g.clear(a.t.slots);
-        const cmg_size end = A.indptr[i + 1];
-        for (cmg_size k = A.indptr[i] + g.lane / a.across; k < end; k += W / a.across) {
-            const cmg_index r = A.indices[k];
-            const cmg_size stop = B.indptr[r + 1];
-            for (cmg_size e = B.indptr[r] + g.lane % a.across; e < stop; e += a.across) {
-                const cmg_index j = B.indices[e];
-                bool isnew;
-                (void)insert(g.keys, a.t.slots - 1, j, &isnew);
-                if (isnew) {
-                    const int at = atomicAdd(mine, 1);
-                    if (a.columns != NULL) {
-                        a.columns[a.indptr[i] + at] = j;
-                    }
-                }
-            }
+        if (!put_columns(a, g, i, list, mine)) {
+            *a.over = 1;
         }
         __syncwarp(g.mask);
-        if (g.lane == 0 && a.columns == NULL) {
-            a.indptr[i] = *mine > 0 || !a.filled ? *mine : 1;
-        } else if (g.lane == 0 && *mine == 0 && a.filled) {
+        const int length = *mine;
+        if (list == NULL && g.lane == 0) {
+            a.indptr[i] = length > 0 || !a.filled ? length : 1;
+        }
+        for (int e = g.lane; list != NULL && e < length; e += W) {
+            const cmg_index j =
+                list[e]; /* columns differ: its place is the number of smaller ones */
+            int rank = 0;
+            for (int other = 0; other < length; ++other) {
+                rank += list[other] < j;
+            }
+            a.columns[a.indptr[i] + rank] = j;
+        }
+        if (list != NULL && length == 0 && a.filled && g.lane == 0) {
             a.columns[a.indptr[i]] = (cmg_index)i;
         }
         __syncwarp(g.mask);
@@ -114,7 +142,8 @@ static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_res
     const cmg_size length = cmgi_mean_length(&B->rows);
     cmg_status status = CMG_OK;
     a->across = length < 8 ? 1 : length < 32 ? 2 : 8;
-    shape s = shape_of(ctx, a->A.rows, width_for(mean * a->across / 2), longest, sizeof *a->t.keys);
+    shape s = shape_of(ctx, a->A.rows, width_for(mean * a->across / 2), longest, sizeof *a->t.keys,
+                       a->columns != NULL);
     a->across = a->across < s.width ? a->across : s.width;
     CMGI_TRY_GOTO(done, open_tables(ctx, &s, false));
     a->t = s.t;
@@ -125,11 +154,35 @@ done:
     return status;
 }
 
+/* The number of columns a row, of at most `most`: by tables for fewer first, since a row has far
+ * fewer columns than products. */
+static cmg_status count_columns(cmg_context *ctx, columns_args *a, const cmgi_resident *B,
+                                cmg_size mean, cmg_size most)
+{
+    const cmg_size first = most < 16 * FEW ? FEW : 4 * FEW;
+    cmg_size longest = first < most ? first : most;
+    int over = 1;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *a->over, &a->over));
+    while (over != 0) {
+        CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a->over, sizeof *a->over));
+        CMGI_TRY_GOTO(done, form_columns(ctx, a, B, mean, longest));
+        if (longest >= most) {
+            break;
+        }
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &over, a->over, sizeof over));
+        longest = 8 * longest < most ? 8 * longest : most;
+    }
+done:
+    cmgi_free_device(ctx, a->over);
+    return status;
+}
+
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C)
 {
     cmgi_resident made = {};
-    columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL};
+    columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, NULL};
     cmg_size nnz = 0;
     cmg_size most = 0;
     cmg_size entries = 0;
@@ -144,24 +197,19 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
     made.csr.indptr = a.indptr;
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, form_columns(ctx, &a, B, mean, most));
+        CMGI_TRY_GOTO(done, count_columns(ctx, &a, B, mean, most));
     }
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->rows, a.indptr, &nnz));
     CMGI_TRY_GOTO(done, cmgi_resident_rows(ctx, &made.csr, &made));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *a.columns, &a.columns));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *made.csr.indices, &made.csr.indices));
+    made.csr.indices = a.columns;
     if (A->rows > 0) {
         CMGI_TRY_GOTO(done, form_columns(ctx, &a, B, mean, made.rows.longest));
-        const cmg_csr unsorted = {A->rows, B->csr.cols, a.indptr, a.columns, NULL};
-        CMGI_TRY_GOTO(done, cmgi_resident_sort(ctx, &unsorted, &made.csr));
     }
-    cmgi_free_device(ctx, a.columns);
-    a.columns = NULL;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *made.csr.values, &made.csr.values));
     *C = made;
     made = cmgi_resident{};
 done:
-    cmgi_free_device(ctx, a.columns);
     cmgi_resident_free(ctx, &made);
     return status;
 }

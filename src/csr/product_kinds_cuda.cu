@@ -13,7 +13,7 @@ enum {
     LANES = 8,
     SLOTS = 8192,      /* of the table of hashes */
     MOST_KINDS = 2048, /* more do not pay */
-    MOST_PROBES = 64,  /* there are more, then */
+    KIND_PROBES = 64,  /* there are more, then */
     LEAST_ROWS = 2048, /* fewer do not pay */
     PLACES = 1 << 24   /* bytes of places of all kinds */
 };
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(THREADS)
     const cmg_size end = rows.M.indptr[i + 1];
     const unsigned long long hash = hash_of(rows, g, begin, end) & ~0xffffffffULL;
     unsigned s = (unsigned)(hash >> 40) % SLOTS;
-    for (int probe = 0; probe < MOST_PROBES; ++probe) {
+    for (int probe = 0; probe < KIND_PROBES; ++probe) {
         unsigned long long found = 0;
         if (g.lane == 0) {
             found = __ldcg(&slot[s]);

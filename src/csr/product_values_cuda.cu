@@ -232,7 +232,7 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         launch<launch_own>(s, cmgi_stream(ctx), a);
         return CMGI_LAUNCHED(ctx);
     }
-    s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes);
+    s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
     CMGI_TRY_GOTO(done, open_tables(ctx, &s, true));
     a.t = s.t;
     launch<launch_values>(s, cmgi_stream(ctx), a);
