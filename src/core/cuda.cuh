@@ -32,9 +32,7 @@ typedef struct cmgi_device {
     cmgi_device_block *blocks;
     size_t nblocks;
     size_t capacity;
-    char *
-        staging; /* pinned host memory for copies, STAGING_HALVES halves; NULL until it is needed */
-    cudaEvent_t staged[2];
+    struct cmgi_staging *staging;      /* NULL until it is needed */
     cudaGraph_t recording;             /* a graph with a loop while it is recorded, else NULL */
     const int *again;                  /* the loop's flag on the device */
     unsigned long long loop_condition; /* its cudaGraphConditionalHandle */
@@ -181,6 +179,14 @@ cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, cons
 /* Small dense inverses (inverse_cuda.cu). */
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);
+
+/* Large copies (staging_cuda.cu): as the table's feed; from the device to the host, *fetched =
+ * false where there is no pinned memory; what has been made for them is freed. */
+cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
+                          bool *fed);
+cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
+                           bool *fetched);
+void cmgi_cuda_staging_close(cmgi_device *d);
 
 /* Graphs and device times (graph_cuda.cu). */
 cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again);

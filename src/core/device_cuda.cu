@@ -1,6 +1,6 @@
 /*
  * Life and memory of the CUDA backend: device, stream, a memory pool of its own, accounted arrays,
- * copies through pinned memory.
+ * copies.
  */
 #include "core/cuda.cuh"
 
@@ -12,11 +12,6 @@ extern "C" {
 
 /* Freed memory that the pool keeps for the next allocation; more is given back to the device. */
 static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
-/* Copies above this size go through two pinned halves, so that filling one overlaps with sending
- * the other; pageable memory is copied at a fraction of the bus's rate. */
-static const size_t STAGED_FROM = (size_t)8 << 20;
-static const size_t STAGING_HALF = (size_t)16 << 20;
-
 static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
 {
     cmgi_device *d = cmgi_device_of(ctx);
@@ -138,59 +133,6 @@ static cmg_status synchronize(cmg_context *ctx)
     return CMG_OK;
 }
 
-/* The pinned halves; false when they are not available, which only costs speed. */
-static bool has_staging(cmgi_device *d)
-{
-    if (d->staging != NULL) {
-        return true;
-    }
-    const cudaError_t error = cudaMallocHost((void **)&d->staging, 2 * STAGING_HALF);
-    if (error != cudaSuccess) {
-        cmgi_cuda_ignore(error);
-        d->staging = NULL;
-        return false;
-    }
-    return true;
-}
-
-static cmg_status send_staged(cmg_context *ctx, char *dst, const char *src, size_t bytes)
-{
-    cmgi_device *d = cmgi_device_of(ctx);
-    int half = 0;
-    for (size_t at = 0; at < bytes; at += STAGING_HALF, half ^= 1) {
-        const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
-        char *stage = d->staging + (size_t)half * STAGING_HALF;
-        CMGI_CUDA(ctx, cudaEventSynchronize(d->staged[half]));
-        cmgi_copy(ctx, stage, src + at, length);
-        CMGI_CUDA(ctx, cudaMemcpyAsync(dst + at, stage, length, cudaMemcpyHostToDevice, d->stream));
-        CMGI_CUDA(ctx, cudaEventRecord(d->staged[half], d->stream));
-    }
-    CMGI_CUDA(ctx, cudaStreamSynchronize(d->stream));
-    return CMG_OK;
-}
-
-static cmg_status fetch_staged(cmg_context *ctx, char *dst, const char *src, size_t bytes)
-{
-    cmgi_device *d = cmgi_device_of(ctx);
-    const size_t parts = (bytes + STAGING_HALF - 1) / STAGING_HALF;
-    for (size_t k = 0; k <= parts; ++k) {
-        if (k < parts) {
-            const size_t at = k * STAGING_HALF;
-            const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
-            CMGI_CUDA(ctx, cudaMemcpyAsync(d->staging + (k % 2) * STAGING_HALF, src + at, length,
-                                           cudaMemcpyDeviceToHost, d->stream));
-            CMGI_CUDA(ctx, cudaEventRecord(d->staged[k % 2], d->stream));
-        }
-        if (k > 0) {
-            const size_t at = (k - 1) * STAGING_HALF;
-            const size_t length = bytes - at < STAGING_HALF ? bytes - at : STAGING_HALF;
-            CMGI_CUDA(ctx, cudaEventSynchronize(d->staged[(k - 1) % 2]));
-            cmgi_copy(ctx, dst + at, d->staging + ((k - 1) % 2) * STAGING_HALF, length);
-        }
-    }
-    return CMG_OK;
-}
-
 static cmg_status is_device(cmg_context *ctx, const void *p, bool *device)
 {
     CMGI_ON_DEVICE(ctx);
@@ -219,13 +161,16 @@ static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t
     CMGI_ON_DEVICE(ctx);
     ++ctx->waits;
     bool there = false;
-    if (bytes >= STAGED_FROM) {
+    if (bytes >= CMGI_FEED_FROM) {
         CMGI_TRY(is_device(ctx, src, &there));
     }
-    if (bytes >= STAGED_FROM && !there && has_staging(cmgi_device_of(ctx))) {
-        return send_staged(ctx, (char *)dst, (const char *)src, bytes);
+    bool sent = false;
+    if (bytes >= CMGI_FEED_FROM && !there) {
+        CMGI_TRY(cmgi_feed_copy(ctx, dst, src, bytes, &sent));
     }
-    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
+    if (!sent) {
+        CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
+    }
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
     return CMG_OK;
 }
@@ -237,8 +182,12 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
     }
     CMGI_ON_DEVICE(ctx);
     ++ctx->waits;
-    if (bytes >= STAGED_FROM && has_staging(cmgi_device_of(ctx))) {
-        return fetch_staged(ctx, (char *)dst, (const char *)src, bytes);
+    bool fetched = false;
+    if (bytes >= CMGI_FEED_FROM) {
+        CMGI_TRY(cmgi_cuda_fetch(ctx, (char *)dst, (const char *)src, bytes, &fetched));
+    }
+    if (fetched) {
+        return CMG_OK;
     }
     CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
@@ -257,15 +206,8 @@ static void close(cmg_context *ctx)
         if (d->stream != NULL) {
             cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
         }
-        for (int half = 0; half < 2; ++half) {
-            if (d->staged[half] != NULL) {
-                cmgi_cuda_ignore(cudaEventDestroy(d->staged[half]));
-            }
-        }
         cmgi_cuda_marks_free(ctx);
-        if (d->staging != NULL) {
-            cmgi_cuda_ignore(cudaFreeHost(d->staging));
-        }
+        cmgi_cuda_staging_close(d);
         if (d->pool != NULL) {
             cmgi_cuda_ignore(cudaMemPoolDestroy(d->pool));
         }
@@ -321,9 +263,6 @@ static cmg_status start(cmg_context *ctx)
     } else {
         CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
         d->own_stream = true;
-    }
-    for (int half = 0; half < 2; ++half) {
-        CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->staged[half], cudaEventDisableTiming));
     }
     CMGI_TRY(make_pool(ctx));
     const size_t partials = (CMGI_CUDA_PARTIALS + 1) * sizeof(double); /* and a counter */
@@ -384,6 +323,7 @@ static constexpr cmgi_backend make_table()
     table.hold_memory = hold_memory;
     table.to_device = to_device;
     table.to_host = to_host;
+    table.feed = cmgi_cuda_feed;
     table.fill = cmgi_cuda_fill;
     table.random = cmgi_cuda_random;
     table.convert = cmgi_cuda_convert;

@@ -78,7 +78,7 @@ cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident 
     cmgi_resident made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
-    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_to_device, A, nnz, &made.csr));
+    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_send, A, nnz, &made.csr));
     CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
     *R = made;
     return CMG_OK;

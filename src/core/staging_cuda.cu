@@ -1,0 +1,165 @@
+/*
+ * Large copies between the host and the device. Pieces pass through pinned slots: all threads of
+ * the context fill one while those before travel in a stream of their own, beside what the
+ * context's stream does meanwhile. Pageable memory is copied at a fraction of the link's rate.
+ */
+#include "core/cuda.cuh"
+
+#include <stdlib.h>
+
+enum { SLOTS = 3 };
+static const size_t SLOT = (size_t)16 << 20;
+
+struct cmgi_staging {
+    char *pinned; /* SLOTS slots */
+    cudaStream_t stream;
+    cudaEvent_t begun;       /* the context's stream is where the copies may begin */
+    cudaEvent_t done[SLOTS]; /* the last copy from or to the slot */
+    int next;                /* slot */
+};
+
+void cmgi_cuda_staging_close(cmgi_device *d)
+{
+    cmgi_staging *s = d->staging;
+    if (s == NULL) {
+        return;
+    }
+    if (s->stream != NULL) {
+        cmgi_cuda_ignore(cudaStreamSynchronize(s->stream));
+        cmgi_cuda_ignore(cudaStreamDestroy(s->stream));
+    }
+    for (int k = 0; k < SLOTS; ++k) {
+        if (s->done[k] != NULL) {
+            cmgi_cuda_ignore(cudaEventDestroy(s->done[k]));
+        }
+    }
+    if (s->begun != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(s->begun));
+    }
+    if (s->pinned != NULL) {
+        cmgi_cuda_ignore(cudaFreeHost(s->pinned));
+    }
+    free(s);
+    d->staging = NULL;
+}
+
+static cudaError_t make(cmgi_staging *s)
+{
+    cudaError_t error = cudaMallocHost((void **)&s->pinned, SLOTS * SLOT);
+    if (error == cudaSuccess) {
+        error = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&s->begun, cudaEventDisableTiming);
+    }
+    for (int k = 0; k < SLOTS && error == cudaSuccess; ++k) {
+        error = cudaEventCreateWithFlags(&s->done[k], cudaEventDisableTiming);
+    }
+    return error;
+}
+
+/* False where it cannot be had, which only costs speed. */
+static bool has_staging(cmgi_device *d)
+{
+    if (d->staging != NULL) {
+        return true;
+    }
+    d->staging = (cmgi_staging *)calloc(1, sizeof *d->staging);
+    if (d->staging == NULL) {
+        return false;
+    }
+    const cudaError_t error = make(d->staging);
+    if (error != cudaSuccess) {
+        cmgi_cuda_ignore(error);
+        cmgi_cuda_staging_close(d);
+    }
+    return error == cudaSuccess;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static cmg_status send_pieces(cmg_context *ctx, char *dst, size_t bytes, const cmgi_feed *from,
+                              bool *fed)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    cmgi_staging *s = d->staging;
+    const size_t most = SLOT / from->unit;
+    const size_t units = (bytes + from->unit - 1) / from->unit;
+    int slot = s->next;
+    CMGI_CUDA(ctx, cudaEventRecord(s->begun, d->stream)); /* the array is taken in its order */
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->stream, s->begun, 0));
+    for (size_t first = 0; first < units; first += most) {
+        const size_t count = least(most, units - first);
+        const size_t at = first * from->unit;
+        const size_t length = least(count * from->unit, bytes - at);
+        slot = s->next;
+        char *piece = s->pinned + (size_t)slot * SLOT;
+        CMGI_CUDA(ctx, cudaEventSynchronize(s->done[slot]));
+        if (!cmgi_feed_units(ctx, from, first, count, piece)) {
+            return CMG_OK;
+        }
+        CMGI_CUDA(ctx, cudaMemcpyAsync(dst + at, piece, length, cudaMemcpyHostToDevice, s->stream));
+        CMGI_CUDA(ctx, cudaEventRecord(s->done[slot], s->stream));
+        s->next = (slot + 1) % SLOTS;
+    }
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->stream, s->done[slot], 0));
+    *fed = true;
+    return CMG_OK;
+}
+
+cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
+                          bool *fed)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_device *d = cmgi_device_of(ctx);
+    *fed = bytes == 0;
+    if (bytes == 0 || from->unit > SLOT || !has_staging(d)) {
+        return CMG_OK;
+    }
+    const cmg_status status = send_pieces(ctx, (char *)dst, bytes, from, fed);
+    if (!*fed) { /* nothing is written there from here on */
+        cmgi_cuda_ignore(cudaStreamSynchronize(d->staging->stream));
+    }
+    return status;
+}
+
+static cmg_status fetch_pieces(cmg_context *ctx, char *dst, const char *src, size_t bytes)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    cmgi_staging *s = d->staging;
+    const size_t parts = (bytes + SLOT - 1) / SLOT;
+    for (size_t k = 0; k <= parts; ++k) {
+        if (k < parts) {
+            const size_t at = k * SLOT;
+            CMGI_CUDA(ctx,
+                      cudaMemcpyAsync(s->pinned + (k % SLOTS) * SLOT, src + at,
+                                      least(SLOT, bytes - at), cudaMemcpyDeviceToHost, d->stream));
+            CMGI_CUDA(ctx, cudaEventRecord(s->done[k % SLOTS], d->stream));
+        }
+        if (k > 0) {
+            const size_t at = (k - 1) * SLOT;
+            CMGI_CUDA(ctx, cudaEventSynchronize(s->done[(k - 1) % SLOTS]));
+            cmgi_copy(ctx, dst + at, s->pinned + ((k - 1) % SLOTS) * SLOT, least(SLOT, bytes - at));
+        }
+    }
+    return CMG_OK;
+}
+
+/* The context's stream comes after all that was fed, so that the slots are free in its order. */
+cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
+                           bool *fetched)
+{
+    cmgi_device *d = cmgi_device_of(ctx);
+    *fetched = has_staging(d);
+    if (!*fetched) {
+        return CMG_OK;
+    }
+    const cmg_status status = fetch_pieces(ctx, dst, src, bytes);
+    if (status != CMG_OK) { /* nothing is written to the slots from here on */
+        cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
+    }
+    return status;
+}
