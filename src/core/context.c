@@ -75,6 +75,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     c->threads = o->threads > 0 ? o->threads : default_threads();
     cmgi_sharing_start(&c->sharing, c->threads, o->threads > 0);
     c->fail_after = -1;
+    c->stage_from = 1 << 18;
     const int possible = cmgi_threads_possible(c->threads);
     cmg_status status = CMG_OK;
     if (possible < c->threads) {

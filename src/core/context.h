@@ -31,6 +31,7 @@ struct cmg_context {
     long long blocks;         /* allocations that are held */
     bool closed;              /* destroyed by its owner: ends with its last allocation */
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
+    cmg_size stage_from;      /* entries from which a matrix is worth its way to the device */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
     double *column_partials;  /* the same of blocks of columns; NULL until one is summed */

@@ -32,31 +32,21 @@ static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size
     return bad < n ? bad : -1;
 }
 
-/* The value that is not finite, from the host's copy of its row. */
-static cmg_status tell_value(cmg_context *ctx, const char *name, const cmgi_resident *R)
+/* Where the device has found something, the host looks at its copy and says what. */
+static cmg_status look_here(cmg_context *ctx, const cmgi_csr *M)
 {
-    const cmg_index row = (cmg_index)R->facts.not_finite;
-    cmgi_csr one = {0};
-    cmg_size k = 0;
-    CMGI_TRY(cmgi_resident_kernels_of(ctx)->gather(ctx, &R->csr, &row, 1, &one));
-    while (k + 1 < one.indptr[1] && isfinite(one.values[k])) {
-        ++k;
-    }
-    const cmg_index column = one.indices[k];
-    const double value = one.values[k];
-    cmgi_csr_free(ctx, &one);
-    return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld, column %lld: value %g is not finite", name,
-                     (long long)row, (long long)column, value);
+    return cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)M);
 }
 
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
-    if (M->there != NULL) {
-        return M->there->facts.not_finite < 0 ? CMG_OK : tell_value(ctx, name, M->there);
+    if (M->there != NULL && M->there->facts.not_finite < 0) {
+        return CMG_OK;
     }
+    CMGI_TRY(look_here(ctx, M));
     const cmg_size k = first_bad_value(ctx, M->values, M->indptr[M->rows]);
     if (k < 0) {
-        return CMG_OK;
+        return CMG_OK; /* sums of a row overflow */
     }
     return cmgi_fail(ctx, CMG_ERR_ARG, "%s: row %lld, column %lld: value %g is not finite", name,
                      (long long)cmgi_csr_row_of(&M->view, k), (long long)M->indices[k],
@@ -74,12 +64,10 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr
 
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
 {
-    if (A->there != NULL) {
-        const cmg_size row = A->there->facts.zero_diagonal;
-        CMGI_CHECK(ctx, row < 0, CMG_ERR_ARG, "%s: row %lld: the diagonal is zero or missing", name,
-                   (long long)row);
+    if (A->there != NULL && A->there->facts.zero_diagonal < 0) {
         return CMG_OK;
     }
+    CMGI_TRY(look_here(ctx, A));
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
     for (cmg_size i = 0; i < A->rows; ++i) {

@@ -303,11 +303,12 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG,
                "unknown role %d", (int)role);
-    const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
+    cmgi_csr *found = find_given(h, level, role, name, factor);
     if (found == NULL) {
         return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
                          name != NULL ? " " : "", name != NULL ? name : "");
     }
+    CMGI_TRY(cmgi_resident_bring(h->ctx, found));
     *csr = found->view;
     return CMG_OK;
 }

@@ -27,9 +27,6 @@ void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
     }
 }
 
-/* Entries from which a matrix is worth its way to the device. */
-enum { STAGE_FROM = 1 << 18 };
-
 cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
 {
     cmg_context *ctx = h->ctx;
@@ -38,7 +35,7 @@ cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
     }
     for (int k = 0; k < 3 * h->levels; ++k) {
         cmgi_csr *M = level_matrix(h, k);
-        if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < STAGE_FROM) {
+        if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < ctx->stage_from) {
             continue;
         }
         cmgi_resident R = {0};

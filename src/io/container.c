@@ -37,72 +37,6 @@ cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
     return CMG_OK;
 }
 
-/* A shape that one rank can hold. */
-static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
-{
-    CMGI_TRY(cmgi_container_shape(h5, name, shape));
-    CMGI_CHECK(h5->ctx, shape[0] <= INT32_MAX && shape[1] <= INT32_MAX, CMG_ERR_FILE,
-               "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
-               (long long)shape[0], (long long)shape[1]);
-    return CMG_OK;
-}
-
-/* Opens a member of a group as a one-dimensional dataset. */
-static cmg_status open_member(cmgi_h5 *h5, const char *group, const char *member, cmgi_dataset *d)
-{
-    char name[CMGI_H5_NAME];
-    (void)snprintf(name, sizeof name, "%s/%s", group, member);
-    CMGI_TRY(cmgi_dataset_open(h5, name, d));
-    if (d->rank != 1) {
-        cmgi_dataset_close(d);
-        return cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: not one-dimensional", h5->path, name);
-    }
-    return CMG_OK;
-}
-
-static cmg_status check_counts(const cmgi_h5 *h5, const char *name, const int64_t shape[2],
-                               cmg_size pointers, cmg_size indices, cmg_size values)
-{
-    CMGI_CHECK(h5->ctx, pointers == shape[0] + 1, CMG_ERR_FILE,
-               "%s: %s/indptr: %lld elements, but %lld rows need %lld", h5->path, name,
-               (long long)pointers, (long long)shape[0], (long long)shape[0] + 1);
-    CMGI_CHECK(h5->ctx, indices == values, CMG_ERR_FILE, "%s: %s: %lld indices but %lld values",
-               h5->path, name, (long long)indices, (long long)values);
-    return CMG_OK;
-}
-
-static cmg_status read_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, cmgi_csr *A)
-{
-    cmgi_dataset d[3] = {{0}, {0}, {0}};
-    int64_t shape[2] = {0, 0};
-    char place[CMGI_PATH_LENGTH];
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    (void)snprintf(place, sizeof place, "%s: %s", h5->path, name);
-    CMGI_TRY(read_shape(h5, name, shape));
-    CMGI_TRY_GOTO(done, open_member(h5, name, "indptr", &d[0]));
-    CMGI_TRY_GOTO(done, open_member(h5, name, "indices", &d[1]));
-    CMGI_TRY_GOTO(done, open_member(h5, name, "data", &d[2]));
-    const cmg_size nnz = d[1].count;
-    CMGI_TRY_GOTO(done, check_counts(h5, name, shape, d[0].count, nnz, d[2].count));
-    CMGI_TRY_GOTO(done, cmgi_expect_check(h5->ctx, place, expect, shape[0], shape[1], nnz));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, shape[0], shape[1], nnz, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&d[0], made.indptr));
-    CMGI_CHECK_GOTO(done, h5->ctx, made.indptr[made.rows] == nnz, CMG_ERR_FILE,
-                    "%s: indptr ends with %lld, but there are %lld entries", place,
-                    (long long)made.indptr[made.rows], (long long)nnz);
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[1], made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[2], made.values));
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(h5->ctx, &made);
-    for (int k = 0; k < 3; ++k) {
-        cmgi_dataset_close(&d[k]);
-    }
-    return status;
-}
-
 /* Where a matrix goes in the hierarchy. */
 typedef struct place {
     int level;
@@ -123,8 +57,9 @@ static cmg_status take(cmgi_h5 *h5, const char *name, const place *to, cmgi_csr 
 static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *expect,
                               const place *to, cmg_hierarchy *h)
 {
+    const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
     cmgi_csr A = {0};
-    CMGI_TRY(read_csr(h5, name, expect, &A));
+    CMGI_TRY(cmgi_container_csr(h5, name, expect, wanted, &A));
     return take(h5, name, to, &A, h);
 }
 

@@ -1,7 +1,7 @@
 /* The part of HDF5 that the container needs: a session, attributes, and datasets read with checks.
  */
 #pragma once
-#include "core/context.h"
+#include "io/io.h"
 
 /* One interface for the library's versions from 1.10 on. */
 #define H5_USE_110_API
@@ -138,6 +138,19 @@ cmg_status cmgi_dataset_part_size(cmgi_dataset *d, cmg_size first, cmg_size coun
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);
+
+/*
+ * All elements to an array on the device, as they are stored. *sent = false where that is not the
+ * native type, they are not in plain chunks, one of which has the wrong checksum, or there is no
+ * device.
+ */
+cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *sent);
+/*
+ * A CSR group, held against what is expected: to the device, where it is `wanted` there and worth
+ * it, checked, with nothing of it on the host; else to the host, where only the sizes are checked.
+ */
+cmg_status cmgi_container_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool wanted,
+                              cmgi_csr *A);
 
 /* ------------------------------------------------------------------ writing */
 

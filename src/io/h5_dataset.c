@@ -3,8 +3,8 @@
  *
  * Where the stored bytes are the wanted ones - native type, contiguous or in one-dimensional chunks
  * with no filter but Fletcher-32 - the library is asked only for the places of the chunks; several
- * threads read them into the final array and compare the checksums. Everything else goes through
- * H5Dread.
+ * threads read them into the final array, or into pinned memory on their way to the device, and
+ * compare the checksums. Everything else goes through H5Dread.
  */
 #include "core/memory.h"
 #include "io/fletcher.h"
@@ -142,24 +142,6 @@ void cmgi_dataset_close(cmgi_dataset *d)
     d->h5 = NULL;
 }
 
-static bool read_contiguous(const cmgi_dataset *d, char *to)
-{
-    const haddr_t address = H5Dget_offset(d->id);
-    const cmg_size bytes = d->count * (cmg_size)d->size;
-    if (address == HADDR_UNDEF || (cmg_size)address > d->h5->size ||
-        bytes > d->h5->size - (cmg_size)address) {
-        return false;
-    }
-    bool good = true;
-#pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static) reduction(&& : good) if (bytes > 4 * BLOCK)
-    for (cmg_size first = 0; first < bytes; first += BLOCK) {
-        const cmg_size length = bytes - first < BLOCK ? bytes - first : BLOCK;
-        good =
-            cmgi_h5_read_at(d->h5, (cmg_size)address + first, (size_t)length, to + first) && good;
-    }
-    return good;
-}
-
 #if H5_VERSION_GE(1, 10, 5)
 /* Places of the chunks in the file; false when one is missing or stored in an unexpected way. */
 static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
@@ -244,38 +226,96 @@ static cmg_status read_chunks(const cmgi_dataset *d, const storage *s, const had
     return CMG_OK;
 }
 
-/* Reads without the library's data path if that is possible; *read says whether it was. */
-static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, bool *read)
-{
+/* How a dataset is read without the library's data path. */
+typedef struct direct {
+    const cmgi_dataset *d;
     storage s;
-    *read = false;
-    if (d->h5->fd < 0 || d->count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, &s) ||
-        !s.plain) {
+    haddr_t *address; /* of the chunks, NULL = contiguous */
+    cmg_size start;   /* then of the data */
+} direct;
+
+/* *found: the dataset can be read so. */
+static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, direct *plan, bool *found)
+{
+    const cmg_size bytes = d->count * (cmg_size)d->size;
+    *plan = (direct){.d = d};
+    storage *s = &plan->s;
+    *found = false;
+    if (d->h5->fd < 0 || d->count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, s) ||
+        !s->plain) {
         return CMG_OK;
     }
-    if (s.layout == H5D_CONTIGUOUS) {
-        *read = read_contiguous(d, to);
+    if (s->layout == H5D_CONTIGUOUS) {
+        const haddr_t address = H5Dget_offset(d->id);
+        plan->start = (cmg_size)address;
+        *found = address != HADDR_UNDEF && plan->start <= d->h5->size &&
+                 bytes <= d->h5->size - plan->start;
         return CMG_OK;
     }
-    const cmg_size chunk = s.layout == H5D_CHUNKED && d->rank == 1 ? (cmg_size)s.chunk[0] : 0;
+    const cmg_size chunk = s->layout == H5D_CHUNKED && d->rank == 1 ? (cmg_size)s->chunk[0] : 0;
     const cmg_size chunks = chunk > 0 ? (d->count - 1) / chunk + 1 : CHUNKS_MOST + 1;
     if (chunks > CHUNKS_MOST) { /* looking up a chunk costs time in proportion to their number */
         return CMG_OK;
     }
-    haddr_t *address = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunks, sizeof *address, &address));
-    if (find_chunks(d, &s, chunks, address)) {
-        status = read_chunks(d, &s, address, to);
-        *read = true;
+    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunks, sizeof *plan->address, &plan->address));
+    *found = find_chunks(d, s, chunks, plan->address);
+    return CMG_OK;
+}
+
+static bool fill_unit(void *user, size_t unit, void *to)
+{
+    const direct *plan = user;
+    const cmgi_dataset *d = plan->d;
+    if (plan->address != NULL) {
+        return read_chunk(d, &plan->s, plan->address[unit], (size_t)plan->s.chunk[0] * d->size, to);
     }
-    cmgi_free(d->h5->ctx, address);
+    const cmg_size at = (cmg_size)unit * BLOCK;
+    const cmg_size rest = d->count * (cmg_size)d->size - at;
+    return cmgi_h5_read_at(d->h5, plan->start + at, (size_t)(rest < BLOCK ? rest : BLOCK), to);
+}
+
+/* To the host; *read says whether it could be done. */
+static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, bool *read)
+{
+    direct plan;
+    cmg_status status = plan_direct(d, native, &plan, read);
+    if (*read && plan.address != NULL) {
+        status = read_chunks(d, &plan.s, plan.address, to);
+    } else if (*read) {
+        const size_t units = ((size_t)d->count * d->size + BLOCK - 1) / BLOCK;
+        const cmgi_feed from = {fill_unit, &plan, BLOCK};
+        *read = cmgi_feed_units(d->h5->ctx, &from, 0, units, to);
+    }
+    cmgi_free(d->h5->ctx, plan.address);
     return status;
+}
+
+static cmg_status told(cmgi_dataset *d)
+{
+    cmgi_h5 *h5 = d->h5;
+    h5->done += d->count * (cmg_size)d->size;
+    return cmgi_progress(h5->ctx, "reading", h5->done, h5->size);
+}
+
+cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *sent)
+{
+    cmg_context *ctx = d->h5->ctx;
+    const size_t bytes = (size_t)d->count * d->size;
+    direct plan;
+    *sent = false;
+    cmg_status status = plan_direct(d, native, &plan, sent);
+    if (*sent) {
+        const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk[0] * d->size : BLOCK;
+        const cmgi_feed from = {fill_unit, &plan, chunk};
+        status = cmgi_feed_device(ctx, there, bytes, &from, sent);
+    }
+    cmgi_free(ctx, plan.address);
+    return status == CMG_OK && *sent ? told(d) : status;
 }
 
 static cmg_status read_as(cmgi_dataset *d, hid_t native, void *to)
 {
-    cmgi_h5 *h5 = d->h5;
+    const cmgi_h5 *h5 = d->h5;
     bool read = false;
     CMGI_TRY(read_direct(d, native, to, &read));
     if (!read && d->count > 0) {
@@ -284,8 +324,7 @@ static cmg_status read_as(cmgi_dataset *d, hid_t native, void *to)
             "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
             h5->path, d->name);
     }
-    h5->done += d->count * (cmg_size)d->size;
-    return cmgi_progress(h5->ctx, "reading", h5->done, h5->size);
+    return told(d);
 }
 
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to)

@@ -8,13 +8,15 @@
 #include "mg/solver.h"
 
 #include "cmg_fem.h"
+#include "io/temporary.h"
 #include "oracle.h"
 #include "test.h"
 
 enum { MEMORY = 2, ILLEGAL_ADDRESS = 700, NOT_READY = 600, INVALID_VALUE = 1, UNKNOWN = 999 };
 enum { ANY = -1 };
 
-static cmg_hierarchy *model; /* on the CPU: what the runs copy */
+static cmg_hierarchy *model;  /* on the CPU: what the runs copy */
+static const char *container; /* with it */
 
 typedef cmg_status (*run_fn)(cmg_context *on, int variant);
 
@@ -155,6 +157,30 @@ done:
     return status;
 }
 
+/* A container to the device as it is read. */
+static cmg_status run_file(cmg_context *on, int k)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_csr A = {0};
+    cmg_csr B;
+    cmg_status status = CMG_OK;
+    (void)k;
+    on->stage_from = 0;
+    CMGI_TRY(cmg_hierarchy_read(on, container, CMG_FILE_AUTO, &h));
+    for (int l = 0; l < cmg_hierarchy_levels(model); ++l) {
+        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CHECK(cmg_hierarchy_get_csr(model, l, CMG_ROLE_A, NULL, 0, &B) == CMG_OK);
+        const size_t nnz = (size_t)B.indptr[B.rows];
+        CHECK(A.rows == B.rows && A.indptr[A.rows] == B.indptr[B.rows]);
+        CHECK(memcmp(A.indptr, B.indptr, (size_t)B.rows * sizeof *B.indptr) == 0);
+        CHECK(memcmp(A.indices, B.indices, nnz * sizeof *B.indices) == 0);
+        CHECK(memcmp(A.values, B.values, nnz * sizeof *B.values) == 0);
+    }
+done:
+    cmg_hierarchy_destroy(&h);
+    return status;
+}
+
 /* ------------------------------------------------------------------ the ladder */
 
 /* A context, the run in it, and again without a fault unless the device is lost for good. */
@@ -257,6 +283,17 @@ static void core_survives(void)
     climb(run_core, 0);
 }
 
+static void files_survive(void)
+{
+    container = temporary("model.cmg");
+    if (cmg_hierarchy_write(model, container, CMG_FILE_AUTO) == CMG_ERR_UNSUPPORTED) {
+        SKIP("no containers in this build");
+        return;
+    }
+    climb(run_file, 0);
+    remove_all(container);
+}
+
 static void solvers_survive(void)
 {
     for (int k = 0; k < VARIANTS; ++k) {
@@ -317,6 +354,7 @@ int main(int argc, char **argv)
     CHECK(cmg_hierarchy_generate(host, &options, &model) == CMG_OK);
     RUN(errors_of_the_program_stay);
     RUN(core_survives);
+    RUN(files_survive);
     RUN(solvers_survive);
     cmg_hierarchy_destroy(&model);
     cmg_context_destroy(&host);

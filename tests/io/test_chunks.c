@@ -1,4 +1,9 @@
-/* Containers of several chunks: every value comes back, and damage is placed in its own chunk. */
+/*
+ * Containers of several chunks: every value comes back, and damage is placed in its own chunk. So
+ * it is in whatever layout HDF5 writes them; those that the device can take as they are lie there.
+ */
+#include "hierarchy/hierarchy.h"
+#include "io/h5.h"
 #include "temporary.h"
 
 static const cmg_size lengths[] = {131071, 131072, 131073, 262144, 300000};
@@ -116,10 +121,163 @@ static void damage_is_placed(void)
     remove_all(path);
 }
 
+/* How a matrix is written, and whether the device can take it as it is. */
+typedef struct layout {
+    hsize_t chunk; /* elements, 0 = contiguous */
+    bool checksum;
+    bool packed;
+    bool endless; /* it may grow */
+    bool narrow;  /* row pointers of 32 bits */
+    bool wide;    /* columns of 64 bits */
+    bool single;  /* values in fp32 */
+    bool direct;
+} layout;
+
+enum { CHUNK = 131072, ROWS = 300000 };
+
+static const layout layouts[] = {
+    {.direct = true},
+    {.chunk = CHUNK, .checksum = true, .direct = true},
+    {.chunk = CHUNK, .direct = true},
+    {.chunk = 1000, .checksum = true, .direct = true},
+    {.chunk = 99999, .checksum = true, .endless = true, .direct = true},
+    {.chunk = ROWS + 1, .checksum = true, .endless = true, .direct = true},
+    {.chunk = 3 << 20, .checksum = true, .endless = true}, /* larger than a piece */
+    {.chunk = 7},                                          /* too many */
+    {.chunk = CHUNK, .packed = true},
+    {.chunk = CHUNK, .packed = true, .checksum = true},
+    {.chunk = CHUNK, .checksum = true, .narrow = true},
+    {.chunk = CHUNK, .checksum = true, .wide = true},
+    {.chunk = CHUNK, .checksum = true, .single = true},
+};
+
+static void put_array(hid_t file, const char *name, const layout *l, hid_t type, hid_t native,
+                      hsize_t n, const void *data)
+{
+    const hsize_t most = l->endless ? H5S_UNLIMITED : n;
+    const hid_t space = H5Screate_simple(1, &n, &most);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    CHECK(l->chunk == 0 || H5Pset_chunk(creation, 1, &l->chunk) >= 0);
+    CHECK(!l->packed || H5Pset_deflate(creation, 1) >= 0);
+    CHECK(!l->checksum || H5Pset_fletcher32(creation) >= 0);
+    const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    CHECK(H5Dwrite(set, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    CHECK(H5Dclose(set) >= 0 && H5Pclose(creation) >= 0 && H5Sclose(space) >= 0);
+}
+
+/* The arrays of a written container are replaced. */
+static void relay(const char *path, const cmg_csr *A, const layout *l)
+{
+    static const char *const names[] = {"/levels/0/A/indptr", "/levels/0/A/indices",
+                                        "/levels/0/A/data"};
+    const hsize_t n = (hsize_t)A->rows;
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    CHECK(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, access);
+    for (int k = 0; k < 3; ++k) {
+        CHECK(H5Ldelete(file, names[k], H5P_DEFAULT) >= 0);
+    }
+    put_array(file, names[0], l, l->narrow ? H5T_STD_I32LE : H5T_STD_I64LE, H5T_NATIVE_INT64, n + 1,
+              A->indptr);
+    put_array(file, names[1], l, l->wide ? H5T_STD_I64LE : H5T_STD_I32LE, H5T_NATIVE_INT32, n,
+              A->indices);
+    put_array(file, names[2], l, l->single ? H5T_IEEE_F32LE : H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, n,
+              A->values);
+    CHECK(H5Fclose(file) >= 0 && H5Pclose(access) >= 0);
+}
+
+static void every_layout_comes_back(void)
+{
+    const bool device = ctx->options.backend == CMG_BACKEND_CUDA;
+    cmg_hierarchy *h = diagonal(ROWS);
+    for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; ++k) {
+        const char *path = temporary("layouts.cmg");
+        cmg_hierarchy *back = NULL;
+        cmg_csr A = {0};
+        CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        relay(path, &A, &layouts[k]);
+        CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
+        if (back != NULL) {
+            const cmgi_csr *M = &back->level[0].A;
+            CHECK((M->there != NULL) == (device && layouts[k].direct));
+            CHECK((M->indptr == NULL) == (device && layouts[k].direct));
+        }
+        cmg_hierarchy_destroy(&back);
+        CHECK(comes_back(path, ROWS)); /* i + 1 is exact in fp32 too */
+        remove_all(path);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* What is wrong is told in the same words on the host and on the device. */
+static void faults_are_told_alike(void)
+{
+    enum { FAULTS = 7 };
+    static const char *const told[FAULTS] = {
+        "row 5: column 300000 is out of range [0, 300000)",
+        "row 7: column 7 is duplicated",
+        "indptr[0] is 1, not 0",
+        "indptr goes from",
+        "row 9, column 9: value nan is not finite",
+        "row 11: the diagonal is zero or missing",
+        "indptr ends with 299999, but there are 300000 entries",
+    };
+    const layout plain = {.chunk = CHUNK, .checksum = true};
+    cmg_hierarchy *h = diagonal(ROWS);
+    cmgi_csr *const M = &h->level[0].A;
+    for (int f = 0; f < FAULTS; ++f) {
+        const char *path = temporary("wrong.cmg");
+        cmgi_csr bad = {0};
+        cmg_hierarchy *back = NULL;
+        CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
+        CHECK_OK(cmgi_csr_copy(ctx, &M->view, &bad));
+        bad.indices[5] = f == 0 ? ROWS : 5;
+        bad.indices[8] = f == 1 ? 7 : 8;
+        bad.indptr[8] = f == 1 ? 9 : 8;
+        bad.indptr[0] = f == 2;
+        bad.indptr[20] = f == 3 ? INT64_MAX : 20;
+        bad.values[9] = f == 4 ? NAN : 10;
+        bad.values[11] = f == 5 ? 0 : 12;
+        bad.indptr[ROWS] = f == 6 ? ROWS - 1 : ROWS;
+        relay(path, &bad.view, &plain);
+        CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE);
+        CHECK(strstr(cmg_context_message(ctx), told[f]) != NULL);
+        if (strstr(cmg_context_message(ctx), told[f]) == NULL) {
+            printf("  \"%s\" where \"%s\" is expected\n", cmg_context_message(ctx), told[f]);
+        }
+        cmgi_csr_free(ctx, &bad);
+        remove_all(path);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Sums of a row may overflow though its values are finite. */
+static void large_values_are_finite(void)
+{
+    const cmg_size indptr[] = {0, 2, 4};
+    const cmg_index indices[] = {0, 1, 0, 1};
+    const double values[] = {1.5e308, 1.5e308, 1, 1};
+    const cmg_csr A = {2, 2, (cmg_size *)indptr, (cmg_index *)indices, (double *)values};
+    const char *path = temporary("large.cmg");
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
+    cmg_hierarchy_destroy(&h);
+    CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
+    cmg_hierarchy_destroy(&h);
+    remove_all(path);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    stage_all();
     RUN(values_of_all_chunks_come_back);
     RUN(damage_is_placed);
+    RUN(every_layout_comes_back);
+    RUN(faults_are_told_alike);
+    RUN(large_values_are_finite);
     return TEST_END();
 }

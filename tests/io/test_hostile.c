@@ -142,6 +142,7 @@ static void pipes_are_refused(void)
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    stage_all();
     RUN(headers_cost_no_time);
     RUN(files_that_broke_readers_are_refused);
     RUN(files_that_broke_numberings_are_numbered);

@@ -366,6 +366,7 @@ static void progress_can_stop_the_work(void)
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    stage_all();
     RUN(container_keeps_everything);
     RUN(matrix_market_directory_keeps_all_but_attributes);
     RUN(petsc_directory_keeps_all_but_attributes);

@@ -1,0 +1,163 @@
+/*
+ * Matrices of a container. Where the context has a device, the arrays of large ones go there as
+ * they are read: chunks pass through pinned memory, where their checksums are compared, and the
+ * matrix is checked there. What is found wrong on this way is read again to the host, whose checks
+ * say what it is; so is what has to be converted, or finds no room.
+ */
+#include "core/memory.h"
+#include "io/h5.h"
+
+/* The datasets of a group, and its name with that of the file. */
+typedef struct csr_group {
+    cmgi_h5 *h5;
+    char place[CMGI_PATH_LENGTH];
+    cmgi_dataset d[3]; /* indptr, indices, data */
+    cmg_size rows;
+    cmg_size cols;
+    cmg_size nnz;
+} csr_group;
+
+/* A shape that one rank can hold. */
+static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
+{
+    CMGI_TRY(cmgi_container_shape(h5, name, shape));
+    CMGI_CHECK(h5->ctx, shape[0] <= INT32_MAX && shape[1] <= INT32_MAX, CMG_ERR_FILE,
+               "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
+               (long long)shape[0], (long long)shape[1]);
+    return CMG_OK;
+}
+
+/* Opens a member of a group as a one-dimensional dataset. */
+static cmg_status open_member(cmgi_h5 *h5, const char *group, const char *member, cmgi_dataset *d)
+{
+    char name[CMGI_H5_NAME];
+    (void)snprintf(name, sizeof name, "%s/%s", group, member);
+    CMGI_TRY(cmgi_dataset_open(h5, name, d));
+    if (d->rank != 1) {
+        cmgi_dataset_close(d);
+        return cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: not one-dimensional", h5->path, name);
+    }
+    return CMG_OK;
+}
+
+static cmg_status check_counts(const cmgi_h5 *h5, const char *name, const int64_t shape[2],
+                               cmg_size pointers, cmg_size indices, cmg_size values)
+{
+    CMGI_CHECK(h5->ctx, pointers == shape[0] + 1, CMG_ERR_FILE,
+               "%s: %s/indptr: %lld elements, but %lld rows need %lld", h5->path, name,
+               (long long)pointers, (long long)shape[0], (long long)shape[0] + 1);
+    CMGI_CHECK(h5->ctx, indices == values, CMG_ERR_FILE, "%s: %s: %lld indices but %lld values",
+               h5->path, name, (long long)indices, (long long)values);
+    return CMG_OK;
+}
+
+static void close_group(csr_group *g)
+{
+    for (int k = 0; k < 3; ++k) {
+        cmgi_dataset_close(&g->d[k]);
+    }
+}
+
+static cmg_status open_group(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, csr_group *g)
+{
+    static const char *const members[] = {"indptr", "indices", "data"};
+    int64_t shape[2] = {0, 0};
+    cmg_status status = CMG_OK;
+    *g = (csr_group){.h5 = h5};
+    (void)snprintf(g->place, sizeof g->place, "%s: %s", h5->path, name);
+    CMGI_TRY(read_shape(h5, name, shape));
+    for (int k = 0; k < 3; ++k) {
+        CMGI_TRY_GOTO(failed, open_member(h5, name, members[k], &g->d[k]));
+    }
+    g->rows = shape[0];
+    g->cols = shape[1];
+    g->nnz = g->d[1].count;
+    CMGI_TRY_GOTO(failed, check_counts(h5, name, shape, g->d[0].count, g->nnz, g->d[2].count));
+    CMGI_TRY_GOTO(failed, cmgi_expect_check(h5->ctx, g->place, expect, g->rows, g->cols, g->nnz));
+    return CMG_OK;
+failed:
+    close_group(g);
+    return status;
+}
+
+static cmg_status read_here(csr_group *g, cmgi_csr *A)
+{
+    cmg_context *ctx = g->h5->ctx;
+    cmgi_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, &made));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&g->d[0], made.indptr));
+    CMGI_CHECK_GOTO(done, ctx, made.indptr[made.rows] == g->nnz, CMG_ERR_FILE,
+                    "%s: indptr ends with %lld, but there are %lld entries", g->place,
+                    (long long)made.indptr[made.rows], (long long)g->nnz);
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], made.indices));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], made.values));
+    *A = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    return status;
+}
+
+/* The arrays as they are in the file; *sent = false where they have to be converted or are damaged.
+ * Nothing reads entries before the last row pointer is known to be their number. */
+static cmg_status send_arrays(csr_group *g, const cmg_csr *to, bool *sent)
+{
+    cmg_size end = -1;
+    CMGI_TRY(cmgi_dataset_send(&g->d[0], H5T_NATIVE_INT64, (void *)(uintptr_t)to->indptr, sent));
+    if (*sent) {
+        CMGI_TRY(cmgi_to_host(g->h5->ctx, &end, to->indptr + g->rows, sizeof end));
+        *sent = end == g->nnz;
+    }
+    if (*sent) {
+        CMGI_TRY(
+            cmgi_dataset_send(&g->d[1], H5T_NATIVE_INT32, (void *)(uintptr_t)to->indices, sent));
+    }
+    if (*sent) {
+        CMGI_TRY(
+            cmgi_dataset_send(&g->d[2], H5T_NATIVE_DOUBLE, (void *)(uintptr_t)to->values, sent));
+    }
+    return CMG_OK;
+}
+
+/* A is not there where the host has to look at it. */
+static cmg_status read_there(csr_group *g, cmgi_csr *A)
+{
+    cmg_context *ctx = g->h5->ctx;
+    const cmg_size done_before = g->h5->done;
+    cmg_csr made = {0};
+    cmgi_resident R = {0};
+    bool sent = false;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, g->rows, g->cols, g->nnz, &made));
+    CMGI_TRY_GOTO(done, send_arrays(g, &made, &sent));
+    if (sent) {
+        CMGI_TRY_GOTO(done, cmgi_resident_look(ctx, g->place, &made, &R));
+        R.borrowed = false; /* the arrays are its own */
+        made = (cmg_csr){0};
+        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, A));
+    }
+done:
+    cmgi_resident_free(ctx, &R);
+    cmgi_resident_free_arrays(ctx, &made);
+    g->h5->done = cmgi_csr_given(A) ? g->h5->done : done_before;
+    return status == CMG_ERR_SHAPE || status == CMG_ERR_MEMORY ? CMG_OK : status;
+}
+
+cmg_status cmgi_container_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool wanted,
+                              cmgi_csr *A)
+{
+    const cmg_context *ctx = h5->ctx;
+    csr_group g;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(open_group(h5, name, expect, &g));
+    if (wanted && g.nnz >= ctx->stage_from && cmgi_resident_kernels_of(ctx) != NULL) {
+        CMGI_TRY_GOTO(done, read_there(&g, A));
+    }
+    if (!cmgi_csr_given(A)) {
+        CMGI_TRY_GOTO(done, read_here(&g, A));
+    }
+done:
+    close_group(&g);
+    return status;
+}
