@@ -84,19 +84,18 @@ static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned 
     return s;
 }
 
-/* The W lanes of this one, in their warp. */
-template <int W>
-static __device__ __forceinline__ unsigned lanes_of()
-{
-    return W == WARP ? 0xffffffffU : ((1U << (W % WARP)) - 1) << (threadIdx.x % WARP / W * W);
-}
+static const unsigned ALL = 0xffffffffU;
 
-/* The lanes that work on a row, and their table. */
+/*
+ * The W lanes that work on a row, and their table. All lanes of a warp go the same way, as long as
+ * one of them has something to do, and exchange by the mask of all: masks of parts, which differ
+ * from lane to lane, are searched for at every exchange (MATCH in the machine's code).
+ */
 template <int W>
 struct group {
     int lane;
-    unsigned mask; /* of the lanes, in their warp */
-    cmg_size row;
+    int number;    /* in its warp */
+    cmg_size row;  /* the first of the warp */
     cmg_size step; /* rows of all groups */
     double *sums;
     cmg_index *keys;
@@ -105,18 +104,18 @@ struct group {
     {
         const size_t size = summing ? t.pitch * sizeof *sums : 0; /* in front of the keys */
         const int groups = (int)blockDim.x / W;
-        const int number = (int)threadIdx.x / W;
-        const cmg_size all = (cmg_size)blockIdx.x * groups + number;
+        const int mine = (int)threadIdx.x / W;
+        const cmg_size all = (cmg_size)blockIdx.x * groups + mine;
         lane = (int)threadIdx.x % W;
-        mask = lanes_of<W>();
-        row = all;
+        number = mine % (WARP / W);
+        row = all - number;
         step = (cmg_size)gridDim.x * groups;
         if (t.keys != NULL) {
             sums = t.sums + all * t.pitch;
             keys = t.keys + all * t.pitch;
         } else {
-            sums = (double *)shared + (size_t)number * t.pitch;
-            keys = (cmg_index *)(shared + size * groups) + (size_t)number * t.pitch;
+            sums = (double *)shared + (size_t)mine * t.pitch;
+            keys = (cmg_index *)(shared + size * groups) + (size_t)mine * t.pitch;
         }
     }
 
@@ -125,7 +124,7 @@ struct group {
         for (unsigned s = (unsigned)lane; s < slots / 4; s += W) {
             ((int4 *)keys)[s] = make_int4(EMPTY, EMPTY, EMPTY, EMPTY);
         }
-        __syncwarp(mask);
+        __syncwarp();
     }
 };
 

@@ -76,17 +76,19 @@ __global__ void columns_kernel(const columns_args a)
     const group<W> g(a.t, shared_tables, false);
     int *mine = &found[threadIdx.x / W];
     cmg_index *list = a.columns != NULL ? g.keys + a.t.slots : NULL;
-    for (cmg_size i = g.row; i < a.A.rows; i += g.step) {
+    for (cmg_size first = g.row; first < a.A.rows; first += g.step) {
+        const cmg_size i = first + g.number;
+        const bool real = i < a.A.rows;
         if (g.lane == 0) {
             *mine = 0;
         }
         g.clear(a.t.slots);
-        if (!put_columns(a, g, i, list, mine)) {
+        if (real && !put_columns(a, g, i, list, mine)) {
             *a.over = 1;
         }
-        __syncwarp(g.mask);
+        __syncwarp();
         const int length = *mine;
-        if (list == NULL && g.lane == 0) {
+        if (real && list == NULL && g.lane == 0) {
             a.indptr[i] = length > 0 || !a.filled ? length : 1;
         }
         for (int e = g.lane; list != NULL && e < length; e += W) {
@@ -98,10 +100,10 @@ __global__ void columns_kernel(const columns_args a)
             }
             a.columns[a.indptr[i] + rank] = j;
         }
-        if (list != NULL && length == 0 && a.filled && g.lane == 0) {
+        if (real && list != NULL && length == 0 && a.filled && g.lane == 0) {
             a.columns[a.indptr[i]] = (cmg_index)i;
         }
-        __syncwarp(g.mask);
+        __syncwarp();
     }
 }
 

@@ -74,53 +74,47 @@ static __device__ __forceinline__ unsigned long long mix(unsigned long long v)
     return v ^ v >> 31;
 }
 
-/* The lanes of a row. */
-struct row_lanes {
+/* A row of the eight lanes that look at it; `end` = `begin` where there is none. */
+struct looked_at {
     int lane;
-    unsigned mask;
-
-    __device__ row_lanes()
-        : lane((int)threadIdx.x % LANES), mask(0xffU << (threadIdx.x % WARP / LANES * LANES))
-    {
-    }
-    template <typename T>
-    __device__ __forceinline__ T of_first(T v) const
-    {
-        return __shfl_sync(mask, v, 0, LANES);
-    }
+    unsigned lanes; /* of the warp */
+    cmg_size begin;
+    cmg_size end;
+    cmg_index from;
 };
 
 template <typename R>
-static __device__ unsigned long long hash_of(const R &rows, const row_lanes &g, cmg_size begin,
-                                             cmg_size end)
+static __device__ __forceinline__ unsigned long long hash_of(const R &rows, const looked_at &row)
 {
-    const cmg_index from = rows.base(begin, end);
     unsigned long long h = 0;
-    for (cmg_size k = begin + g.lane; k < end; k += LANES) {
-        h += mix(rows.key(k, from) + 0x9e3779b97f4a7c15ULL * (unsigned long long)(k - begin + 1));
+    for (cmg_size k = row.begin + row.lane; k < row.end; k += LANES) {
+        h += mix(rows.key(k, row.from) +
+                 0x9e3779b97f4a7c15ULL * (unsigned long long)(k - row.begin + 1));
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d /= 2) {
-        h += __shfl_xor_sync(g.mask, h, d);
+        h += __shfl_xor_sync(ALL, h, d);
     }
-    return mix(h + (unsigned long long)(end - begin));
+    return mix(h + (unsigned long long)(row.end - row.begin));
 }
 
+/* Whether the row is like row j, in all its lanes, where `asked`. */
 template <typename R>
-static __device__ bool same_rows(const R &rows, const row_lanes &g, cmg_size i, cmg_size j)
+static __device__ __forceinline__ bool same_rows(const R &rows, const looked_at &row, bool asked,
+                                                 cmg_size j)
 {
-    const cmg_size begin = rows.M.indptr[i];
-    const cmg_size end = rows.M.indptr[i + 1];
-    const cmg_size other = rows.M.indptr[j];
-    bool same = rows.M.indptr[j + 1] - other == end - begin;
-    if (same && i != j) {
-        const cmg_index from = rows.base(begin, end);
-        const cmg_index there = rows.base(other, other + (end - begin));
-        for (cmg_size k = begin + g.lane; same && k < end; k += LANES) {
-            same = rows.key(k, from) == rows.key(other + (k - begin), there);
+    bool same = asked;
+    if (asked) {
+        const cmg_size other = rows.M.indptr[j];
+        same = rows.M.indptr[j + 1] - other == row.end - row.begin;
+        if (same && other != row.begin) {
+            const cmg_index there = rows.base(other, other + (row.end - row.begin));
+            for (cmg_size k = row.begin + row.lane; same && k < row.end; k += LANES) {
+                same = rows.key(k, row.from) == rows.key(other + (k - row.begin), there);
+            }
         }
     }
-    return __all_sync(g.mask, same) != 0;
+    return (__ballot_sync(ALL, same) & row.lanes) == row.lanes;
 }
 
 /*
@@ -132,17 +126,23 @@ __global__ void __launch_bounds__(THREADS)
     find_kinds_kernel(const R rows, unsigned long long *slot, unsigned *count)
 {
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    const row_lanes g;
-    if (i >= rows.M.rows || g.of_first(__ldcg(count)) > MOST_KINDS) {
+    const unsigned seen = threadIdx.x % WARP == 0 ? __ldcg(count) : 0;
+    if (__shfl_sync(ALL, seen, 0) > MOST_KINDS) {
         return;
     }
-    const cmg_size begin = rows.M.indptr[i];
-    const cmg_size end = rows.M.indptr[i + 1];
-    const unsigned long long hash = hash_of(rows, g, begin, end) & ~0xffffffffULL;
-    unsigned s = (unsigned)(hash >> 40) % SLOTS;
-    for (int probe = 0; probe < KIND_PROBES; ++probe) {
+    bool open = i < rows.M.rows;
+    looked_at row;
+    row.lane = (int)threadIdx.x % LANES;
+    row.lanes = 0xffU << (threadIdx.x % WARP / LANES * LANES);
+    row.begin = open ? rows.M.indptr[i] : 0;
+    row.end = open ? rows.M.indptr[i + 1] : 0;
+    row.from = rows.base(row.begin, row.end);
+    const unsigned long long hash = hash_of(rows, row) & ~0xffffffffULL;
+    const unsigned first = (unsigned)(hash >> 40);
+    for (unsigned probe = 0; __any_sync(ALL, open) && probe < KIND_PROBES; ++probe) {
+        const unsigned s = (first + probe) % SLOTS;
         unsigned long long found = 0;
-        if (g.lane == 0) {
+        if (open && row.lane == 0) {
             found = __ldcg(&slot[s]);
             if (found == NONE) {
                 found = atomicCAS(&slot[s], NONE, hash | (unsigned long long)i);
@@ -152,17 +152,15 @@ __global__ void __launch_bounds__(THREADS)
                 }
             }
         }
-        found = g.of_first(found);
-        if ((found & ~0xffffffffULL) == hash &&
-            same_rows(rows, g, i, (cmg_size)(found & 0xffffffffULL))) {
-            if (g.lane == 0) {
-                rows.note(i, s, rows.base(begin, end));
-            }
-            return;
+        found = __shfl_sync(ALL, found, 0, LANES);
+        const bool asked = open && (found & ~0xffffffffULL) == hash;
+        const bool same = same_rows(rows, row, asked, (cmg_size)(found & 0xffffffffULL));
+        if (same && row.lane == 0) {
+            rows.note(i, s, row.from);
         }
-        s = (s + 1) % SLOTS;
+        open = open && !same;
     }
-    if (g.lane == 0) {
+    if (open && row.lane == 0) {
         atomicMax(count, (unsigned)MOST_KINDS + 1);
     }
 }
@@ -378,7 +376,7 @@ cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmg
     CMGI_ON_DEVICE(ctx);
     work w = {};
     cmgi_resident made = {};
-    if (A->rows < LEAST_ROWS || B->csr.rows == 0) {
+    if (A->rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
         return CMG_OK;
     }
     const cmg_status status = form_by_kinds(ctx, A, B, &w, filled, &made);

@@ -5,11 +5,7 @@
  */
 #include "csr/product.cuh"
 
-enum {
-    OWN = 8,       /* columns of C that a lane keeps */
-    MOST_OWN = 64, /* longest rows of C that lanes keep; longer ones have tables */
-    AT_ONCE = 4    /* entries of A that a lane waits for together, where rows have kinds */
-};
+enum { AT_ONCE = 4 }; /* entries of A that a lane waits for together, where rows have kinds */
 
 struct values_args {
     cmg_csr A;
@@ -35,49 +31,67 @@ struct ahead {
         length = k < end ? (int)(B.indptr[r + 1] - first) : 0;
     }
     /* that of lane d, for all of them */
-    __device__ __forceinline__ ahead(const ahead &mine, unsigned mask, int d)
-        : first(__shfl_sync(mask, mine.first, d, W)), length(__shfl_sync(mask, mine.length, d, W)),
-          factor(__shfl_sync(mask, mine.factor, d, W))
+    __device__ __forceinline__ ahead(const ahead &mine, int d)
+        : first(__shfl_sync(ALL, mine.first, d, W)), length(__shfl_sync(ALL, mine.length, d, W)),
+          factor(__shfl_sync(ALL, mine.factor, d, W))
     {
     }
 };
 
-/* By tables: the lanes add the products of one entry of A after the other, each in its own place.
- * Nagasaka et al. have several warps add to a place by atomics, in any order. */
+/* The largest number of the lanes of a warp. */
+static __device__ __forceinline__ int most_of_warp(cmg_size length)
+{
+    return (int)__reduce_max_sync(ALL, (unsigned)length);
+}
+
+/* Adds the products of the row of A that begins at `first` to the sums of its columns, which have
+ * places in the table: those of one entry of A after the other, each by a lane of its own. */
+template <int W>
+static __device__ __forceinline__ void add_products(const values_args &a, const group<W> &g,
+                                                    cmg_size first, int length)
+{
+    const unsigned last = a.t.slots - 1;
+    const int most = most_of_warp(length);
+    for (int k = 0; k < most; k += W) {
+        const ahead<W> next(a.A, a.B, first + k + g.lane, first + length);
+        for (int d = 0; d < W && k + d < most; ++d) {
+            const ahead<W> row(next, d);
+            for (int e = g.lane; __any_sync(ALL, e < row.length); e += W) {
+                if (e < row.length) {
+                    double *sum = &g.sums[find(g.keys, last, a.B.indices[row.first + e])];
+                    *sum += row.factor * a.B.values[row.first + e];
+                }
+            }
+            __syncwarp();
+        }
+    }
+}
+
+/* By tables. Nagasaka et al. have several warps add to a place by atomics, in any order. */
 template <int W>
 __global__ void values_kernel(const values_args a)
 {
     extern __shared__ __align__(16) unsigned char shared_tables[];
-    const cmg_csr &A = a.A;
-    const cmg_csr &B = a.B;
     const cmg_csr &C = a.C;
     const unsigned last = a.t.slots - 1;
     const group<W> g(a.t, shared_tables, true);
-    for (cmg_size i = g.row; i < A.rows; i += g.step) {
-        const cmg_size begin = C.indptr[i];
-        const cmg_size end = C.indptr[i + 1];
+    for (cmg_size row = g.row; row < a.A.rows; row += g.step) {
+        const cmg_size i = row + g.number;
+        const bool real = i < a.A.rows;
+        const cmg_size begin = real ? C.indptr[i] : 0;
+        const cmg_size end = real ? C.indptr[i + 1] : 0;
+        const cmg_size first = real ? a.A.indptr[i] : 0;
         g.clear(a.t.slots);
         for (cmg_size e = begin + g.lane; e < end; e += W) {
             bool isnew;
             g.sums[insert(g.keys, last, C.indices[e], &isnew)] = 0;
         }
-        __syncwarp(g.mask);
-        const cmg_size stop = A.indptr[i + 1];
-        for (cmg_size k = A.indptr[i]; k < stop; k += W) {
-            const ahead<W> next(A, B, k + g.lane, stop);
-            for (int d = 0; d < W && k + d < stop; ++d) {
-                const ahead<W> row(next, g.mask, d);
-                for (int e = g.lane; e < row.length; e += W) {
-                    double *sum = &g.sums[find(g.keys, last, B.indices[row.first + e])];
-                    *sum += row.factor * B.values[row.first + e];
-                }
-                __syncwarp(g.mask);
-            }
-        }
+        __syncwarp();
+        add_products(a, g, first, real ? (int)(a.A.indptr[i + 1] - first) : 0);
         for (cmg_size e = begin + g.lane; e < end; e += W) {
             a.values[e] = g.sums[find(g.keys, last, C.indices[e])];
         }
-        __syncwarp(g.mask);
+        __syncwarp();
     }
 }
 
@@ -89,113 +103,82 @@ struct launch_values {
     }
 };
 
-/*
- * The same for short rows of C, without tables: each lane has up to OWN columns of C in registers
- * and looks at every product of the row.
- */
-template <int W>
-__global__ void __launch_bounds__(THREADS) own_columns_kernel(const values_args a)
-{
-    const cmg_csr &A = a.A;
-    const cmg_csr &B = a.B;
-    const cmg_csr &C = a.C;
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
-    if (i >= A.rows) {
-        return;
-    }
-    const cmg_size begin = C.indptr[i] + threadIdx.x % W;
-    const cmg_size end = C.indptr[i + 1];
-    cmg_index column[OWN];
-    double sum[OWN];
-#pragma unroll
-    for (int u = 0; u < OWN; ++u) {
-        column[u] = begin + u * W < end ? C.indices[begin + u * W] : EMPTY;
-        sum[u] = 0;
-    }
-    const cmg_size stop = A.indptr[i + 1];
-    for (cmg_size k = A.indptr[i]; k < stop; ++k) {
-        const cmg_index r = A.indices[k];
-        const double factor = A.values[k];
-        const cmg_size last = B.indptr[r + 1];
-        for (cmg_size e = B.indptr[r]; e < last; ++e) {
-            const cmg_index j = B.indices[e];
-            const double product = factor * B.values[e];
-#pragma unroll
-            for (int u = 0; u < OWN; ++u) {
-                if (column[u] == j) {
-                    sum[u] += product;
-                }
-            }
-        }
-    }
-#pragma unroll
-    for (int u = 0; u < OWN; ++u) {
-        if (begin + u * W < end) {
-            a.values[begin + u * W] = sum[u];
-        }
-    }
-}
-
-template <int W>
-struct launch_own {
-    static void run(const shape &s, cudaStream_t stream, const values_args &a)
-    {
-        own_columns_kernel<W><<<s.grid, THREADS, 0, stream>>>(a);
-    }
+/* A row of C, its columns shared by W lanes. */
+struct kind_row {
+    int lane;
+    cmg_size first; /* of A's row */
+    int length;
+    int most; /* of the warp's rows */
+    const unsigned *place;
 };
 
-/*
- * By kinds of rows: each lane has EACH columns of C and is told which entry of a row of B comes to
- * which, if any; nothing is looked for.
- */
-template <int W>
-__global__ void __launch_bounds__(THREADS) kinds_kernel(const values_args a)
+/* The sums of U columns a lane. What has no product gets -0, which changes no number. */
+template <int W, int U>
+static __device__ __forceinline__ void add_places(const values_args &a, const kind_row &row,
+                                                  double (&sum)[EACH])
 {
-    const cmg_csr &A = a.A;
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
-    if (i >= A.rows) {
-        return;
-    }
-    const int lane = (int)threadIdx.x % W;
-    const unsigned mask = lanes_of<W>();
-    const cmg_size first = A.indptr[i];
-    const int length = (int)(A.indptr[i + 1] - first);
-    const unsigned *place =
-        (const unsigned *)a.kinds.place + a.kinds.first[a.kinds.kind[i]] * W + lane;
-    double sum[EACH] = {0};
-    for (int k = 0; k < length; k += W) {
-        const ahead<W> next(A, a.B, first + k + lane, first + length);
-        for (int d = 0; d < W && k + d < length; d += AT_ONCE) {
-            double product[AT_ONCE][EACH];
-            unsigned from[AT_ONCE];
+    for (int k = 0; k < row.most; k += W) {
+        const ahead<W> next(a.A, a.B, row.first + k + row.lane, row.first + row.length);
+        const unsigned begin = (unsigned)next.first;
+        for (int d = 0; d < W && k + d < row.most; d += AT_ONCE) {
+            double product[AT_ONCE][U];
 #pragma unroll
             for (int t = 0; t < AT_ONCE; ++t) { /* loads of all before the sums */
-                const ahead<W> row(next, mask, d + t);
-                const double *values = a.B.values + row.first - 1;
-                from[t] = d + t < W && k + d + t < length ? place[(k + d + t) * W] : 0;
+                const unsigned before = __shfl_sync(ALL, begin, d + t, W) - 1;
+                const double factor = __shfl_sync(ALL, next.factor, d + t, W);
+                const bool real = d + t < W && k + d + t < row.length;
+                const unsigned from = real ? row.place[(k + d + t) * W] : 0;
 #pragma unroll
-                for (int u = 0; u < EACH; ++u) {
-                    const unsigned e = from[t] >> 8 * u & 0xff;
-                    product[t][u] = e > 0 ? row.factor * values[e] : 0;
+                for (int u = 0; u < U; ++u) {
+                    const unsigned e = from >> 8 * u & 0xff;
+                    product[t][u] = -0.0;
+                    if (e > 0) {
+                        product[t][u] = factor * a.B.values[before + e];
+                    }
                 }
             }
 #pragma unroll
             for (int t = 0; t < AT_ONCE; ++t) {
 #pragma unroll
-                for (int u = 0; u < EACH; ++u) {
-                    if ((from[t] >> 8 * u & 0xff) > 0) {
-                        sum[u] += product[t][u];
-                    }
+                for (int u = 0; u < U; ++u) {
+                    sum[u] += product[t][u];
                 }
             }
         }
     }
-    const cmg_size begin = a.C.indptr[i] + lane;
-    const cmg_size end = a.C.indptr[i + 1];
+}
+
+/*
+ * By kinds of rows: each lane has up to EACH columns of C and is told which entry of a row of B
+ * comes to which, if any; nothing is looked for.
+ */
+template <int W>
+__global__ void __launch_bounds__(THREADS) kinds_kernel(const values_args a)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
+    const bool real = i < a.A.rows;
+    const cmg_size begin = real ? a.C.indptr[i] : 0;
+    const int columns = real ? (int)(a.C.indptr[i + 1] - begin) : 0;
+    const int widest = most_of_warp(columns);
+    double sum[EACH] = {0};
+    kind_row row;
+    row.lane = (int)threadIdx.x % W;
+    row.first = real ? a.A.indptr[i] : 0;
+    row.length = real ? (int)(a.A.indptr[i + 1] - row.first) : 0;
+    row.most = most_of_warp(row.length);
+    row.place = (const unsigned *)a.kinds.place + row.lane;
+    row.place += real ? a.kinds.first[a.kinds.kind[i]] * W : 0;
+    if (widest <= 2 * W) {
+        add_places<W, 2>(a, row, sum);
+    } else if (widest <= 3 * W) {
+        add_places<W, 3>(a, row, sum);
+    } else {
+        add_places<W, EACH>(a, row, sum);
+    }
 #pragma unroll
     for (int u = 0; u < EACH; ++u) {
-        if (begin + u * W < end) {
-            a.values[begin + u * W] = sum[u];
+        if (row.lane + u * W < columns) {
+            a.values[begin + row.lane + u * W] = sum[u];
         }
     }
 }
@@ -224,12 +207,6 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         s.width = C->kinds.width;
         s.grid = cmgi_grid(A->rows * s.width, THREADS);
         launch<launch_kinds>(s, cmgi_stream(ctx), a);
-        return CMGI_LAUNCHED(ctx);
-    }
-    if (longest <= MOST_OWN) {
-        s.width = width_for((longest + OWN - 1) / OWN);
-        s.grid = cmgi_grid(A->rows * s.width, THREADS);
-        launch<launch_own>(s, cmgi_stream(ctx), a);
         return CMGI_LAUNCHED(ctx);
     }
     s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
