@@ -118,7 +118,7 @@ static cmg_status build_outer(const cmgi_setup *s)
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
     if (s->parts != NULL) {
-        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_ANY, &options, &s->levels->A);
+        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_A, &options, &s->levels->A);
     }
     bool taken = false;
     CMGI_TRY(cmgi_level_elements(s->h, s->ctx, 0, &options, &taken, &s->levels->A));

@@ -197,6 +197,28 @@ static void what_is_missing(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Fewer bits move fewer bytes: the fp64 matrix of the residual is compressed over ranks, too. */
+static void fewer_bits_move_less(void)
+{
+    static const char *const options[] = {"precision=fp64 max-it=2", "precision=mixed max-it=2"};
+    const problem p = {.dim = 3, .cells = 32};
+    double bytes[2] = {0};
+    char why[CMG_MESSAGE] = "";
+    cmg_hierarchy *h = generate(&p);
+    double *b = random_rhs(h);
+    divide(h, 2, EVEN);
+    for (int k = 0; k < 2; ++k) {
+        trial t = {.whole = h, .options = options[k], .n = h->level[0].A.rows, .b = b};
+        t.x = calloc((size_t)t.n, sizeof(double));
+        CHECK(cmg_loopback_run(2, 60, solve_rank, &t, why) == CMG_OK);
+        bytes[k] = t.report.bytes;
+        trial_end(&t);
+    }
+    CHECK(bytes[0] > 0 && bytes[1] < bytes[0]);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -207,5 +229,6 @@ int main(int argc, char **argv)
     RUN(problems);
     RUN(few_rows_a_rank);
     RUN(what_is_missing);
+    RUN(fewer_bits_move_less);
     return TEST_END();
 }
