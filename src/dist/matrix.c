@@ -366,8 +366,8 @@ static cmg_status make_dots(const build *b, cmg_matrix *made)
     if (!b->square || !kept || made->options.precision != CMG_FP64) {
         return CMG_OK;
     }
-    const cmg_size slices = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    return cmgi_alloc_device(b->ctx, slices, sizeof *made->dots, &made->dots);
+    made->sums = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    return cmgi_alloc_device(b->ctx, made->sums, sizeof *made->dots, &made->dots);
 }
 
 /* What is known of the matrix as a whole. */

@@ -160,6 +160,15 @@ cmg_size cmgi_lattice_cells(const cmgi_lattice *L)
     return (L->n[0] + 1) * (cmg_size)(L->n[1] + 1) * (L->n[2] + 1);
 }
 
+cmg_size cmgi_lattice_blocks(const cmgi_lattice *L)
+{
+    cmg_size blocks = L->n[2];
+    for (int d = 0; d < 2; ++d) {
+        blocks *= (L->n[d] + L->tile[d] - 2) / (L->tile[d] - 1);
+    }
+    return blocks;
+}
+
 static cmg_status make(cmg_context *ctx, const cmg_elements *E, const cmg_index *node,
                        const int *corner, cmgi_lattice *L, bool *fits)
 {

@@ -173,6 +173,24 @@ __device__ __forceinline__ void leave(const T (&v)[B][4], T *ys)
     }
 }
 
+/* The sum of the block's threads, in a fixed order, to its place. */
+__device__ __forceinline__ void leave_dot(double sum, double *dots)
+{
+    __shared__ double of_warp[THREADS / 32];
+    const double mine = cmgi_group_sum<double>(sum, 32, 32);
+    if (threadIdx.x % 32 == 0) {
+        of_warp[threadIdx.x / 32] = mine;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        double total = 0;
+        for (int w = 0; w < THREADS / 32; ++w) {
+            total += of_warp[w];
+        }
+        dots[blockIdx.y * gridDim.x + blockIdx.x] = total;
+    }
+}
+
 template <typename T, cmgi_wb_kind KIND, int B>
 __global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
     lattice_kernel(const lattice_args<T, B> a, const typename cmgi_wb_of<T>::type f)
@@ -189,6 +207,8 @@ __global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
     const bool exists = works && x0 + tid % a.tx <= a.nx && y0 + tid / a.tx <= a.ny;
     const T *corner = xs + (works ? (tid / a.tx * (a.tx + 1) + tid % a.tx) * B : 0);
     const cmg_size step = (cmg_size)(a.nx + 1) * (a.ny + 1);
+    const bool dots = KIND == CMGI_WB_APPLY && f.dots != NULL;
+    double dot = 0;
     const T *factor =
         a.factor + begin * step + (cmg_size)(y0 + tid / a.tx) * (a.nx + 1) + x0 + tid % a.tx;
     T low[B][4];
@@ -229,6 +249,7 @@ __global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
         for (int s = 0; s < B; ++s) {
             to[s] = cmgi_aim<KIND, T>(f, NULL, (cmg_size)k * a.ny * a.nx * B + rows.to[s],
                                       k >= begin && rows.to[s] >= 0);
+            to[s].c = dots && to[s].mine ? a.x[to[s].i] : to[s].c;
         }
         __syncthreads();
 #pragma unroll
@@ -240,7 +261,11 @@ __global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
                 total = a.lone[to[s].i] * a.x[to[s].i];
             }
             cmgi_hit<KIND>(f, to[s], total);
+            dot += dots && to[s].mine ? (double)total * to[s].c : 0;
         }
+    }
+    if (dots) {
+        leave_dot(dot, f.dots);
     }
 }
 

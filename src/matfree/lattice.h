@@ -35,8 +35,9 @@ typedef struct cmgi_lattice {
     cmg_index *order;  /* cells, on the host: the element, -1 = none */
 } cmgi_lattice;
 
-/* Places for cells. */
+/* Places for cells; blocks of a product, at most. */
 cmg_size cmgi_lattice_cells(const cmgi_lattice *L);
+cmg_size cmgi_lattice_blocks(const cmgi_lattice *L);
 /*
  * The lattice whose cells the elements are, node[e nodes + a] on the host, -1 = fixed; *made stays
  * NULL where they are not those of one, or K has not its reflections.

@@ -261,6 +261,11 @@ static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_
     CMGI_TRY(fill_rows(A, E));
     A->stored = S->local * S->local;
     A->bytes = bytes_of(A);
+    if (A->options.precision == CMG_FP64) { /* a block leaves x . y, one without does not */
+        A->sums = cmgi_lattice_blocks(L);
+        CMGI_TRY(cmgi_alloc_device(ctx, A->sums, sizeof *A->dots, &A->dots));
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, A->sums, 0, A->dots));
+    }
     CMGI_TRY(cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups, value));
     return cmgi_move_to_device(ctx, &S->lone, A->rows, value);

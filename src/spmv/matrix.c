@@ -52,8 +52,8 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         CMGI_TRY_GOTO(done, format->finish(made));
     }
     if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_alloc_device(ctx, slices_of(made), sizeof *made->dots, &made->dots));
+        made->sums = slices_of(made);
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
     *A = made;
     made = NULL;
@@ -178,7 +178,7 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
     const cmgi_backend *backend = A->ctx->backend;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
-    return A->dots != NULL ? backend->sum(A->ctx, slices_of(A), A->dots, xy)
+    return A->dots != NULL ? backend->sum(A->ctx, A->sums, A->dots, xy)
                            : backend->dot(A->ctx, CMG_FP64, A->rows, x, y, xy);
 }
 

@@ -15,7 +15,8 @@
  * Of several columns every one has its row sum and its vectors, d serves them all.
  *
  * Formats that have `dots` in their row of the table also leave x . y with APPLY, slice by slice,
- * where `dots` is given: an inner product without a pass of its own.
+ * where `dots` is given: an inner product without a pass of its own. Cells of a lattice leave it
+ * block by block.
  */
 #pragma once
 #include "core/inline.h"

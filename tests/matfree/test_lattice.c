@@ -184,6 +184,38 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
     free(out);
 }
 
+/* x . A x beside the product, against the sum of its rows. */
+static void check_dot(const cmg_elements *E, const cmg_matrix *M)
+{
+    const cmg_size n = E->rows;
+    double *in = suite_vector(n, 3);
+    double *sum = malloc((size_t)n * sizeof *sum);
+    double *magnitude = malloc((size_t)n * sizeof *sum);
+    double got = 0;
+    double right = 0;
+    double bound = 0;
+    cmg_vector *x = vector_of(M, in);
+    cmg_vector *y = vector_of(M, in);
+    cmg_vector *xy = NULL;
+    CHECK_OK(cmg_vector_create(ctx, 1, CMG_FP64, &xy));
+    for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
+        CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
+    }
+    CHECK_OK(cmg_vector_get(xy, &got));
+    multiply(E, in, sum, magnitude);
+    for (cmg_size i = 0; i < n; ++i) {
+        right += in[i] * sum[i];
+        bound += fabs(in[i]) * (magnitude[i] + 8);
+    }
+    CHECK(fabs(got - right) <= 0x1p-52 * E->local * bound);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&y);
+    cmg_vector_destroy(&xy);
+    free(in);
+    free(sum);
+    free(magnitude);
+}
+
 static void products_are_those_of_the_cells(void)
 {
     static const int sizes[][3] = {{2, 2, 2}, {3, 5, 4}, {17, 16, 5}, {40, 3, 9}, {2, 40, 21}};
@@ -204,6 +236,10 @@ static void products_are_those_of_the_cells(void)
         const bool hidden = odd == CLAMPED && size[0] == 2;
         CHECK(found || odd >= LOPSIDED || hidden || cmgi_column(ctx) == 0);
         check_writebacks(&s.E, M);
+        if (o.precision == CMG_FP64) {
+            CHECK(!found || M->dots != NULL);
+            check_dot(&s.E, M);
+        }
         for (cmg_size e = 0; e < s.E.count; ++e) {
             s.factor[e] += 0.01 * (double)(e % 13);
         }
