@@ -76,8 +76,8 @@ struct cmg_matrix {
                             unless keep_map */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
-    double *dots; /* x . y slice by slice, or as the format divides it, in the backend's memory;
-                     NULL = the format has none */
+    double *dots;  /* x . y slice by slice, or as the format divides it, in the backend's memory;
+                      NULL = the format has none */
     cmg_size sums; /* numbers in dots */
     cmg_compression_info *compression; /* under options.explain, else NULL */
 };
