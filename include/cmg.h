@@ -412,7 +412,7 @@ typedef enum cmg_outcome {
 
 /** Where the time of a set-up goes. */
 typedef enum cmg_setup_part {
-    CMG_SETUP_UPLOAD = 0, /**< matrices on the host to the device, as they are */
+    CMG_SETUP_UPLOAD = 0, /**< waits for matrices on their way to the device, as they are */
     CMG_SETUP_CHECK,      /**< of the hierarchy, where it was not checked before */
     CMG_SETUP_COMPLETE,   /**< coarse matrices tried or formed, algebraic levels */
     CMG_SETUP_CONVERT,    /**< level matrices, P and R into their formats */

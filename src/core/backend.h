@@ -109,7 +109,7 @@ CMGI_INLINE double cmgi_column_step(const cmgi_column_update *u, int c)
 
 /* A message of the stream, from or to the memory of this rank's device. */
 struct cmg_message;
-struct cmgi_feed; /* memory.h */
+struct cmgi_feed; /* feed.h */
 
 /*
  * How the devices of several ranks speak to each other in the stream, without the host. Everything
@@ -167,9 +167,14 @@ typedef struct cmgi_backend {
     /* src may be on the device as well */
     cmg_status (*to_device)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
     cmg_status (*to_host)(cmg_context *ctx, void *dst, const void *src, size_t bytes);
-    /* as cmgi_feed_device (core/memory.h); NULL = *fed stays false */
+    /*
+     * As cmgi_feed_device (core/feed.h), beside what else the backend does; feed_order puts what is
+     * fed next behind all that is there, or (done) what follows behind all that was fed. NULL =
+     * there is no other way than to_device
+     */
     cmg_status (*feed)(cmg_context *ctx, void *dst, size_t bytes, const struct cmgi_feed *from,
                        bool *fed);
+    cmg_status (*feed_order)(cmg_context *ctx, bool done);
 
     /*
      * X on the host, n x n, symmetric, with entries up to `largest`, becomes its inverse; *definite

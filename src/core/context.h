@@ -32,6 +32,7 @@ struct cmg_context {
     bool closed;              /* destroyed by its owner: ends with its last allocation */
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     cmg_size stage_from;      /* entries from which a matrix is worth its way to the device */
+    struct cmgi_queue *queue; /* arrays to be sent to the device (feed.c), NULL = none */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
     double *column_partials;  /* the same of blocks of columns; NULL until one is summed */

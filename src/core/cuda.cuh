@@ -13,7 +13,7 @@
 
 extern "C" {
 #include "core/backend.h"
-#include "core/memory.h"
+#include "core/feed.h"
 }
 
 /* An array on the device and its size, so that frees can be accounted for. */
@@ -180,13 +180,16 @@ cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, cons
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);
 
-/* Large copies (staging_cuda.cu): as the table's feed; from the device to the host, *fetched =
- * false where there is no pinned memory; what has been made for them is freed. */
+/* Large copies (staging_cuda.cu): as in the table; from the device to the host, *fetched = false
+ * where there is no pinned memory; what has been made for them is freed. */
 cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
                           bool *fed);
+cmg_status cmgi_cuda_feed_order(cmg_context *ctx, bool done);
 cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
                            bool *fetched);
 void cmgi_cuda_staging_close(cmgi_device *d);
+/* Waits for the stream; meanwhile pieces of what is to be sent go out. */
+cmg_status cmgi_cuda_wait(cmg_context *ctx);
 
 /* Graphs and device times (graph_cuda.cu). */
 cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again);

@@ -125,14 +125,6 @@ static void hold_memory(cmg_context *ctx, bool hold)
     }
 }
 
-static cmg_status synchronize(cmg_context *ctx)
-{
-    CMGI_ON_DEVICE(ctx);
-    ++ctx->waits;
-    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
-    return CMG_OK;
-}
-
 static cmg_status is_device(cmg_context *ctx, const void *p, bool *device)
 {
     CMGI_ON_DEVICE(ctx);
@@ -159,7 +151,6 @@ static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t
         return CMG_OK;
     }
     CMGI_ON_DEVICE(ctx);
-    ++ctx->waits;
     bool there = false;
     if (bytes >= CMGI_FEED_FROM) {
         CMGI_TRY(is_device(ctx, src, &there));
@@ -171,8 +162,7 @@ static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t
     if (!sent) {
         CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
     }
-    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
-    return CMG_OK;
+    return cmgi_cuda_wait(ctx);
 }
 
 static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes)
@@ -181,17 +171,14 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
         return CMG_OK;
     }
     CMGI_ON_DEVICE(ctx);
-    ++ctx->waits;
     bool fetched = false;
     if (bytes >= CMGI_FEED_FROM) {
         CMGI_TRY(cmgi_cuda_fetch(ctx, (char *)dst, (const char *)src, bytes, &fetched));
     }
-    if (fetched) {
-        return CMG_OK;
+    if (!fetched) {
+        CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
     }
-    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
-    CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
-    return CMG_OK;
+    return cmgi_cuda_wait(ctx);
 }
 
 /* Needs what is there only in part: also the clean-up of a failed open. */
@@ -314,7 +301,7 @@ static constexpr cmgi_backend make_table()
     table.fold_rows = 1 << 17; /* formed in milliseconds */
     table.open = open;
     table.close = close;
-    table.synchronize = synchronize;
+    table.synchronize = cmgi_cuda_wait;
     table.alloc = alloc;
     table.free = release;
     table.is_device = is_device;
@@ -324,6 +311,7 @@ static constexpr cmgi_backend make_table()
     table.to_device = to_device;
     table.to_host = to_host;
     table.feed = cmgi_cuda_feed;
+    table.feed_order = cmgi_cuda_feed_order;
     table.fill = cmgi_cuda_fill;
     table.random = cmgi_cuda_random;
     table.convert = cmgi_cuda_convert;

@@ -192,57 +192,6 @@ cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t byt
     return CMG_OK;
 }
 
-bool cmgi_feed_units(cmg_context *ctx, const cmgi_feed *from, size_t first, size_t count, void *to)
-{
-    const cmg_size n = (cmg_size)count;
-    bool good = true;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : good) if (n > 1)
-    for (cmg_size k = 0; k < n; ++k) {
-        char *unit = (char *)to + (size_t)k * from->unit;
-        good = from->fill(from->user, first + (size_t)k, unit) && good;
-    }
-    (void)ctx;
-    return good;
-}
-
-cmg_status cmgi_feed_device(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
-                            bool *fed)
-{
-    *fed = false;
-    return ctx->backend->feed != NULL ? ctx->backend->feed(ctx, dst, bytes, from, fed) : CMG_OK;
-}
-
-enum { COPY_UNIT = 1 << 20 };
-
-typedef struct copied {
-    const char *from;
-    size_t bytes;
-} copied;
-
-static bool copy_unit(void *user, size_t unit, void *to)
-{
-    const copied *c = user;
-    const size_t at = unit * COPY_UNIT;
-    memcpy(to, c->from + at, c->bytes - at < COPY_UNIT ? c->bytes - at : COPY_UNIT);
-    return true;
-}
-
-cmg_status cmgi_feed_copy(cmg_context *ctx, void *dst, const void *src, size_t bytes, bool *fed)
-{
-    copied c = {src, bytes};
-    const cmgi_feed from = {copy_unit, &c, COPY_UNIT};
-    return cmgi_feed_device(ctx, dst, bytes, &from, fed);
-}
-
-cmg_status cmgi_send(cmg_context *ctx, void *dst, const void *src, size_t bytes)
-{
-    bool sent = false;
-    if (bytes >= CMGI_FEED_FROM) {
-        CMGI_TRY(cmgi_feed_copy(ctx, dst, src, bytes, &sent));
-    }
-    return sent ? CMG_OK : cmgi_to_device(ctx, dst, src, bytes);
-}
-
 cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p)
 {
     return ctx->backend->alloc != NULL ? cmgi_alloc(ctx, count, size, p) : CMG_OK;

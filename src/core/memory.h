@@ -34,31 +34,6 @@ cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
 /* Copies between the host and the backend's memory; both wait until the data have arrived. */
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes);
-/*
- * An array in units of so many bytes, each of which one of several threads writes to where it is
- * to go, where there is room for the whole of the last one.
- */
-typedef struct cmgi_feed {
-    bool (*fill)(void *user, size_t unit, void *to); /* false: the unit cannot be had */
-    void *user;
-    size_t unit;
-} cmgi_feed;
-/* `count` units from number `first` on, one behind the other. */
-bool cmgi_feed_units(cmg_context *ctx, const cmgi_feed *from, size_t first, size_t count, void *to);
-/*
- * `bytes` of a feed to the backend's memory by way of pinned memory, a piece being filled while the
- * one before travels. *fed = false where that cannot be: a unit cannot be had or is too large,
- * there is no pinned memory. What follows in the backend's order finds the bytes there; nothing
- * waits.
- */
-cmg_status cmgi_feed_device(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
-                            bool *fed);
-/* The same of an array on the host; worth it from so many bytes on. */
-enum { CMGI_FEED_FROM = 8 << 20 };
-cmg_status cmgi_feed_copy(cmg_context *ctx, void *dst, const void *src, size_t bytes, bool *fed);
-/* cmgi_to_device for an array on the host that may be large: src has been read, dst may be on its
- * way. */
-cmg_status cmgi_send(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 /* An array on the host beside one in the backend's memory, for what passes between them; where they
  * are the same memory there is none, and *p stays as it is. */
 cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p);

@@ -102,7 +102,7 @@ static const cmgi_name outcomes[] = {
     {CMG_ROUNDING, "rounding", "the residual is as small as fp64 allows"},
 };
 static const cmgi_name setup_parts[] = {
-    {CMG_SETUP_UPLOAD, "upload", "matrices to the device as they are"},
+    {CMG_SETUP_UPLOAD, "upload", "waits for matrices on their way to the device"},
     {CMG_SETUP_CHECK, "check", "of the hierarchy"},
     {CMG_SETUP_COMPLETE, "complete", "coarse matrices tried or formed"},
     {CMG_SETUP_CONVERT, "convert", "matrices into their formats"},

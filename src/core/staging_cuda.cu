@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-enum { SLOTS = 3 };
+enum { SLOTS = 4 };
 static const size_t SLOT = (size_t)16 << 20;
 
 struct cmgi_staging {
     char *pinned; /* SLOTS slots */
     cudaStream_t stream;
-    cudaEvent_t begun;       /* the context's stream is where the copies may begin */
+    cudaEvent_t here;        /* a place in the order of one stream for which the other waits */
     cudaEvent_t done[SLOTS]; /* the last copy from or to the slot */
     int next;                /* slot */
 };
@@ -33,8 +33,8 @@ void cmgi_cuda_staging_close(cmgi_device *d)
             cmgi_cuda_ignore(cudaEventDestroy(s->done[k]));
         }
     }
-    if (s->begun != NULL) {
-        cmgi_cuda_ignore(cudaEventDestroy(s->begun));
+    if (s->here != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(s->here));
     }
     if (s->pinned != NULL) {
         cmgi_cuda_ignore(cudaFreeHost(s->pinned));
@@ -50,7 +50,7 @@ static cudaError_t make(cmgi_staging *s)
         error = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     }
     if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&s->begun, cudaEventDisableTiming);
+        error = cudaEventCreateWithFlags(&s->here, cudaEventDisableTiming);
     }
     for (int k = 0; k < SLOTS && error == cudaSuccess; ++k) {
         error = cudaEventCreateWithFlags(&s->done[k], cudaEventDisableTiming);
@@ -84,18 +84,14 @@ static size_t least(size_t a, size_t b)
 static cmg_status send_pieces(cmg_context *ctx, char *dst, size_t bytes, const cmgi_feed *from,
                               bool *fed)
 {
-    cmgi_device *d = cmgi_device_of(ctx);
-    cmgi_staging *s = d->staging;
+    cmgi_staging *s = cmgi_device_of(ctx)->staging;
     const size_t most = SLOT / from->unit;
     const size_t units = (bytes + from->unit - 1) / from->unit;
-    int slot = s->next;
-    CMGI_CUDA(ctx, cudaEventRecord(s->begun, d->stream)); /* the array is taken in its order */
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->stream, s->begun, 0));
     for (size_t first = 0; first < units; first += most) {
         const size_t count = least(most, units - first);
         const size_t at = first * from->unit;
         const size_t length = least(count * from->unit, bytes - at);
-        slot = s->next;
+        const int slot = s->next;
         char *piece = s->pinned + (size_t)slot * SLOT;
         CMGI_CUDA(ctx, cudaEventSynchronize(s->done[slot]));
         if (!cmgi_feed_units(ctx, from, first, count, piece)) {
@@ -105,7 +101,6 @@ static cmg_status send_pieces(cmg_context *ctx, char *dst, size_t bytes, const c
         CMGI_CUDA(ctx, cudaEventRecord(s->done[slot], s->stream));
         s->next = (slot + 1) % SLOTS;
     }
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->stream, s->done[slot], 0));
     *fed = true;
     return CMG_OK;
 }
@@ -124,6 +119,39 @@ cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_
         cmgi_cuda_ignore(cudaStreamSynchronize(d->staging->stream));
     }
     return status;
+}
+
+/* Events of both streams: arrays are taken and freed in the order of the context's. */
+cmg_status cmgi_cuda_feed_order(cmg_context *ctx, bool done)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_device *d = cmgi_device_of(ctx);
+    if (!has_staging(d)) {
+        return CMG_OK;
+    }
+    const cudaStream_t first = done ? d->staging->stream : d->stream;
+    const cudaStream_t second = done ? d->stream : d->staging->stream;
+    cudaError_t error = cudaEventRecord(d->staging->here, first);
+    if (error == cudaSuccess) {
+        error = cudaStreamWaitEvent(second, d->staging->here, 0);
+    }
+    if (error != cudaSuccess && done) { /* nothing is under way behind this */
+        cmgi_cuda_ignore(cudaStreamSynchronize(d->staging->stream));
+    }
+    return error == cudaSuccess ? CMG_OK : cmgi_cuda_failed(ctx, error, "order of copies");
+}
+
+cmg_status cmgi_cuda_wait(cmg_context *ctx)
+{
+    CMGI_ON_DEVICE(ctx);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    ++ctx->waits;
+    while (cmgi_send_waits(ctx) && cudaStreamQuery(stream) == cudaErrorNotReady) {
+        cmgi_cuda_ignore(cudaErrorNotReady);
+        CMGI_TRY(cmgi_send_piece(ctx));
+    }
+    CMGI_CUDA(ctx, cudaStreamSynchronize(stream));
+    return CMG_OK;
 }
 
 static cmg_status fetch_pieces(cmg_context *ctx, char *dst, const char *src, size_t bytes)
@@ -148,7 +176,6 @@ static cmg_status fetch_pieces(cmg_context *ctx, char *dst, const char *src, siz
     return CMG_OK;
 }
 
-/* The context's stream comes after all that was fed, so that the slots are free in its order. */
 cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
                            bool *fetched)
 {
@@ -157,6 +184,7 @@ cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t 
     if (!*fetched) {
         return CMG_OK;
     }
+    CMGI_TRY(cmgi_cuda_feed_order(ctx, true)); /* the slots are free in the stream's order */
     const cmg_status status = fetch_pieces(ctx, dst, src, bytes);
     if (status != CMG_OK) { /* nothing is written to the slots from here on */
         cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));

@@ -2,7 +2,7 @@
 #include "csr/resident.h"
 
 #include "core/backend.h"
-#include "core/memory.h"
+#include "core/feed.h"
 
 extern const cmgi_resident_kernels cmgi_resident_cuda;
 
@@ -78,13 +78,36 @@ cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident 
     cmgi_resident made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
-    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_send, A, nnz, &made.csr));
+    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_to_device, A, nnz, &made.csr));
     CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
     *R = made;
     return CMG_OK;
 failed:
     cmgi_resident_free(ctx, &made);
     return status;
+}
+
+cmg_status cmgi_resident_promise(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    cmgi_resident made = {0};
+    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
+    const cmg_status status = copy_arrays(ctx, cmgi_send_later, A, nnz, &made.csr);
+    if (status != CMG_OK) {
+        cmgi_resident_free(ctx, &made);
+        return status;
+    }
+    *R = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_resident_arrive(cmg_context *ctx, cmgi_resident *R)
+{
+    CMGI_TRY(cmgi_send_until(ctx, R->csr.indptr));
+    CMGI_TRY(
+        cmgi_send_until(ctx, R->csr.values)); /* the last of the three, where there are entries */
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R->csr, R));
+    return cmgi_resident_look_again(ctx, R);
 }
 
 /* A view of all that R has, facts included; R outlives it. */

@@ -108,6 +108,12 @@ cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R);
 void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R);
 /* A copy of a checked CSR on the host, with the statistics of its rows and no other facts. */
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+/*
+ * The same on its way (core/feed.h), with nothing known of it; once it has arrived all is. A stays
+ * as it is until then.
+ */
+cmg_status cmgi_resident_promise(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+cmg_status cmgi_resident_arrive(cmg_context *ctx, cmgi_resident *R);
 /* A copy on the host. */
 cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host);
 /* Empty arrays on the device for rows x cols with nnz entries. */

@@ -138,8 +138,12 @@ const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg
 cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h);
 /* What is on the host leaves the device: all of it, or what was staged. */
 void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all);
-/* Large matrices on the host are copied to the device for a set-up there; undone by the last. */
+/*
+ * Large matrices on the host set out for the device, for a set-up there; undone by the last. Until
+ * it has arrived, alone the finest A or all, nothing is known of a matrix.
+ */
 cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h);
+cmg_status cmgi_hierarchy_arrive(cmg_hierarchy *h, bool finest);
 /* Stored matrix of a role on the host, fetched where it is on the device alone; or NULL. */
 const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
                                     const char *name, int factor);

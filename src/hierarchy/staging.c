@@ -1,6 +1,8 @@
 /* Matrices of a hierarchy that are brought from the device, or sent there for a set-up. */
 #include "hierarchy/hierarchy.h"
 
+#include "core/feed.h"
+
 /* Matrix k of all A, P and R, k < 3 levels. */
 static cmgi_csr *level_matrix(cmg_hierarchy *h, int k)
 {
@@ -19,6 +21,7 @@ cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
 
 void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
 {
+    cmgi_send_drop(h->ctx);
     for (int k = 0; k < 3 * h->levels; ++k) {
         cmgi_csr *M = level_matrix(h, k);
         if (M->there != NULL && M->indptr != NULL && (all || M->there->staged)) {
@@ -39,12 +42,23 @@ cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
             continue;
         }
         cmgi_resident R = {0};
-        cmg_status status = cmgi_resident_send(ctx, &M->view, &R);
-        status = status == CMG_OK ? cmgi_resident_look_again(ctx, &R) : status;
+        CMGI_TRY(cmgi_resident_promise(ctx, &M->view, &R));
         R.staged = true;
-        status = status == CMG_OK ? cmgi_resident_attach(ctx, &R, M) : status;
+        const cmg_status status = cmgi_resident_attach(ctx, &R, M);
         cmgi_resident_free(ctx, &R);
         CMGI_TRY(status);
+    }
+    return CMG_OK;
+}
+
+/* What has arrived has a version. */
+cmg_status cmgi_hierarchy_arrive(cmg_hierarchy *h, bool finest)
+{
+    for (int k = 0; k < (finest ? 1 : 3 * h->levels); ++k) {
+        const cmgi_csr *M = level_matrix(h, k);
+        if (M->there != NULL && M->there->staged && M->there->version == 0) {
+            CMGI_TRY(cmgi_resident_arrive(h->ctx, M->there));
+        }
     }
     return CMG_OK;
 }

@@ -6,7 +6,7 @@
  * threads read them into the final array, or into pinned memory on their way to the device, and
  * compare the checksums. Everything else goes through H5Dread.
  */
-#include "core/memory.h"
+#include "core/feed.h"
 #include "io/fletcher.h"
 #include "io/h5.h"
 

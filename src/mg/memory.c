@@ -13,13 +13,56 @@
 
 #include <string.h>
 
-/* A matrix to be held: its row pointers, or, where it will be P^T, the columns of P. */
+/* A matrix to be held, or, where it will be P^T, P. */
 typedef struct matrix_plan {
     cmgi_use use;
-    const cmg_csr *csr;
+    cmgi_matrix_source from;
     bool transposed;
     cmg_matrix_options options;
 } matrix_plan;
+
+/* A matrix of the hierarchy where it lies: none on the device is fetched. */
+static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
+{
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
+    const cmgi_csr *M = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
+    *from = (cmgi_matrix_source){.there = there};
+    if (there != NULL) {
+        from->device = &there->csr;
+    } else if (M != NULL) {
+        from->csr = &M->view;
+    }
+    return there != NULL || M != NULL;
+}
+
+/* Of P^T on the device, which is made and gone again. */
+static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmgi_row_statistics *s)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident R = {0};
+    cmg_status status = on->transpose(ctx, &P->csr, &R.csr);
+    status = status == CMG_OK ? on->rows(ctx, &R.csr, &R) : status;
+    if (status == CMG_OK) {
+        *s = R.rows;
+        R.rows = (cmgi_row_statistics){0};
+    }
+    cmgi_resident_free(ctx, &R);
+    return status;
+}
+
+static cmg_status take_statistics(cmg_context *ctx, const matrix_plan *plan, cmgi_row_statistics *s)
+{
+    const cmgi_resident *there = plan->from.there;
+    if (there != NULL && plan->transposed) {
+        return transposed_there(ctx, there, s);
+    }
+    if (there != NULL) {
+        *s = there->rows;
+        return CMG_OK;
+    }
+    return plan->transposed ? cmgi_column_statistics_take(ctx, plan->from.csr, s)
+                            : cmgi_row_statistics_take(ctx, plan->from.csr, s);
+}
 
 /* Least storage where compression may be chosen. */
 static double least_bytes(const cmgi_row_statistics *s, cmg_matrix_options o)
@@ -34,12 +77,11 @@ static double least_bytes(const cmgi_row_statistics *s, cmg_matrix_options o)
 /* What the choice made for the matrix will hold; from a sample, compression may come out better. */
 static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi_row_statistics *s)
 {
-    const cmgi_matrix_source from = {.csr = plan->csr};
     cmg_matrix_options chosen = plan->options;
     cmgi_choice choice = {0};
     const double least = least_bytes(s, plan->options);
     if (plan->transposed || plan->options.format == CMG_FORMAT_TUNE ||
-        cmgi_choose(ctx, &from, plan->use, &chosen, &choice) != CMG_OK) {
+        cmgi_choose(ctx, &plan->from, plan->use, &chosen, &choice) != CMG_OK) {
         return least;
     }
     if (chosen.format == CMG_FORMAT_COMPRESSED) {
@@ -48,15 +90,14 @@ static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi
     return (double)cmgi_format_bytes(s, &chosen);
 }
 
-static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, cmgi_use use, bool transposed,
-                           const cmg_matrix_options *options)
+static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
+                           bool transposed, const cmg_matrix_options *options)
 {
-    matrix_plan plan = {use, A, transposed, *options};
+    matrix_plan plan = {use, *from, transposed, *options};
     cmg_matrix_options *o = &plan.options;
+    const cmg_csr *A = from->there != NULL ? from->device : from->csr;
     cmgi_row_statistics s;
-    const cmg_status status =
-        transposed ? cmgi_column_statistics_take(ctx, A, &s) : cmgi_row_statistics_take(ctx, A, &s);
-    if (status != CMG_OK) {
+    if (take_statistics(ctx, &plan, &s) != CMG_OK) {
         return 0;
     }
     o->format = cmgi_format_for(ctx, use, A->rows, A->cols, o->format);
@@ -72,19 +113,21 @@ static double matrix_bytes(cmg_context *ctx, const cmg_csr *A, cmgi_use use, boo
     } else {
         bytes += (double)cmgi_format_bytes(&s, o);
     }
-    cmgi_row_statistics_free(ctx, &s);
+    if (from->there == NULL || transposed) { /* else they are the matrix's own */
+        cmgi_row_statistics_free(ctx, &s);
+    }
     return bytes;
 }
 
 /* Factors from a file as they are; what is computed has a diagonal, in numbers or compressed. */
-static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A,
+static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
                              const cmg_solver_options *o, const cmg_matrix_options *format)
 {
     cmg_csr M;
     double bytes = 0;
     if (strncmp(o->smoother, "file:", 5) != 0) {
         const double value = (double)cmgi_precision_bytes(format->precision);
-        return (double)A->rows * (value < sizeof(uint16_t) ? value : sizeof(uint16_t));
+        return rows * (value < sizeof(uint16_t) ? value : sizeof(uint16_t));
     }
     const char *name = o->smoother + 5;
     const size_t length = strcspn(name, ":");
@@ -98,18 +141,19 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, const cmg_csr *A
         if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
             bytes += cmgi_csr_is_diagonal(&M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
-                         : matrix_bytes(h->ctx, &M, CMGI_USE_M, false, format);
+                         : matrix_bytes(h->ctx, &(cmgi_matrix_source){.csr = &M}, CMGI_USE_M, false,
+                                        format);
         }
     }
     return bytes;
 }
 
 /* P, and R as given or as P^T. */
-static double transfer_bytes(const cmg_hierarchy *h, int level, const cmg_csr *P,
+static double transfer_bytes(const cmg_hierarchy *h, int level, const cmgi_matrix_source *P,
                              const cmg_matrix_options *format)
 {
-    cmg_csr R;
-    const bool given = cmgi_hierarchy_view(h, level, CMG_ROLE_R, NULL, 0, &R);
+    cmgi_matrix_source R;
+    const bool given = find(h, level, CMG_ROLE_R, &R);
     return matrix_bytes(h->ctx, P, CMGI_USE_P, false, format) +
            matrix_bytes(h->ctx, given ? &R : P, CMGI_USE_R, !given, format);
 }
@@ -119,25 +163,26 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
                           double inverse_value)
 {
     cmg_matrix_options format = o->matrix;
-    cmg_csr A;
-    cmg_csr P;
+    cmgi_matrix_source A;
+    cmgi_matrix_source P;
     format.precision = o->precision;
-    if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A) != CMG_OK) {
+    if (!find(h, level, CMG_ROLE_A, &A)) {
         return 0;
     }
-    const double rows = (double)A.rows;
+    const double rows = (double)cmg_hierarchy_rows(h, level);
     const double value = (double)cmgi_precision_bytes(o->precision);
     const double bytes =
         matrix_bytes(h->ctx, &A, CMGI_USE_A, false, &format) + (level == 1 ? rows * value : 0);
     const bool alone = o->cycle == CMG_CYCLE_NONE;
-    if (!alone && cmgi_hierarchy_view(h, level, CMG_ROLE_P, NULL, 0, &P)) {
+    if (!alone && find(h, level, CMG_ROLE_P, &P)) {
         return bytes + transfer_bytes(h, level, &P, &format) +
-               smoother_bytes(h, level, &A, o, &format);
+               smoother_bytes(h, level, rows, o, &format);
     }
-    const bool automatic = o->coarse == CMG_COARSE_AUTO && level > 0 && A.rows <= o->coarse_limit;
+    const bool automatic =
+        o->coarse == CMG_COARSE_AUTO && level > 0 && rows <= (double)o->coarse_limit;
     const bool inverse = !alone && (o->coarse == CMG_COARSE_INVERSE || automatic);
     return bytes +
-           (inverse ? rows * rows * inverse_value : smoother_bytes(h, level, &A, o, &format));
+           (inverse ? rows * rows * inverse_value : smoother_bytes(h, level, rows, o, &format));
 }
 
 /* Scheduled storage counts from below: everything compressed, an inverse in bytes, all in fp32. */
@@ -146,7 +191,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
 {
     const bool scheduled = cmgi_schedule_least(schedule) != CMG_VALUES_FULL;
     cmg_solver_options o = *options;
-    cmg_csr A;
+    cmgi_matrix_source A;
     if (scheduled) {
         o.precision = CMG_FP32;
         o.matrix.format = CMG_FORMAT_COMPRESSED;
@@ -158,7 +203,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     for (int l = 0; l < cmgi_setup_count(h, &o); ++l) {
         sum += level_bytes(h, l, &o, scheduled ? 1 : value);
     }
-    if (o.precision != CMG_FP64 && cmgi_hierarchy_view(h, 0, CMG_ROLE_A, NULL, 0, &A)) {
+    if (o.precision != CMG_FP64 && find(h, 0, CMG_ROLE_A, &A)) {
         cmg_matrix_options outer = o.matrix; /* of the outer iteration */
         outer.precision = CMG_FP64;
         outer.values = CMG_VALUES_FULL;
@@ -198,7 +243,7 @@ static bool surely_fits(const cmg_hierarchy *h, const cmg_solver_options *o, siz
 }
 
 cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *asked,
-                             const cmgi_schedule *schedule)
+                             const cmgi_schedule *schedule, size_t begun)
 {
     cmg_context *ctx = h->ctx;
     size_t free_bytes = 0;
@@ -206,6 +251,7 @@ cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *a
         return CMG_OK;
     }
     CMGI_TRY(ctx->backend->memory_free(ctx, &free_bytes));
+    free_bytes += begun;
     if (surely_fits(h, asked, free_bytes)) {
         return CMG_OK;
     }

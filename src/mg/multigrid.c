@@ -94,6 +94,12 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **
     return cmgi_setup_columns(&setup, columns, cycle);
 }
 
+cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
+{
+    const cmgi_setup setup = setup_of(mg);
+    return cmgi_setup_finest(&setup);
+}
+
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);

@@ -33,7 +33,10 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
 bool cmgi_multigrid_scalar(const cmgi_multigrid *mg);
 /* The hierarchy that levels are built of: h, or the one over it. */
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
-/* Everything from ctx, h, options and schedule. */
+/* The matrices of the finest level from ctx, h, options and schedule; nothing is left of a failure.
+ */
+cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg);
+/* Everything else. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
 /* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);

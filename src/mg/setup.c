@@ -46,7 +46,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
 static cmg_status build_levels(const cmgi_setup *s, int total)
 {
     const cmgi_level_options options = level_options(s);
-    for (int l = 0; l < total; ++l) {
+    for (int l = s->levels->begun ? 1 : 0; l < total; ++l) {
         CMGI_TRY(cmgi_progress(s->ctx, "building levels", l, total));
         cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->levels->level[l]));
@@ -397,6 +397,21 @@ void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin)
     *begin = now;
 }
 
+cmg_status cmgi_setup_finest(const cmgi_setup *s)
+{
+    cmg_status status = build_outer(s);
+    if (status == CMG_OK) {
+        const cmgi_level_options options = level_options(s);
+        status = cmgi_level_matrix(s->h, s->ctx, 0, &options, &s->levels->level[0]);
+    }
+    s->levels->begun = status == CMG_OK;
+    if (status != CMG_OK) {
+        cmg_matrix_destroy(&s->levels->A);
+        cmgi_level_clear(s->ctx, &s->levels->level[0]);
+    }
+    return status;
+}
+
 cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     double begin = cmgi_seconds();
@@ -406,8 +421,9 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     s->levels->symmetric = false;
     note_ranks(s);
     note_completion(s);
-    CMGI_TRY(build_outer(s));
+    CMGI_TRY(s->levels->begun ? CMG_OK : build_outer(s));
     CMGI_TRY(build_levels(s, total));
+    s->levels->begun = false;
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
     note_dirichlet(s, total);
     CMGI_TRY(build_boundary(s));

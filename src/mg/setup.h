@@ -12,6 +12,7 @@ enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
+    bool begun;                /* the matrices of the finest level are there before the others */
     int count;                 /* in use; the last one is solved by `coarse` or smoothed */
     cmg_matrix *A;             /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
     cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
@@ -38,6 +39,8 @@ typedef struct cmgi_setup {
     cmgi_levels *levels;
 } cmgi_setup;
 
+/* Matrices of the finest level ahead of the others; nothing is left of a failure. */
+cmg_status cmgi_setup_finest(const cmgi_setup *s);
 /* Builds the levels; those that are built take over new values on the same pattern. */
 cmg_status cmgi_setup_levels(const cmgi_setup *s);
 /* Compiles the cycle, and the nested iteration if asked for, which refer to the levels. */

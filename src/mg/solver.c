@@ -48,7 +48,8 @@ static cmg_status stage(cmg_hierarchy *h, const cmg_solver_options *o)
         o->matrix.format == CMG_FORMAT_TUNE) {
         return CMG_OK;
     }
-    const cmg_status status = cmgi_hierarchy_stage(h);
+    cmg_status status = cmgi_hierarchy_stage(h);
+    status = status == CMG_OK ? cmgi_hierarchy_arrive(h, true) : status;
     if (status != CMG_OK) {
         cmgi_hierarchy_leave_device(h, false);
     }
@@ -85,10 +86,34 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
     return CMG_OK;
 }
 
+/* The finest A, which has arrived, is converted, to so many bytes, while the others travel. */
+static cmg_status begin(cmg_solver *s, size_t *bytes)
+{
+    cmg_hierarchy *h = s->mg.h;
+    const size_t before = s->ctx->bytes_now[1];
+    const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
+    double lap = cmgi_seconds();
+    if (A != NULL && A->staged && A->facts.not_finite < 0 && A->facts.zero_diagonal < 0) {
+        const cmg_status status = cmgi_multigrid_begin(&s->mg);
+        CMGI_TRY(status == CMG_ERR_MEMORY ? CMG_OK : status);
+        *bytes = s->ctx->bytes_now[1] - before;
+        cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CONVERT, &lap);
+    }
+    cmg_status status = cmgi_hierarchy_arrive(h, false);
+    cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, &lap);
+    if (status == CMG_ERR_MEMORY) { /* all of it on the host */
+        cmgi_multigrid_clear(&s->mg);
+        cmgi_hierarchy_leave_device(h, false);
+        *bytes = 0;
+        status = CMG_OK;
+    }
+    return status;
+}
+
 static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_solver **s)
 {
     cmg_context *ctx = h->ctx;
-    const double begin = cmgi_seconds();
+    const double start = cmgi_seconds();
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
@@ -96,25 +121,28 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     made->mg.h = h;
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
-    double lap = begin;
+    double lap = start;
+    size_t begun = 0;
     cmgi_hold_memory(ctx, true);
+    CMGI_TRY_GOTO(done, take_options(made, own));
     if (ctx->group == NULL) {
         CMGI_TRY_GOTO(done, stage(h, own));
         cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
+        CMGI_TRY_GOTO(done, begin(made, &begun));
+        lap = cmgi_seconds();
         CMGI_TRY_GOTO(done, cmgi_hierarchy_ensure_checked(h));
         cmgi_setup_lap(&made->mg.levels, CMG_SETUP_CHECK, &lap);
     }
-    CMGI_TRY_GOTO(done, take_options(made, own));
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
-                                          &made->mg.schedule));
+                                          &made->mg.schedule, begun));
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, allocate(made));
     unstage(&made->mg);
     cmgi_hold_memory(ctx, false);
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
-    made->report.setup_seconds = cmgi_seconds() - begin;
+    made->report.setup_seconds = cmgi_seconds() - start;
     memcpy(made->report.setup_part, made->mg.levels.part, sizeof made->report.setup_part);
     *s = made;
     made = NULL;

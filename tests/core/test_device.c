@@ -3,7 +3,7 @@
  * a caller's stream, a context a thread, memory that runs out, devices that are not there.
  */
 #include "core/backend.h"
-#include "core/memory.h"
+#include "core/feed.h"
 #include "core/random.h"
 #include "test.h"
 
@@ -44,6 +44,40 @@ static void large_copies_arrive_whole(void)
         free(host);
         free(back);
     }
+}
+
+/* A piece is sent at each wait, and all of what comes before an array that is asked for. */
+static void promised_arrays_arrive(void)
+{
+    enum { ARRAYS = 4 };
+    const cmg_size sizes[ARRAYS] = {3000001, 1, 0, 2000000};
+    double *host[ARRAYS];
+    double *back = malloc((size_t)sizes[0] * sizeof *back);
+    double *d[ARRAYS];
+    for (int round = 0; round < 2; ++round) {
+        for (int k = 0; k < ARRAYS; ++k) {
+            host[k] = random_array(sizes[k], (uint64_t)k + 1);
+            CHECK_OK(cmgi_alloc_device(ctx, sizes[k], sizeof **d, &d[k]));
+            CHECK_OK(cmgi_send_later(ctx, d[k], host[k], (size_t)sizes[k] * sizeof **d));
+        }
+        CHECK(cmgi_send_waits(ctx));
+        CHECK_OK(cmgi_send_piece(ctx));
+        for (int k = 0; k < ARRAYS && round == 0; ++k) {
+            const size_t bytes = (size_t)sizes[k] * sizeof **d;
+            CHECK_OK(cmgi_send_until(ctx, d[k]));
+            CHECK(cmgi_send_waits(ctx) || k > 0); /* later ones may have gone meanwhile */
+            CHECK(!cmgi_send_waits(ctx) || k < ARRAYS - 1);
+            CHECK_OK(cmgi_to_host(ctx, back, d[k], bytes));
+            CHECK(memcmp(host[k], back, bytes) == 0);
+        }
+        cmgi_send_drop(ctx); /* in the second round with arrays that were not sent */
+        CHECK(!cmgi_send_waits(ctx));
+        for (int k = 0; k < ARRAYS; ++k) {
+            cmgi_free_device(ctx, d[k]);
+            free(host[k]);
+        }
+    }
+    free(back);
 }
 
 /* Arrays at odd addresses take the path without packs. */
@@ -300,6 +334,7 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(large_copies_arrive_whole);
+    RUN(promised_arrays_arrive);
     RUN(unaligned_arrays_work);
     RUN(graphs_replay_and_loop);
     RUN(recordings_can_be_dropped);

@@ -93,6 +93,9 @@ static cmg_status run_solver(cmg_context *on, int k)
     cmg_vector *x = NULL;
     cmg_solver_options o;
     cmg_status status = CMG_OK;
+    if (k < 2) { /* matrices are sent to the device for the set-up */
+        on->stage_from = 0;
+    }
     cmg_solver_options_default(&o);
     o.matrix.format = v->format;
     o.precision = v->precision;

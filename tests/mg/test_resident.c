@@ -147,6 +147,24 @@ static void check_refresh(cmg_hierarchy *h, cmg_hierarchy *twin, cmg_solver *s, 
     }
 }
 
+/* The host's matrices sent to the device for the set-up, however small they are. */
+static void check_staged(cmg_hierarchy *h, const cmg_solver_options *o, cmg_solver *s)
+{
+    const cmg_size from = ctx->stage_from;
+    cmg_solver *t = NULL;
+    ctx->stage_from = 0;
+    CHECK_OK(cmg_solver_create(h, o, &t));
+    ctx->stage_from = from;
+    if (t != NULL) {
+        check_levels(&s->mg.levels, &t->mg.levels);
+        check_solves(s, t, cmg_hierarchy_rows(h, 0));
+    }
+    cmg_solver_destroy(&t);
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        CHECK(cmgi_hierarchy_there(h, l, CMG_ROLE_A) == NULL);
+    }
+}
+
 static void compare(cmg_hierarchy *h)
 {
     for (size_t k = 0; k < sizeof options_text / sizeof *options_text; ++k) {
@@ -163,6 +181,7 @@ static void compare(cmg_hierarchy *h)
         if (s != NULL && t != NULL) {
             check_levels(&s->mg.levels, &t->mg.levels);
             check_solves(s, t, cmg_hierarchy_rows(h, 0));
+            check_staged(h, &o, s);
             if (o.matrix.keep_map) {
                 check_refresh(h, twin, s, t);
                 check_refresh(h, twin, s, t);
