@@ -190,10 +190,22 @@ static void mark_outer(int threads, const cmgi_own_rows *M, const cmgi_owners *c
     const cmg_size rows = M->indptr != NULL && !cols->whole ? M->rows : 0;
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows > 4096)
     for (cmg_size i = 0; i < rows; ++i) {
-        for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1] && inner[i]; ++k) {
-            inner[i] = M->indices[k] >= cols->first && M->indices[k] < last;
-        }
+        inner[i] = inner[i] && !cmgi_rows_reach_out(M, i, cols->first, last);
     }
+}
+
+/* Whether the inner rows are one stretch, but for a few at its ends: then they can stay. */
+static bool is_slab(const bool *inner, cmg_size rows)
+{
+    cmg_size longest = 0;
+    cmg_size length = 0;
+    cmg_size outer = 0;
+    for (cmg_size i = 0; i < rows; ++i) {
+        length = inner[i] ? length + 1 : 0;
+        longest = length > longest ? length : longest;
+        outer += !inner[i];
+    }
+    return rows - longest <= 2 * outer;
 }
 
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
@@ -211,6 +223,11 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     }
     if (l > 0) {
         mark_outer(ctx->threads, &parts->level[l - 1].R, &parts->level[l - 1].space, inner);
+    }
+    double scattered = !is_slab(inner, space->rows);
+    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
+    if (scattered == 0) {
+        goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));

@@ -43,7 +43,7 @@ cmg_status cmgi_parts_boundary(const cmgi_parts *parts, cmg_matrix **boundary)
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, &D));
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = fine->space.perm[k];
+        const cmg_size i = cmgi_owners_entry(&fine->space, k);
         D.values[k] = 0;
         for (cmg_size e = A->indptr[i]; fine->dirichlet[i] && e < A->indptr[i + 1]; ++e) {
             D.values[k] += A->indices[e] == A->first + i ? 1 / A->values[e] : 0;
@@ -90,12 +90,12 @@ cmg_status cmgi_parts_magnitude(const cmgi_parts *parts, const double *b, const 
     memset(row, 0, bytes);
     for (cmg_size k = 0; k < A->rows; ++k) {
         vector.indptr[k + 1] = k + 1;
-        vector.values[fine->space.perm[k]] = fabs(x[k]);
+        vector.values[cmgi_owners_entry(&fine->space, k)] = fabs(x[k]);
     }
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &columns));
     CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &vector, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = fine->space.perm[k];
+        const cmg_size i = cmgi_owners_entry(&fine->space, k);
         row[k] = fabs(b[k]);
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
             row[k] +=
@@ -296,7 +296,7 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     if (odd == 0) {
         CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
         for (cmg_size k = 0; k < frame->rows; ++k) {
-            D.values[k] = factor->values[frame->first + frame->perm[k]];
+            D.values[k] = factor->values[frame->first + cmgi_owners_entry(space, k)];
         }
         CMGI_TRY_GOTO(done, make_diagonal(ctx, &D, options, M));
         goto done;

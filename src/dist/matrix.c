@@ -4,14 +4,20 @@
 
 #include <string.h>
 
+enum { BEFORE, BEHIND, SIDES };
+
+/* Inner rows begin and end at whole slices, and at whole blocks of two or three rows. */
+enum { CUT = 6 * CMGI_SLICE };
+
 typedef struct cmgi_ranks_matrix {
-    cmg_size split;          /* rows before it have no column of another rank */
-    cmg_matrix *inner;       /* rows before the split, NULL = none */
-    cmg_matrix *outer;       /* rows from it on, NULL = none */
-    bool exchanges;          /* some rank needs columns of others */
-    cmgi_exchange *exchange; /* of these, NULL = this rank neither needs nor gives any */
-    size_t *offset;          /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
-    void *host; /* of a gathering, where messages pass the host and it is not the backend's */
+    cmg_size begin;           /* rows from here on ... */
+    cmg_size end;             /* ... to here have no column of another rank */
+    cmg_matrix *inner;        /* these, NULL = none */
+    cmg_matrix *outer[SIDES]; /* rows before and behind them, NULL = none */
+    bool exchanges;           /* some rank needs columns of others */
+    cmgi_exchange *exchange;  /* of these, NULL = this rank neither needs nor gives any */
+    size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
+    void *host;     /* of a gathering, where messages pass the host and it is not the backend's */
 } cmgi_ranks_matrix;
 
 static const void *behind(const void *p, cmg_size rows, size_t size)
@@ -66,8 +72,14 @@ static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
 {
     const cmgi_ranks_matrix *M = A->data;
     const size_t size = cmgi_precision_bytes(A->options.precision);
-    const cmgi_writeback own = shifted(w, first_row(A) + M->split, size);
-    return M->outer != NULL ? cmgi_matrix_spmv(M->outer, &own, M->exchange->columns) : CMG_OK;
+    for (int side = 0; side < SIDES; ++side) {
+        const cmg_size first = first_row(A) + (side == BEFORE ? 0 : M->end);
+        const cmgi_writeback own = shifted(w, first, size);
+        if (M->outer[side] != NULL) {
+            CMGI_TRY(cmgi_matrix_spmv(M->outer[side], &own, M->exchange->columns));
+        }
+    }
+    return CMG_OK;
 }
 
 cmg_status cmgi_ranks_start(const cmg_matrix *A, const void *x)
@@ -87,7 +99,7 @@ cmg_status cmgi_ranks_rows(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_ranks_matrix *M = A->data;
     const size_t size = cmgi_precision_bytes(A->options.precision);
-    const cmgi_writeback own = shifted(w, first_row(A), size);
+    const cmgi_writeback own = shifted(w, first_row(A) + M->begin, size);
     if (M->exchange != NULL && cmgi_group_wired(A->ctx)) {
         CMGI_TRY(cmgi_wire_aside(A->ctx));
         const cmg_status status = outer_rows(A, w);
@@ -125,7 +137,8 @@ static void destroy(cmg_matrix *A)
         return;
     }
     cmg_matrix_destroy(&M->inner);
-    cmg_matrix_destroy(&M->outer);
+    cmg_matrix_destroy(&M->outer[BEFORE]);
+    cmg_matrix_destroy(&M->outer[BEHIND]);
     cmgi_exchange_destroy(&M->exchange);
     CMGI_FREE(A->ctx, M->offset, M->host, M);
 }
@@ -188,18 +201,28 @@ static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const 
     return CMG_OK;
 }
 
-/* Where the rows with a column of another rank begin, down to whole slices. */
-static cmg_size find_split(const cmgi_own_rows *A, const cmgi_owners *cols)
+/* The longest stretch of rows without a column of another rank. */
+static void find_inner(const cmgi_own_rows *A, const cmgi_owners *cols, cmgi_ranks_matrix *M)
 {
-    const cmg_size last = cols->first + cols->rows;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            if (A->indices[k] < cols->first || A->indices[k] >= last) {
-                return i / CMGI_SLICE * CMGI_SLICE;
-            }
+    cmg_size first = 0;
+    cmg_size begin = 0;
+    cmg_size end = 0;
+    for (cmg_size i = 0; i <= A->rows; ++i) {
+        if (i < A->rows && !cmgi_rows_reach_out(A, i, cols->first, cols->first + cols->rows)) {
+            continue;
         }
+        if (i - first > end - begin) {
+            begin = first;
+            end = i;
+        }
+        first = i + 1;
     }
-    return A->rows;
+    M->begin = (begin + CUT - 1) / CUT * CUT;
+    M->end = end == A->rows ? end : end / CUT * CUT;
+    if (M->begin >= M->end) {
+        M->begin = 0;
+        M->end = 0;
+    }
 }
 
 /* Column of an own entry, or of any where the vector is whole. */
@@ -209,10 +232,19 @@ static cmg_index own_column(const cmgi_owners *cols, cmg_size number)
     return cols->position != NULL ? cols->position[i] : (cmg_index)i;
 }
 
-/* Rows from the split on whose own entries come first among those that go with the halo. */
+/* Position of an own entry that is among the outer rows' own: how many of these are before it. */
+static bool is_outer(const build *b, cmg_size position, cmg_size *at)
+{
+    const cmgi_ranks_matrix *M = b->M;
+    const bool before = position < M->begin;
+    *at = before ? position : position - (M->end - M->begin);
+    return b->square && (before || position >= M->end);
+}
+
+/* Outer rows whose own entries come first among those that go with the halo. */
 static cmg_size leading(const build *b)
 {
-    return b->square ? b->A.rows - b->M->split : 0;
+    return b->square ? b->A.rows - (b->M->end - b->M->begin) : 0;
 }
 
 /* Place of an own position among those entries. */
@@ -220,8 +252,8 @@ static cmg_size near_column(const build *b, const cmgi_numbers *near, cmg_size p
 {
     const cmg_size own = leading(b);
     const cmgi_numbers others = {near->count - own, near->number + own};
-    return own > 0 && position >= b->M->split ? position - b->M->split
-                                              : own + cmgi_numbers_find(&others, position);
+    cmg_size at = 0;
+    return is_outer(b, position, &at) ? at : own + cmgi_numbers_find(&others, position);
 }
 
 /*
@@ -257,38 +289,49 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
                                              : near_column(b, near, own_column(b->cols, number)));
     }
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
-    const cmgi_use use = b->square && b->use == CMGI_USE_A ? CMGI_USE_ROWS : b->use;
-    CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, use, b->options, part));
+    if (b->square && b->use == CMGI_USE_A) {
+        /* outer rows' own columns are where the rows are, but for the inner ones between them */
+        const cmg_size lead = near == NULL || first < b->M->end ? 0 : b->M->begin - first;
+        CMGI_TRY_GOTO(done,
+                      cmgi_matrix_create_rows(ctx, &csr.view, first + lead, b->options, part));
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, b->use, b->options, part));
+    }
 done:
     cmgi_csr_free(ctx, &csr);
     return status;
 }
 
 /*
- * Positions of the own entries that rows from the split on read. In a square matrix those rows' own
- * come first, so that row i is column i in it, as in the whole; the others ascend.
+ * Positions of the own entries that outer rows read. In a square matrix those rows' own come first,
+ * in their order; the others ascend.
  */
 static cmg_status find_near(const build *b, cmgi_numbers *near)
 {
     cmg_context *ctx = b->ctx;
     const cmgi_own_rows *A = &b->A;
+    const cmg_size begin = A->indptr[b->M->begin];
+    const cmg_size end = A->indptr[b->M->end];
     const cmg_size last = b->cols->first + b->cols->rows;
-    const cmg_size own = leading(b);
+    cmg_size count = leading(b);
+    cmg_size at = 0;
     bool *read = NULL;
-    cmg_size count = own;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, b->cols->rows, sizeof *read, &read));
-    for (cmg_size k = A->indptr[b->M->split]; k < A->indptr[A->rows]; ++k) {
+    for (cmg_size k = begin > 0 ? 0 : end; k < A->indptr[A->rows];
+         k = k + 1 == begin ? end : k + 1) {
         if (A->indices[k] >= b->cols->first && A->indices[k] < last) {
-            const cmg_index at = own_column(b->cols, A->indices[k]);
-            const bool fresh = !read[at] && (own == 0 || at < b->M->split);
-            read[at] = read[at] || fresh;
+            const cmg_index position = own_column(b->cols, A->indices[k]);
+            const bool fresh = !read[position] && !is_outer(b, position, &at);
+            read[position] = read[position] || fresh;
             count += fresh;
         }
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *near->number, &near->number));
-    for (; near->count < own; ++near->count) {
-        near->number[near->count] = b->M->split + near->count;
+    for (cmg_size i = 0; i < b->cols->rows; ++i) {
+        if (is_outer(b, i, &at)) {
+            near->number[near->count++] = i;
+        }
     }
     for (cmg_size i = 0; i < b->cols->rows; ++i) {
         if (read[i]) {
@@ -300,7 +343,7 @@ done:
     return status;
 }
 
-/* The exchange of what rows from the split on read. */
+/* The exchange of what outer rows read. */
 static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo)
 {
     cmg_context *ctx = b->ctx;
@@ -319,7 +362,7 @@ static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo
     return CMG_OK;
 }
 
-/* Both parts and the exchange between them. */
+/* All parts and the exchange between them. */
 static cmg_status make_parts(build *b)
 {
     cmg_context *ctx = b->ctx;
@@ -327,15 +370,21 @@ static cmg_status make_parts(build *b)
     cmgi_numbers halo = {0};
     cmgi_numbers near = {0};
     cmg_status status = CMG_OK;
-    M->split = b->cols->whole ? b->A.rows : find_split(&b->A, b->cols);
+    M->end = b->A.rows;
+    if (!b->cols->whole) {
+        find_inner(&b->A, b->cols, M);
+    }
     if (!b->cols->whole) {
         CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
     }
-    if (M->split > 0) {
-        CMGI_TRY_GOTO(done, make_part(b, 0, M->split, NULL, NULL, &M->inner));
+    if (M->begin < M->end) {
+        CMGI_TRY_GOTO(done, make_part(b, M->begin, M->end, NULL, NULL, &M->inner));
     }
-    if (M->split < b->A.rows) {
-        CMGI_TRY_GOTO(done, make_part(b, M->split, b->A.rows, &near, &halo, &M->outer));
+    if (M->begin > 0) {
+        CMGI_TRY_GOTO(done, make_part(b, 0, M->begin, &near, &halo, &M->outer[BEFORE]));
+    }
+    if (M->end < b->A.rows) {
+        CMGI_TRY_GOTO(done, make_part(b, M->end, b->A.rows, &near, &halo, &M->outer[BEHIND]));
     }
 done:
     CMGI_FREE(ctx, halo.number, near.number);
@@ -357,13 +406,25 @@ static cmg_status make_gathering(build *b, const cmgi_owners *rows)
     return cmgi_group_wired(ctx) ? CMG_OK : cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
 }
 
-/* Sums of x . y beside products, where both parts have them. */
+static const cmg_matrix *part_of(const cmgi_ranks_matrix *M, int k)
+{
+    return k < SIDES ? M->outer[k] : M->inner;
+}
+
+/* Whether a product also leaves x . y, for which x begins at the first row's own entry. */
+static bool keeps_dots(const cmg_matrix *part)
+{
+    return part->format->dots && ((const cmgi_compressed *)part->data)->square;
+}
+
+/* Sums of x . y beside products, where all parts have them. */
 static cmg_status make_dots(const build *b, cmg_matrix *made)
 {
-    const cmgi_ranks_matrix *M = b->M;
-    const bool kept = (M->inner == NULL || M->inner->format->dots) &&
-                      (M->outer == NULL || M->outer->format->dots);
-    if (!b->square || !kept || made->options.precision != CMG_FP64) {
+    bool kept = b->square && made->options.precision == CMG_FP64;
+    for (int k = 0; k <= SIDES && kept; ++k) {
+        kept = part_of(b->M, k) == NULL || keeps_dots(part_of(b->M, k));
+    }
+    if (!kept) {
         return CMG_OK;
     }
     made->sums = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
@@ -375,7 +436,10 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
                      const cmgi_owners *cols)
 {
     const cmgi_ranks_matrix *M = made->data;
-    const cmg_matrix *like = M->inner != NULL ? M->inner : M->outer;
+    const cmg_matrix *like = part_of(M, SIDES);
+    for (int k = 0; k < SIDES && like == NULL; ++k) {
+        like = part_of(M, k);
+    }
     const cmg_precision precision = made->options.precision;
     if (like != NULL) {
         made->options = like->options;
@@ -384,8 +448,8 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
     made->rows = cmgi_owners_length(rows);
     made->cols = cmgi_owners_length(cols);
     made->nnz = A->indptr[A->rows];
-    for (int k = 0; k < 2; ++k) {
-        const cmg_matrix *part = k == 0 ? M->inner : M->outer;
+    for (int k = 0; k <= SIDES; ++k) {
+        const cmg_matrix *part = part_of(M, k);
         made->stored += part != NULL ? part->stored : 0;
         made->bytes += part != NULL ? part->bytes : 0;
     }

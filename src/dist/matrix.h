@@ -1,15 +1,17 @@
 /*
  * A matrix over several ranks as a cmg_matrix, for vectors that hold a rank's own entries.
  *
- * Rows that need nobody else's entries come first in the numbering of a level, so that a product is
+ * A stretch of rows [begin, end) needs nobody else's entries, so that a product is
  *
  *     exchange-start   pack and send what others want of x
- *     inner rows       y[0 .. split) = writeback(A_inner x)
+ *     inner rows       y[begin .. end) = writeback(A_inner x)
  *     exchange-finish  the halo is there
- *     outer rows       y[split .. rows) = writeback(A_outer (x_near, halo))
+ *     outer rows       y[0 .. begin), y[end .. rows) = writeback(A_outer (x_near, halo))
  *
- * where x_near are the few own entries that outer rows read, copied beside the halo. Both parts are
- * in the format that the choice finds for them. A matrix whose result every rank needs as a whole
+ * where x_near are the few own entries that outer rows read, copied beside the halo. Where a rank
+ * has a slab of a grid the stretch is nearly all of its rows as they are; where rows that need
+ * others lie in between, these come last in the numbering of the level (layout.c). All parts are in
+ * the format that the choice finds for them. A matrix whose result every rank needs as a whole
  * (the restriction to the first level that is solved by all) gathers it behind that; one that
  * multiplies such a vector is an ordinary matrix.
  */
@@ -32,6 +34,12 @@ typedef struct cmgi_owners {
 static inline cmg_size cmgi_owners_length(const cmgi_owners *s)
 {
     return s->whole ? s->total : s->rows;
+}
+
+/* Own entry at a position. */
+static inline cmg_size cmgi_owners_entry(const cmgi_owners *s, cmg_size position)
+{
+    return s->perm != NULL ? s->perm[position] : position;
 }
 
 /*

@@ -18,6 +18,17 @@ typedef struct cmgi_own_rows {
     bool borrowed; /* the arrays belong to another */
 } cmgi_own_rows;
 
+/* Whether row i has a column outside of first .. last - 1. */
+static inline bool cmgi_rows_reach_out(const cmgi_own_rows *A, cmg_size i, cmg_size first,
+                                       cmg_size last)
+{
+    cmg_size k = A->indptr[i];
+    while (k < A->indptr[i + 1] && A->indices[k] >= first && A->indices[k] < last) {
+        ++k;
+    }
+    return k < A->indptr[i + 1];
+}
+
 /* Sorted numbers without repetition. */
 typedef struct cmgi_numbers {
     cmg_size count;

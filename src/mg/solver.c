@@ -195,6 +195,7 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
 static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
 {
     cmg_context *ctx = s->ctx;
+    CMGI_CHECK(ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED, CMGI_RANKS_COLUMNS);
     CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
     CMGI_TRY(cmgi_column_solver_take(&s->mg, b->columns, &s->columns));
     return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
@@ -326,6 +327,7 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
     if (r->columns > 1) {
+        CMGI_CHECK(ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED, CMGI_RANKS_COLUMNS);
         CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
         s->several = s->several && s->columns->k == r->columns; /* else its reports go */
         CMGI_TRY(cmgi_column_solver_take(&s->mg, r->columns, &s->columns));

@@ -44,7 +44,8 @@ static cmg_status draw(const problem *P, uint64_t seed, void *x)
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->on.n, sizeof *host, &host));
     for (cmg_size k = 0; k < P->on.n; ++k) {
-        host[k] = cmgi_random_at(seed, (uint64_t)(frame->number + frame->perm[k]));
+        const cmg_size entry = frame->perm != NULL ? frame->perm[k] : k;
+        host[k] = cmgi_random_at(seed, (uint64_t)(frame->number + entry));
     }
     CMGI_TRY_GOTO(done, cmg_vector_wrap(ctx, P->on.n, P->on.precision, x, &view));
     CMGI_TRY_GOTO(done, cmg_vector_set(view, host));

@@ -367,7 +367,8 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
                                         .there = c->from->there,
                                         .options = c->options,
                                         .rows = sample_rows(c),
-                                        .leading = c->use == CMGI_USE_ROWS && !cmgi_on_cuda(c->ctx),
+                                        .leading = c->from->leading,
+                                        .lead = c->from->lead,
                                         .quick = true};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info, NULL));
     const double rows = (double)c->s.rows;

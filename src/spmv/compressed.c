@@ -230,6 +230,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     C->rows = shape->rows;
     C->cols = shape->cols;
     C->square = shape->rows == shape->cols || from->leading;
+    C->lead = from->leading ? (cmg_index)(from->lead / blocks.size) : 0;
     C->p.kind = A->options.values;
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }
@@ -257,6 +258,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_compressed *C = A->data;
+    x = cmgi_compressed_x(A, w, x);
     if (w->columns > 1) { /* without blocks */
         CMGI_TRY(cmgi_columns_cpu(A, CMGI_ROWS_TEMPLATES, C->t.count, w, x));
         return cmgi_columns_cpu(A, CMGI_ROWS_PACKED, C->p.count, w, x);

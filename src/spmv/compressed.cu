@@ -170,6 +170,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
 {
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     bool done = C->t.count == 0;
+    x = cmgi_compressed_x(A, w, x);
     if (C->block > 1) {
         return cmgi_compressed_blocks_cuda(A, w, x);
     }

@@ -11,8 +11,8 @@
  *
  *     column of entry k of row i = ref(i) + base[k] + code(k, i)
  *
- * where ref(i) = i in a square matrix and the first column of the row in a rectangular one. A slice
- * is stored in one of these ways, the first that fits:
+ * where ref(i) = i in a square matrix, i + lead in rows of one, and the first column of the row in
+ * a rectangular one. A slice is stored in one of these ways, the first that fits:
  *
  * - template: every row is one of a few row templates, each a list of offsets and values; a number
  *   a row, no entries at all;
@@ -83,10 +83,11 @@ typedef struct cmgi_packed_slices {
 typedef struct cmgi_compressed {
     cmg_size rows; /* block rows, block columns where there are blocks */
     cmg_size cols;
-    bool square;     /* row i has its diagonal in column i, also with further columns */
+    bool square;     /* row i has its diagonal in column i + lead, also with further columns */
+    cmg_index lead;  /* 0 but for rows of a larger matrix */
     int block;       /* rows and columns of a block, 1 = entries by themselves */
     bool identity;   /* blocks are kept as one number */
-    cmg_index *ref;  /* rows: reference column, NULL = the row number */
+    cmg_index *ref;  /* rows: reference column, NULL = the row number + lead */
     float *diagonal; /* kept apart next to reduced values of a square matrix, else NULL: a value a
                         row, of full blocks a row of a block */
     cmgi_template_slices t;
@@ -97,6 +98,16 @@ typedef struct cmgi_compressed {
 CMGI_INLINE cmg_size cmgi_compressed_each(const cmgi_compressed *C)
 {
     return C->identity || C->block < 2 ? 1 : (cmg_size)C->block * C->block;
+}
+
+/* x from the entry on that belongs to the first row. */
+CMGI_INLINE const void *cmgi_compressed_x(const cmg_matrix *A, const cmgi_writeback *w,
+                                          const void *x)
+{
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    const cmg_size columns = w->columns > 1 ? w->columns : 1;
+    return (const char *)x +
+           (size_t)(C->lead * C->block * columns) * cmgi_precision_bytes(A->options.precision);
 }
 
 /* compressed.cu */

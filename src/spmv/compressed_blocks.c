@@ -153,7 +153,7 @@ void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size 
             }
             if (C->p.scale == NULL) {
                 cmgi_matrix_put(B->A, e, to, values[e]);
-            } else if (B->split_diagonal && j * b + column == row) {
+            } else if (B->split_diagonal && j * b + column == row + b * B->C->lead) {
                 apart[c] += values[e];
             } else {
                 apart[c] += values[e] - cmgi_reduced_store(C->p.kind, B->A->values, to, values[e],

@@ -174,6 +174,7 @@ static cmg_status look(cmg_context *ctx, const cmgi_compression_look *l, const c
     const bool square = is_square(l);
     census s = {.ctx = ctx, .options = l->options, .quick = l->quick, .least = least};
     s.C = (cmgi_compressed){.rows = csr->rows, .cols = csr->cols, .square = square, .ref = ref};
+    s.C.lead = l->leading ? (cmg_index)l->lead : 0;
     s.B = (cmgi_compressor){.csr = csr,
                             .C = &s.C,
                             .split_diagonal = l->options->values != CMG_VALUES_FULL && square,
@@ -354,6 +355,9 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
     const cmg_size rows = count > 0 ? (count - 1) * CMGI_SLICE + rows_of(l, slice[count - 1]) : 0;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *ref, &ref));
     CMGI_TRY_GOTO(done, gather(ctx, l, slice, count, &sample, ref));
+    for (cmg_size k = 0; k < rows && l->leading; ++k) {
+        ref[k] += (cmg_index)l->lead;
+    }
     if (!is_square(l)) { /* else that is the number of the row */
         cmgi_references(&sample.view, ref);
     }

@@ -24,7 +24,8 @@ typedef struct cmgi_compression_look {
     const cmg_matrix_options *options; /* precision, values, no_templates and keep_map count */
     cmgi_renumbering to;               /* predicted as if renumbered */
     cmg_size rows;                     /* most rows to look at, 0 = all */
-    bool leading;                      /* row i has its diagonal in column i, square or not */
+    bool leading;                      /* row i has its diagonal in ... */
+    cmg_size lead;                     /* ... column i + lead, square or not */
     bool quick; /* do not tell rows whose offsets repeat from those whose do not */
 } cmgi_compression_look;
 

@@ -14,11 +14,10 @@
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
 
-static cmg_status make_on_host(cmg_context *ctx, const cmg_csr *csr, bool leading,
+static cmg_status make_on_host(cmg_context *ctx, const cmgi_matrix_source *from,
                                const cmg_matrix_options *options, cmg_matrix **A)
 {
-    const cmgi_matrix_source from = {.csr = csr, .leading = leading};
-    return cmgi_matrix_make(ctx, cmgi_format_find(options->format), &from, options, A);
+    return cmgi_matrix_make(ctx, cmgi_format_find(options->format), from, options, A);
 }
 
 /* How the device can make a matrix. */
@@ -40,17 +39,21 @@ static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *op
     return format->fill_cuda != NULL ? MEANS_FILL : MEANS_NONE;
 }
 
-/* Of a CSR on the device, where it has the means; rows: its row pointers on the host, NULL = to be
- * fetched. */
-static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R, const cmg_size *rows,
-                             bool leading, const cmg_matrix_options *options, cmg_matrix **A)
+/* Of a CSR on the device, where it has the means; `like`, which may be NULL: the same on the host,
+ * of which its row pointers are looked at, else they are fetched. */
+static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R,
+                             const cmgi_matrix_source *like, const cmg_matrix_options *options,
+                             cmg_matrix **A)
 {
     const cmgi_format *format = cmgi_format_find(options->format);
+    const cmg_size *rows = like != NULL ? like->csr->indptr : NULL;
     const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *rows;
-    cmgi_matrix_source from = {.device = &R->csr, .there = R, .leading = leading};
+    cmgi_matrix_source from = {.device = &R->csr, .there = R};
     cmg_csr view = R->csr;
     cmg_size *fetched = NULL;
     cmg_status status = CMG_OK;
+    from.leading = like != NULL && like->leading;
+    from.lead = like != NULL ? like->lead : 0;
     if (means_of(&R->rows, options) == MEANS_FILL) {
         if (rows == NULL) {
             CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
@@ -67,9 +70,10 @@ done:
 
 /* Large ones are copied to the device as they are and converted there, where that can be done and
  * both forms fit; sets *made when it has been. */
-static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, bool leading,
+static cmg_status by_upload(cmg_context *ctx, const cmgi_matrix_source *from,
                             const cmg_matrix_options *options, cmg_matrix **A, bool *made)
 {
+    const cmg_csr *csr = from->csr;
     cmgi_resident R = {0};
     cmg_status status = CMG_OK;
     *made = false;
@@ -80,7 +84,7 @@ static cmg_status by_upload(cmg_context *ctx, const cmg_csr *csr, bool leading,
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
     if (means_of(&R.rows, options) != MEANS_NONE) {
-        CMGI_TRY_GOTO(done, make_there(ctx, &R, csr->indptr, leading, options, A));
+        CMGI_TRY_GOTO(done, make_there(ctx, &R, from, options, A));
         *made = true;
     }
 done:
@@ -90,35 +94,33 @@ done:
 }
 
 /* What compression makes of the matrix, for the step list. */
-static cmg_status explain(cmg_matrix *A, const cmg_csr *csr, bool leading)
+static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    const cmgi_compression_look look = {.csr = csr, .options = &A->options, .leading = leading};
+    const cmgi_compression_look look = {
+        .csr = from->csr, .options = &A->options, .leading = from->leading, .lead = from->lead};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
     return cmgi_compression_predict(A->ctx, &look, A->compression, NULL);
 }
 
-static cmg_status from_host(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                             cmg_matrix_options options, cmg_matrix **A)
 {
-    /* Not on a GPU: 256^3 on two H200 takes 11.8 ms so, 9.2 with reference columns. */
-    const bool leading = use == CMGI_USE_ROWS && !cmgi_on_cuda(ctx);
-    const cmgi_matrix_source from = {.csr = csr, .leading = leading};
     cmg_matrix *made = NULL;
     bool done = false;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_choose(ctx, &from, use, &options, NULL));
+    CMGI_TRY(cmgi_choose(ctx, from, use, &options, NULL));
     if (options.format == CMG_FORMAT_TUNE) {
-        CMGI_TRY(cmgi_tune(ctx, csr, &options, &made));
+        CMGI_TRY(cmgi_tune(ctx, from->csr, &options, &made));
     } else {
         if (cmgi_on_cuda(ctx)) {
-            CMGI_TRY(by_upload(ctx, csr, leading, &options, &made, &done));
+            CMGI_TRY(by_upload(ctx, from, &options, &made, &done));
         }
         if (!done) {
-            CMGI_TRY(make_on_host(ctx, csr, leading, &options, &made));
+            CMGI_TRY(make_on_host(ctx, from, &options, &made));
         }
     }
     if (options.explain && options.block_rows < 2) { /* said of entries */
-        CMGI_TRY_GOTO(failed, explain(made, csr, leading));
+        CMGI_TRY_GOTO(failed, explain(made, from));
     }
     *A = made;
     return CMG_OK;
@@ -137,9 +139,8 @@ static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_us
     cmg_matrix_options resolved = *options;
     cmg_status status = cmgi_choose(ctx, &from, use, &resolved, NULL);
     if (status == CMG_OK) {
-        status = resolved.format == CMG_FORMAT_TUNE
-                     ? cmgi_tune(ctx, &host.view, &resolved, A)
-                     : make_on_host(ctx, &host.view, false, &resolved, A);
+        status = resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, &host.view, &resolved, A)
+                                                    : make_on_host(ctx, &from, &resolved, A);
     }
     cmgi_csr_free(ctx, &host);
     return status;
@@ -155,7 +156,7 @@ cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R,
     CMGI_TRY(cmgi_choose(ctx, &from, use, &resolved, NULL));
     const bool known = resolved.format != CMG_FORMAT_TUNE && !resolved.explain;
     return known && means_of(&R->rows, &resolved) != MEANS_NONE
-               ? make_there(ctx, R, NULL, false, &resolved, A)
+               ? make_there(ctx, R, NULL, &resolved, A)
                : through_host(ctx, R, use, &asked, A);
 }
 
@@ -169,7 +170,7 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     return status;
 }
 
-static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, cmg_size lead,
                          const cmg_matrix_options *options, bool checked, cmg_matrix **A)
 {
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
@@ -187,19 +188,27 @@ static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
     if (!checked) {
         CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
     }
-    return from_host(ctx, csr, use, own, A);
+    const cmgi_matrix_source from = {
+        .csr = csr, .leading = use == CMGI_USE_ROWS, .lead = use == CMGI_USE_ROWS ? lead : 0};
+    return from_host(ctx, &from, use, own, A);
 }
 
 cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, options, false, A);
+    return create(ctx, csr, use, 0, options, false, A);
 }
 
 cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                       const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, options, true, A);
+    return create(ctx, csr, use, 0, options, true, A);
+}
+
+cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmg_size lead,
+                                   const cmg_matrix_options *options, cmg_matrix **A)
+{
+    return create(ctx, csr, CMGI_USE_ROWS, lead, options, true, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,

@@ -17,7 +17,8 @@ typedef struct cmgi_matrix_source {
     const cmg_csr *device;        /* the same CSR on the device, or NULL */
     const cmgi_resident *there;   /* what is known of that one */
     const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
-    bool leading;                 /* row i has its diagonal in column i, though there are more */
+    bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
+    cmg_size lead; /* ... column i + lead */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */

@@ -89,7 +89,7 @@ static inline cmg_size cmgi_plan_room(cmg_size longest)
 
 static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 {
-    return C->ref != NULL ? C->ref[i] : (cmg_index)i;
+    return C->ref != NULL ? C->ref[i] : (cmg_index)i + C->lead;
 }
 
 /* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
@@ -121,6 +121,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
     const bool device = B->from != NULL && B->from->device != NULL;
     return (cmgi_template_search){.A = device ? B->from->device : B->csr,
                                   .ref = B->C->ref,
+                                  .lead = B->C->lead,
                                   .device = device,
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .offsets_only = false,

@@ -26,8 +26,8 @@ static float slice_scale(const cmgi_compressor *B, cmg_size slice)
     double largest = 0;
     for (cmg_size i = b * slice * CMGI_SLICE; i < b * cmgi_slice_end(B, slice); ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            const bool packed =
-                b > 1 ? !B->split_diagonal || csr->indices[k] != i : cmgi_packs(B, i, k);
+            const bool packed = b > 1 ? !B->split_diagonal || csr->indices[k] != i + b * B->C->lead
+                                      : cmgi_packs(B, i, k);
             largest = packed ? fmax(largest, fabs(csr->values[k])) : largest;
         }
     }

@@ -18,7 +18,8 @@ static const unsigned ALL = 0xffffffffU;
 /* What the slices are made of. */
 typedef struct source {
     cmg_csr A;
-    const cmg_index *ref;   /* NULL = the row */
+    const cmg_index *ref; /* NULL = the row + lead */
+    cmg_index lead;
     const cmg_index *slice; /* list, NULL = 0, 1, ... */
     cmg_size count;
     int value_bytes;
@@ -49,7 +50,7 @@ struct plan {
 
 static __device__ __forceinline__ cmg_index reference(const source &S, cmg_size i)
 {
-    return S.ref != NULL ? S.ref[i] : (cmg_index)i;
+    return S.ref != NULL ? S.ref[i] : (cmg_index)i + S.lead;
 }
 
 static __device__ __forceinline__ cmg_size warp_max(cmg_size v)
@@ -261,6 +262,7 @@ static inline source source_of(const cmgi_compressor *B, cmg_size longest)
     source S = {};
     S.A = *B->from->device;
     S.ref = B->C->ref;
+    S.lead = B->C->lead;
     S.slice = B->C->p.slice;
     S.count = B->C->p.count;
     S.value_bytes = B->value_bytes;

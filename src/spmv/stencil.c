@@ -78,8 +78,10 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
     S->runs = cover(sorted, C->t.entries, S->run);
     cmgi_free(ctx, sorted);
     const size_t bytes = (size_t)C->t.kinds * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
-    /* 2.5 products for one are still cheaper than loads one by one */
-    if (2 * CMGI_RUN * S->runs > 5 * longest_template(C) || bytes > TABLE_BYTES) {
+    /* 2.5 products for one are still cheaper than loads one by one; windows that leave x are not */
+    const cmg_size span = S->runs > 0 ? S->run[S->runs - 1] - S->run[0] : 0;
+    if (2 * CMGI_RUN * S->runs > 5 * longest_template(C) || bytes > TABLE_BYTES ||
+        2 * (C->cols - span) < C->rows) {
         S->runs = 0;
     }
     return CMG_OK;

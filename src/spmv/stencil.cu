@@ -31,7 +31,8 @@ constexpr int SETS = CMGI_SLICE / (HALF * PACK<T>);
 template <typename T>
 struct stencil_args {
     cmg_size rows;
-    cmg_size cols;
+    cmg_size low;  /* first column, counted as x is: from the first row's own */
+    cmg_size cols; /* behind the last */
     cmg_size slices;
     const cmg_index *slice; /* NULL = 0, 1, ... */
     const uint16_t *id;
@@ -65,11 +66,11 @@ struct window {
 
 /* Columns beyond the ends of x are read as its ends: the values there are 0. */
 template <typename T, bool INSIDE>
-__device__ __forceinline__ void load_window(window<T> &w, const T *x, cmg_size cols, cmg_size begin,
+__device__ __forceinline__ void load_window(window<T> &w, const stencil_args<T> &s, cmg_size begin,
                                             int shift)
 {
     if constexpr (INSIDE) {
-        const T *from = x + begin;
+        const T *from = s.x + begin;
         w.a = load<PACK<T>>(from);
         w.b = load<PACK<T>>(from + PACK<T>);
         if (shift + CMGI_RUN - 1 > PACK<T>) {
@@ -79,7 +80,7 @@ __device__ __forceinline__ void load_window(window<T> &w, const T *x, cmg_size c
 #pragma unroll
         for (int k = 0; k <= 2 * PACK<T>; ++k) {
             const cmg_size j = begin + k;
-            const T v = __ldg(x + (j < 0 ? 0 : j < cols ? j : cols - 1));
+            const T v = __ldg(s.x + (j < s.low ? s.low : j < s.cols ? j : s.cols - 1));
             if (k < PACK<T>) {
                 w.a.v[k % PACK<T>] = v;
             } else if (k < 2 * PACK<T>) {
@@ -136,7 +137,7 @@ __device__ __forceinline__ void add_runs(const stencil_args<T> &a, const run_val
 #pragma unroll
         for (int u = 0; u < AHEAD; ++u) {
             if (r + u < a.runs) {
-                load_window<T, INSIDE>(w[u], a.x, a.cols, row + a.start[r + u], a.shift[r + u]);
+                load_window<T, INSIDE>(w[u], a, row + a.start[r + u], a.shift[r + u]);
             }
         }
 #pragma unroll
@@ -240,8 +241,8 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
         const cmg_size own = mine ? k + half : k;
         const cmg_size slice = a.slice != NULL ? a.slice[own] : own;
         const cmg_size first = slice * CMGI_SLICE;
-        const bool inside =
-            first + a.start[0] >= 0 && first + CMGI_SLICE + a.start[a.runs - 1] + PACK<T> < a.cols;
+        const bool inside = first + a.start[0] >= a.low &&
+                            first + CMGI_SLICE + a.start[a.runs - 1] + PACK<T> < a.cols;
         double dot = 0;
         const bool all_inside = __all_sync(0xffffffffU, inside);
 #pragma unroll
@@ -283,7 +284,8 @@ struct launch_stencil {
         const cmgi_stencil *S = C->t.stencil;
         stencil_args<T> a = {};
         a.rows = C->rows;
-        a.cols = C->cols;
+        a.low = -(cmg_size)C->lead;
+        a.cols = C->cols - C->lead;
         a.slices = C->t.count;
         a.slice = C->t.slice;
         a.id = C->t.id;

@@ -25,7 +25,7 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     for (int j = 0; j < t->count; ++j) {
         const cmg_index first = C->t.begin[j];
         const bool square = C->square;
-        const cmg_index ref = square                      ? t->row[j]
+        const cmg_index ref = square                      ? t->row[j] + C->lead
                               : first < C->t.begin[j + 1] ? kinds->indices[first]
                                                           : 0;
         for (cmg_index k = first; k < C->t.begin[j + 1]; ++k) {

@@ -24,13 +24,14 @@ enum { CMGI_TEMPLATE_LEFT_OUT = 0xfffe };
 /* What is looked for. */
 typedef struct cmgi_template_search {
     const cmg_csr *A;
-    const cmg_index *ref; /* reference column of a row, NULL = the row */
-    bool device;          /* the arrays of A, and ref, are on the device */
-    bool single;          /* compare values in fp32 */
-    bool offsets_only;    /* do not compare values */
-    int most;             /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
-    cmg_size entries;     /* most entries of all templates */
-    cmg_size least;       /* rows that make a template */
+    const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
+    cmg_index lead;
+    bool device;       /* the arrays of A, and ref, are on the device */
+    bool single;       /* compare values in fp32 */
+    bool offsets_only; /* do not compare values */
+    int most;          /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    cmg_size entries;  /* most entries of all templates */
+    cmg_size least;    /* rows that make a template */
 } cmgi_template_search;
 
 /*

@@ -6,7 +6,7 @@ enum { CHUNK = 4096 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)
 {
-    return what->ref != NULL ? what->ref[i] : (cmg_index)i;
+    return what->ref != NULL ? what->ref[i] : (cmg_index)i + what->lead;
 }
 
 static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)

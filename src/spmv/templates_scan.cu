@@ -18,6 +18,7 @@ typedef struct rows {
     const cmg_index *indices;
     const double *values;
     const cmg_index *ref;
+    cmg_index lead;
     bool single;
     bool offsets_only;
 } rows;
@@ -25,13 +26,13 @@ typedef struct rows {
 static rows rows_of(const cmgi_template_search *what)
 {
     const cmg_csr *A = what->A;
-    return rows{A->rows,   A->indptr,    A->indices,        A->values,
-                what->ref, what->single, what->offsets_only};
+    return rows{A->rows,   A->indptr,  A->indices,   A->values,
+                what->ref, what->lead, what->single, what->offsets_only};
 }
 
 static __device__ cmg_index reference(const rows &A, cmg_size i)
 {
-    return A.ref != NULL ? A.ref[i] : (cmg_index)i;
+    return A.ref != NULL ? A.ref[i] : (cmg_index)i + A.lead;
 }
 
 static __device__ __forceinline__ uint64_t bits_at(const rows &A, cmg_size at)
