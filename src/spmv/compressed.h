@@ -101,8 +101,8 @@ CMGI_INLINE cmg_size cmgi_compressed_each(const cmgi_compressed *C)
 }
 
 /* x from the entry on that belongs to the first row. */
-CMGI_INLINE const void *cmgi_compressed_x(const cmg_matrix *A, const cmgi_writeback *w,
-                                          const void *x)
+static inline const void *cmgi_compressed_x(const cmg_matrix *A, const cmgi_writeback *w,
+                                            const void *x)
 {
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     const cmg_size columns = w->columns > 1 ? w->columns : 1;
