@@ -4,6 +4,10 @@
  */
 #include "core/cuda.cuh"
 
+extern "C" {
+#include "core/group.h"
+}
+
 /* Conditional nodes came with CUDA 12.4. */
 #if CUDART_VERSION >= 12040
 #define CMGI_CONDITIONAL_NODES
@@ -174,7 +178,9 @@ cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph)
     cudaError_t error = cudaStreamEndCapture(d->stream, &ended);
     whole = whole != NULL ? whole : ended;
     if (error == cudaSuccess && graph != NULL) {
-        error = cudaGraphInstantiate(&made, whole, 0);
+        /* messages go beside products and must not wait until these leave the device */
+        error = cudaGraphInstantiate(
+            &made, whole, cmgi_group_wired(ctx) ? cudaGraphInstantiateFlagUseNodePriority : 0);
     }
     if (whole != NULL) {
         cmgi_cuda_ignore(cudaGraphDestroy(whole));

@@ -358,7 +358,7 @@ static bool may_compress(const chooser *c)
     const bool cached =
         !cmgi_on_cuda(c->ctx) && o->values == CMG_VALUES_FULL && c->s.nnz < IN_CACHE;
     return c->s.rows >= COMPRESS_ROWS && !cached && fits &&
-           gains(c->ctx, c->use, c->s.rows, c->s.cols);
+           gains(c->ctx, c->use, c->s.rows, c->from->leading ? c->s.rows : c->s.cols);
 }
 
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)

@@ -170,7 +170,7 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     return status;
 }
 
-static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, cmg_size lead,
+static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, const cmg_size *lead,
                          const cmg_matrix_options *options, bool checked, cmg_matrix **A)
 {
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
@@ -189,26 +189,26 @@ static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, cmg
         CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
     }
     const cmgi_matrix_source from = {
-        .csr = csr, .leading = use == CMGI_USE_ROWS, .lead = use == CMGI_USE_ROWS ? lead : 0};
+        .csr = csr, .leading = lead != NULL, .lead = lead != NULL ? *lead : 0};
     return from_host(ctx, &from, use, own, A);
 }
 
 cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, 0, options, false, A);
+    return create(ctx, csr, use, NULL, options, false, A);
 }
 
 cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                       const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, 0, options, true, A);
+    return create(ctx, csr, use, NULL, options, true, A);
 }
 
-cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmg_size lead,
-                                   const cmg_matrix_options *options, cmg_matrix **A)
+cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                                   cmg_size lead, const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, CMGI_USE_ROWS, lead, options, true, A);
+    return create(ctx, csr, use, &lead, options, true, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,

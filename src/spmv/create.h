@@ -11,8 +11,9 @@ cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
 cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                       const cmg_matrix_options *options, cmg_matrix **A);
 /* Rows of a square matrix, checked: row i has its diagonal in column i + lead. */
-cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmg_size lead,
-                                   const cmg_matrix_options *options, cmg_matrix **A);
+cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                                   cmg_size lead, const cmg_matrix_options *options,
+                                   cmg_matrix **A);
 /* The same of a matrix on the device that has been looked at. */
 cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
                                        const cmg_matrix_options *options, cmg_matrix **A);
