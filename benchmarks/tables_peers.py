@@ -44,16 +44,20 @@ def peers_distorted():
 @table
 def pyamg():
     """PyAMG's gallery: its levels, solved by it and here, on one thread by CPU time and on two by the clock."""
-    one, two = ([line for line in read("pyamg") if line["threads"] == k] for k in (1, 2))
+    def told(lines):
+        return {(line["problem"], line["what"], line.get("precision", "fp64")): line for line in lines}
+    one, two = (told(line for line in read("pyamg") if line["threads"] == k) for k in (1, 2))
     rows = []
-    for line, other in zip(one, two):
-        cells = [number(value) for b in (line, other) for value in (1e3 * b["pyamg_seconds"], 1e3 * b["seconds"], b["faster"])]
-        rows.append([line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["what"], line["pyamg_iterations"],
-                     line["iterations"], *cells])
-    median, both = (number(statistics.median(line["faster"] for line in found)) for found in (one, two))
-    rows.append(["median", *[""] * 6, median, "", "", both])
-    return markdown(["problem", "unknowns", "smoother", "it PyAMG", "it", "PyAMG ms", "ms", "times", "two threads: PyAMG ms", "ms",
-                     "times"], rows)
+    for (problem, what, precision), line in one.items():
+        cells = [number(value) if value != "" else "" for b in (line, two.get((problem, what, precision))) for value in
+                 ((1e3 * b["pyamg_seconds"], 1e3 * b["seconds"], b["faster"]) if b is not None else ("", "", ""))]
+        rows.append([problem, f"{line['unknowns'] / 1e3:.3g} k", what, precision, line["pyamg_iterations"], line["iterations"], *cells])
+    for precision in dict.fromkeys(key[2] for key in one):
+        medians = [[line["faster"] for key, line in found.items() if key[2] == precision] for found in (one, two)]
+        one_median, both = (number(statistics.median(found)) if found else "" for found in medians)
+        rows.append(["median", "", "", precision, *[""] * 4, one_median, "", "", both])
+    return markdown(["problem", "unknowns", "smoother", "cycle", "it PyAMG", "it", "PyAMG ms", "ms", "times",
+                     "two threads: PyAMG ms", "ms", "times"], rows)
 
 
 PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity"}
