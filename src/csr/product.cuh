@@ -51,23 +51,17 @@ static __device__ __forceinline__ unsigned first_slot(cmg_index j, unsigned mask
     return ((unsigned)j * 2654435761U >> 12) & mask;
 }
 
-/*
- * The slot of j, which gets one where it has none; isnew: whether it had none. A table that
- * is full has none: FULL. Most columns are there already, and lanes that read a slot together do
- * not wait for each other, as they do where they change it.
- */
+/* The slot of j, which gets one where it has none; isnew: whether it had none. A table that is full
+ * has none: FULL. */
 static __device__ __forceinline__ unsigned insert(cmg_index *keys, unsigned mask, cmg_index j,
                                                   bool *isnew)
 {
-    *isnew = false;
     unsigned s = first_slot(j, mask);
+    *isnew = false;
     for (unsigned probe = 0; probe <= mask; ++probe) {
-        cmg_index old = *(volatile cmg_index *)&keys[s];
-        if (old == EMPTY) {
-            old = atomicCAS(&keys[s], EMPTY, j);
-            *isnew = old == EMPTY;
-        }
-        if (*isnew || old == j) {
+        const cmg_index old = atomicCAS(&keys[s], EMPTY, j);
+        *isnew = old == EMPTY;
+        if (old == EMPTY || old == j) {
             return s;
         }
         s = (s + 1) & mask;

@@ -118,18 +118,13 @@ static __device__ __forceinline__ bool same_rows(const R &rows, const looked_at 
 }
 
 /*
- * Notes the slot of every row's kind. A slot has half of the hash and, below it, the row that came
+ * Notes the slot of a row's kind. A slot has half of the hash and, below it, the row that came
  * first; *count = kinds, more than MOST_KINDS where they were not counted to the end.
  */
 template <typename R>
-__global__ void __launch_bounds__(THREADS)
-    find_kinds_kernel(const R rows, unsigned long long *slot, unsigned *count)
+static __device__ __forceinline__ void find_kind(const R &rows, cmg_size i,
+                                                 unsigned long long *slot, unsigned *count)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    const unsigned seen = threadIdx.x % WARP == 0 ? __ldcg(count) : 0;
-    if (__shfl_sync(ALL, seen, 0) > MOST_KINDS) {
-        return;
-    }
     bool open = i < rows.M.rows;
     looked_at row;
     row.lane = (int)threadIdx.x % LANES;
@@ -165,6 +160,22 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Few blocks, which are soon through where there are many kinds. */
+template <typename R>
+__global__ void __launch_bounds__(THREADS)
+    find_kinds_kernel(const R rows, unsigned long long *slot, unsigned *count)
+{
+    const cmg_size mine = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
+    for (cmg_size i = mine; __any_sync(ALL, i < rows.M.rows); i += step) {
+        const unsigned seen = threadIdx.x % WARP == 0 ? __ldcg(count) : 0;
+        if (__shfl_sync(ALL, seen, 0) > MOST_KINDS) {
+            return;
+        }
+        find_kind(rows, i, slot, count);
+    }
+}
+
 /* What is made on the way. */
 struct work {
     unsigned long long *slot;
@@ -183,11 +194,13 @@ template <typename R>
 static cmg_status find_kinds(cmg_context *ctx, const R &rows, const work *w, bool *few)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
+    const unsigned wanted = cmgi_grid(rows.M.rows * LANES, THREADS);
+    const unsigned most = (unsigned)(16 * cmgi_device_of(ctx)->processors);
+    const unsigned grid = wanted < most ? wanted : most;
     unsigned count = 0;
     CMGI_CUDA(ctx, cudaMemsetAsync(w->slot, 0xff, SLOTS * sizeof *w->slot, stream));
     CMGI_TRY(cmgi_cuda_clear(ctx, w->count, sizeof *w->count));
-    find_kinds_kernel<<<cmgi_grid(rows.M.rows * LANES, THREADS), THREADS, 0, stream>>>(
-        rows, w->slot, w->count);
+    find_kinds_kernel<<<grid, THREADS, 0, stream>>>(rows, w->slot, w->count);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(cmgi_to_host(ctx, &count, w->count, sizeof count));
     *few = count <= MOST_KINDS;

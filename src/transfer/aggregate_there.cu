@@ -67,6 +67,23 @@ __global__ void spread_kernel(const cmg_csr S, const uint64_t *key, uint64_t *on
     }
 }
 
+/* One thread of a block raises the flag for all: millions of stores to one place wait in a row. */
+static __device__ __forceinline__ void raise_flag(bool seen, unsigned long long *flag)
+{
+    __shared__ bool any;
+    if (threadIdx.x == 0) {
+        any = false;
+    }
+    __syncthreads();
+    if (seen) {
+        any = true;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && any) {
+        *flag = 1;
+    }
+}
+
 __global__ void decide_kernel(const cmg_csr S, const uint64_t *one, uint64_t *key,
                               unsigned long long *open)
 {
@@ -74,13 +91,13 @@ __global__ void decide_kernel(const cmg_csr S, const uint64_t *one, uint64_t *ke
     const bool real = i < S.rows && cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
     bool seen = false;
     const uint64_t two = largest_around(S, real, i, one, &seen);
+    bool stays = false;
     if (real && threadIdx.x % LANES == 0) {
         const uint64_t decided = cmgi_key_decided(key[i], two);
         key[i] = decided;
-        if (cmgi_key_state(decided) == CMGI_NODE_OPEN) {
-            *open = 1;
-        }
+        stays = cmgi_key_state(decided) == CMGI_NODE_OPEN;
     }
+    raise_flag(stays, open);
 }
 
 /* count_i = 1 for nodes of the set */
@@ -134,9 +151,7 @@ __global__ void join_kernel(const cmg_csr S, const cmg_index *from, cmg_index *t
     if (i < S.rows && threadIdx.x % LANES == 0) {
         to[i] = joins ? from[S.indices[best.place]] : from[i];
     }
-    if (joins) {
-        *joined = 1;
-    }
+    raise_flag(joins, joined);
 }
 
 __global__ void begin_order_kernel(cmg_size n, const cmg_size *indptr, bool *waits, cmg_index *of,
@@ -174,9 +189,9 @@ __global__ void claim_kernel(const cmg_csr S, unsigned round, const cmg_index *o
             waits[i] = false;
         } else {
             atomicMin(&first[i], note);
-            *open = 1;
         }
     }
+    raise_flag(asks && !taken, open);
 }
 
 /* Those that are first at all of their nodes found an aggregate with them, under their number. */

@@ -7,7 +7,12 @@ extern "C" {
 #include "transfer/aggregate_there.h"
 }
 
-/* Eight neighbours of a warp share a row. */
+static const unsigned CMGI_ALL = 0xffffffffU;
+
+/*
+ * Eight neighbours of a warp share a row. All 32 lanes exchange together, to the end of the longest
+ * of their rows: masks of parts are searched for at every exchange.
+ */
 struct cmgi_lanes {
     static const int COUNT = CMGI_ROW_LANES;
     int lane;
@@ -22,7 +27,7 @@ struct cmgi_lanes {
     {
 #pragma unroll
         for (int d = COUNT / 2; d > 0; d >>= 1) {
-            s += __shfl_xor_sync(mask, s, d);
+            s += __shfl_xor_sync(CMGI_ALL, s, d);
         }
         return s;
     }
@@ -30,14 +35,14 @@ struct cmgi_lanes {
     {
 #pragma unroll
         for (int d = COUNT / 2; d > 0; d >>= 1) {
-            s = fmax(s, __shfl_xor_sync(mask, s, d));
+            s = fmax(s, __shfl_xor_sync(CMGI_ALL, s, d));
         }
         return s;
     }
     /* How many lanes say yes, and how many of them come before this one. */
     __device__ __forceinline__ int count(bool yes, int *before) const
     {
-        const unsigned all = __ballot_sync(mask, yes) & mask;
+        const unsigned all = __ballot_sync(CMGI_ALL, yes) & mask;
         *before = __popc(all & ((1U << (threadIdx.x % 32)) - 1));
         return __popc(all);
     }

@@ -15,8 +15,8 @@ struct filtering {
     const cmg_csr &A;
     const cmg_csr &S;
     cmgi_lanes lanes;
-    cmg_size i;
-    cmg_size s; /* next entry of S */
+    cmg_size s; /* next entry of S's row */
+    cmg_size last;
 
     __device__ __forceinline__ cmg_index column(cmg_size k, cmg_size end) const
     {
@@ -25,10 +25,10 @@ struct filtering {
     /* Whether the lane's column j is strong; its eight are within the next eight of S. */
     __device__ __forceinline__ bool is_strong(cmg_index j)
     {
-        const cmg_index next = s + lanes.lane < S.indptr[i + 1] ? S.indices[s + lanes.lane] : -2;
+        const cmg_index next = s + lanes.lane < last ? S.indices[s + lanes.lane] : -2;
         bool strong = false;
         for (int q = 0; q < LANES; ++q) {
-            strong = __shfl_sync(lanes.mask, next, q, LANES) == j || strong;
+            strong = __shfl_sync(CMGI_ALL, next, q, LANES) == j || strong;
         }
         int before = 0;
         s += lanes.count(strong, &before);
@@ -41,15 +41,15 @@ __global__ void filter_kernel(const cmg_csr A, const cmg_csr S, cmg_size *offset
                               cmg_index *columns, double *values)
 {
     const cmg_size i = cmgi_row_of_lanes(THREADS);
-    if (i >= A.rows) {
-        return;
-    }
-    const cmg_size begin = A.indptr[i];
-    const cmg_size end = A.indptr[i + 1];
-    filtering f = {A, S, cmgi_lanes(), i, S.indptr[i]};
+    const bool real = i < A.rows;
+    const cmg_size begin = real ? A.indptr[i] : 0;
+    const cmg_size end = real ? A.indptr[i + 1] : 0;
+    const cmg_size first = real ? S.indptr[i] : 0;
+    filtering f = {A, S, cmgi_lanes(), first, real ? S.indptr[i + 1] : 0};
+    const int lane = f.lanes.lane;
     double diagonal = 0;
     double dropped = 0;
-    for (cmg_size k = begin + f.lanes.lane; k - f.lanes.lane < end; k += LANES) {
+    for (cmg_size k = begin + lane; __any_sync(CMGI_ALL, k - lane < end); k += LANES) {
         const cmg_index j = f.column(k, end);
         const bool strong = f.is_strong(j);
         diagonal += j == i ? A.values[k] : 0;
@@ -57,10 +57,10 @@ __global__ void filter_kernel(const cmg_csr A, const cmg_csr S, cmg_size *offset
     }
     diagonal = f.lanes.sum(diagonal);
     dropped = f.lanes.sum(dropped);
-    const bool whole = S.indptr[i + 1] == S.indptr[i] || cmgi_stays_whole(diagonal, dropped);
-    cmg_size at = columns != NULL ? offset[i] : 0;
-    f.s = S.indptr[i];
-    for (cmg_size k = begin + f.lanes.lane; k - f.lanes.lane < end; k += LANES) {
+    const bool whole = f.last == first || cmgi_stays_whole(diagonal, dropped);
+    cmg_size at = real && columns != NULL ? offset[i] : 0;
+    f.s = first;
+    for (cmg_size k = begin + lane; __any_sync(CMGI_ALL, k - lane < end); k += LANES) {
         const cmg_index j = f.column(k, end);
         const bool strong = f.is_strong(j);
         const double own = k < end ? A.values[k] : 0;
@@ -75,7 +75,7 @@ __global__ void filter_kernel(const cmg_csr A, const cmg_csr S, cmg_size *offset
         }
         at += count;
     }
-    if (columns == NULL && f.lanes.lane == 0) {
+    if (real && columns == NULL && lane == 0) {
         offset[i] = at;
     }
 }

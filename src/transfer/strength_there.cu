@@ -99,7 +99,7 @@ __global__ void strong_kernel(const node_rows C, const cmgi_coupling *of, double
     const double share = theta * theta * own.largest;
     const cmg_size length = own.largest > 0 ? row.length : 0;
     cmg_size at = i < C.rows && columns != NULL ? offset[i] : 0;
-    for (cmg_size first = 0; first < length; first += lanes.COUNT) {
+    for (cmg_size first = 0; __any_sync(CMGI_ALL, first < length); first += lanes.COUNT) {
         const cmg_size e = first + lanes.lane;
         const cmg_index j = e < length ? row.indices[e] : (cmg_index)i;
         const double size = j != i ? cmgi_coupling_size(&own, row.values[e]) : 0;
