@@ -59,29 +59,60 @@ static cmg_status check_sizes(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
     return CMG_OK;
 }
 
+/* The first of n numbers that is not in [least, most), n where all are; *below counts those < 0. */
+static cmg_size first_outside(cmg_context *ctx, cmg_size n, const cmg_index *of, cmg_index least,
+                              cmg_size most, cmg_size *below)
+{
+    cmg_size bad = n;
+    cmg_size negative = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)            \
+    reduction(+ : negative) if (n > 1 << 16)
+    for (cmg_size k = 0; k < n; ++k) {
+        if ((of[k] < least || of[k] >= most) && k < bad) {
+            bad = k;
+        }
+        negative += of[k] < 0;
+    }
+    (void)ctx;
+    *below = negative;
+    return bad;
+}
+
+static cmg_size first_not_finite(cmg_context *ctx, cmg_size n, const double *of)
+{
+    cmg_size bad = n;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (n > 1 << 16)
+    for (cmg_size k = 0; k < n; ++k) {
+        if (!isfinite(of[k]) && k < bad) {
+            bad = k;
+        }
+    }
+    (void)ctx;
+    return bad;
+}
+
 static cmg_status check_mesh(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
 {
     CMGI_TRY(check_sizes(h, m));
     const cmg_size blocks = h->level[0].A.rows / m->components;
     cmg_size boundary = 0;
-    for (cmg_size i = 0; i < m->nodes; ++i) {
-        CMGI_CHECK(h->ctx, m->unknown[i] >= -1 && m->unknown[i] < blocks, CMG_ERR_FILE,
-                   "mesh: node %lld has unknown %d, not in [-1, %lld)", (long long)i,
-                   (int)m->unknown[i], (long long)blocks);
-        boundary += m->unknown[i] < 0;
-    }
+    cmg_size none = 0;
+    const cmg_size i = first_outside(h->ctx, m->nodes, m->unknown, -1, blocks, &boundary);
+    CMGI_CHECK(h->ctx, i == m->nodes, CMG_ERR_FILE,
+               "mesh: node %lld has unknown %d, not in [-1, %lld)", (long long)i,
+               (int)m->unknown[i], (long long)blocks);
     CMGI_CHECK(h->ctx, boundary == m->boundary, CMG_ERR_FILE,
                "mesh: %lld boundary values for %lld nodes without unknowns", (long long)m->boundary,
                (long long)boundary);
-    for (cmg_size k = 0; k < m->nodes * m->dim; ++k) {
-        CMGI_CHECK(h->ctx, isfinite(m->x[k]), CMG_ERR_FILE,
-                   "mesh: node %lld: a coordinate is not a finite number", (long long)(k / m->dim));
-    }
-    for (cmg_size k = 0; k < m->cells * m->corners; ++k) {
-        CMGI_CHECK(h->ctx, m->cell_nodes[k] >= 0 && m->cell_nodes[k] < m->nodes, CMG_ERR_FILE,
-                   "mesh: cell %lld: node %d is not in [0, %lld)", (long long)(k / m->corners),
-                   (int)m->cell_nodes[k], (long long)m->nodes);
-    }
+    const cmg_size x = first_not_finite(h->ctx, m->nodes * m->dim, m->x);
+    CMGI_CHECK(h->ctx, x == m->nodes * m->dim, CMG_ERR_FILE,
+               "mesh: node %lld: a coordinate is not a finite number", (long long)(x / m->dim));
+    const cmg_size corners = m->cells * m->corners;
+    const cmg_size k = first_outside(h->ctx, corners, m->cell_nodes, 0, m->nodes, &none);
+    CMGI_CHECK(h->ctx, k == corners, CMG_ERR_FILE, "mesh: cell %lld: node %d is not in [0, %lld)",
+               (long long)(k / m->corners), (int)m->cell_nodes[k], (long long)m->nodes);
     return CMG_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Datasets of HDF5 files, read with checks.
  *
- * Where the stored bytes are the wanted ones - native type, contiguous or in one-dimensional chunks
+ * Where the stored bytes are the wanted ones - native type, contiguous or in chunks of whole rows
  * with no filter but Fletcher-32 - the library is asked only for the places of the chunks; several
  * threads read them into the final array, or into pinned memory on their way to the device, and
  * compare the checksums. Everything else goes through H5Dread.
@@ -146,9 +146,9 @@ void cmgi_dataset_close(cmgi_dataset *d)
 /* Places of the chunks in the file; false when one is missing or stored in an unexpected way. */
 static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
 {
-    const hsize_t bytes = s->chunk[0] * d->size + (s->checksum ? 4 : 0);
+    const hsize_t bytes = (hsize_t)s->chunk_count * d->size + (s->checksum ? 4 : 0);
     for (cmg_size c = 0; c < chunks; ++c) {
-        const hsize_t offset[1] = {(hsize_t)c * s->chunk[0]};
+        const hsize_t offset[2] = {(hsize_t)c * s->chunk[0], 0};
         unsigned mask = 1;
         hsize_t size = 0;
         if (H5Dget_chunk_info_by_coord(d->id, offset, &mask, &address[c], &size) < 0 ||
@@ -195,9 +195,9 @@ static cmg_status read_chunks(const cmgi_dataset *d, const storage *s, const had
                               char *to)
 {
     cmg_context *ctx = d->h5->ctx;
-    const cmg_size whole = d->count / (cmg_size)s->chunk[0];
-    const cmg_size rest = d->count - whole * (cmg_size)s->chunk[0];
-    const size_t bytes = (size_t)s->chunk[0] * d->size;
+    const cmg_size whole = d->count / s->chunk_count;
+    const cmg_size rest = d->count - whole * s->chunk_count;
+    const size_t bytes = (size_t)s->chunk_count * d->size;
     cmg_size bad = INT64_MAX;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
@@ -216,13 +216,12 @@ static cmg_status read_chunks(const cmgi_dataset *d, const storage *s, const had
         memcpy(to + (size_t)whole * bytes, buffer, (size_t)rest * d->size);
         cmgi_free(ctx, buffer);
     }
-    CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
-               "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
-               d->h5->path, d->name, (long long)(bad * (cmg_size)s->chunk[0]),
-               (long long)((bad + 1) * (cmg_size)s->chunk[0] < d->count
-                               ? (bad + 1) * (cmg_size)s->chunk[0]
-                               : d->count) -
-                   1);
+    CMGI_CHECK(
+        ctx, bad == INT64_MAX, CMG_ERR_FILE,
+        "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged", d->h5->path,
+        d->name, (long long)(bad * s->chunk_count),
+        (long long)((bad + 1) * s->chunk_count < d->count ? (bad + 1) * s->chunk_count : d->count) -
+            1);
     return CMG_OK;
 }
 
@@ -252,7 +251,8 @@ static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, direct *plan,
                  bytes <= d->h5->size - plan->start;
         return CMG_OK;
     }
-    const cmg_size chunk = s->layout == H5D_CHUNKED && d->rank == 1 ? (cmg_size)s->chunk[0] : 0;
+    const bool rows = d->rank == 1 || (cmg_size)s->chunk[1] == d->dims[1]; /* whole ones */
+    const cmg_size chunk = s->layout == H5D_CHUNKED && rows ? s->chunk_count : 0;
     const cmg_size chunks = chunk > 0 ? (d->count - 1) / chunk + 1 : CHUNKS_MOST + 1;
     if (chunks > CHUNKS_MOST) { /* looking up a chunk costs time in proportion to their number */
         return CMG_OK;
@@ -267,7 +267,8 @@ static bool fill_unit(void *user, size_t unit, void *to)
     const direct *plan = user;
     const cmgi_dataset *d = plan->d;
     if (plan->address != NULL) {
-        return read_chunk(d, &plan->s, plan->address[unit], (size_t)plan->s.chunk[0] * d->size, to);
+        return read_chunk(d, &plan->s, plan->address[unit], (size_t)plan->s.chunk_count * d->size,
+                          to);
     }
     const cmg_size at = (cmg_size)unit * BLOCK;
     const cmg_size rest = d->count * (cmg_size)d->size - at;
@@ -305,7 +306,7 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
     *sent = false;
     cmg_status status = plan_direct(d, native, &plan, sent);
     if (*sent) {
-        const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk[0] * d->size : BLOCK;
+        const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk_count * d->size : BLOCK;
         const cmgi_feed from = {fill_unit, &plan, chunk};
         status = cmgi_feed_device(ctx, there, bytes, &from, sent);
     }

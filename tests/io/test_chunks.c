@@ -8,15 +8,18 @@
 
 static const cmg_size lengths[] = {131071, 131072, 131073, 262144, 300000};
 
-/* A diagonal matrix i + 1 with b = 1 / (3 i + 1). */
+/* A diagonal matrix i + 1 with b = 1 / (3 i + 1), unknown i at (i, -i). */
 static cmg_hierarchy *diagonal(cmg_size n)
 {
     cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
     cmg_index *indices = malloc((size_t)n * sizeof *indices);
     double *values = malloc((size_t)n * sizeof *values);
     double *b = malloc((size_t)n * sizeof *b);
+    double *x = malloc((size_t)(2 * n) * sizeof *x);
     cmg_hierarchy *h = NULL;
     for (cmg_size i = 0; i < n; ++i) {
+        x[2 * i] = (double)i;
+        x[2 * i + 1] = (double)-i;
         indptr[i] = i;
         indices[i] = (cmg_index)i;
         values[i] = (double)(i + 1);
@@ -27,6 +30,8 @@ static cmg_hierarchy *diagonal(cmg_size n)
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
+    free(x);
     free(indptr);
     free(indices);
     free(values);
@@ -47,6 +52,12 @@ static bool comes_back(const char *path, cmg_size n)
     for (cmg_size i = 0; good && i < n; ++i) {
         good = A.indptr[i] == i && A.indices[i] == i && A.values[i] == (double)(i + 1) &&
                b[i] == 1 / (double)(3 * i + 1);
+    }
+    const double *x = NULL; /* two a row of the file */
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &found, &x));
+    good = good && found == 2 * n;
+    for (cmg_size i = 0; good && i < n; ++i) {
+        good = x[2 * i] == (double)i && x[2 * i + 1] == (double)-i;
     }
     cmg_hierarchy_destroy(&h);
     return good;
