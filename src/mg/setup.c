@@ -344,7 +344,7 @@ static void note_ranks(const cmgi_setup *s)
 static void note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;
-    if (c->taken > 0 && c->taken < cmg_hierarchy_levels(s->given)) {
+    if (c->alone) {
         note(s->levels, "levels follow the finest matrix alone, not the %d of the hierarchy",
              cmg_hierarchy_levels(s->given));
     }

@@ -130,6 +130,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
                          cmgi_completion *made)
 {
     cmgi_completion c = {.worst = 1, .taken = options->from_matrix ? 1 : given->levels};
+    c.alone = c.taken < given->levels;
     cmg_hierarchy *h = NULL;
     cmg_status status = CMG_OK;
     *made = c;
@@ -150,7 +151,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     }
     h->stale = false;
     h->checked = true; /* the caller's is, and what was formed here is finite */
-    const bool changed = c.formed + c.misfits + c.appended > 0 || c.taken < given->levels;
+    const bool changed = c.formed + c.misfits + c.appended > 0 || c.alone;
     for (int l = c.taken - 1; l >= 1; --l) {
         c.first_formed = given->level[l].formed ? l : c.first_formed;
         c.formed += given->level[l].formed && !all;

@@ -19,6 +19,7 @@ typedef struct cmgi_completion_options {
 typedef struct cmgi_completion {
     cmg_hierarchy *h; /* NULL = the caller's is good as it is */
     int taken;        /* levels of the caller's */
+    bool alone;       /* only its finest matrix was, of several levels */
     int formed;       /* level matrices that were missing, or asked for, or formed before */
     int first_formed;
     int misfits; /* that did not fit */

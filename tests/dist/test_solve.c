@@ -212,6 +212,8 @@ static void fewer_bits_move_less(void)
         t.x = calloc((size_t)t.n, sizeof(double));
         CHECK(cmg_loopback_run(2, 60, solve_rank, &t, why) == CMG_OK);
         bytes[k] = t.report.bytes;
+        CHECK(strstr(t.notes, "divided among them") != NULL); /* over coarse levels of each */
+        CHECK(strstr(t.notes, "finest matrix alone") == NULL);
         trial_end(&t);
     }
     CHECK(bytes[0] > 0 && bytes[1] < bytes[0]);
