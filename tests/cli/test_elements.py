@@ -20,11 +20,15 @@ except ImportError:
 
 
 def read(path):
+    """A and elements of the levels that have any; the first must."""
     with h5py.File(path) as f:
-        g = f["levels/0/A"]
-        A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), g.attrs["shape"])
-        e = {key: value[:] for key, value in f["levels/0/elements"].items()}
-        return A, e
+        found = []
+        for level in range(len(f["levels"])):
+            if level == 0 or f"levels/{level}/elements" in f:
+                g = f[f"levels/{level}/A"]
+                A = sp.csr_matrix((g["data"][:], g["indices"][:], g["indptr"][:]), g.attrs["shape"])
+                found.append((level, A, {key: value[:] for key, value in f[f"levels/{level}/elements"].items()}))
+        return found
 
 
 def matrices(e):
@@ -61,18 +65,24 @@ class Elements(unittest.TestCase):
     def test_elements_add_up_to_the_matrix(self):
         for options in ("--dim 2 --cells 9 --element q1 --distort 0.3", "--dim 3 --cells 5 --element q2",
                         "--dim 3 --cells 16 --element q1 --problem elasticity --coefficient random",
+                        "--dim 2 --cells 32 --element q1 --coefficient random",
                         "--dim 2 --cells 6 --element p2 --problem elasticity", "--dim 3 --cells 4 --element p1",
                         "--dim 2 --cells 8 --element q1 --dirichlet identity --numbering random",
                         "--dim 2 --cells 8 --element q1 --numbering cells --general"):
             with self.subTest(options), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "x.cmg")
                 self.run_cmg("generate", path, "--elements", *options.split())
-                A, e = read(path)
-                apart = abs(assembled(e, A.shape[0]) - A)
-                self.assertLess(apart.max(), 1e-13 * abs(A).max())
-                if "random" in options and "elasticity" in options:
-                    self.assertIn("template", e)
-                    self.assertEqual(len(e["template"]), 1)
+                levels = read(path)
+                for level, A, e in levels:
+                    apart = abs(assembled(e, A.shape[0]) - A)
+                    self.assertLess(apart.max(), 1e-13 * abs(A).max())
+                    self.assertTrue(level == 0 or "template" in e)
+                if "distort" in options:
+                    self.assertEqual(len(levels), 1)
+                if "coefficient random" in options:  # 16 fields a side: a coarser cell than that has several
+                    self.assertEqual([len(e["template"]) for _, _, e in levels], [1, 1] if "32" in options else [1])
+                if "numbering random" in options: # equal cells on every level
+                    self.assertGreater(len(levels), 1)
 
     def test_solves_and_products_by_elements(self):
         with tempfile.TemporaryDirectory() as folder:
