@@ -27,6 +27,7 @@ FILES = {
     "python": ["h200-python-2026-11-22.jsonl", "cpu-python-2026-11-22.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
+    "petsc-cuda": ["h200-petsc-2026-11-22.jsonl"],
     "robust": ["cpu-robust-2026-11-22.jsonl"],
     "alone": ["h200-device-2026-11-22.jsonl"],
     "aggregation": ["cpu-aggregation-2026-11-22.jsonl"],

@@ -78,6 +78,16 @@ def petsc():
 
 
 @table
+def petsc_cuda():
+    """-pc_type cmg on a GPU inside PETSc on the host, beside PETSc's own on one core there."""
+    found = {(line["problem"], line["unknowns"], line["options"]): line for line in read("petsc-cuda")}
+    rows = [[f"{PETSC_PROBLEMS[problem]}, {unknowns / 1e3:.0f} k", f"`{options}`", line["iterations"],
+             *(number(1e3 * line[key]) for key in ("setup_seconds", "refresh_seconds", "solve_seconds"))]
+            for (problem, unknowns, options), line in sorted(found.items(), key=lambda one: (list(PETSC_PROBLEMS).index(one[0][0]), one[0][1]))]
+    return markdown(["problem", "preconditioner", "it", "set-up ms", "new values ms", "solve ms"], rows)
+
+
+@table
 def robust():
     """Plain `cmg solve` on every problem of robust.py: solved, in at most 60 iterations, wrong, median and most."""
     groups = {}
