@@ -19,6 +19,10 @@
  *
  * -pc_cmg_options "smoother=fsai precision=mixed": options of the solver, those of `cmg solve`.
  *
+ * With precision=mixed the cycle is linear up to the rounding of fp32: GMRES, which applies it once
+ * more to what it has summed up, then ends at a true residual near 1e-7, -ksp_type fgmres and cg
+ * at the one that is asked for.
+ *
  * -pc_cmg_context "threads=1": options of the context; backend=cuda copies PETSc's vectors to the
  * device and back.
  *

@@ -53,6 +53,14 @@ class TestProblems(unittest.TestCase):
                      "-cmg_levels_pc_mg_galerkin both")
         self.check(own, 12)
 
+    def test_a_cycle_in_fp32_wants_flexible_gmres(self):
+        options = f"-problem poisson3 -m 9 -da_refine 2 {TRUE_NORM} -pc_type cmg -pc_cmg_options precision=mixed"
+        (flexible,) = run(f"{options} -ksp_type fgmres")
+        self.check(flexible, 10)
+        (plain,) = run(f"{options} -ksp_type gmres -ksp_pc_side right")
+        self.assertLessEqual(plain["residual"], 1e-6)
+        self.assertEqual(plain["iterations"], flexible["iterations"])
+
     def test_ex56_uses_the_near_null_space(self):
         options = f"-problem elasticity -m 8 -ksp_type cg {TRUE_NORM}"
         (own,) = run(f"{options} -pc_type cmg")
