@@ -175,6 +175,8 @@ typedef struct cmgi_backend {
     cmg_status (*feed)(cmg_context *ctx, void *dst, size_t bytes, const struct cmgi_feed *from,
                        bool *fed);
     cmg_status (*feed_order)(cmg_context *ctx, bool done);
+    /* to_host of each with one wait; NULL = one after the other */
+    cmg_status (*read_each)(cmg_context *ctx, const cmgi_read *reads, int count);
 
     /*
      * X on the host, n x n, symmetric, with entries up to `largest`, becomes its inverse; *definite

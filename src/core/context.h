@@ -46,6 +46,13 @@ struct cmg_context {
     struct cmgi_group *away;  /* the group, while this rank works by itself */
 };
 
+/* One of several arrays that the host reads. */
+typedef struct cmgi_read {
+    void *to;
+    const void *from;
+    size_t bytes;
+} cmgi_read;
+
 /* Ends a closed context that holds nothing any more. */
 void cmgi_context_release(cmg_context *ctx);
 

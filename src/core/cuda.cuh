@@ -33,6 +33,7 @@ typedef struct cmgi_device {
     size_t nblocks;
     size_t capacity;
     struct cmgi_staging *staging;      /* NULL until it is needed */
+    char *letter;                      /* pinned host memory for what the host reads; or NULL */
     cudaGraph_t recording;             /* a graph with a loop while it is recorded, else NULL */
     const int *again;                  /* the loop's flag on the device */
     unsigned long long loop_condition; /* its cudaGraphConditionalHandle */

@@ -9,9 +9,14 @@ extern "C" {
 }
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Freed memory that the pool keeps for the next allocation; more is given back to the device. */
 static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
+/* What the host reads of less comes through pinned memory at once: to pageable memory CUDA copies
+ * in pieces that it waits for. */
+static const size_t LETTER = (size_t)2 << 20;
+
 static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
 {
     cmgi_device *d = cmgi_device_of(ctx);
@@ -145,30 +150,47 @@ static cmg_status is_reachable(cmg_context *ctx, const void *p, bool *reachable)
     return CMG_OK;
 }
 
+/*
+ * The source may change when this returns. Pageable memory has then been copied to a buffer of
+ * CUDA's (CUDA runtime API, "API synchronization behavior"), and nobody waits; other memory is read
+ * later.
+ */
 static cmg_status to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)
 {
     if (bytes == 0) {
         return CMG_OK;
     }
     CMGI_ON_DEVICE(ctx);
-    bool there = false;
-    if (bytes >= CMGI_FEED_FROM) {
-        CMGI_TRY(is_device(ctx, src, &there));
-    }
+    cudaPointerAttributes from = {};
+    CMGI_CUDA(ctx, cudaPointerGetAttributes(&from, src));
+    const bool there = from.type == cudaMemoryTypeDevice || from.type == cudaMemoryTypeManaged;
     bool sent = false;
     if (bytes >= CMGI_FEED_FROM && !there) {
         CMGI_TRY(cmgi_feed_copy(ctx, dst, src, bytes, &sent));
     }
-    if (!sent) {
-        CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
+    if (sent) {
+        return CMG_OK;
     }
-    return cmgi_cuda_wait(ctx);
+    CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, cmgi_stream(ctx)));
+    return from.type == cudaMemoryTypeUnregistered ? CMG_OK : cmgi_cuda_wait(ctx);
 }
+
+/* Room of a read in the letter. */
+static size_t in_letter(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+static cmg_status read_each(cmg_context *ctx, const cmgi_read *reads, int count);
 
 static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes)
 {
+    const cmgi_read one = {dst, src, bytes};
     if (bytes == 0) {
         return CMG_OK;
+    }
+    if (bytes <= LETTER && cmgi_device_of(ctx)->letter != NULL) {
+        return read_each(ctx, &one, 1);
     }
     CMGI_ON_DEVICE(ctx);
     bool fetched = false;
@@ -179,6 +201,40 @@ static cmg_status to_host(cmg_context *ctx, void *dst, const void *src, size_t b
         CMGI_CUDA(ctx, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
     }
     return cmgi_cuda_wait(ctx);
+}
+
+/* Several reads by one wait, through the letter; each by itself where they do not fit into it. */
+static cmg_status read_each(cmg_context *ctx, const cmgi_read *reads, int count)
+{
+    char *letter = cmgi_device_of(ctx)->letter;
+    size_t bytes = 0;
+    for (int k = 0; k < count; ++k) {
+        bytes += in_letter(reads[k].bytes);
+    }
+    if (letter == NULL || bytes > LETTER) {
+        for (int k = 0; k < count; ++k) {
+            CMGI_TRY(to_host(ctx, reads[k].to, reads[k].from, reads[k].bytes));
+        }
+        return CMG_OK;
+    }
+    CMGI_ON_DEVICE(ctx);
+    char *at = letter;
+    for (int k = 0; k < count; ++k) {
+        if (reads[k].bytes > 0) {
+            CMGI_CUDA(ctx, cudaMemcpyAsync(at, reads[k].from, reads[k].bytes,
+                                           cudaMemcpyDeviceToHost, cmgi_stream(ctx)));
+        }
+        at += in_letter(reads[k].bytes);
+    }
+    CMGI_TRY(cmgi_cuda_wait(ctx));
+    at = letter;
+    for (int k = 0; k < count; ++k) {
+        if (reads[k].bytes > 0) {
+            memcpy(reads[k].to, at, reads[k].bytes);
+        }
+        at += in_letter(reads[k].bytes);
+    }
+    return CMG_OK;
 }
 
 /* Needs what is there only in part: also the clean-up of a failed open. */
@@ -195,6 +251,9 @@ static void close(cmg_context *ctx)
         }
         cmgi_cuda_marks_free(ctx);
         cmgi_cuda_staging_close(d);
+        if (d->letter != NULL) {
+            cmgi_cuda_ignore(cudaFreeHost(d->letter));
+        }
         if (d->pool != NULL) {
             cmgi_cuda_ignore(cudaMemPoolDestroy(d->pool));
         }
@@ -250,6 +309,11 @@ static cmg_status start(cmg_context *ctx)
     } else {
         CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
         d->own_stream = true;
+    }
+    const cudaError_t pinned = cudaMallocHost((void **)&d->letter, LETTER);
+    if (pinned != cudaSuccess) { /* which only costs time */
+        cmgi_cuda_ignore(pinned);
+        d->letter = NULL;
     }
     CMGI_TRY(make_pool(ctx));
     const size_t partials = (CMGI_CUDA_PARTIALS + 1) * sizeof(double); /* and a counter */
@@ -312,6 +376,7 @@ static constexpr cmgi_backend make_table()
     table.to_host = to_host;
     table.feed = cmgi_cuda_feed;
     table.feed_order = cmgi_cuda_feed_order;
+    table.read_each = read_each;
     table.fill = cmgi_cuda_fill;
     table.random = cmgi_cuda_random;
     table.convert = cmgi_cuda_convert;

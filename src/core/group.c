@@ -371,6 +371,7 @@ static void fill_table(cmgi_group *group)
     all->synchronize = patient_synchronize;
     all->to_device = patient_to_device;
     all->to_host = patient_to_host;
+    all->read_each = NULL;
     all->elapsed = patient_elapsed;
 }
 

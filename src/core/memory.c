@@ -192,6 +192,17 @@ cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t byt
     return CMG_OK;
 }
 
+cmg_status cmgi_read_each(cmg_context *ctx, const cmgi_read *reads, int count)
+{
+    if (ctx->backend->read_each != NULL) {
+        return ctx->backend->read_each(ctx, reads, count);
+    }
+    for (int k = 0; k < count; ++k) {
+        CMGI_TRY(cmgi_to_host(ctx, reads[k].to, reads[k].from, reads[k].bytes));
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p)
 {
     return ctx->backend->alloc != NULL ? cmgi_alloc(ctx, count, size, p) : CMG_OK;

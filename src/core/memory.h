@@ -31,9 +31,12 @@ void cmgi_free_each(void (*release)(cmg_context *ctx, void *p), cmg_context *ctx
                     size_t count);
 /* Whether p is memory of the device. */
 cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
-/* Copies between the host and the backend's memory; both wait until the data have arrived. */
+/* Copies between the host and the backend's memory. The source of the first may change when it
+ * returns, its data arrive in stream order; the second waits until they are there. */
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes);
 cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t bytes);
+/* Several of the second with one wait. */
+cmg_status cmgi_read_each(cmg_context *ctx, const cmgi_read *reads, int count);
 /* An array on the host beside one in the backend's memory, for what passes between them; where they
  * are the same memory there is none, and *p stays as it is. */
 cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, void *p);

@@ -111,8 +111,11 @@ static cmg_status transfer(const cmg_vector *x, double *host, bool to_vector)
     const cmg_size count = cmgi_vector_count(x);
     const size_t bytes = (size_t)count * sizeof(double);
     if (x->precision == CMG_FP64) {
-        return to_vector ? cmgi_to_device(ctx, x->data, host, bytes)
-                         : cmgi_to_host(ctx, host, x->data, bytes);
+        if (!to_vector) {
+            return cmgi_to_host(ctx, host, x->data, bytes);
+        }
+        CMGI_TRY(cmgi_to_device(ctx, x->data, host, bytes));
+        return cmg_context_synchronize(ctx); /* other streams may read it */
     }
     double *wide = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof(double), &wide));

@@ -2,6 +2,8 @@
 #include "csr/resident.cuh"
 
 enum { THREADS = 256, WARP = 32, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
+/* Entries that are fetched without a look at how many there are. */
+enum { GUESSED = 1 << 17 };
 
 /* part[c] = sum of the chunk c of the counts */
 __global__ void chunk_kernel(cmg_size n, const cmg_size *count, cmg_size *part)
@@ -17,20 +19,13 @@ __global__ void chunk_kernel(cmg_size n, const cmg_size *count, cmg_size *part)
     }
 }
 
-/* Each count becomes the sum of those before it, where part[c] has that for chunk c. */
-__global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
+/* Sum of the values of the threads before this one, of a block of THREADS, and of all. */
+static __device__ __forceinline__ cmg_size sum_before(cmg_size own, cmg_size *all)
 {
     __shared__ cmg_size of_warp[THREADS / WARP];
     const int lane = (int)threadIdx.x % WARP;
     const int warp = (int)threadIdx.x / WARP;
-    const cmg_size first = (cmg_size)blockIdx.x * CHUNK + threadIdx.x * EACH;
-    cmg_size own[EACH];
-    cmg_size sum = 0;
-    for (int e = 0; e < EACH; ++e) {
-        own[e] = first + e < n ? count[first + e] : 0;
-        sum += own[e];
-    }
-    cmg_size upto = sum;
+    cmg_size upto = own;
     for (int d = 1; d < WARP; d *= 2) {
         const cmg_size below = __shfl_up_sync(0xffffffffU, upto, d);
         upto += lane >= d ? below : 0;
@@ -39,47 +34,84 @@ __global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
         of_warp[warp] = upto;
     }
     __syncthreads();
-    cmg_size at = part[blockIdx.x] + upto - sum;
-    for (int w = 0; w < warp; ++w) {
-        at += of_warp[w];
+    cmg_size before = upto - own;
+    *all = 0;
+    for (int w = 0; w < THREADS / WARP; ++w) {
+        before += w < warp ? of_warp[w] : 0;
+        *all += of_warp[w];
     }
+    __syncthreads();
+    return before;
+}
+
+/* part[c] becomes the sum of those before it; *total that of all. One block. */
+__global__ void part_kernel(cmg_size chunks, cmg_size *part, cmg_size *total)
+{
+    cmg_size sum = 0;
+    for (cmg_size first = 0; first < chunks; first += CHUNK) {
+        const cmg_size own = first + threadIdx.x * EACH;
+        cmg_size mine = 0;
+        cmg_size all = 0;
+        for (int e = 0; e < EACH; ++e) {
+            mine += own + e < chunks ? part[own + e] : 0;
+        }
+        cmg_size at = sum + sum_before(mine, &all);
+        for (int e = 0; e < EACH && own + e < chunks; ++e) {
+            const cmg_size here = part[own + e];
+            part[own + e] = at;
+            at += here;
+        }
+        sum += all;
+    }
+    if (threadIdx.x == 0) {
+        *total = sum;
+    }
+}
+
+/* Each count becomes the sum of those before it, where part[c] has that for chunk c; without parts
+ * there is one chunk, and count[n] gets the sum of all. */
+__global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
+{
+    const cmg_size first = (cmg_size)blockIdx.x * CHUNK + threadIdx.x * EACH;
+    cmg_size own[EACH];
+    cmg_size sum = 0;
+    cmg_size all = 0;
+    for (int e = 0; e < EACH; ++e) {
+        own[e] = first + e < n ? count[first + e] : 0;
+        sum += own[e];
+    }
+    cmg_size at = sum_before(sum, &all) + (part != NULL ? part[blockIdx.x] : 0);
     for (int e = 0; e < EACH && first + e < n; ++e) {
         count[first + e] = at;
         at += own[e];
     }
+    if (part == NULL && threadIdx.x == 0) {
+        count[n] = all;
+    }
 }
 
+/* All on the device; the host waits where it wants the total. */
 cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total)
 {
     CMGI_ON_DEVICE(ctx);
-    const unsigned chunks = cmgi_grid(n, CHUNK);
+    const unsigned chunks = n > CHUNK ? cmgi_grid(n, CHUNK) : 1;
     const cudaStream_t stream = cmgi_stream(ctx);
     cmg_size *part = NULL;
-    cmg_size *host = NULL;
-    cmg_size sum = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, chunks, sizeof *part, &part));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, chunks, sizeof *host, &host));
-    if (n > 0) {
+    if (chunks > 1) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, chunks, sizeof *part, &part));
         chunk_kernel<<<chunks, THREADS, 0, stream>>>(n, count, part);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, part, chunks * sizeof *host));
-    for (unsigned c = 0; c < chunks; ++c) {
-        const cmg_size here = host[c];
-        host[c] = sum;
-        sum += here;
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, part, host, chunks * sizeof *host));
-    if (n > 0) {
-        offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
+        part_kernel<<<1, THREADS, 0, stream>>>(chunks, part, count + n);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, count + n, &sum, sizeof sum));
-    *total = sum;
+    offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    if (total != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, total, count + n, sizeof *total));
+    }
 done:
     cmgi_free_device(ctx, part);
-    cmgi_free(ctx, host);
     return status;
 }
 
@@ -183,20 +215,61 @@ done:
     return status;
 }
 
-cmg_status cmgi_resident_gather(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+/* Rows of up to `room` entries in all, which come with their offsets by one wait. */
+static cmg_status fetch_rows(cmg_context *ctx, const cmg_csr *A, const cmg_index *list,
+                             cmg_size count, cmg_size *offset, cmg_size room, cmgi_csr *host)
+{
+    cmg_index *indices = NULL;
+    double *values = NULL;
+    cmgi_csr made = {};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *indices, &indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *values, &values));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, count, A->cols, room, &made));
+    if (count > 0) {
+        gather_kernel<<<cmgi_grid(count * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+            count, list, *A, offset, indices, values);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    {
+        const cmgi_read reads[] = {{made.indptr, offset, (size_t)(count + 1) * sizeof *offset},
+                                   {made.indices, indices, (size_t)room * sizeof *indices},
+                                   {made.values, values, (size_t)room * sizeof *values}};
+        CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 3));
+    }
+    *host = made;
+    made = cmgi_csr{};
+done:
+    cmgi_free_device(ctx, indices);
+    cmgi_free_device(ctx, values);
+    cmgi_csr_free(ctx, &made);
+    return status;
+}
+
+cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,
                                 cmg_size count, cmgi_csr *host)
 {
+    CMGI_ON_DEVICE(ctx);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    const cmg_size most = count * R->rows.longest;
     cmg_index *list = NULL;
-    cmg_csr part = {};
-    cmg_size nnz = 0;
+    cmg_size *offset = NULL;
+    cmg_size room = most;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
     CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
-    CMGI_TRY_GOTO(done, cmgi_resident_pick(ctx, A, list, count, &part, &nnz));
-    CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, &part, nnz, host));
+    if (count > 0) {
+        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, list, R->csr.indptr,
+                                                                         offset);
+        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    }
+    /* what is too much at a guess is counted first */
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, most > GUESSED ? &room : NULL));
+    CMGI_TRY_GOTO(done, fetch_rows(ctx, &R->csr, list, count, offset, room, host));
 done:
     cmgi_free_device(ctx, list);
-    cmgi_resident_free_arrays(ctx, &part);
+    cmgi_free_device(ctx, offset);
     return status;
 }
 
@@ -281,15 +354,13 @@ static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken
     return cmgi_resident_sort(ctx, raw, T);
 }
 
-cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_csr *T)
+cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T)
 {
     CMGI_ON_DEVICE(ctx);
-    cmg_size nnz = 0;
     cmg_csr made = {};
     cmg_csr raw = {};
     int *taken = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_to_host(ctx, &nnz, A->indptr + A->rows, sizeof nnz));
     CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->cols, sizeof *taken, &taken));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.indices, &raw.indices));
@@ -301,7 +372,7 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_csr *
             nnz, A->indices, (cmg_size *)made.indptr);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->cols, (cmg_size *)made.indptr, &nnz));
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->cols, (cmg_size *)made.indptr, NULL));
     CMGI_TRY_GOTO(done, spread_and_sort(ctx, A, taken, &raw, &made));
     *T = made;
     made = cmg_csr{};

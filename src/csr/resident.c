@@ -167,7 +167,7 @@ static cmg_status tell(cmg_context *ctx, const char *name, const cmgi_resident *
     if (bad < 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_resident_kernels_of(ctx)->gather(ctx, &R->csr, &row, 1, &one));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->gather(ctx, R, &row, 1, &one));
     while (f->bad_column >= 0 && one.indices[k] >= 0 && one.indices[k] < R->csr.cols) {
         ++k;
     }

@@ -8,12 +8,12 @@ extern "C" {
 
 /* arrange_cuda.cu */
 cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
-cmg_status cmgi_resident_gather(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,
                                 cmg_size count, cmgi_csr *host);
 /* Rows of A by a list on the device, there. */
 cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
                               cmg_size count, cmg_csr *part, cmg_size *nnz);
-cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_csr *T);
+cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T);
 /* The columns of every row ascending in `to`, which has the offsets, and values with them where it
  * has any; the columns of a row differ. */
 cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_csr *to);

@@ -57,11 +57,11 @@ typedef struct cmgi_resident_kernels {
     cmg_status (*rows)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
     /* All other facts, and the diagonal; lengths of rows are good. */
     cmg_status (*entries)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
-    /* Rows in the order of a list on the host, to the host. */
-    cmg_status (*gather)(cmg_context *ctx, const cmg_csr *A, const cmg_index *row, cmg_size count,
-                         cmgi_csr *host);
-    /* T = A^T, rows sorted; arrays of T are made. */
-    cmg_status (*transpose)(cmg_context *ctx, const cmg_csr *A, cmg_csr *T);
+    /* Rows in the order of a list on the host, to the host; longest row known. */
+    cmg_status (*gather)(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,
+                         cmg_size count, cmgi_csr *host);
+    /* T = A^T with its nnz entries, rows sorted; arrays of T are made. */
+    cmg_status (*transpose)(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T);
     /* flag[i] = row i is one of the identity */
     cmg_status (*identity)(cmg_context *ctx, const cmg_csr *A, bool *flag);
     /* inverse[i] = 1 / d[i] */
@@ -70,7 +70,8 @@ typedef struct cmgi_resident_kernels {
     cmg_status (*mask)(cmg_context *ctx, cmg_size n, const bool *flag, double *d);
     /* Both become 0, 1, ...; either may be NULL. */
     cmg_status (*count_up)(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices);
-    /* Each of n counts becomes the sum of those before it; count[n] their sum, also in *total. */
+    /* Each of n counts becomes the sum of those before it; count[n] their sum, for which
+     * the host waits where `total` is not NULL. */
     cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
     /* to[k] = from[k], k < n, from offsets of 32 or 64 bits */
     cmg_status (*widen)(cmg_context *ctx, cmg_size n, const void *from, int bits, cmg_size *to);

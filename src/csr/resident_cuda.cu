@@ -11,13 +11,14 @@ typedef struct facts {
     unsigned long long duplicate;
     unsigned long long not_finite;
     unsigned long long zero_diagonal;
-    unsigned long long identity;
+    unsigned long long least;    /* of the |a_ii|, as bits of a double >= 0, which are ordered like
+                                    it: the last that is a minimum */
+    unsigned long long identity; /* the first that is a sum or a maximum */
     unsigned long long beside;
     unsigned long long lines;
     unsigned long long unsorted;
-    unsigned long long gershgorin; /* bits of a double >= 0, which are ordered like it */
-    unsigned long long most;       /* of the |a_ii|, likewise */
-    unsigned long long least;
+    unsigned long long gershgorin; /* likewise */
+    unsigned long long most;
 } facts;
 
 static const unsigned long long NONE = ~0ULL;
@@ -27,11 +28,11 @@ static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_s
     atomicMin(first, (unsigned long long)row);
 }
 
-static facts no_facts(void)
+static cmg_status clear_facts(cmg_context *ctx, facts *all)
 {
-    facts f = {};
-    f.bad_column = f.duplicate = f.not_finite = f.zero_diagonal = f.least = NONE;
-    return f;
+    const size_t minima = offsetof(facts, identity);
+    CMGI_CUDA(ctx, cudaMemsetAsync(all, 0xff, minima, cmgi_stream(ctx)));
+    return cmgi_cuda_clear(ctx, &all->identity, sizeof *all - minima);
 }
 
 static cmg_size row_of(unsigned long long first)
@@ -262,13 +263,13 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     const unsigned wanted = cmgi_grid(A->rows, THREADS / LANES);
     const unsigned grid = wanted < most ? wanted : most;
     facts *all = NULL;
-    facts f = no_facts();
+    facts f = {};
     cmg_status status = CMG_OK;
     if (A->rows == A->cols && R->diagonal == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal, &R->diagonal));
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, all, &f, sizeof f));
+    CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
         entries_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));

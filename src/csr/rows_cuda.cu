@@ -6,8 +6,9 @@ enum { ROWS = 512, WARP = 32, BINS = 1 << 16, HOT_BINS = 512 };
 /* What the blocks add up. */
 typedef struct row_facts {
     unsigned long long bad_length; /* the first such row; NONE = there is none */
-    unsigned long long longest;
+    unsigned long long longest;    /* of the rows of HOT_BINS entries and more */
     unsigned long long sliced[CMGI_SLICE_SIZES];
+    unsigned long long bin[BINS]; /* rows of so many entries */
 } row_facts;
 
 static const unsigned long long NONE = ~0ULL;
@@ -47,8 +48,7 @@ static __device__ __forceinline__ void add_sliced(int length,
 }
 
 __global__ void __launch_bounds__(ROWS)
-    rows_kernel(cmg_size rows, cmg_size cols, const cmg_size *indptr, row_facts *all,
-                unsigned long long *bins)
+    rows_kernel(cmg_size rows, cmg_size cols, const cmg_size *indptr, row_facts *all)
 {
     __shared__ unsigned bin[HOT_BINS];
     __shared__ unsigned long long sum[CMGI_SLICE_SIZES];
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(ROWS)
             if (length < HOT_BINS) {
                 atomicAdd(&bin[length], 1U);
             } else {
-                atomicAdd(&bins[length < BINS ? length : BINS - 1], 1ULL);
+                atomicAdd(&all->bin[length < BINS ? length : BINS - 1], 1ULL);
                 atomicMax(&all->longest, (unsigned long long)length);
             }
         }
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(ROWS)
     __syncthreads();
     for (int k = (int)threadIdx.x; k < HOT_BINS; k += ROWS) {
         if (bin[k] > 0) {
-            atomicAdd(&bins[k], (unsigned long long)bin[k]);
+            atomicAdd(&all->bin[k], (unsigned long long)bin[k]);
         }
     }
     if (threadIdx.x < CMGI_SLICE_SIZES) {
@@ -118,8 +118,9 @@ static cmg_status count_on_host(cmg_context *ctx, const cmg_csr *A, cmgi_row_sta
 }
 
 static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const row_facts *f,
-                                  const cmg_size *bins, cmgi_row_statistics *s)
+                                  cmgi_row_statistics *s)
 {
+    const unsigned long long *bins = f->bin;
     cmg_size longest = (cmg_size)f->longest;
     if (longest >= BINS) {
         return count_on_host(ctx, A, s);
@@ -133,47 +134,52 @@ static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const row_
     s->longest = longest;
     CMGI_TRY(cmgi_alloc(ctx, longest + 1, sizeof *s->count, &s->count));
     for (cmg_size k = 0; k <= longest; ++k) {
-        s->count[k] = bins[k];
-        s->nnz += k * bins[k];
+        s->count[k] = (cmg_size)bins[k];
+        s->nnz += k * s->count[k];
     }
-    s->filled = A->rows - bins[0];
+    s->filled = A->rows - s->count[0];
     for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
         s->sliced[k] = (cmg_size)f->sliced[k];
     }
     return CMG_OK;
 }
 
+static cmg_status none_bad(cmg_context *ctx, row_facts *all)
+{
+    CMGI_CUDA(ctx,
+              cudaMemsetAsync(&all->bad_length, 0xff, sizeof all->bad_length, cmgi_stream(ctx)));
+    return CMG_OK;
+}
+
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
     CMGI_ON_DEVICE(ctx);
-    unsigned long long *bins = NULL;
+    const size_t hot = offsetof(row_facts, bin) + HOT_BINS * sizeof(unsigned long long);
     row_facts *all = NULL;
-    cmg_size *host = NULL;
-    row_facts f = {NONE, 0, {0}};
+    row_facts *f = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, BINS, sizeof *bins, &bins));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, BINS, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, all, &f, sizeof f));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, bins, BINS * sizeof *bins));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 1, sizeof *f, &f));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, all, sizeof *all));
+    CMGI_TRY_GOTO(done, none_bad(ctx, all));
     if (A->rows > 0) {
         /* few blocks: each adds to the same counters at its end */
         const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
         const unsigned wanted = cmgi_grid(A->rows, ROWS);
         const unsigned grid = wanted < most ? wanted : most;
-        rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all, bins);
+        rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
-    R->facts.bad_length = f.bad_length == NONE ? -1 : (cmg_size)f.bad_length;
-    if (f.bad_length == NONE) {
-        const cmg_size looked = f.longest >= HOT_BINS ? BINS : HOT_BINS;
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, bins, (size_t)looked * sizeof *host));
-        CMGI_TRY_GOTO(done, take_statistics(ctx, A, &f, host, &R->rows));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, f, all, hot));
+    if (f->bad_length == NONE && f->longest >= HOT_BINS) {
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, f, all, sizeof *f));
+    }
+    R->facts.bad_length = f->bad_length == NONE ? -1 : (cmg_size)f->bad_length;
+    if (f->bad_length == NONE) {
+        CMGI_TRY_GOTO(done, take_statistics(ctx, A, f, &R->rows));
     }
 done:
-    cmgi_free_device(ctx, bins);
     cmgi_free_device(ctx, all);
-    cmgi_free(ctx, host);
+    cmgi_free(ctx, f);
     return status;
 }

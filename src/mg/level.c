@@ -148,7 +148,7 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cons
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident R = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, &R.csr));
+    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
     CMGI_TRY_GOTO(done, on->rows(ctx, &R.csr, &R));
     R.facts.beside = P->facts.beside;
     if (cmgi_resident_is_diagonal(&R)) {

@@ -49,7 +49,7 @@ static cmg_status gather_kinds(const cmgi_compressor *B, const cmgi_templates *t
     cmg_context *ctx = B->A->ctx;
     const cmg_csr *csr = B->csr;
     if (B->from->device != NULL) {
-        return cmgi_resident_kernels_of(ctx)->gather(ctx, B->from->device, t->row, t->count, kinds);
+        return cmgi_resident_kernels_of(ctx)->gather(ctx, B->from->there, t->row, t->count, kinds);
     }
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, t->count, csr->cols, kinds));
     for (int j = 0; j < t->count; ++j) {

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One thread looks at fewer. */
+enum { FEW_SLICES = 8 };
+
 /* Sizes of the matrix, wherever it is. */
 static const cmg_csr *shape_of(const cmgi_compression_look *l);
 
@@ -145,7 +148,7 @@ static cmg_status look_at_slices(const census *s, tally *sum)
     const cmg_size slices = (csr->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     const cmg_size longest = cmgi_csr_longest_row(csr);
     const cmg_size room = cmgi_plan_room(longest);
-    const int threads = slices > CMGI_SLICE ? s->ctx->threads : 1;
+    const int threads = slices > FEW_SLICES ? s->ctx->threads : 1;
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
     memset(sum, 0, sizeof *sum);
@@ -156,7 +159,7 @@ static cmg_status look_at_slices(const census *s, tally *sum)
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         tally mine = none;
-#pragma omp for schedule(dynamic, 64)
+#pragma omp for schedule(dynamic, 4)
         for (cmg_size slice = 0; slice < slices; ++slice) {
             look_at_slice(s, slice, bases + room * cmgi_thread(), &mine);
         }
@@ -249,7 +252,7 @@ static cmg_status gather(cmg_context *ctx, const cmgi_compression_look *l, const
         }
     }
     if (l->there != NULL) {
-        return cmgi_resident_kernels_of(ctx)->gather(ctx, A, number, rows, sample);
+        return cmgi_resident_kernels_of(ctx)->gather(ctx, l->there, number, rows, sample);
     }
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, A->cols, sample));
     for (cmg_size k = 0; k < rows; ++k) {

@@ -31,7 +31,7 @@ extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
                                                                                    A->value_map);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    return cmg_context_synchronize(ctx); /* the source is the caller's again */
+    return CMG_OK;
 }
 
 template <typename T>
@@ -80,6 +80,5 @@ extern "C" cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device
         slices_kernel<<<grid, THREADS, 0, stream>>>(
             *S, device->indptr, device->indices, device->values, (float *)A->values, A->value_map);
     }
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return cmg_context_synchronize(ctx); /* the source is the caller's again */
+    return CMGI_LAUNCHED(ctx);
 }

@@ -167,7 +167,8 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     CMGI_TRY(cmgi_resident_look(ctx, "matrix", csr, &R));
     const cmg_status status = cmgi_matrix_create_resident(ctx, &R, use, options, A);
     cmgi_resident_free(ctx, &R);
-    return status;
+    CMGI_TRY(status);
+    return cmg_context_synchronize(ctx); /* the source is the caller's again */
 }
 
 static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, const cmg_size *lead,

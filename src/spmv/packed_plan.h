@@ -120,6 +120,8 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
 {
     const bool device = B->from != NULL && B->from->device != NULL;
     return (cmgi_template_search){.A = device ? B->from->device : B->csr,
+                                  .nnz = device ? B->from->there->rows.nnz
+                                                : B->csr->indptr[B->csr->rows],
                                   .ref = B->C->ref,
                                   .lead = B->C->lead,
                                   .device = device,

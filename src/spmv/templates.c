@@ -62,17 +62,31 @@ static int by_frequency(const void *a, const void *b)
     return by_count(p->count, q->count, p->row, q->row);
 }
 
-/* Counts equal hashes of the sample into s->seen; returns how many kinds there are. */
+/* Rows of a sample that make a kind worth a look: one where all kinds may become templates. */
+static int64_t least_sampled(const search *s, int kinds)
+{
+    if (!s->complete) {
+        return 2;
+    }
+    return s->kinds + kinds <= FEW ? 1 : s->what->least;
+}
+
+/* Counts equal hashes of the sample; those worth a look come to s->seen, the most frequent first.
+ * Returns how many there are. */
 static int count_kinds(search *s, cmg_size sampled)
 {
-    enum { MASK = 4 * CMGI_SAMPLE - 1 };
+    size_t slots = 64;
     int kinds = 0;
-    memset(s->slot, 0xff, sizeof s->slot);
+    int kept = 0;
+    while (slots < 2 * (size_t)sampled) {
+        slots *= 2;
+    }
+    memset(s->slot, 0xff, slots * sizeof *s->slot);
     for (cmg_size k = 0; k < sampled; ++k) {
         const cmgi_row_hash *one = &s->sample[k];
-        size_t at = (size_t)one->hash & MASK;
+        size_t at = (size_t)one->hash & (slots - 1);
         while (s->slot[at] >= 0 && s->seen[s->slot[at]].hash != one->hash) {
-            at = (at + 1) & MASK;
+            at = (at + 1) & (slots - 1);
         }
         if (s->slot[at] < 0) {
             s->slot[at] = kinds;
@@ -84,17 +98,13 @@ static int count_kinds(search *s, cmg_size sampled)
         of->row = one->row < of->row ? one->row : of->row;
         ++of->count;
     }
-    qsort(s->seen, (size_t)kinds, sizeof *s->seen, by_frequency);
-    return kinds;
-}
-
-/* Rows of a sample that make a kind worth a look: one where all kinds may become templates. */
-static int64_t least_sampled(const search *s, int kinds)
-{
-    if (!s->complete) {
-        return 2;
+    const int64_t least = least_sampled(s, kinds);
+    for (int k = 0; k < kinds; ++k) { /* before they are sorted: mostly all or none */
+        s->seen[kept] = s->seen[k];
+        kept += s->seen[k].count >= least;
     }
-    return s->kinds + kinds <= FEW ? 1 : s->what->least;
+    qsort(s->seen, (size_t)kept, sizeof *s->seen, by_frequency);
+    return kept;
 }
 
 static void add_kind(search *s, const candidate *c)
@@ -129,8 +139,7 @@ static cmg_status find_kinds(search *s, const uint16_t *id, int *added)
         return CMG_OK; /* a sample of twice the mean: the numbers conspire */
     }
     const int kinds = count_kinds(s, sampled);
-    const int64_t least = least_sampled(s, kinds);
-    for (int k = 0; k < kinds && s->kinds < CMGI_KINDS && s->seen[k].count >= least; ++k) {
+    for (int k = 0; k < kinds && s->kinds < CMGI_KINDS; ++k) {
         add_kind(s, &s->seen[k]);
     }
     *added = s->kinds - before;

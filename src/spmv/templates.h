@@ -24,6 +24,7 @@ enum { CMGI_TEMPLATE_LEFT_OUT = 0xfffe };
 /* What is looked for. */
 typedef struct cmgi_template_search {
     const cmg_csr *A;
+    cmg_size nnz;         /* of A */
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
     bool device;       /* the arrays of A, and ref, are on the device */

@@ -2,7 +2,8 @@
 #include "core/memory.h"
 #include "spmv/templates.h"
 
-enum { CHUNK = 4096 };
+/* Fewer rows are looked at by one thread; renumbered, which is less work. */
+enum { FEW_ROWS = 512, CHUNK = 4096 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)
 {
@@ -44,23 +45,40 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
     return true;
 }
 
+/* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */
+static int sample_batch(const cmgi_template_search *what, const uint16_t *id, uint64_t bound,
+                        cmg_size first, cmg_size last, cmgi_row_hash *one)
+{
+    int taken = 0;
+    for (cmg_size i = first; i < last; ++i) {
+        if (id[i] == CMGI_NO_TEMPLATE && cmgi_sampled(i, bound)) {
+            const int length = (int)(what->A->indptr[i + 1] - what->A->indptr[i]);
+            one[taken++] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length};
+        }
+    }
+    return taken;
+}
+
 static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what,
                               const uint16_t *id, uint64_t bound, cmg_size room,
                               cmgi_row_hash *sample, cmg_size *count)
 {
+    enum { BATCH = 64 };
     const cmg_size rows = what->A->rows;
     cmg_size taken = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)
-    for (cmg_size i = 0; i < rows; ++i) {
-        if (id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
-            continue;
-        }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > FEW_ROWS)
+    for (cmg_size first = 0; first < rows; first += BATCH) {
+        cmgi_row_hash one[BATCH];
+        const cmg_size last = first + BATCH < rows ? first + BATCH : rows;
+        const int many = sample_batch(what, id, bound, first, last, one);
         cmg_size at;
 #pragma omp atomic capture
-        at = taken++;
-        if (at < room) {
-            const int length = (int)(what->A->indptr[i + 1] - what->A->indptr[i]);
-            sample[at] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length};
+        {
+            at = taken;
+            taken += many;
+        }
+        for (int k = 0; k < many && at + k < room; ++k) {
+            sample[at + k] = one[k];
         }
     }
     (void)ctx;
@@ -88,7 +106,7 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
     const cmg_size rows = what->A->rows;
-    const int parts = rows > CHUNK ? ctx->threads : 1;
+    const int parts = rows > FEW_ROWS ? ctx->threads : 1;
     cmgi_kind_count *part = NULL;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds->count, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)

@@ -46,8 +46,14 @@ static __device__ __forceinline__ uint64_t entry_hash(const rows &A, cmg_size be
     return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits_at(A, begin + e));
 }
 
+/* A sample as one array. */
+typedef struct letter {
+    unsigned long long count;
+    cmgi_row_hash row[1];
+} letter;
+
 __global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, cmg_size room,
-                              cmgi_row_hash *sample, unsigned long long *count)
+                              letter *sample)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
     if (i >= A.count || id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
@@ -59,38 +65,46 @@ __global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, 
     for (cmg_size e = 0; e < length; ++e) {
         sum += entry_hash(A, begin, e, reference(A, i));
     }
-    const cmg_size at = (cmg_size)atomicAdd(count, 1ULL);
+    const cmg_size at = (cmg_size)atomicAdd(&sample->count, 1ULL);
     if (at < room) {
-        sample[at].hash = sum;
-        sample[at].row = (cmg_index)i;
-        sample[at].length = (int)length;
+        sample->row[at].hash = sum;
+        sample->row[at].row = (cmg_index)i;
+        sample->row[at].length = (int)length;
     }
 }
 
+/* One wait brings the count and what a sample mostly has; a second one the rest. */
 static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what,
                               const uint16_t *id, uint64_t bound, cmg_size room,
                               cmgi_row_hash *sample, cmg_size *count)
 {
     CMGI_ON_DEVICE(ctx);
     const rows A = rows_of(what);
-    unsigned long long *taken = NULL;
-    cmgi_row_hash *made = NULL;
+    const cmg_size usual = CMGI_SAMPLE + CMGI_SAMPLE / 16;
+    const cmg_size most = A.count < usual ? A.count : usual;
+    const cmg_size first = most < room ? most : room;
+    letter *made = NULL;
     cmg_status status = CMG_OK;
     *count = 0;
     if (A.count == 0) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *taken, &taken));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, taken, sizeof *taken));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, &made->count, sizeof made->count));
     sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(A, id, bound, room,
-                                                                                 made, taken);
+                                                                                 made);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, count, taken, sizeof *count));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, sample, made,
-                                     (size_t)(*count < room ? *count : room) * sizeof *sample));
+    {
+        const cmgi_read reads[] = {{count, &made->count, sizeof *count},
+                                   {sample, made->row, (size_t)first * sizeof *sample}};
+        CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 2));
+    }
+    if (*count > first && first < room) {
+        const cmg_size last = *count < room ? *count : room;
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, sample + first, made->row + first,
+                                         (size_t)(last - first) * sizeof *sample));
+    }
 done:
-    cmgi_free_device(ctx, taken);
     cmgi_free_device(ctx, made);
     return status;
 }
@@ -249,40 +263,87 @@ static cmg_status match_rows(cmg_context *ctx, const rows &A, cmg_size nnz,
                       : launch_match<32>(ctx, A, kinds, id, total);
 }
 
-/* The table of kinds, their rows and the counts on the device, in one piece. */
+/* Counts, rows and hashes of the kinds, then their table, in one piece on either side. */
 typedef struct table {
-    uint64_t key[CMGI_KIND_SLOTS];
-    cmgi_kind_count count[CMGI_KINDS];
-    cmg_index row[CMGI_KINDS];
-    uint16_t at[CMGI_KIND_SLOTS];
+    cmgi_kind_count *count;
+    uint64_t *key;
+    cmg_index *row;
+    uint16_t *at;
 } table;
+
+static size_t table_bytes(int kinds, int slots)
+{
+    return (size_t)kinds * (sizeof(cmgi_kind_count) + sizeof(cmg_index)) +
+           (size_t)slots * (sizeof(uint64_t) + sizeof(uint16_t));
+}
+
+static table place_table(void *memory, int kinds, int slots)
+{
+    table t;
+    t.count = (cmgi_kind_count *)memory;
+    t.key = (uint64_t *)(t.count + kinds);
+    t.row = (cmg_index *)(t.key + slots);
+    t.at = (uint16_t *)(t.row + kinds);
+    return t;
+}
+
+/* As few slots as leave three of four free: what is sent is waited for. */
+static int slots_for(const cmgi_row_kinds *kinds)
+{
+    int slots = 64;
+    while (slots < 4 * kinds->count && slots < kinds->slots) {
+        slots *= 2;
+    }
+    return slots;
+}
+
+static void fill_table(const cmgi_row_kinds *kinds, const cmgi_kind_count *count, int slots,
+                       const table *t)
+{
+    const uint64_t mask = (uint64_t)slots - 1;
+    memcpy(t->count, count, (size_t)kinds->count * sizeof *count);
+    memcpy(t->row, kinds->row, (size_t)kinds->count * sizeof *kinds->row);
+    memset(t->key, 0, (size_t)slots * sizeof *t->key);
+    memset(t->at, 0xff, (size_t)slots * sizeof *t->at);
+    for (int k = 0; k < kinds->slots; ++k) {
+        if (kinds->at[k] == CMGI_NO_TEMPLATE) {
+            continue;
+        }
+        uint64_t at = kinds->key[k] & mask;
+        while (t->at[at] != CMGI_NO_TEMPLATE) {
+            at = (at + 1) & mask;
+        }
+        t->key[at] = kinds->key[k];
+        t->at[at] = kinds->at[k];
+    }
+}
 
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
     CMGI_ON_DEVICE(ctx);
     const rows A = rows_of(what);
-    table *host = NULL;
-    table *there = NULL;
-    cmg_size nnz = 0;
+    const int slots = slots_for(kinds);
+    const size_t bytes = table_bytes(kinds->count, slots);
+    char *host = NULL;
+    char *there = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 1, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *there, &there));
-    memcpy(host->key, kinds->key, sizeof host->key);
-    memcpy(host->at, kinds->at, sizeof host->at);
-    memcpy(host->row, kinds->row, (size_t)kinds->count * sizeof *kinds->row);
-    memcpy(host->count, count, (size_t)kinds->count * sizeof *count);
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, sizeof *host));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &nnz, A.indptr + A.count, sizeof nnz));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &there));
     {
+        const table from = place_table(host, kinds->count, slots);
+        const table to = place_table(there, kinds->count, slots);
+        fill_table(kinds, count, slots, &from);
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, bytes));
         cmgi_row_kinds placed = *kinds;
-        placed.key = there->key;
-        placed.at = there->at;
-        placed.row = there->row;
-        CMGI_TRY_GOTO(done, match_rows(ctx, A, nnz, placed, id, there->count));
+        placed.slots = slots;
+        placed.key = to.key;
+        placed.at = to.at;
+        placed.row = to.row;
+        CMGI_TRY_GOTO(done, match_rows(ctx, A, what->nnz, placed, id, to.count));
+        CMGI_TRY_GOTO(done,
+                      cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count));
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_to_host(ctx, count, there->count, (size_t)kinds->count * sizeof *count));
 done:
     cmgi_free(ctx, host);
     cmgi_free_device(ctx, there);

@@ -228,7 +228,8 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
     work W = {};
     cmg_status status = CMG_OK;
     const cmgi_resident *of = l->R != NULL ? l->R : l->P;
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->transpose(ctx, &of->csr, &transposed));
+    CMGI_TRY_GOTO(
+        done, cmgi_resident_kernels_of(ctx)->transpose(ctx, &of->csr, of->rows.nnz, &transposed));
     CMGI_TRY_GOTO(done, compare(ctx, l, &transposed, &W, e));
 done:
     release(ctx, &W);

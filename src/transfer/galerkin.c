@@ -110,7 +110,7 @@ static cmg_status transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi
         return CMG_OK;
     }
     cmgi_csr_free(ctx, T);
-    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, &made.csr));
+    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, P->rows.nnz, &made.csr));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, T));
 done:
     cmgi_resident_free(ctx, &made);

@@ -167,7 +167,7 @@ static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
     for (cmg_size i = 0; i < rows; ++i) {
         row[i] = (cmg_index)i;
     }
-    CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, &there->csr, row, rows, &head));
+    CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, there, row, rows, &head));
     A = head.view;
     *may = may_have_one(&A, block);
     cmgi_csr_free(h->ctx, &head);

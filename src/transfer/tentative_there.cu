@@ -79,7 +79,7 @@ static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg
     member_kernel<<<grid, THREADS, 0, stream>>>(
         agg->nodes, agg->of, nodes->indptr, (cmg_index *)nodes->indices, (double *)nodes->values);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return cmgi_resident_kernels_of(ctx)->transpose(ctx, nodes, members);
+    return cmgi_resident_kernels_of(ctx)->transpose(ctx, nodes, *inside, members);
 }
 
 /* P_0, and R_c for all aggregates in the memory of the device. */
