@@ -361,7 +361,7 @@ static constexpr cmgi_backend make_table()
     table.collapse_rows = 1024;
     table.coarsen_rows = 1000;
     table.memory = "device";
-    table.unit_columns = 16;
+    table.unit_columns = 128;
     table.fold_rows = 1 << 17; /* formed in milliseconds */
     table.open = open;
     table.close = close;

@@ -13,6 +13,8 @@
 
 #include "mg/small_inverse.h"
 
+#include "spmv/formats.h"
+
 #include "core/backend.h"
 
 #include <float.h>
@@ -44,11 +46,15 @@ static double largest(const double *dense, cmg_size count)
 
 static bool is_symmetric(const double *dense, cmg_size n)
 {
+    enum { TILE = 32 }; /* rows and columns of both halves stay in the cache */
     const double tolerance = 1e-12 * largest(dense, n * n);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < i; ++j) {
-            if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
-                return false;
+    for (cmg_size tile = 0; tile < n; tile += TILE) {
+        const cmg_size after = tile + TILE < n ? tile + TILE : n;
+        for (cmg_size i = tile; i < n; ++i) {
+            for (cmg_size j = tile; j < after && j < i; ++j) {
+                if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
+                    return false;
+                }
             }
         }
     }
@@ -360,29 +366,46 @@ done:
     return status;
 }
 
+/* Y = X with rows and columns in the order of perm. */
+static void renumber(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
+                     double *Y)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < n; ++j) {
+            Y[i * n + j] = X[(cmg_size)perm[i] * n + perm[j]];
+        }
+    }
+    (void)ctx;
+}
+
 cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
                              const cmg_matrix_options *options, cmg_matrix **M)
 {
-    cmgi_csr full = {0};
-    CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n * n, &full));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_size row = perm != NULL ? perm[i] : i;
-        full.indptr[i] = i * n;
-        for (cmg_size j = 0; j < n; ++j) {
-            full.indices[i * n + j] = (cmg_index)j;
-            full.values[i * n + j] = X[row * n + (perm != NULL ? perm[j] : j)];
-        }
+    const cmg_csr shape = {.rows = n, .cols = n};
+    cmgi_matrix_source from = {.csr = &shape, .dense = X};
+    double *renumbered = NULL;
+    cmg_status status = CMG_OK;
+    if (perm != NULL) {
+        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *renumbered, &renumbered));
+        renumber(ctx, n, X, perm, renumbered);
+        from.dense = renumbered;
     }
-    const cmg_csr view = full.view;
-    cmg_matrix_options dense;
-    cmg_matrix_options_default(&dense);
-    dense.format = CMG_FORMAT_DENSE;
-    dense.precision = options->precision;
-    dense.values = options->values;
-    dense.keep_map = options->keep_map;
-    const cmg_status status = *M == NULL ? cmg_matrix_create_csr(ctx, &view, &dense, M)
-                                         : cmg_matrix_update(*M, view.values);
-    cmgi_csr_free(ctx, &full);
+    if (*M != NULL) {
+        status = cmg_matrix_update(*M, from.dense);
+    } else {
+        cmg_matrix_options dense;
+        cmg_matrix_options_default(&dense);
+        dense.format = CMG_FORMAT_DENSE;
+        dense.precision = options->precision;
+        dense.values = options->values;
+        dense.keep_map = options->keep_map;
+        dense.t = 1; /* nothing is left to be chosen */
+        dense.warp = 32;
+        dense.block = 128;
+        dense.threshold = 1;
+        status = cmgi_matrix_make(ctx, cmgi_format_find(dense.format), &from, &dense, M);
+    }
+    cmgi_free(ctx, renumbered);
     return status;
 }

@@ -40,7 +40,7 @@ static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmg
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident R = {0};
-    cmg_status status = on->transpose(ctx, &P->csr, &R.csr);
+    cmg_status status = on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr);
     status = status == CMG_OK ? on->rows(ctx, &R.csr, &R) : status;
     if (status == CMG_OK) {
         *s = R.rows;

@@ -86,7 +86,8 @@ static const machine epyc = {
 
 enum {
     SAMPLE_ROWS = 16384,       /* looked at for compression, on the host */
-    SAMPLE_ROWS_DEVICE = 4096, /* a device waits for it */
+    SAMPLE_ROWS_DEVICE = 4096, /* a device waits for it ... */
+    SAMPLE_ROWS_SMALL = 1024,  /* ... and longer than for all else of a small matrix */
     SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
     SAMPLE_LEAST = 2048,       /* ... of more than these */
     COMPRESS_ROWS = 256        /* smaller matrices are not looked at */
@@ -329,7 +330,8 @@ static void consider_splits(chooser *c)
 
 static cmg_size sample_rows(const chooser *c)
 {
-    const cmg_size most = cmgi_on_cuda(c->ctx) ? SAMPLE_ROWS_DEVICE : SAMPLE_ROWS;
+    const cmg_size there = c->s.rows < COMPRESS_FROM ? SAMPLE_ROWS_SMALL : SAMPLE_ROWS_DEVICE;
+    const cmg_size most = cmgi_on_cuda(c->ctx) ? there : SAMPLE_ROWS;
     const cmg_size share = c->s.rows / SAMPLE_SHARE;
     const cmg_size wanted = share > SAMPLE_LEAST ? share : SAMPLE_LEAST;
     return wanted < most ? wanted : most;

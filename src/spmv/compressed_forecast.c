@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* One thread looks at fewer. */
-enum { FEW_SLICES = 8 };
+enum { FEW_SLICES = 32 };
 
 /* Sizes of the matrix, wherever it is. */
 static const cmg_csr *shape_of(const cmgi_compression_look *l);

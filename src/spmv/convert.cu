@@ -7,6 +7,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
+#include "csr/resident.h"
 #include "spmv/csr.h"
 }
 
@@ -32,6 +33,42 @@ extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
     return CMG_OK;
+}
+
+/* A slice a thread, its rows in their order; `start` gets its entries, or in a table its place. */
+__global__ void plan_kernel(const cmgi_slices S, const cmg_size *indptr, cmg_index width)
+{
+    const cmg_size s = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const cmg_size room = S.lanes >> S.uniform_shift;
+    const cmg_size first = s * room;
+    const cmg_size end = first + room < S.rows ? first + room : S.rows;
+    if (s >= S.nslices) {
+        return;
+    }
+    cmg_size longest = 0;
+    for (cmg_size i = first; i < end && !S.table; ++i) {
+        const cmg_size length = indptr[i + 1] - indptr[i];
+        longest = length > longest ? length : longest;
+    }
+    const cmg_index own = (cmg_index)longest; /* t = 1 where this is no table */
+    S.first_row[s] = (cmg_index)first;
+    S.width[s] = S.table ? width : own;
+    S.start[s] = S.table ? s * S.lanes : (cmg_size)own * S.lanes;
+    if (s + 1 == S.nslices) {
+        S.first_row[s + 1] = (cmg_index)S.rows;
+        S.start[s + 1] = S.places;
+    }
+}
+
+extern "C" cmg_status cmgi_slices_plan_cuda(cmg_context *ctx, const cmg_csr *device, cmgi_slices *S)
+{
+    CMGI_ON_DEVICE(ctx);
+    const cmg_index width = S->table ? (cmg_index)(S->places / S->stride) : 0;
+    plan_kernel<<<cmgi_grid(S->nslices, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        *S, device->indptr, width);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return S->table ? CMG_OK
+                    : cmgi_resident_kernels_of(ctx)->offsets(ctx, S->nslices, S->start, NULL);
 }
 
 template <typename T>

@@ -33,8 +33,8 @@ static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *op
     if (format == NULL || format->renumbers || (format->blocks && options->block_rows > 1)) {
         return MEANS_NONE;
     }
-    if (format->takes_device != NULL) {
-        return format->takes_device(s, options) ? MEANS_ALL : MEANS_NONE;
+    if (format->takes_device != NULL && format->takes_device(s, options)) {
+        return MEANS_ALL;
     }
     return format->fill_cuda != NULL ? MEANS_FILL : MEANS_NONE;
 }

@@ -100,19 +100,38 @@ static cmg_status multiply_diagonal(const cmg_matrix *A, const cmgi_writeback *w
     return CMG_OK;
 }
 
-/* Row i of a dense matrix in 16 or 8 bits, with a scale of its own. */
-static void fill_reduced_row(const cmg_matrix *A, const cmg_csr *csr, cmg_size i)
+/* Row i of a dense matrix in 16 or 8 bits, with a scale of its own; entries k .. end - 1 of the
+ * source. */
+static void fill_reduced_row(const cmg_matrix *A, const cmgi_matrix_source *from, cmg_size i,
+                             cmg_size k, cmg_size end)
 {
+    const double *values = from->dense != NULL ? from->dense : from->csr->values;
     const cmg_values kind = A->options.values;
     float *scale = A->data;
     double largest = 0;
-    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-        largest = fmax(largest, fabs(csr->values[k]));
+    for (cmg_size e = k; e < end; ++e) {
+        largest = fmax(largest, fabs(values[e]));
     }
     scale[i] = cmgi_reduced_scale(kind, largest);
-    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-        (void)cmgi_reduced_store(kind, A->values, i * csr->cols + csr->indices[k], csr->values[k],
-                                 scale[i]);
+    for (cmg_size e = k; e < end; ++e) {
+        const cmg_size j = from->dense != NULL ? e - k : from->csr->indices[e];
+        (void)cmgi_reduced_store(kind, A->values, i * A->cols + j, values[e], scale[i]);
+    }
+}
+
+static void fill_row(cmg_matrix *A, const cmgi_matrix_source *from, cmg_size i)
+{
+    const cmg_csr *csr = from->csr;
+    const bool dense = from->dense != NULL;
+    const cmg_size begin = dense ? i * A->cols : csr->indptr[i];
+    const cmg_size end = dense ? begin + A->cols : csr->indptr[i + 1];
+    if (A->options.values != CMG_VALUES_FULL) {
+        fill_reduced_row(A, from, i, begin, end);
+        return;
+    }
+    for (cmg_size k = begin; k < end; ++k) {
+        cmgi_matrix_put(A, k, dense ? k : i * A->cols + csr->indices[k],
+                        dense ? from->dense[k] : csr->values[k]);
     }
 }
 
@@ -142,13 +161,7 @@ static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
-        if (kind != CMG_VALUES_FULL) {
-            fill_reduced_row(A, csr, i);
-            continue;
-        }
-        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            cmgi_matrix_put(A, k, i * csr->cols + csr->indices[k], csr->values[k]);
-        }
+        fill_row(A, from, i);
     }
     A->bytes = (size_t)A->stored * cmgi_values_bytes(kind, A->options.precision) +
                (A->data != NULL ? (size_t)A->rows * sizeof(float) : 0);

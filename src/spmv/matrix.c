@@ -38,7 +38,9 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     made->rows = rows;
     made->cols = cols;
     if (elements == NULL) { /* formats of elements count them themselves */
-        made->nnz = from->device != NULL ? from->there->rows.nnz : csr->indptr[rows];
+        made->nnz = from->dense != NULL    ? rows * cols
+                    : from->device != NULL ? from->there->rows.nnz
+                                           : csr->indptr[rows];
     }
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, from));

@@ -17,6 +17,7 @@ typedef struct cmgi_matrix_source {
     const cmg_csr *device;        /* the same CSR on the device, or NULL */
     const cmgi_resident *there;   /* what is known of that one */
     const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
+    const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
     bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead; /* ... column i + lead */
 } cmgi_matrix_source;

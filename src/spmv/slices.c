@@ -52,7 +52,7 @@ static cmg_status fill(cmg_matrix *A, const cmgi_matrix_source *from, const cmg_
 {
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    A->stored = S->start[S->nslices];
+    A->stored = S->places;
     if (from->device != NULL) {
         return CMG_OK;
     }
@@ -96,7 +96,7 @@ static size_t storage_bytes(const cmg_matrix *A)
     const cmgi_slices *S = A->data;
     const size_t slices = (size_t)S->nslices;
     const size_t rows = (size_t)S->rows;
-    return (size_t)S->start[S->nslices] * sizeof *S->columns +
+    return (size_t)S->places * sizeof *S->columns +
            (size_t)A->stored * cmgi_precision_bytes(A->options.precision) +
            slices * (sizeof *S->start + sizeof *S->width + sizeof *S->first_row) +
            (S->shift != NULL ? slices : 0) +
@@ -106,14 +106,13 @@ static size_t storage_bytes(const cmg_matrix *A)
 
 static cmg_status move(cmg_context *ctx, cmgi_slices *S)
 {
-    const cmg_size columns = S->start[S->nslices];
     CMGI_TRY(cmgi_move_to_device(ctx, &S->start, S->nslices + 1, sizeof *S->start));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->width, S->nslices, sizeof *S->width));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->first_row, S->nslices + 1, sizeof *S->first_row));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->shift, S->nslices, sizeof *S->shift));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->row_length, S->rows, sizeof *S->row_length));
     CMGI_TRY(cmgi_move_to_device(ctx, &S->rowmap, S->rows, sizeof *S->rowmap));
-    return cmgi_move_to_device(ctx, &S->columns, columns, sizeof *S->columns);
+    return cmgi_move_to_device(ctx, &S->columns, S->places, sizeof *S->columns);
 }
 
 /* Slices of a CSR whose storage rows are taken in `order`, NULL = as given. */
@@ -137,6 +136,40 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     if (from->device == NULL) {
         return CMG_OK;
     }
+    CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    return A->format->fill_cuda(A, from->device);
+}
+
+/* Rows in their order, a lane or as many each: slices follow from the statistics of the rows. */
+static bool is_plain(const cmgi_slices_plan *plan)
+{
+    return !plan->sorted && !plan->lengths && plan->block == 1;
+}
+
+static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    const cmgi_slices_plan plan = cmgi_slices_plan_of(options);
+    const int lanes = plan.lanes;
+    return is_plain(&plan) && s->rows > 0 &&
+           (plan.uniform || (lanes >= 4 && lanes <= 512 && (lanes & (lanes - 1)) == 0));
+}
+
+/* All of it on the device, which nobody waits for. */
+static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
+                              const cmgi_matrix_source *from)
+{
+    static cmg_status (*const cuts)(cmg_context *, const cmg_csr *, cmgi_slices *) =
+        CMGI_CUDA_FN(cmgi_slices_plan_cuda);
+    cmg_context *ctx = A->ctx;
+    cmgi_slices *S = A->data;
+    cmgi_slices_extent(plan, &from->there->rows, S);
+    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->start, &S->start));
+    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices, sizeof *S->width, &S->width));
+    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
+    CMGI_TRY(cuts(ctx, from->device, S));
+    A->stored = S->places;
+    A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
     return A->format->fill_cuda(A, from->device);
@@ -182,7 +215,7 @@ static cmg_status pack_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     CMGI_TRY(cmgi_slices_make(ctx, plan, &pattern->view, S->rowmap, S));
-    const cmg_size blocks = S->start[S->nslices];
+    const cmg_size blocks = S->places;
     A->stored = S->identity ? blocks : blocks * S->block * S->block;
     CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
@@ -248,6 +281,10 @@ cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
     cmgi_blocks blocks = {1, false};
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
+    S->block = 1;
+    if (from->device != NULL && from->csr == NULL) {
+        return build_there(A, &plan, from);
+    }
     if (plan.block != 1) {
         CMGI_TRY(cmgi_blocks_find(ctx, from->csr, plan.block, !A->options.keep_map, &blocks));
     }
@@ -329,7 +366,9 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
         __VA_ARGS__,                                                                               \
     }
 /* Blocks come from the host, and column by column. */
-#define ENTRIES .columns = true, .blocks = true, .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
+#define ENTRIES                                                                                    \
+    .columns = true, .blocks = true, .takes_device = takes_device,                                 \
+    .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
 #define BLOCKS .at_least = true
 
 ROW(ellpack, CMG_FORMAT_ELLPACK, ENTRIES);

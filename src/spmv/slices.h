@@ -45,6 +45,7 @@ typedef struct cmgi_slices {
     bool table;           /* ELLPACK and its relatives: one padded table, every width the same */
     int lanes;            /* lanes a slice */
     cmg_size stride;      /* entries from one step to the next */
+    cmg_size places;      /* of all slices: start[nslices] */
     cmg_size *start;      /* nslices + 1: first entry of a slice */
     cmg_index *width;     /* nslices: steps */
     cmg_index *first_row; /* nslices + 1: first storage row */
@@ -62,3 +63,5 @@ void cmgi_slices_destroy(cmg_matrix *A);
 /* slices.cu, convert.cu */
 cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device);
+/* Fills start, width and first_row, which are on the device, of S as cmgi_slices_extent left it. */
+cmg_status cmgi_slices_plan_cuda(cmg_context *ctx, const cmg_csr *device, cmgi_slices *S);

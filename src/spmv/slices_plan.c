@@ -167,6 +167,7 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
         }
         S->stride = S->nslices * S->lanes;
         S->start[S->nslices] = S->stride * longest;
+        S->places = S->start[S->nslices];
         return CMG_OK;
     }
     S->stride = S->lanes;
@@ -174,6 +175,7 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
     for (cmg_size s = 0; s < S->nslices; ++s) {
         S->start[s + 1] = S->start[s] + (cmg_size)S->width[s] * S->lanes;
     }
+    S->places = S->start[S->nslices];
     return CMG_OK;
 }
 
@@ -229,4 +231,16 @@ size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options 
                          (plan.sorted && !plan.renumbers ? sizeof(cmg_index) : 0);
     return (size_t)all.entries * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision)) +
            (size_t)all.slices * a_slice + (size_t)s->rows * a_row;
+}
+
+void cmgi_slices_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s, cmgi_slices *S)
+{
+    const extent all = extent_of(plan, s);
+    S->rows = s->rows;
+    S->table = plan->uniform;
+    S->lanes = plan->lanes;
+    S->uniform_shift = lanes_shift(plan, 0);
+    S->nslices = all.slices;
+    S->places = all.entries;
+    S->stride = plan->uniform ? all.slices * plan->lanes : plan->lanes;
 }

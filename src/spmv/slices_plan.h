@@ -26,3 +26,5 @@ cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r
 /* Fills start, width, first_row and shift for the rows of A in this order. */
 cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
                             const cmg_index *order, cmgi_slices *S);
+/* All but the arrays, where rows stay in their order and none is split. */
+void cmgi_slices_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s, cmgi_slices *S);

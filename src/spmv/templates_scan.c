@@ -3,7 +3,7 @@
 #include "spmv/templates.h"
 
 /* Fewer rows are looked at by one thread; renumbered, which is less work. */
-enum { FEW_ROWS = 512, CHUNK = 4096 };
+enum { FEW_ROWS = 2048, CHUNK = 4096 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)
 {

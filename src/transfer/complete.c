@@ -80,16 +80,21 @@ static cmg_status find_misfit(const cmg_hierarchy *h, int from, bool zero_dirich
                               double *factor)
 {
     cmgi_dirichlet d[CMGI_HIERARCHY_LEVELS] = {{0}};
+    double there[CMGI_HIERARCHY_LEVELS] = {0};
     cmg_status status = CMG_OK;
     *level = h->levels;
     if (zero_dirichlet) {
         CMGI_TRY_GOTO(done, cmgi_form_dirichlet(h, h->levels - 1, d));
     }
+    CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, there));
     for (int l = from; l < h->levels && *level == h->levels; ++l) {
         if (h->level[l].formed) {
             continue;
         }
-        CMGI_TRY_GOTO(done, cmgi_energy_misfit(h, l - 1, &d[l - 1], &d[l], factor));
+        *factor = there[l];
+        if (there[l] == 0) {
+            CMGI_TRY_GOTO(done, cmgi_energy_misfit(h, l - 1, &d[l - 1], &d[l], factor));
+        }
         *level = *factor > MISFIT ? l : h->levels;
     }
 done:

@@ -277,19 +277,44 @@ static double misfit(double coarse, double fine)
     return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
 }
 
-/* The same where all matrices are on the device, and no row is a Dirichlet condition. */
-static cmg_status misfit_there(cmg_context *ctx, const cmgi_levels_there *levels, double *factor)
+/* The matrices of levels l and l + 1, where all are on the device, and no row is a Dirichlet
+ * condition. */
+static bool find_there(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
+                       const cmgi_dirichlet *coarse, cmgi_levels_there *there)
 {
-    static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, cmgi_energies *) =
-        CMGI_CUDA_FN(cmgi_energies_cuda);
-    cmgi_energies e;
-    if (look == NULL) {
-        return CMG_ERR_STATE;
+    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
+    *there = (cmgi_levels_there){.A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
+                                 .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
+                                 .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
+                                 .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
+    return there->A != NULL && there->P != NULL && there->C != NULL &&
+           (there->R != NULL || !has_r) && fine->row == NULL && coarse->row == NULL &&
+           there->C->facts.zero_diagonal < 0;
+}
+
+cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cmgi_dirichlet *d,
+                                     double *factor)
+{
+    static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, int,
+                                    cmgi_energies *) = CMGI_CUDA_FN(cmgi_energies_cuda);
+    cmgi_levels_there levels[CMGI_HIERARCHY_LEVELS];
+    cmgi_energies e[CMGI_HIERARCHY_LEVELS];
+    int of[CMGI_HIERARCHY_LEVELS];
+    int count = 0;
+    for (int l = first; l < h->levels && look != NULL; ++l) {
+        of[count] = l;
+        count += !h->level[l].formed && find_there(h, l - 1, &d[l - 1], &d[l], &levels[count]);
     }
-    CMGI_TRY(look(ctx, levels, &e));
-    *factor = fmax(1, e.single / SINGLE);
-    for (int v = 0; v < VECTORS; ++v) {
-        *factor = fmax(*factor, misfit(e.coarse[v], e.fine[v]));
+    if (count == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(look(h->ctx, levels, count, e));
+    for (int k = 0; k < count; ++k) {
+        double *worst = &factor[of[k]];
+        *worst = fmax(1, e[k].single / SINGLE);
+        for (int v = 0; v < VECTORS; ++v) {
+            *worst = fmax(*worst, misfit(e[k].coarse[v], e[k].fine[v]));
+        }
     }
     return CMG_OK;
 }
@@ -298,15 +323,6 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
                               const cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
-    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
-    const cmgi_levels_there there = {.A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
-                                     .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
-                                     .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
-                                     .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
-    if (there.A != NULL && there.P != NULL && there.C != NULL && (there.R != NULL || !has_r) &&
-        fine->row == NULL && coarse->row == NULL && there.C->facts.zero_diagonal < 0) {
-        return misfit_there(ctx, &there, factor);
-    }
     probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));

@@ -15,3 +15,9 @@
  */
 cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
                               const cmgi_dirichlet *coarse, double *factor);
+/*
+ * The same of levels `first` and after against those above them, at once: factor[l] of those whose
+ * matrices are all on the device, where vectors live on the whole level; the others are left alone.
+ */
+cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cmgi_dirichlet *d,
+                                     double *factor);

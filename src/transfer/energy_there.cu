@@ -11,7 +11,9 @@ extern "C" {
 #include "transfer/energy_there.h"
 }
 
-enum { THREADS = 256, LANES = 8, WARP = 32, VECTORS = 3, SWEEPS = 8, SAMPLE = 1 << 15 };
+enum { THREADS = 256, LANES = 8, WARP = 32, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
+/* Rows whose basis functions are compared: as many warps as an H200 has at once. */
+enum { SAMPLE = 1 << 13 };
 
 struct triple {
     double v[VECTORS];
@@ -122,7 +124,6 @@ typedef struct work {
     triple *fine;
     triple *left;
     triple *part;
-    unsigned long long *factor;
 } work;
 
 static unsigned blocks(cmg_size rows)
@@ -130,27 +131,30 @@ static unsigned blocks(cmg_size rows)
     return cmgi_grid(rows * LANES, THREADS);
 }
 
-static cmg_status add_parts(cmg_context *ctx, const work *W, unsigned count, double sum[VECTORS])
+/* The sum of all parts, thread by thread in a fixed order. */
+__global__ void sum_kernel(unsigned count, const triple *part, double *sum)
 {
-    triple *host = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
-    const cmg_status status = cmgi_to_host(ctx, host, W->part, count * sizeof *host);
     for (int c = 0; c < VECTORS; ++c) {
-        sum[c] = 0;
-        for (unsigned b = 0; b < count && status == CMG_OK; ++b) {
-            sum[c] += host[b].v[c];
+        double mine = 0;
+        for (unsigned b = threadIdx.x; b < count; b += SUMMERS) {
+            mine += part[b].v[c];
         }
+        mine = cmgi_block_sum<SUMMERS>(mine);
+        if (threadIdx.x == 0) {
+            sum[c] = mine;
+        }
+        __syncthreads();
     }
-    cmgi_free(ctx, host);
-    return status;
 }
 
 static cmg_status energies(cmg_context *ctx, const cmg_csr *M, const triple *w, const triple *x,
-                           const work *W, double sum[VECTORS])
+                           const work *W, double *sum)
 {
-    energy_kernel<<<blocks(M->rows), THREADS, 0, cmgi_stream(ctx)>>>(*M, w, x, W->part);
+    const unsigned parts = blocks(M->rows);
+    energy_kernel<<<parts, THREADS, 0, cmgi_stream(ctx)>>>(*M, w, x, W->part);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return add_parts(ctx, W, blocks(M->rows), sum);
+    sum_kernel<<<1, SUMMERS, 0, cmgi_stream(ctx)>>>(parts, W->part, sum);
+    return CMGI_LAUNCHED(ctx);
 }
 
 static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, work *W)
@@ -177,20 +181,18 @@ static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const triple *x, t
 
 static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_resident *A,
                                     const cmgi_resident *P, const cmg_csr *R,
-                                    const cmgi_resident *C, const work *W, double *factor)
+                                    const cmgi_resident *C, double *factor)
 {
     const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
     const cmg_size count = (R->rows + step - 1) / step;
-    CMGI_TRY(cmgi_cuda_clear(ctx, W->factor, sizeof *W->factor));
     diagonal_kernel<<<cmgi_grid(count * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        A->csr, P->csr, *R, step, C->diagonal, W->factor);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return cmgi_to_host(ctx, factor, W->factor, sizeof *factor);
+        A->csr, P->csr, *R, step, C->diagonal, (unsigned long long *)factor);
+    return CMGI_LAUNCHED(ctx);
 }
 
 static void release(cmg_context *ctx, work *W)
 {
-    void *const arrays[] = {W->x, W->y, W->fine, W->left, W->part, W->factor};
+    void *const arrays[] = {W->x, W->y, W->fine, W->left, W->part};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }
@@ -207,7 +209,6 @@ static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cm
     CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->y, &W->y));
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->fine, &W->fine));
     CMGI_TRY(cmgi_alloc_device(ctx, blocks(n > coarse ? n : coarse), sizeof *W->part, &W->part));
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *W->factor, &W->factor));
     CMGI_TRY(make_smooth(ctx, l->C, W));
     CMGI_TRY(energies(ctx, &l->C->csr, W->x, W->x, W, e->coarse));
     CMGI_TRY(prolong(ctx, &l->P->csr, W->x, W->fine));
@@ -216,14 +217,11 @@ static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cm
         CMGI_TRY(prolong(ctx, transposed, W->x, W->left));
     }
     CMGI_TRY(energies(ctx, &l->A->csr, given ? W->left : W->fine, W->fine, W, e->fine));
-    e->single = 1;
-    return given ? CMG_OK : compare_diagonals(ctx, l->A, l->P, transposed, l->C, W, &e->single);
+    return given ? CMG_OK : compare_diagonals(ctx, l->A, l->P, transposed, l->C, &e->single);
 }
 
-extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l,
-                                         cmgi_energies *e)
+static cmg_status compare_levels(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e)
 {
-    CMGI_ON_DEVICE(ctx);
     cmg_csr transposed = {};
     work W = {};
     cmg_status status = CMG_OK;
@@ -234,5 +232,22 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
 done:
     release(ctx, &W);
     cmgi_resident_free_arrays(ctx, &transposed);
+    return status;
+}
+
+extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, int count,
+                                         cmgi_energies *e)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_energies *there = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *there, &there));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, there, (size_t)count * sizeof *there));
+    for (int k = 0; k < count; ++k) {
+        CMGI_TRY_GOTO(done, compare_levels(ctx, &l[k], &there[k]));
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, e, there, (size_t)count * sizeof *there));
+done:
+    cmgi_free_device(ctx, there);
     return status;
 }

@@ -12,7 +12,9 @@ typedef struct cmgi_levels_there {
 typedef struct cmgi_energies {
     double coarse[3]; /* x^T C x */
     double fine[3];   /* x^T R A P x */
-    double single;    /* the largest factor of basis functions, 1 with an R of its own */
+    double single;    /* the largest factor of basis functions, 0 with an R of its own */
 } cmgi_energies;
 
-cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e);
+/* Of `count` pairs of levels; the host waits once. */
+cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, int count,
+                              cmgi_energies *e);
