@@ -146,8 +146,13 @@ cmg_status cmgi_cuda_wait(cmg_context *ctx)
     CMGI_ON_DEVICE(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
     ++ctx->waits;
-    while (cmgi_send_waits(ctx) && cudaStreamQuery(stream) == cudaErrorNotReady) {
-        cmgi_cuda_ignore(cudaErrorNotReady);
+    while (cmgi_send_waits(ctx)) {
+        const cudaError_t answer = cudaStreamQuery(stream);
+        if (answer != cudaErrorNotReady) {
+            CMGI_CUDA(ctx, answer);
+            break;
+        }
+        cmgi_cuda_ignore(answer); /* it is kept like an error */
         CMGI_TRY(cmgi_send_piece(ctx));
     }
     CMGI_CUDA(ctx, cudaStreamSynchronize(stream));
