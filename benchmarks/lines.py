@@ -22,6 +22,7 @@ FILES = {
     "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
     "first": ["h200-device-2026-11-22.jsonl"],
+    "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],
     "python": ["h200-python-2026-11-22.jsonl", "cpu-python-2026-11-22.jsonl"],

@@ -200,6 +200,21 @@ def first():
                       *(ms(line, key) for key in keys)] for line in found])
 
 
+@table
+def container():
+    """A container from a warm page cache to the first solution on one H200: the run of median time."""
+    kinds = {}
+    for line in read("container"):
+        kinds.setdefault(line["problem"], []).append(line)
+    runs = [sorted(found, key=lambda line: line["first_solution_seconds"])[len(found) // 2] for found in kinds.values()]
+    return markdown(["problem", "it", "file GB", "read ms", "GB/s", "set-up ms", "solve ms", "first solution ms", "GB/s to it",
+                     "host memory GB", "device GB"],
+                    [[line["problem"], line["iterations"], number(1e-9 * line["file_bytes"]), ms(line, "load_seconds"),
+                      number(line["load_gb_per_second"]), ms(line, "setup_seconds"), ms(line, "solve_seconds"),
+                      ms(line, "first_solution_seconds"), number(line["gb_per_second"]),
+                      number(1e-9 * line["host_peak_bytes"]), number(1e-9 * line["device_peak_bytes"])] for line in runs])
+
+
 def how(line):
     words = [line["format"], "fp64" if line["precision"] == "fp64" else "fp32 cycle"]
     if line.get("values") not in (None, "full"):
