@@ -204,7 +204,9 @@ def python():
             rows.append([f"{line['library']}, {line['backend']}", f"{line['overhead_us']:.0f} us beside a solve of {line['solve_us']:.0f} us"])
         elif line.get("what") == "in place" and line["library"] == "jax":
             rows.append([f"jax, {line['backend']}, jit", f"{line['overhead_us']:.0f} us beside {line['solve_us']:.0f} us; XLA's memory: "
-                         + ("in place" if all(line["same_memory"]) else "copied")])
+                         + ("in place" if all(line["same_memory"]) else "copied")
+                         + (f"; a call of JAX that doubles b {line['doubling_us']:.0f} us, the handler's own part "
+                            f"{line['handler_us'] - line['solve_us']:.0f} us" if "handler_us" in line else "")])
         elif line.get("what") == "topology":
             parts = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in line["parts"].items())
             rows.append([f"topology, {line['elements'] / 1e6:.2f} M cells, {line['options'].get('precision', 'fp64')}, {line['backend']}",

@@ -88,6 +88,7 @@ def test_torch_tells_values_from_those_that_lay_there_before(rng):
 def jax():
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])  # where the solvers of these tests are
     return jax
 
 
