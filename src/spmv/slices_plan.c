@@ -185,20 +185,22 @@ typedef struct extent {
     cmg_size slices;
 } extent;
 
-/* Slices of rows sorted by length: the first row of a slice is its longest. */
+/* Slices of rows sorted by length: the first row of a slice is its longest. All slices that begin
+ * with a row of one length are counted at once. */
 static extent sorted_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s)
 {
     extent sum = {0, 0};
-    cmg_size length = s->longest;
-    cmg_size below = s->count[length]; /* rows of this length and longer */
-    for (cmg_size r = 0; r < s->rows; ++sum.slices) {
-        while (below <= r) {
-            below += s->count[--length];
-        }
+    cmg_size below = 0; /* rows of this length and longer */
+    cmg_size r = 0;
+    for (cmg_size length = s->longest; length >= 0 && r < s->rows; --length) {
+        below += s->count[length];
         const int shift = lanes_shift(plan, length);
         const cmg_size width = (length + (1 << shift) - 1) >> shift;
-        sum.entries += width * plan->lanes;
-        r += (cmg_size)plan->lanes >> shift;
+        const cmg_size room = (cmg_size)plan->lanes >> shift;
+        const cmg_size slices = below > r ? (below - r + room - 1) / room : 0;
+        sum.entries += slices * width * plan->lanes;
+        sum.slices += slices;
+        r += slices * room;
     }
     return sum;
 }
