@@ -21,7 +21,7 @@ FILES = {
     "auto": ["h200-auto-2026-11-21.jsonl"],
     "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
-    "first": ["h200-device-2026-11-22.jsonl"],
+    "first": ["h200-resident-2026-11-22.jsonl"],
     "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],

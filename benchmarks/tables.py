@@ -196,7 +196,8 @@ def first():
     return markdown(["problem", "it", "check ms", "set-up ms", "first of a process ms", "solve ms", "first solution ms",
                      "set-up from the host ms", "new values ms"],
                     [[line["problem"] + (", distorted" if line["distort"] else "")
-                      + (", R A P" if "galerkin=always" in line["options"] else ""), line["iterations"],
+                      + (", R A P" if "galerkin=always" in line["options"] else "")
+                      + (", smoother kept" if "reuse=smoother" in line["options"] else ""), line["iterations"],
                       *(ms(line, key) for key in keys)] for line in found])
 
 
