@@ -133,3 +133,11 @@ def outcome(line):
 
 def ms(line, key="solve_seconds"):
     return number(1e3 * line[key]) if line and line.get(key) is not None else ""
+
+
+def latest(lines, key):
+    """Of lines with an equal key the last one, where the first one stood."""
+    kept = {}
+    for line in lines:
+        kept[key(line)] = line
+    return list(kept.values())

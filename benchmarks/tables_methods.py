@@ -5,7 +5,7 @@ import re
 
 import cases
 import lines
-from lines import GONE, markdown, ms, outcome, read, table
+from lines import GONE, latest, markdown, ms, outcome, read, table
 
 
 def tuned(line):
@@ -199,7 +199,12 @@ def mutants():
 def python():
     """Calls from Python: what they cost over the library's own seconds, and whether arrays stay where they are."""
     rows = []
-    for line in read("python"):
+    found = read("python")
+    calls = latest((line for line in found if line.get("what") in ("overhead", "in place")),
+                   lambda line: (line["what"], line["library"], line.get("backend")))
+    for line in found:
+        if line.get("what") in ("overhead", "in place") and line not in calls:
+            continue
         if line.get("what") == "overhead":
             rows.append([f"{line['library']}, {line['backend']}", f"{line['overhead_us']:.0f} us beside a solve of {line['solve_us']:.0f} us"])
         elif line.get("what") == "in place" and line["library"] == "jax":

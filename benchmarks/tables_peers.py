@@ -2,7 +2,7 @@
 
 import statistics
 
-from lines import GONE, markdown, ms, number, read, table
+from lines import GONE, latest, markdown, ms, number, read, table
 
 PEERS = {"petsc-mg-cheby1": "PETSc, CG + PCMG, Chebyshev/Jacobi, 1 step", "petsc-mg-cheby2": "the same, 2 steps",
          "petsc-gamg": "PETSc, CG + GAMG", "hypre-boomeramg-tuned": "hypre, CG + BoomerAMG, tuned",
@@ -158,7 +158,8 @@ def alone():
     """A alone, 3D Q1 Poisson on the H200, compressed, fp32 cycle: algebraic levels made there."""
     rows = [[f"{line['unknowns'] / 1e6:.3g} M", ms(line, "setup_seconds"), number(1e3 * line["setup"]["complete"]), ms(line),
              line["iterations"], ms(line, "refresh_seconds"), ms(line, "host_setup_seconds")]
-            for line in read("alone") if line["benchmark"] == "first" and line["matrix_alone"]]
+            for line in latest((line for line in read("alone") if line["benchmark"] == "first" and line["matrix_alone"]),
+                               lambda line: line["problem"])]
     return markdown(["unknowns", "set-up ms", "algebraic levels ms", "solve ms", "it", "new values ms", "set-up from the host ms"],
                     rows)
 

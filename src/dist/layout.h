@@ -1,4 +1,4 @@
-/* Who has which rows of the levels, and in which order: own rows that need nobody come first. */
+/* Who has which rows of the levels, and in which order. */
 #pragma once
 #include "dist/parts.h"
 
