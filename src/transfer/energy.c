@@ -301,11 +301,11 @@ cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cm
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
     int of[CMGI_HIERARCHY_LEVELS];
     int count = 0;
-    for (int l = first; l < h->levels && look != NULL; ++l) {
+    for (int l = first; l < h->levels; ++l) {
         of[count] = l;
         count += !h->level[l].formed && find_there(h, l - 1, &d[l - 1], &d[l], &levels[count]);
     }
-    if (count == 0) {
+    if (count == 0 || look == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(look(h->ctx, levels, count, e));
