@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -86,7 +87,7 @@ def main():
                                   "pyamg_seconds": there_seconds, "iterations": info.iterations, "seconds": seconds,
                                   "converged": info.converged, "residual": residual, "faster": there_seconds / seconds,
                                   "clock": CLOCK, "threads": cascademg.Context.default().threads,
-                                  "commit": commit, "command": "benchmarks/pyamg_levels.py"}), flush=True)
+                                  "commit": commit, "command": " ".join(["benchmarks/pyamg_levels.py", *sys.argv[1:]])}), flush=True)
 
 
 if __name__ == "__main__":
