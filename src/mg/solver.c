@@ -192,12 +192,19 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
     return CMG_OK;
 }
 
+/* The work space of k columns that go together. */
+static cmg_status take_columns(cmg_solver *s, int k)
+{
+    CMGI_CHECK(s->ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED,
+               "several columns: on several ranks they are solved one by one");
+    CMGI_CHECK(s->ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED,
+               "several columns: the format of level 0 renumbers its rows, take another");
+    return cmgi_column_solver_take(&s->mg, k, &s->columns);
+}
+
 static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
 {
-    cmg_context *ctx = s->ctx;
-    CMGI_CHECK(ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED, CMGI_RANKS_COLUMNS);
-    CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
-    CMGI_TRY(cmgi_column_solver_take(&s->mg, b->columns, &s->columns));
+    CMGI_TRY(take_columns(s, b->columns));
     return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
 }
 
@@ -327,10 +334,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
     if (r->columns > 1) {
-        CMGI_CHECK(ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED, CMGI_RANKS_COLUMNS);
-        CMGI_CHECK(ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED, CMGI_RENUMBERS);
         s->several = s->several && s->columns->k == r->columns; /* else its reports go */
-        CMGI_TRY(cmgi_column_solver_take(&s->mg, r->columns, &s->columns));
+        CMGI_TRY(take_columns(s, r->columns));
         return cmgi_column_solver_precondition(s->columns, r->data, z->data);
     }
     if (s->perm == NULL) {

@@ -18,8 +18,6 @@ struct cmg_solver {
     char step_text[CMGI_STEP_TEXT];
 };
 
-#define CMGI_RENUMBERS "several columns: the format of level 0 renumbers its rows, take another"
-#define CMGI_RANKS_COLUMNS "several columns: on several ranks they are solved one by one"
 /* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced
  * matrices. */
 #define CMGI_NOT_READY "the last refresh failed: refresh again, or create the solver anew"
