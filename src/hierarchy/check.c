@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Position of the first value that is not finite, -1 if none. */
-static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size n)
+cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values)
 {
     const cmg_size chunk = 1 << 16;
     cmg_size bad = n;
@@ -29,6 +28,7 @@ static cmg_size first_bad_value(cmg_context *ctx, const double *values, cmg_size
             }
         }
     }
+    (void)ctx;
     return bad < n ? bad : -1;
 }
 
@@ -44,7 +44,7 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
         return CMG_OK;
     }
     CMGI_TRY(look_here(ctx, M));
-    const cmg_size k = first_bad_value(ctx, M->values, M->indptr[M->rows]);
+    const cmg_size k = cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values);
     if (k < 0) {
         return CMG_OK; /* sums of a row overflow */
     }
@@ -145,7 +145,7 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_ARG,
                "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
                v->name, (long long)v->n, (long long)n);
-    const cmg_size k = first_bad_value(h->ctx, v->values, v->n);
+    const cmg_size k = cmgi_first_not_finite(h->ctx, v->n, v->values);
     CMGI_CHECK(h->ctx, k < 0, CMG_ERR_ARG,
                "level %d: vector %s %s: entry %lld: value %g is not finite", v->level, v->kind,
                v->name, (long long)k, v->values[k]);

@@ -128,6 +128,8 @@ cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *lev
                                         const cmg_index *order);
 /* Forgets a named smoother of a level, if it is there. */
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
+/* Position of the first value that is not finite, -1 if none. */
+cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
 /* Whether there is a matrix of a role, on the host or on the device. */

@@ -2,8 +2,6 @@
 #include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 
-#include <math.h>
-
 bool cmg_hierarchy_has_mesh(const cmg_hierarchy *h)
 {
     return h != NULL && h->mesh != NULL;
@@ -78,21 +76,6 @@ static cmg_size first_outside(cmg_context *ctx, cmg_size n, const cmg_index *of,
     return bad;
 }
 
-static cmg_size first_not_finite(cmg_context *ctx, cmg_size n, const double *of)
-{
-    cmg_size bad = n;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(min                                                                                  \
-              : bad) if (n > 1 << 16)
-    for (cmg_size k = 0; k < n; ++k) {
-        if (!isfinite(of[k]) && k < bad) {
-            bad = k;
-        }
-    }
-    (void)ctx;
-    return bad;
-}
-
 static cmg_status check_mesh(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
 {
     CMGI_TRY(check_sizes(h, m));
@@ -106,9 +89,9 @@ static cmg_status check_mesh(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
     CMGI_CHECK(h->ctx, boundary == m->boundary, CMG_ERR_FILE,
                "mesh: %lld boundary values for %lld nodes without unknowns", (long long)m->boundary,
                (long long)boundary);
-    const cmg_size x = first_not_finite(h->ctx, m->nodes * m->dim, m->x);
-    CMGI_CHECK(h->ctx, x == m->nodes * m->dim, CMG_ERR_FILE,
-               "mesh: node %lld: a coordinate is not a finite number", (long long)(x / m->dim));
+    const cmg_size x = cmgi_first_not_finite(h->ctx, m->nodes * m->dim, m->x);
+    CMGI_CHECK(h->ctx, x < 0, CMG_ERR_FILE, "mesh: node %lld: a coordinate is not a finite number",
+               (long long)(x / m->dim));
     const cmg_size corners = m->cells * m->corners;
     const cmg_size k = first_outside(h->ctx, corners, m->cell_nodes, 0, m->nodes, &none);
     CMGI_CHECK(h->ctx, k == corners, CMG_ERR_FILE, "mesh: cell %lld: node %d is not in [0, %lld)",
