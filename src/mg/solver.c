@@ -192,6 +192,14 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
     return CMG_OK;
 }
 
+/* The columns' work space goes, and the reports of the last solve with it if they are theirs. */
+static void drop_columns(cmg_solver *s)
+{
+    cmgi_column_solver_destroy(&s->columns);
+    s->report.history = s->several ? NULL : s->report.history;
+    s->several = false;
+}
+
 /* The work space of k columns that go together. */
 static cmg_status take_columns(cmg_solver *s, int k)
 {
@@ -199,12 +207,16 @@ static cmg_status take_columns(cmg_solver *s, int k)
                "several columns: on several ranks they are solved one by one");
     CMGI_CHECK(s->ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED,
                "several columns: the format of level 0 renumbers its rows, take another");
+    if (s->columns != NULL && s->columns->k != k) {
+        drop_columns(s);
+    }
     return cmgi_column_solver_take(&s->mg, k, &s->columns);
 }
 
 static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
 {
     CMGI_TRY(take_columns(s, b->columns));
+    s->several = true;
     return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
 }
 
@@ -222,8 +234,9 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
     const long long launches = ctx->graph_launches;
     const long long waits = ctx->waits;
     const cmg_size n = b->n;
-    s->several = b->columns > 1;
-    if (s->several) {
+    s->several = false;
+    s->report.history = NULL;
+    if (b->columns > 1) {
         CMGI_TRY(solve_columns(s, b, x));
     } else if (s->perm != NULL) {
         CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
@@ -266,8 +279,7 @@ static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
         CMGI_TRY(cmgi_krylov_limit(s->mg.krylov, &limits));
     }
     if (own.max_it != s->mg.options.max_it) { /* their histories are as long */
-        cmgi_column_solver_destroy(&s->columns);
-        s->several = false;
+        drop_columns(s);
     }
     s->mg.options.rtol = own.rtol;
     s->mg.options.atol = own.atol;
@@ -334,7 +346,6 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
     if (r->columns > 1) {
-        s->several = s->several && s->columns->k == r->columns; /* else its reports go */
         CMGI_TRY(take_columns(s, r->columns));
         return cmgi_column_solver_precondition(s->columns, r->data, z->data);
     }

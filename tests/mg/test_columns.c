@@ -261,6 +261,45 @@ static void limits_change(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Reports are those of the columns of the last solve: none where it was refused, none once others
+ * took their place. */
+static void columns_that_are_gone_have_no_report(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    cmg_solver_options o;
+    cmg_report report = {.size = sizeof report};
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *rhs = block(&A, 0, 5, false);
+    cmg_vector *b[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
+    cmg_vector *x[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
+    for (int renumbered = 0; renumbered < 2; ++renumbered) {
+        cmg_solver *s = NULL;
+        cmg_solver_options_default(&o);
+        o.matrix.format = renumbered == 1 ? CMG_FORMAT_K2RS : CMG_FORMAT_SELL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_STATUS((cmg_solver_solve)(s, b[0], x[0], &report),
+                     renumbered == 1 ? CMG_ERR_UNSUPPORTED : CMG_OK);
+        CHECK_STATUS(cmg_solver_column(s, 0, &report), renumbered == 1 ? CMG_ERR_ARG : CMG_OK);
+        if (renumbered == 0) {
+            CHECK_OK(cmg_solver_precondition(s, b[0], x[0]));
+            CHECK_OK(cmg_solver_column(s, 2, &report));
+            CHECK_OK(cmg_solver_precondition(s, b[1], x[1]));
+            CHECK_STATUS(cmg_solver_column(s, 0, &report), CMG_ERR_ARG);
+            CHECK_OK((cmg_solver_solve)(s, b[0], x[0], &report));
+            CHECK_OK(cmg_solver_set_limits(s, -1, -1, 7));
+            CHECK_STATUS(cmg_solver_column(s, 0, &report), CMG_ERR_ARG);
+        }
+        cmg_solver_destroy(&s);
+    }
+    for (int k = 0; k < 2; ++k) {
+        cmg_vector_destroy(&b[k]);
+        cmg_vector_destroy(&x[k]);
+    }
+    free(rhs);
+    cmg_hierarchy_destroy(&h);
+}
+
 static void allocation_failures_leave_nothing(void)
 {
     enum { K = 3 };
@@ -280,6 +319,7 @@ static void allocation_failures_leave_nothing(void)
         cmgi_context_fail_after(ctx, -1);
         done = status == CMG_OK;
         CHECK(done || status == CMG_ERR_MEMORY);
+        CHECK_STATUS(cmg_solver_column(s, K, &report), CMG_ERR_ARG);
         CHECK_OK((cmg_solver_solve)(s, b, x, &report)); /* and it is good for the next */
         CHECK(cmg_outcome_converged(report.outcome));
         cmg_solver_destroy(&s);
@@ -297,6 +337,7 @@ int main(int argc, char **argv)
     RUN(columns_end_as_they_do_alone);
     RUN(cycles_take_columns);
     RUN(limits_change);
+    RUN(columns_that_are_gone_have_no_report);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
 }
