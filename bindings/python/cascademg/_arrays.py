@@ -1,4 +1,6 @@
 """Arrays of other libraries seen in place: pointer, length, precision and memory, and the reference that keeps them."""
+import functools
+
 import numpy as np
 
 from ._errors import ArgumentError
@@ -25,13 +27,20 @@ class View:
         return seen.astype(np.float64).reshape(self.n if self.columns == 1 else (self.n, self.columns))
 
 
+@functools.lru_cache(None)
+def _library(kind):
+    """Name of the library that a type of arrays is of."""
+    return kind.__module__.split(".")[0]
+
+
 def is_device_array(a):
     """True for an array in CUDA memory (CuPy, PyTorch, JAX, Numba)."""
     if type(a) is np.ndarray:
         return False
-    if type(a).__module__.split(".")[0] == "torch":
+    library = _library(type(a))
+    if library == "torch":
         return a.is_cuda
-    return _cuda_interface(a) is not None
+    return library == "cupy" or _cuda_interface(a) is not None
 
 
 def _cuda_interface(a):
@@ -45,13 +54,13 @@ def _cuda_interface(a):
 
 def _settle(a, stream):
     """Waits for the work that makes a device array, unless the library works on the same stream behind it."""
-    kind = type(a).__module__.split(".")[0]
-    if kind == "torch":
+    library = _library(type(a))
+    if library == "torch":
         import torch
         current = torch.cuda.current_stream(a.device)
         if current.cuda_stream != stream:
             current.synchronize()
-    elif kind == "cupy":
+    elif library == "cupy":
         import cupy
         current = cupy.cuda.get_current_stream()
         if current.ptr != stream:
@@ -63,17 +72,17 @@ def _settle(a, stream):
 def _attributes(a):
     """Pointer, values, dtype and whether contiguous, where the library has attributes for them: quicker than its
     interface of CUDA arrays."""
-    kind = type(a).__module__.split(".")[0]
-    if kind == "torch":
+    library = _library(type(a))
+    if library == "torch":
         return a.data_ptr(), a.numel(), str(a.dtype)[6:], a.is_contiguous()
-    if kind == "cupy":
-        return a.data.ptr, a.size, str(a.dtype), a.flags.c_contiguous
+    if library == "cupy":
+        return a.data.ptr, a.size, a.dtype, a.flags.c_contiguous
     return None
 
 
 def device_integers(a, what, dtype):
     """An array of integers on the device as one of `dtype`, in place where it is that; for indices of a CSR."""
-    if type(a).__module__.split(".")[0] == "torch":
+    if _library(type(a)) == "torch":
         import torch
         return a.detach().to(getattr(torch, dtype)).contiguous()
     if hasattr(a, "astype"):
@@ -115,7 +124,7 @@ def _device_view(a, what, writable):
 
 
 def _host_view(a, what, writable):
-    if type(a).__module__.split(".")[0] == "torch":
+    if _library(type(a)) == "torch":
         a = a.detach().numpy()
     elif not isinstance(a, np.ndarray) and hasattr(a, "__dlpack__"):
         a = np.from_dlpack(a)
@@ -180,11 +189,11 @@ def doubles(array):
 
 def empty_like(a, shape):
     """A float64 array of a shape, of the kind and in the place of `a`."""
-    kind = type(a).__module__.split(".")[0]
-    if kind == "torch":
+    library = _library(type(a))
+    if library == "torch":
         import torch
         return torch.empty(shape, dtype=torch.float64, device=a.device)
-    if kind == "cupy":
+    if library == "cupy":
         import cupy
         return cupy.empty(shape)
     return np.empty(shape)

@@ -39,6 +39,7 @@ def _host_block(a):
 
 
 _NOTHING = contextlib.nullcontext()
+_KEPT = 1 << 16  # values of a vector on the device up to which it is kept from call to call
 
 
 class Solver:
@@ -74,6 +75,7 @@ class Solver:
         self._report = ffi.new("cmg_report *")
         self._report.size = ffi.sizeof("cmg_report")
         self._adjoint = None
+        self._kept = None
         self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
@@ -223,21 +225,31 @@ class Solver:
         self._call(vector_b, vector_x)
         return x
 
+    @contextlib.contextmanager
+    def _on_device(self, columns):
+        """Two vectors on the device for arrays in host memory; small ones are kept for the next call."""
+        kept, self._kept = self._kept, None
+        if kept is None or kept[0] != columns:
+            kept = (columns, *(_arrays.create(self.context, self.n, columns) for _ in range(2)))
+        yield kept[1:]
+        self._kept = kept if self.n * columns <= _KEPT else None
+
     def _staged(self, b, x0, out, columns):
         """From host memory to the device and back."""
         shape = self.n if columns == 1 else (self.n, columns)
         array = np.ascontiguousarray(_arrays.view(_host_block(b), "b", self.n, "cpu", columns=columns).keep, dtype=np.float64)
-        vector_b = _arrays.create(self.context, self.n, columns)
-        vector_x = _arrays.create(self.context, self.n, columns)
-        self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(array)))
-        if x0 is not None:
-            guess = np.ascontiguousarray(_arrays.view(_host_block(x0), "x0", self.n, "cpu", columns=columns).keep,
-                                         dtype=np.float64)
-            self.context.check(lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
-        self._call(vector_b, vector_x)
+        guess = None if x0 is None else np.ascontiguousarray(
+            _arrays.view(_host_block(x0), "x0", self.n, "cpu", columns=columns).keep, dtype=np.float64)
         x = np.empty(shape) if out is None else out
         target = _arrays.view(x, "x", self.n, "cpu", writable=True, columns=columns)
-        self.context.check(lib().cmg_vector_get(vector_x, ffi.cast("double *", target.pointer)))
+        if target.dtype != "float64":
+            raise ArgumentError(f"x: dtype {target.dtype}, float64 is needed")
+        with self._on_device(columns) as (vector_b, vector_x):
+            self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(array)))
+            self.context.check(lib().cmg_vector_fill(vector_x, 0.0) if guess is None else
+                               lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
+            self._call(vector_b, vector_x)
+            self.context.check(lib().cmg_vector_get(vector_x, ffi.cast("double *", target.pointer)))
         return x
 
     def _solve_views(self, seen_b, seen_x):
@@ -297,12 +309,11 @@ class Solver:
             if not _arrays.is_device_array(r):
                 r = np.ascontiguousarray(np.asarray(r).reshape(shape), dtype=np.float64)
             if self.context.backend == "cuda" and not _arrays.is_device_array(r):
-                vector_r = _arrays.create(self.context, self.n, columns)
-                vector_z = _arrays.create(self.context, self.n, columns)
-                self.context.check(lib().cmg_vector_set(vector_r, _arrays.doubles(r)))
-                self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
                 z = np.empty(shape)
-                self.context.check(lib().cmg_vector_get(vector_z, _arrays.doubles(z)))
+                with self._on_device(columns) as (vector_r, vector_z):
+                    self.context.check(lib().cmg_vector_set(vector_r, _arrays.doubles(r)))
+                    self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
+                    self.context.check(lib().cmg_vector_get(vector_z, _arrays.doubles(z)))
                 return z
             z = _arrays.empty_like(r, shape)
             vector_r = _arrays.wrap(self.context, self._view(r, "r", columns=columns))
