@@ -251,41 +251,26 @@ def in_jax(solver, b, compiled, backend):
     """Whether XLA's buffers are those that the library works on, and what a compiled call costs: beside one that only
     doubles b, and how much of it is within the handler, of which waiting for XLA's stream."""
     import jax
-    from cascademg import _xla
-    seen, original, settle = [], type(solver)._solve_views, _xla.settle
-    type(solver)._solve_views = lambda self, given, wanted: (seen.append((given.pointer, wanted.pointer, given.device)),
-                                                             original(self, given, wanted))[1]
-    x = jax.block_until_ready(compiled(b))
-    parts = {"views": [], "wait": [0.0]}
+    from cascademg._ffi import ffi
 
-    def timed(name, function):
-        def run(*arguments):
-            begin = time.perf_counter()
-            function(*arguments)
-            parts[name].append(time.perf_counter() - begin)
-        return run
-
-    def around(function, inside=None, repeats=300):
-        outside = []
+    def around(function, told=(), repeats=300):
+        """Seconds of calls, and after each of them what is asked of the solver."""
+        found = []
         for _ in range(repeats):
             begin = time.perf_counter()
             jax.block_until_ready(function(b))
-            outside.append(time.perf_counter() - begin)
-            if inside is not None:
-                inside.append(solver._report.solve_seconds)
-        return np.array(outside)
-    type(solver)._solve_views = original
-    inside = []
-    outside = around(compiled, inside)
-    type(solver)._solve_views, _xla.settle = timed("views", original), timed("wait", settle)
-    around(compiled)
-    type(solver)._solve_views, _xla.settle = original, settle
+            found.append([time.perf_counter() - begin, *(one() for one in told)])
+        return np.array(found).T
+    x = jax.block_until_ready(compiled(b))
+    last = solver._for_xla
+    memory = [int(ffi.cast("intptr_t", p)) for p in (last.b, last.x)]
+    outside, inside, handler, wait = around(compiled, (lambda: solver._report.solve_seconds, lambda: last.seconds, lambda: last.wait_seconds))
     doubled = jax.jit(lambda r: 2 * r)
     jax.block_until_ready(doubled(b))
-    micro = {"overhead_us": np.median(outside - np.array(inside)), "solve_us": np.median(inside), "doubling_us": np.median(around(doubled)),
-             "handler_us": np.median(parts["views"]), "wait_us": np.median(parts["wait"])}
-    tell("in place", library="jax", backend=backend, on_device=seen[0][2],
-         same_memory=[seen[0][0] == b.unsafe_buffer_pointer(), seen[0][1] == x.unsafe_buffer_pointer()],
+    micro = {"overhead_us": np.median(outside - inside), "solve_us": np.median(inside), "doubling_us": np.median(around(doubled)),
+             "handler_us": np.median(handler), "wait_us": np.median(wait)}
+    tell("in place", library="jax", backend=backend, on_device=bool(last.device), without_python=last.calls,
+         same_memory=[memory[0] == b.unsafe_buffer_pointer(), memory[1] == x.unsafe_buffer_pointer()],
          **{name: 1e6 * float(value) for name, value in micro.items()})
 
 

@@ -1,8 +1,8 @@
-"""XLA's foreign function interface without a compiler: calls that XLA makes straight into Python, with the memory of its
-arrays in place, on the host and on a GPU.
+"""XLA's foreign function interface: calls that XLA makes, with the memory of its arrays in place, on the host and on a GPU.
 
-The structs are those of `xla/ffi/api/c_api.h`, read from the installed jaxlib, so that they are always the ones that
-XLA was built with.
+The plain ones end in C (xla.c) and wait for no Python, the others come here. The structs are those of
+`xla/ffi/api/c_api.h`, read from the installed jaxlib, so that they are always the ones that XLA was built with; the
+C part, built before, is told where their fields are.
 """
 import ctypes
 import functools
@@ -14,8 +14,11 @@ import jax
 
 from ._arrays import View
 from ._errors import ArgumentError
+from ._ffi import ffi as ours
+from ._library import lib
 
-_DTYPES = {11: "float32", 12: "float64"}  # XLA_FFI_DataType
+_FLOAT32, _FLOAT64 = 11, 12  # XLA_FFI_DataType
+_DTYPES = {_FLOAT32: "float32", _FLOAT64: "float64"}
 _INVALID_ARGUMENT, _INTERNAL = 3, 13  # XLA_FFI_Error_Code
 _EXECUTE = 3  # XLA_FFI_ExecutionStage
 
@@ -36,14 +39,9 @@ def _api():
     return ffi, version
 
 
-def _attributes(ffi, attrs):
-    """Scalar attributes of a call by name."""
-    found = {}
-    for k in range(attrs.size):
-        name = ffi.buffer(attrs.names[k].ptr, attrs.names[k].len)[:].decode()
-        scalar = ffi.cast("XLA_FFI_Scalar *", attrs.attrs[k])
-        found[name] = ffi.cast("int64_t *", scalar.value)[0]
-    return found
+def _number(ffi, attrs):
+    """The one attribute of a call, an integer."""
+    return ffi.cast("int64_t *", ffi.cast("XLA_FFI_Scalar *", attrs.attrs[0]).value)[0]
 
 
 def _views(ffi, count, pointers, device):
@@ -88,10 +86,11 @@ def _refuse(ffi, api, error):
 
 
 def _handler(function, device):
-    """The C function that XLA calls; `function(attributes, arguments, results, stream)` does the work."""
+    """The function for calls that C leaves; `function(number, arguments, results, stream)` does the work."""
     ffi, version = _api()
 
     def call(frame):
+        frame = ffi.cast("XLA_FFI_CallFrame *", frame)
         asked = frame.extension_start
         if asked != ffi.NULL and asked.type == 1:  # what XLA wants to know when the function is registered
             about = ffi.cast("XLA_FFI_Metadata_Extension *", asked).metadata
@@ -100,24 +99,56 @@ def _handler(function, device):
         if frame.stage != _EXECUTE:
             return ffi.NULL
         try:
-            function(_attributes(ffi, frame.attrs), _views(ffi, frame.args.size, frame.args.args, device),
+            function(_number(ffi, frame.attrs), _views(ffi, frame.args.size, frame.args.args, device),
                      _views(ffi, frame.rets.size, frame.rets.rets, device), _stream(ffi, frame) if device else None)
         except Exception as error:
             return _refuse(ffi, frame.api, error)
         return ffi.NULL
-    return ffi.callback("XLA_FFI_Error *(XLA_FFI_CallFrame *)", call)
+    return call
+
+
+def _layout(ffi):
+    """Where the fields are that xla.c reads."""
+    def at(struct, *fields):
+        return ffi.offsetof("XLA_FFI_" + struct, *fields)
+    frame, buffer, asked = "CallFrame", "Buffer", "Stream_Get_Args"
+    return {"extension": at(frame, "extension_start"), "stage": at(frame, "stage"), "api": at(frame, "api"), "ctx": at(frame, "ctx"),
+            "nargs": at(frame, "args", "size"), "args": at(frame, "args", "args"), "rets": at(frame, "rets", "rets"),
+            "attrs": at(frame, "attrs", "attrs"), "value": at("Scalar", "value"), "stream_get": at("Api", "XLA_FFI_Stream_Get"),
+            **{name: at(buffer, name) for name in ("dtype", "data", "rank", "dims")},
+            "asked_bytes": at(asked, "struct_size"), "asked_ctx": at(asked, "ctx"), "asked_stream": at(asked, "stream"),
+            "execute": _EXECUTE, "float64": _FLOAT64}
 
 
 _registered = []
 
 
-def register(name, function):
-    """Makes a function a target of jax.ffi.ffi_call, on the CPU and on CUDA."""
-    ffi, _ = _api()
+def register(name, function, after):
+    """Makes solves a target of jax.ffi.ffi_call, on the CPU and on CUDA, once.
+
+    `function` takes the calls that xla.c leaves, `after(number, status)` hears of failures and of solves that did not
+    converge.
+    """
+    if _registered:
+        return
+    xla, _ = _api()
+
+    def told(frame, solver, status):
+        try:
+            after(int(ours.cast("intptr_t", solver)), status)
+        except Exception as error:
+            return _refuse(xla, xla.cast("XLA_FFI_CallFrame *", frame).api, error)
+        return ours.NULL
+    others = [ours.callback("void *(void *)", _handler(function, device)) for device in (False, True)]
+    last = ours.callback("void *(void *, cmg_xla_solver *, cmg_status)", told)
+    given = ours.new("cmg_xla_python *", {"layout": _layout(xla), "other": others, "after": last})
+    try:
+        given.synchronize = ours.cast("int(*)(void *)", ctypes.cast(_driver().cuStreamSynchronize, ctypes.c_void_p).value)
+    except OSError:
+        pass  # no driver, no calls on a device
+    lib().cmg_xla_set(given)
+    _registered.extend((given, others, last))  # XLA and C keep the addresses alone
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    for platform in ("cpu", "CUDA"):
-        handler = _handler(function, platform == "CUDA")
-        _registered.append(handler)  # XLA keeps the address alone
-        capsule = make(int(ffi.cast("intptr_t", handler)), None, None)
-        jax.ffi.register_ffi_target(name, capsule, platform=platform)
+    for platform, target in (("cpu", lib().cmg_xla_on_host), ("CUDA", lib().cmg_xla_on_device)):
+        jax.ffi.register_ffi_target(name, make(int(ours.cast("intptr_t", target)), None, None), platform=platform)

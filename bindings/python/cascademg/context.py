@@ -12,6 +12,36 @@ from ._ffi import ffi
 from ._library import defaults, enum_value, lib, text
 
 
+class _Lock:
+    """One thread at a time, a thread again where it is inside; `shared` is for calls of XLA, which come without Python."""
+
+    def __init__(self):
+        self._lock, self._depth, self.shared = threading.RLock(), 0, None
+
+    def __enter__(self):
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1 and self.shared is not None:
+            lib().cmg_python_lock_take(self.shared)
+
+    def __exit__(self, *_):
+        self._depth -= 1
+        if self._depth == 0 and self.shared is not None:
+            lib().cmg_python_lock_give(self.shared)
+        self._lock.release()
+
+    def share(self):
+        """The lock for calls of XLA."""
+        with self:
+            if self.shared is None:
+                made = lib().cmg_python_lock_create()
+                if made == ffi.NULL:
+                    raise MemoryError("no memory for a lock")
+                lib().cmg_python_lock_take(made)
+                self.shared = made
+            return self.shared
+
+
 class Context:
     """A backend with its threads, device and stream.
 
@@ -50,7 +80,7 @@ class Context:
         self.comm = comm
         self._transport = None
         self.stream = stream
-        self.lock = threading.RLock()
+        self.lock = _Lock()
         self._progress_error = None
         options = defaults("cmg_context_options")
         options.backend = enum_value("backend", backend)

@@ -18,29 +18,51 @@ from . import _arrays, _xla
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
 from ._library import lib
+from .info import solve_info
 from .solver import Solver
 
 _COLUMNS = 64  # that go together
 _solvers = weakref.WeakValueDictionary()
+_structs = []  # stay: XLA may call with the number of a solver that is gone
 _registering = threading.Lock()
 
 
 def _number(solver):
-    """A number for XLA to find the solver by."""
+    """A number for XLA to find the solver by: the address of a struct (xla.h), which is even."""
     with _registering:
-        if not _xla._registered:
-            _xla.register("cascademg_solve", _run)
-        _solvers[id(solver)] = solver
-    return np.int64(id(solver))
+        _xla.register("cascademg_solve", _run, _after)
+        if solver._for_xla is None:
+            context = solver.context
+            made = ffi.new("cmg_xla_solver *", {
+                "ctx": context.ptr, "report": solver._report, "n": solver.n, "device": context.backend == "cuda",
+                "stream": ffi.cast("void *", context.stream or 0), "lock": context.lock.share()})
+            _structs.append(made)
+            _solvers[int(ffi.cast("intptr_t", made))] = solver
+            with context.lock:
+                solver._for_xla, made.solver = made, solver.ptr
+            weakref.finalize(solver, _forget, made, context.lock)
+    return int(ffi.cast("intptr_t", solver._for_xla))
 
 
-def _run(attributes, arguments, results, stream):
+def _forget(made, lock):
+    with lock:
+        made.solver = ffi.NULL
+
+
+def _after(number, status):
+    """What a call without Python (xla.c) has to tell: a failure, or a solve that did not converge."""
+    solver = _solvers[number]
+    solver.context.check(status)
+    solver._warn(solve_info(solver._report))
+
+
+def _run(number, arguments, results, stream):
     """A call of XLA: from b and, where given, values and a stamp to x and the stamp of the values.
 
     A stamp tells which values the solver had. A backward pass brings that of its forward pass: the values need not be
     taken in again when nothing came between.
     """
-    solver = _solvers.get(attributes["solver"])
+    solver = _solvers.get(number & ~1)
     if solver is None:
         raise StateError("the solver of a compiled function is gone: keep it as long as the function")
     context = solver.context
@@ -52,7 +74,7 @@ def _run(attributes, arguments, results, stream):
         if len(arguments) > 1:
             _take(solver, arguments[1], _read_stamp(context, arguments[2]))
             _write_stamp(context, results[1], _stamp_of(solver))
-        used = solver.adjoint() if attributes["adjoint"] else solver
+        used = solver.adjoint() if number & 1 else solver
         used._solve_views(arguments[0], results[0])
 
 
@@ -91,8 +113,8 @@ def _together(solver, adjoint, b, *given):
     shapes = [jax.ShapeDtypeStruct(b.shape, dtype)]
     if given:
         shapes.append(jax.ShapeDtypeStruct((1,), jnp.float32))
-    found = jax.ffi.ffi_call("cascademg_solve", shapes)(b.astype(dtype), *given, solver=_number(solver),
-                                                        adjoint=np.int64(adjoint))
+    found = jax.ffi.ffi_call("cascademg_solve", shapes)(b.astype(dtype), *given,
+                                                        solver=np.int64(_number(solver) | adjoint))
     return found[0], (found[1] if given else None)
 
 

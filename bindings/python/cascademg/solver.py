@@ -76,6 +76,7 @@ class Solver:
         self._report.size = ffi.sizeof("cmg_report")
         self._adjoint = None
         self._kept = None
+        self._for_xla = None
         self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
@@ -83,7 +84,9 @@ class Solver:
         out = ffi.new("cmg_solver **")
         with self.context.lock:
             self.context.check(lib().cmg_solver_create(self.hierarchy.ptr, self._options, out))
-        self.ptr = own("cmg_solver", out[0])
+            self.ptr = own("cmg_solver", out[0])
+            if self._for_xla is not None:
+                self._for_xla.solver = self.ptr
 
     @property
     def shape(self) -> tuple[int, int]:

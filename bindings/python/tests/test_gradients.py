@@ -1,9 +1,14 @@
 """Gradients of solves against finite differences."""
+import gc
+import threading
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import cascademg
+from cascademg._ffi import ffi
 from conftest import levels
 
 
@@ -142,13 +147,66 @@ def test_jax_batches(unsymmetric, rng, jax):
 def test_jax_arrays_are_used_in_place(rng, jax, monkeypatch):
     from cascademg.jax import solve
     A, solver = make()
-    b = jax.numpy.asarray(rng.standard_normal(A[0].shape[0]))
-    seen, original = [], type(solver)._solve_views
+    b, values = jax.numpy.asarray(rng.standard_normal(A[0].shape[0])), jax.numpy.asarray(A[0].data)
+    x = jax.jit(lambda b: solve(solver, b))(b).block_until_ready()
+    told, seen, original = solver._for_xla, [], type(solver)._solve_views
+    assert told.calls == 1  # without Python
+    assert [int(ffi.cast("intptr_t", p)) for p in (told.b, told.x)] == [b.unsafe_buffer_pointer(), x.unsafe_buffer_pointer()]
+    jax.jit(jax.vmap(lambda b: solve(solver, b)))(jax.numpy.stack([b, b, b])).block_until_ready()
+    assert told.calls == 2  # all columns in one
     monkeypatch.setattr(type(solver), "_solve_views",
                         lambda self, given, wanted: (seen.append((given.pointer, wanted.pointer)),
                                                      original(self, given, wanted))[1])
-    x = jax.jit(lambda b: solve(solver, b))(b)
-    assert seen == [(b.unsafe_buffer_pointer(), x.unsafe_buffer_pointer())]
+    x = jax.jit(lambda b: solve(solver, b, values))(b).block_until_ready()
+    assert seen == [(b.unsafe_buffer_pointer(), x.unsafe_buffer_pointer())] and told.calls == 2
+
+
+def test_jax_beside_python(rng, jax):
+    from cascademg.jax import solve
+    A, solver = make()
+    b = rng.standard_normal(A[0].shape[0])
+    compiled = jax.jit(lambda b: solve(solver, b))
+    expected = np.asarray(compiled(b))
+    with solver.context.lock:  # as in a call from this thread: the lock is not free
+        assert np.array_equal(compiled(b), expected)
+    wrong = []
+
+    def work(call):
+        for _ in range(50):
+            if not np.array_equal(call(b), expected):
+                wrong.append(call)
+    threads = [threading.Thread(target=work, args=(call,)) for call in (compiled, solver.solve, compiled)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and np.array_equal(solver.solve(b), expected)
+
+
+def test_jax_tells_what_went_wrong(rng, jax):
+    from cascademg.jax import solve
+    A, solver = make()
+    b = rng.standard_normal(A[0].shape[0])
+    short = solver.hierarchy.solver(max_it=1, rtol=1e-13, fallback=False)
+    compiled = jax.jit(lambda b: solve(short, b))
+    with pytest.warns(cascademg.ConvergenceWarning, match="after 1 iterations"):
+        compiled(b).block_until_ready()
+    assert short._for_xla.calls == 1
+
+
+def test_jax_finds_no_solver_that_is_gone(rng, jax):
+    from cascademg.jax import _together
+    A, solver = make()
+    b = rng.standard_normal(A[0].shape[0])
+    compiled = jax.jit(lambda b, s=solver: _together(s, False, b)[0]).lower(b).compile()
+    assert np.linalg.norm(A[0] @ compiled(b) - b) <= 1e-9 * np.linalg.norm(b)
+    gone = weakref.ref(solver)
+    del solver
+    jax.clear_caches()
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(Exception, match="is gone"):
+        compiled(b).block_until_ready()
 
 
 def test_jax_takes_values_once_for_solve_and_gradient(rng, jax, monkeypatch):
