@@ -11,7 +11,7 @@ extern "C" {
 #include "transfer/energy_there.h"
 }
 
-enum { THREADS = 256, LANES = 8, WARP = 32, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
+enum { THREADS = 256, LANES = 8, AHEAD = 4, WARP = 32, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
 
@@ -19,16 +19,31 @@ struct triple {
     double v[VECTORS];
 };
 
-/* Sum over the lanes of a row of M x. */
+/* Sum over the lanes of a row of M x; a lane has AHEAD entries on their way at once. */
 static __device__ __forceinline__ triple multiply_row(const cmg_csr &M, cmg_size i, const triple *x)
 {
+    const cmg_size lane = threadIdx.x % LANES;
+    const cmg_size end = i < M.rows ? M.indptr[i + 1] : 0;
     triple sum = {};
-    if (i < M.rows) {
-        for (cmg_size k = M.indptr[i] + threadIdx.x % LANES; k < M.indptr[i + 1]; k += LANES) {
-            const triple from = x[M.indices[k]];
-            const double a = M.values[k];
-            for (int c = 0; c < VECTORS; ++c) {
-                sum.v[c] += a * from.v[c];
+    for (cmg_size first = i < M.rows ? M.indptr[i] + lane : 0; first < end;
+         first += LANES * AHEAD) {
+        cmg_index column[AHEAD];
+        double a[AHEAD];
+        triple from[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) { /* past the end the first again, its product dropped */
+            const cmg_size k = first + LANES * u < end ? first + LANES * u : first;
+            column[u] = M.indices[k];
+            a[u] = M.values[k];
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            from[u] = x[column[u]];
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            for (int c = 0; c < VECTORS && first + LANES * u < end; ++c) {
+                sum.v[c] += a[u] * from[u].v[c];
             }
         }
     }
@@ -90,8 +105,25 @@ __global__ void energy_kernel(const cmg_csr M, const triple *w, const triple *x,
     }
 }
 
-/* The largest factor between c_jj and (R A P)_jj of the rows j = 0, step, ...; a warp each. */
-__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr P, const cmg_csr R, cmg_size step,
+/* The entry of row j of R in column i, 0 where it has none; its columns ascend. */
+static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size begin, cmg_size end,
+                                                  cmg_index i)
+{
+    cmg_size low = begin;
+    cmg_size high = end;
+    while (low < high) {
+        const cmg_size middle = low + (high - low) / 2;
+        if (R.indices[middle] < i) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < end && R.indices[low] == i ? R.values[low] : 0;
+}
+
+/* The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ...; a warp each. */
+__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, cmg_size step,
                                 const double *diagonal, unsigned long long *factor)
 {
     const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP * step;
@@ -99,14 +131,14 @@ __global__ void diagonal_kernel(const cmg_csr A, const cmg_csr P, const cmg_csr 
     if (j >= R.rows) {
         return;
     }
-    for (cmg_size e = R.indptr[j] + threadIdx.x % WARP; e < R.indptr[j + 1]; e += WARP) {
+    const cmg_size begin = R.indptr[j];
+    const cmg_size end = R.indptr[j + 1];
+    for (cmg_size e = begin + threadIdx.x % WARP; e < end; e += WARP) {
         const cmg_size i = R.indices[e];
-        double entry = 0; /* (A P)_ij */
+        double entry = 0; /* (A R^T)_ij */
+#pragma unroll 4
         for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_index r = A.indices[k];
-            for (cmg_size p = P.indptr[r]; p < P.indptr[r + 1]; ++p) {
-                entry += P.indices[p] == j ? A.values[k] * P.values[p] : 0;
-            }
+            entry += A.values[k] * entry_of(R, begin, end, A.indices[k]);
         }
         sum += R.values[e] * entry;
     }
@@ -179,14 +211,13 @@ static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const triple *x, t
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_resident *A,
-                                    const cmgi_resident *P, const cmg_csr *R,
+static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_resident *A, const cmg_csr *R,
                                     const cmgi_resident *C, double *factor)
 {
     const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
     const cmg_size count = (R->rows + step - 1) / step;
     diagonal_kernel<<<cmgi_grid(count * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        A->csr, P->csr, *R, step, C->diagonal, (unsigned long long *)factor);
+        A->csr, *R, step, C->diagonal, (unsigned long long *)factor);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -217,7 +248,7 @@ static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cm
         CMGI_TRY(prolong(ctx, transposed, W->x, W->left));
     }
     CMGI_TRY(energies(ctx, &l->A->csr, given ? W->left : W->fine, W->fine, W, e->fine));
-    return given ? CMG_OK : compare_diagonals(ctx, l->A, l->P, transposed, l->C, &e->single);
+    return given ? CMG_OK : compare_diagonals(ctx, l->A, transposed, l->C, &e->single);
 }
 
 static cmg_status compare_levels(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e)
