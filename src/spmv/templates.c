@@ -37,14 +37,18 @@ typedef struct search {
     cmg_size unknown; /* rows without a kind */
     bool complete;    /* the last sample had all of them */
     int kinds;
-    uint64_t key[CMGI_KIND_SLOTS];
-    uint16_t at[CMGI_KIND_SLOTS];
-    cmg_index row[CMGI_KINDS];
-    int length[CMGI_KINDS];
-    cmgi_kind_count count[CMGI_KINDS];
-    cmgi_row_hash sample[2 * CMGI_SAMPLE];
-    candidate seen[2 * CMGI_SAMPLE]; /* of the sample, then in order */
-    int slot[4 * CMGI_SAMPLE];       /* into seen, -1 = free */
+    int most;  /* kinds there is room for */
+    int slots; /* of key and at, a power of two */
+    cmg_size room;
+    uint64_t *key; /* slots */
+    uint16_t *at;  /* slots */
+    cmg_index *row;
+    int *length;
+    uint16_t *number;
+    cmgi_kind_count *count;
+    cmgi_row_hash *sample; /* room */
+    candidate *seen;       /* room: of the sample, then in order */
+    int *slot;             /* into seen, -1 = free; four times the room */
 } search;
 
 static int by_count(int64_t a, int64_t b, int64_t row_a, int64_t row_b)
@@ -109,12 +113,13 @@ static int count_kinds(search *s, cmg_size sampled)
 
 static void add_kind(search *s, const candidate *c)
 {
-    size_t at = (size_t)c->hash & (CMGI_KIND_SLOTS - 1);
+    const size_t mask = (size_t)s->slots - 1;
+    size_t at = (size_t)c->hash & mask;
     while (s->at[at] != CMGI_NO_TEMPLATE) {
         if (s->key[at] == c->hash) {
             return; /* other rows have this hash: theirs stay without a kind */
         }
-        at = (at + 1) & (CMGI_KIND_SLOTS - 1);
+        at = (at + 1) & mask;
     }
     s->key[at] = c->hash;
     s->at[at] = (uint16_t)s->kinds;
@@ -125,35 +130,36 @@ static void add_kind(search *s, const candidate *c)
 }
 
 /* Kinds from a sample of what is unknown; returns how many were added. */
-static cmg_status find_kinds(search *s, const uint16_t *id, int *added)
+static cmg_status find_kinds(search *s, const uint16_t *id, cmg_size *sampled, int *added)
 {
     const int before = s->kinds;
-    cmg_size sampled = 0;
     s->complete = s->unknown <= CMGI_SAMPLE;
     const uint64_t share = s->complete
                                ? UINT64_MAX
                                : (uint64_t)((double)CMGI_SAMPLE / (double)s->unknown * 0x1p63) * 2;
     *added = 0;
-    CMGI_TRY(s->scan->sample(s->ctx, s->what, id, share, 2 * CMGI_SAMPLE, s->sample, &sampled));
-    if (sampled > 2 * CMGI_SAMPLE) {
+    CMGI_TRY(s->scan->sample(s->ctx, s->what, id, share, s->room, s->sample, sampled));
+    if (*sampled > s->room) {
         return CMG_OK; /* a sample of twice the mean: the numbers conspire */
     }
-    const int kinds = count_kinds(s, sampled);
-    for (int k = 0; k < kinds && s->kinds < CMGI_KINDS; ++k) {
+    const int kinds = count_kinds(s, *sampled);
+    for (int k = 0; k < kinds && s->kinds < s->most; ++k) {
         add_kind(s, &s->seen[k]);
     }
     *added = s->kinds - before;
     return CMG_OK;
 }
 
-static cmg_status match(search *s, uint16_t *id)
+static cmg_status match(search *s, cmg_size sampled, uint16_t *id)
 {
     const cmgi_row_kinds kinds = {.count = s->kinds,
-                                  .slots = CMGI_KIND_SLOTS,
+                                  .slots = s->slots,
                                   .key = s->key,
                                   .at = s->at,
                                   .row = s->row,
-                                  .length = s->length};
+                                  .length = s->length,
+                                  .unknown = s->complete ? s->sample : NULL,
+                                  .unknowns = s->complete ? sampled : 0};
     CMGI_TRY(s->scan->match(s->ctx, s->what, &kinds, id, s->count));
     s->unknown = s->what->A->rows;
     for (int k = 0; k < s->kinds; ++k) {
@@ -166,12 +172,13 @@ static cmg_status find_all(search *s, uint16_t *id)
 {
     for (int round = 0; round < ROUNDS && s->unknown > 0; ++round) {
         const cmg_size before = s->unknown;
+        cmg_size sampled = 0;
         int added = 0;
-        CMGI_TRY(find_kinds(s, id, &added));
+        CMGI_TRY(find_kinds(s, id, &sampled, &added));
         if (added == 0) {
             return CMG_OK;
         }
-        CMGI_TRY(match(s, id));
+        CMGI_TRY(match(s, sampled, id));
         if (s->complete || (before - s->unknown) * GAIN < before) {
             return CMG_OK;
         }
@@ -190,8 +197,9 @@ static cmg_size least_rows(const search *s)
 }
 
 /* Numbers the most frequent kinds; the others that repeat are marked as left out. */
-static void number_kinds(search *s, uint16_t *number, cmgi_templates *t)
+static void number_kinds(search *s, cmgi_templates *t)
 {
+    uint16_t *number = s->number;
     const cmg_size least = least_rows(s);
     cmg_size total = 0;
     int used = 0;
@@ -214,11 +222,35 @@ static void number_kinds(search *s, uint16_t *number, cmgi_templates *t)
     }
 }
 
+/* Room for what so many rows can have: a few rows are looked at often. */
+static cmg_status reserve(search *s)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_size rows = s->what->A->rows;
+    s->room = rows < 2 * CMGI_SAMPLE ? rows : 2 * CMGI_SAMPLE;
+    s->most = rows < CMGI_KINDS ? (int)rows : CMGI_KINDS;
+    s->slots = 64;
+    while (s->slots < 2 * s->most) {
+        s->slots *= 2;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, s->slots, sizeof *s->key, &s->key));
+    CMGI_TRY(cmgi_alloc(ctx, s->slots, sizeof *s->at, &s->at));
+    CMGI_TRY(cmgi_alloc(ctx, s->most, sizeof *s->row, &s->row));
+    CMGI_TRY(cmgi_alloc(ctx, s->most, sizeof *s->length, &s->length));
+    CMGI_TRY(cmgi_alloc(ctx, s->most, sizeof *s->number, &s->number));
+    CMGI_TRY(cmgi_alloc(ctx, s->most, sizeof *s->count, &s->count));
+    CMGI_TRY(cmgi_alloc(ctx, s->room, sizeof *s->sample, &s->sample));
+    CMGI_TRY(cmgi_alloc(ctx, s->room, sizeof *s->seen, &s->seen));
+    CMGI_TRY(cmgi_alloc(ctx, 4 * s->room + 64, sizeof *s->slot, &s->slot));
+    memset(s->at, 0xff, (size_t)s->slots * sizeof *s->at);
+    return CMG_OK;
+}
+
 static cmg_status begin(search *s, cmgi_templates *t)
 {
     const cmg_size rows = s->what->A->rows;
     s->unknown = rows;
-    memset(s->at, 0xff, sizeof s->at);
+    CMGI_TRY(reserve(s));
     CMGI_TRY(cmgi_alloc(s->ctx, s->what->most, sizeof *t->row, &t->row));
     CMGI_TRY(s->what->device ? cmgi_alloc_device(s->ctx, rows, sizeof *t->id, &t->id)
                              : cmgi_alloc(s->ctx, rows, sizeof *t->id, &t->id));
@@ -228,25 +260,20 @@ static cmg_status begin(search *s, cmgi_templates *t)
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found)
 {
-    search *s = NULL;
-    uint16_t *number = NULL;
+    search s = {.ctx = ctx, .what = what};
     cmgi_templates made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *s, &s));
-    s->ctx = ctx;
-    s->what = what;
-    s->kinds = 0;
-    s->scan = what->device ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, CMGI_KINDS, sizeof *number, &number));
-    CMGI_TRY_GOTO(done, begin(s, &made));
-    CMGI_TRY_GOTO(done, find_all(s, made.id));
-    number_kinds(s, number, &made);
-    CMGI_TRY_GOTO(done, s->scan->number(ctx, what->A->rows, s->kinds, number, made.id));
+    s.scan = what->device ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
+    CMGI_TRY_GOTO(done, begin(&s, &made));
+    CMGI_TRY_GOTO(done, find_all(&s, made.id));
+    number_kinds(&s, &made);
+    CMGI_TRY_GOTO(done, s.scan->number(ctx, what->A->rows, s.kinds, s.number, made.id));
     *found = made;
     made = (cmgi_templates){0};
 done:
     cmgi_templates_free(ctx, &made);
-    CMGI_FREE(ctx, number, s);
+    CMGI_FREE(ctx, s.key, s.at, s.row, s.length, s.number, s.count);
+    CMGI_FREE(ctx, s.sample, s.seen, s.slot);
     return status;
 }
 

@@ -56,11 +56,13 @@ typedef struct cmgi_row_hash {
 /* Kinds of rows that are known, in a table with open addressing. */
 typedef struct cmgi_row_kinds {
     int count;
-    int slots;            /* a power of two */
-    const uint64_t *key;  /* slots */
-    const uint16_t *at;   /* slots: kind, CMGI_NO_TEMPLATE = free */
-    const cmg_index *row; /* count: the row that is the kind */
-    const int *length;    /* count: its entries */
+    int slots;                    /* a power of two */
+    const uint64_t *key;          /* slots */
+    const uint16_t *at;           /* slots: kind, CMGI_NO_TEMPLATE = free */
+    const cmg_index *row;         /* count: the row that is the kind */
+    const int *length;            /* count: its entries */
+    const cmgi_row_hash *unknown; /* all rows without a kind, NULL = they are looked for ... */
+    cmg_size unknowns;            /* ... or so many */
 } cmgi_row_kinds;
 
 /* How often a kind was met, and its first row. */
@@ -84,7 +86,7 @@ typedef struct cmgi_template_scan {
 extern const cmgi_template_scan cmgi_template_scan_cpu;
 extern const cmgi_template_scan cmgi_template_scan_cuda;
 
-enum { CMGI_KINDS = 6144, CMGI_KIND_SLOTS = 16384, CMGI_SAMPLE = 8192 };
+enum { CMGI_KINDS = 6144, CMGI_SAMPLE = 8192 };
 
 /* Whether a row belongs to a sample: a share of bound / 2^64, spread as at random. */
 CMGI_INLINE bool cmgi_sampled(cmg_size row, uint64_t bound)

@@ -86,18 +86,27 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     return CMG_OK;
 }
 
+static void match_row(const cmgi_template_search *what, const cmgi_row_kinds *kinds, cmg_size i,
+                      uint64_t hash, uint16_t *id, cmgi_kind_count *count)
+{
+    const uint16_t kind = cmgi_kind_of(kinds, hash);
+    if (kind != CMGI_NO_TEMPLATE && same_rows(what, i, kinds->row[kind])) {
+        id[i] = kind;
+        ++count[kind].rows;
+        count[kind].first = i < count[kind].first ? i : count[kind].first;
+    }
+}
+
+/* Rows first .. last - 1, or those of the list of unknown ones. */
 static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *kinds,
                        cmg_size first, cmg_size last, uint16_t *id, cmgi_kind_count *count)
 {
-    for (cmg_size i = first; i < last; ++i) {
-        if (id[i] != CMGI_NO_TEMPLATE) {
-            continue;
-        }
-        const uint16_t kind = cmgi_kind_of(kinds, hash_row(what, i));
-        if (kind != CMGI_NO_TEMPLATE && same_rows(what, i, kinds->row[kind])) {
-            id[i] = kind;
-            ++count[kind].rows;
-            count[kind].first = i < count[kind].first ? i : count[kind].first;
+    const cmgi_row_hash *list = kinds->unknown;
+    for (cmg_size k = first; k < last; ++k) {
+        if (list != NULL) {
+            match_row(what, kinds, list[k].row, list[k].hash, id, count);
+        } else if (id[k] == CMGI_NO_TEMPLATE) {
+            match_row(what, kinds, k, hash_row(what, k), id, count);
         }
     }
 }
@@ -105,7 +114,7 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
-    const cmg_size rows = what->A->rows;
+    const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A->rows;
     const int parts = rows > FEW_ROWS ? ctx->threads : 1;
     cmgi_kind_count *part = NULL;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds->count, sizeof *part, &part));
