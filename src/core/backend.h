@@ -149,7 +149,8 @@ typedef struct cmgi_backend {
     cmg_size fold_rows;
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
     const char *memory;    /* "host", "device": for messages */
-    int unit_columns; /* unit vectors that a cycle is applied to at once to become dense; 0 = 1 */
+    int unit_columns;      /* most unit vectors that a cycle is applied to at once to become dense;
+                              0 = 1 */
     /* life and memory; NULL = plain host memory */
     cmg_status (*open)(cmg_context *ctx);
     void (*close)(cmg_context *ctx);
@@ -230,6 +231,11 @@ typedef struct cmgi_backend {
     cmg_status (*column_directions)(cmg_context *ctx, cmgi_block of, const cmgi_column_ratio *ratio,
                                     cmg_precision pz, const void *z, double *p);
     cmg_status (*column_updates)(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
+    /* columns are the unit vectors e_c, e_(c+1), ...; 0 past the last one */
+    cmg_status (*column_units)(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x);
+    /* X, n x n by rows in fp64, from blocks that have its columns, k each, one after the other */
+    cmg_status (*column_images)(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                double *X);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);

@@ -15,6 +15,9 @@ cmg_status cmgi_column_directions_cpu(cmg_context *ctx, cmgi_block of,
                                       const cmgi_column_ratio *ratio, cmg_precision pz,
                                       const void *z, double *p);
 cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
+cmg_status cmgi_column_units_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x);
+cmg_status cmgi_column_images_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                  double *X);
 
 /* columns_cuda.cu */
 cmg_status cmgi_column_move_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
@@ -25,3 +28,6 @@ cmg_status cmgi_column_directions_cuda(cmg_context *ctx, cmgi_block of,
                                        const cmgi_column_ratio *ratio, cmg_precision pz,
                                        const void *z, double *p);
 cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
+cmg_status cmgi_column_units_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x);
+cmg_status cmgi_column_images_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                   double *X);

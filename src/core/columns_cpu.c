@@ -4,6 +4,8 @@
 #include "core/columns.h"
 #include "core/memory.h"
 
+#include <string.h>
+
 enum { PART = 1024 }; /* rows of a part of a sum */
 
 /* A kernel in precision p. */
@@ -106,5 +108,35 @@ cmg_status cmgi_column_updates_cpu(cmg_context *ctx, cmgi_block of, const cmgi_c
         update_part(of, u, a, part, ctx->column_partials + part * of.k);
     }
     sum_parts(ctx->column_partials, parts, of.k, u->rr);
+    return CMG_OK;
+}
+
+cmg_status cmgi_column_units_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x)
+{
+    const size_t size = p == CMG_FP64 ? sizeof(double) : sizeof(float);
+    (void)ctx;
+    memset(x, 0, (size_t)(of.n * of.k) * size);
+    for (int c = 0; c < of.k && of.column + c < of.n; ++c) {
+        const cmg_size at = (cmg_size)(of.column + c) * of.k + c;
+        if (p == CMG_FP64) {
+            ((double *)x)[at] = 1;
+        } else {
+            ((float *)x)[at] = 1;
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_column_images_cpu(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                  double *X)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (of.n > 256)
+    for (cmg_size i = 0; i < of.n; ++i) {
+        for (cmg_size j = 0; j < of.n; ++j) {
+            const cmg_size at = (j / of.k * of.n + i) * of.k + j % of.k;
+            X[i * of.n + j] = p == CMG_FP64 ? ((const double *)x)[at] : ((const float *)x)[at];
+        }
+    }
+    (void)ctx;
     return CMG_OK;
 }

@@ -270,3 +270,39 @@ cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_
 {
     return reduce<2>(ctx, of, updates_op{*u}, u->rr);
 }
+
+template <typename T>
+struct units_op {
+    cmgi_block of;
+    T *x;
+    __device__ void run(cmg_size at) const
+    {
+        x[at] = at / of.k == of.column + at % of.k ? T(1) : T(0);
+    }
+};
+
+template <typename T>
+struct images_op {
+    cmgi_block of;
+    const T *x;
+    double *X;
+    __device__ void run(cmg_size at) const
+    {
+        const cmg_size i = at / of.n;
+        const cmg_size j = at % of.n;
+        X[at] = x[(j / of.k * of.n + i) * of.k + j % of.k];
+    }
+};
+
+cmg_status cmgi_column_units_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x)
+{
+    return p == CMG_FP64 ? each_value(ctx, of.n * of.k, units_op<double>{of, (double *)x})
+                         : each_value(ctx, of.n * of.k, units_op<float>{of, (float *)x});
+}
+
+cmg_status cmgi_column_images_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
+                                   double *X)
+{
+    return p == CMG_FP64 ? each_value(ctx, of.n * of.n, images_op<double>{of, (const double *)x, X})
+                         : each_value(ctx, of.n * of.n, images_op<float>{of, (const float *)x, X});
+}

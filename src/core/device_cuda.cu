@@ -361,7 +361,7 @@ static constexpr cmgi_backend make_table()
     table.collapse_rows = 1024;
     table.coarsen_rows = 1000;
     table.memory = "device";
-    table.unit_columns = 128;
+    table.unit_columns = 256;
     table.fold_rows = 1 << 17; /* formed in milliseconds */
     table.open = open;
     table.close = close;
@@ -392,6 +392,8 @@ static constexpr cmgi_backend make_table()
     table.scatter = cmgi_cuda_scatter;
     table.invert = cmgi_cuda_invert;
     table.column_move = cmgi_column_move_cuda;
+    table.column_units = cmgi_column_units_cuda;
+    table.column_images = cmgi_column_images_cuda;
     table.column_dots = cmgi_column_dots_cuda;
     table.column_directions = cmgi_column_directions_cuda;
     table.column_updates = cmgi_column_updates_cuda;

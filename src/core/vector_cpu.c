@@ -211,4 +211,6 @@ const cmgi_backend cmgi_backend_cpu = {
     .column_dots = cmgi_column_dots_cpu,
     .column_directions = cmgi_column_directions_cpu,
     .column_updates = cmgi_column_updates_cpu,
+    .column_units = cmgi_column_units_cpu,
+    .column_images = cmgi_column_images_cpu,
 };

@@ -291,78 +291,36 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
 }
 
-/*
- * Columns j .. j + k - 1 are the images of unit vectors, k at once, which are a window on one array
- * of zeros with an identity of k rows in the middle: nothing waits for the device before all
- * columns are there.
- */
-static cmg_status make_units(cmg_context *ctx, cmg_precision precision, cmg_size n, int k,
-                             void *units)
+int cmgi_unit_columns(const cmg_context *ctx, cmg_size n)
 {
-    const size_t size = cmgi_precision_bytes(precision);
-    const cmg_size square = (cmg_size)k * k;
-    double *identity = NULL;
-    double *there = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, square, sizeof *identity, &identity));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, square, sizeof *there, &there));
-    for (int c = 0; c < k; ++c) {
-        identity[c * k + c] = 1;
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, identity, (size_t)square * sizeof *there));
-    CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, precision, (2 * n + k) * k, 0.0, units));
-    CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, square, CMG_FP64, there, precision,
-                                              (char *)units + (size_t)(n * k) * size));
-done:
-    cmgi_free(ctx, identity);
-    cmgi_free_device(ctx, there);
-    return status;
+    const cmg_size most = ctx->backend->unit_columns > 1 ? ctx->backend->unit_columns : 1;
+    const cmg_size batches = n > most ? (n + most - 1) / most : 1;
+    const cmg_size each = ((n + batches - 1) / batches + 3) / 4 * 4;
+    return (int)(each < most ? each : most);
 }
 
-/* X from the images of all batches, n x k each. */
-static void spread_images(cmg_context *ctx, cmg_size n, int k, const double *images, double *X)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            X[i * n + j] = images[(j / k * n + i) * k + j % k];
-        }
-    }
-    (void)ctx;
-}
-
+/* Columns j .. j + k - 1 are the images of unit vectors, k at once. */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
     const cmgi_backend *backend = ctx->backend;
     const cmg_precision precision = cmgi_cycle_precision(cycle);
-    const size_t size = cmgi_precision_bytes(precision);
     const int k = cycle->columns;
     const cmg_size batch = n * k;
     const cmg_size batches = (n + k - 1) / k;
-    char *units = NULL;
+    const size_t size = cmgi_precision_bytes(precision);
     void *unit = NULL;
-    void *image = NULL;
-    double *images = NULL;
-    double *host = NULL;
+    char *images = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (2 * n + k) * k, size, &units));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batch, size, &unit));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batch, size, &image));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batches * batch, sizeof *images, &images));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, batches * batch, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, make_units(ctx, precision, n, k, units));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batches * batch, size, &images));
     for (cmg_size j = 0; j < batches; ++j) {
-        const char *window = units + (size_t)((n - j * k) * k) * size;
-        CMGI_TRY_GOTO(done, backend->convert(ctx, batch, precision, window, precision, unit));
-        CMGI_TRY_GOTO(done, cmgi_cycle_launch(cycle, unit, image));
-        CMGI_TRY_GOTO(done,
-                      backend->convert(ctx, batch, precision, image, CMG_FP64, images + j * batch));
+        const cmgi_block of = {n, k, (int)j * k};
+        CMGI_TRY_GOTO(done, backend->column_units(ctx, precision, of, unit));
+        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, images + (size_t)(j * batch) * size));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, images, (size_t)(batches * batch) * sizeof *host));
-    spread_images(ctx, n, k, host, X);
+    CMGI_TRY_GOTO(done, backend->column_images(ctx, precision, (cmgi_block){n, k, 0}, images, X));
 done:
-    CMGI_FREE_DEVICE(ctx, units, unit, image, images);
-    cmgi_free(ctx, host);
+    CMGI_FREE_DEVICE(ctx, unit, images);
     return status;
 }
 
@@ -384,15 +342,21 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
 {
     const cmg_csr shape = {.rows = n, .cols = n};
     cmgi_matrix_source from = {.csr = &shape, .dense = X};
-    double *renumbered = NULL;
+    double *host = NULL;
     cmg_status status = CMG_OK;
-    if (perm != NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *renumbered, &renumbered));
-        renumber(ctx, n, X, perm, renumbered);
-        from.dense = renumbered;
+    CMGI_TRY(cmgi_is_device(ctx, X, &from.dense_there));
+    if (from.dense_there && options->values != CMG_VALUES_FULL) { /* rounded on the host */
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, X, (size_t)(n * n) * sizeof *host));
+        from.dense = host;
+        from.dense_there = false;
+    } else if (perm != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
+        renumber(ctx, n, X, perm, host);
+        from.dense = host;
     }
     if (*M != NULL) {
-        status = cmg_matrix_update(*M, from.dense);
+        CMGI_TRY_GOTO(done, cmg_matrix_update(*M, from.dense));
     } else {
         cmg_matrix_options dense;
         cmg_matrix_options_default(&dense);
@@ -406,6 +370,7 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         dense.threshold = 1;
         status = cmgi_matrix_make(ctx, cmgi_format_find(dense.format), &from, &dense, M);
     }
-    cmgi_free(ctx, renumbered);
+done:
+    cmgi_free(ctx, host);
     return status;
 }

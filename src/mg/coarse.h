@@ -18,11 +18,16 @@ typedef enum cmgi_inverse_kind {
  */
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind);
-/* The dense matrix of a cycle from its images of the unit vectors, n x n by rows. */
+/* Unit vectors at once: as few batches as the backend can, of about one size, each a multiple of 4
+ * so that values are loaded by 16 bytes. */
+int cmgi_unit_columns(const cmg_context *ctx, cmg_size n);
+/* The dense matrix of a cycle from its images of the unit vectors, n x n by rows, X in the
+ * backend's memory. */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X);
 /*
- * A dense n x n array as a matrix of the cycle, renumbered by perm, with precision, values and
- * keep_map of the options; when *M exists it gets the new values.
+ * A dense n x n array as a matrix of the cycle, with precision, values and keep_map of the options;
+ * when *M exists it gets the new values. X is on the host, where perm renumbers it, or, with perm =
+ * NULL, in the backend's memory.
  */
 cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
                              const cmg_matrix_options *options, cmg_matrix **M);

@@ -268,9 +268,9 @@ static cmg_status collapse(const cmgi_setup *s, int first, cmg_matrix *dense)
     cmg_status status = CMG_OK;
     cmgi_cycle_plan plan = cycle_plan(s);
     plan.first = first;
-    plan.columns = s->ctx->backend->unit_columns;
+    plan.columns = cmgi_unit_columns(ctx, n);
     CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
     CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
     const cmg_matrix_options options = coarse_options(s, first);
     CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
@@ -284,7 +284,7 @@ static cmg_status collapse(const cmgi_setup *s, int first, cmg_matrix *dense)
 done:
     cmg_matrix_destroy(&dense);
     cmgi_cycle_destroy(&cycle);
-    cmgi_free(ctx, X);
+    cmgi_free_device(ctx, X);
     return status;
 }
 

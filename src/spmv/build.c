@@ -5,7 +5,7 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *fro
 {
     cmg_context *ctx = A->ctx;
     const size_t bytes = cmgi_precision_bytes(A->options.precision);
-    if (from->device != NULL) {
+    if (from->device != NULL || from->dense_there) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->stored, bytes, &A->values));
         return A->options.keep_map
                    ? cmgi_alloc_device(ctx, A->nnz, sizeof *A->value_map, &A->value_map)

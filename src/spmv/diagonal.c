@@ -149,6 +149,17 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     return CMG_OK;
 }
 
+/* All values from the device, in their order. */
+static cmg_status fill_there(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    cmg_context *ctx = A->ctx;
+    if (A->value_map != NULL) {
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->count_up(ctx, A->stored, A->value_map, NULL));
+    }
+    return ctx->backend->convert(ctx, A->stored, CMG_FP64, from->dense, A->options.precision,
+                                 A->values);
+}
+
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_csr *csr = from->csr;
@@ -158,6 +169,10 @@ static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
                (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
     CMGI_TRY(alloc_dense(A, from));
+    if (from->dense_there) {
+        A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
+        return fill_there(A, from);
+    }
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {

@@ -44,7 +44,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     }
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, from));
-    if (from->device == NULL) {
+    if (from->device == NULL && !from->dense_there) {
         CMGI_TRY_GOTO(done,
                       cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
         CMGI_TRY_GOTO(

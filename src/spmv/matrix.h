@@ -18,6 +18,7 @@ typedef struct cmgi_matrix_source {
     const cmgi_resident *there;   /* what is known of that one */
     const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
     const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
+    bool dense_there;             /* those are on the device */
     bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead; /* ... column i + lead */
 } cmgi_matrix_source;
