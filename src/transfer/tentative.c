@@ -141,9 +141,15 @@ static cmg_size filtered_row(const void *user, cmg_size i, cmg_index *columns, d
 static double row_product(const cmg_csr *A, cmg_size i, const double *x)
 {
     double part[CMGI_ROW_LANES] = {0};
-    const cmg_size begin = A->indptr[i];
-    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
-        part[(k - begin) % CMGI_ROW_LANES] += A->values[k] * x[A->indices[k]];
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = A->indptr[i];
+    for (; k + CMGI_ROW_LANES <= end; k += CMGI_ROW_LANES) {
+        for (int lane = 0; lane < CMGI_ROW_LANES; ++lane) {
+            part[lane] += A->values[k + lane] * x[A->indices[k + lane]];
+        }
+    }
+    for (int lane = 0; k + lane < end; ++lane) {
+        part[lane] += A->values[k + lane] * x[A->indices[k + lane]];
     }
     return cmgi_add_lanes(part);
 }
@@ -153,8 +159,10 @@ static double block_sum(double v[CMGI_POWER_BLOCK])
 {
     enum { WARP = 32 };
     for (int d = WARP / 2; d > 0; d /= 2) {
-        for (int k = 0; k < CMGI_POWER_BLOCK; ++k) {
-            v[k] += k % WARP < d ? v[k + d] : 0;
+        for (int first = 0; first < CMGI_POWER_BLOCK; first += WARP) {
+            for (int k = first; k < first + d; ++k) {
+                v[k] += v[k + d];
+            }
         }
     }
     for (int d = CMGI_POWER_BLOCK / 2; d >= WARP; d /= 2) {
