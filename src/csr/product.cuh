@@ -52,15 +52,19 @@ static __device__ __forceinline__ unsigned first_slot(cmg_index j, unsigned mask
 }
 
 /* The slot of j, which gets one where it has none; isnew: whether it had none. A table that is full
- * has none: FULL. */
+ * has none: FULL. It is read before it is changed: lanes that look for one column, as those of
+ * neighbours do, read it at once, and would change it one after the other. */
 static __device__ __forceinline__ unsigned insert(cmg_index *keys, unsigned mask, cmg_index j,
                                                   bool *isnew)
 {
     unsigned s = first_slot(j, mask);
     *isnew = false;
     for (unsigned probe = 0; probe <= mask; ++probe) {
-        const cmg_index old = atomicCAS(&keys[s], EMPTY, j);
-        *isnew = old == EMPTY;
+        cmg_index old = *(volatile cmg_index *)&keys[s];
+        if (old == EMPTY) {
+            old = atomicCAS(&keys[s], EMPTY, j);
+            *isnew = old == EMPTY;
+        }
         if (old == EMPTY || old == j) {
             return s;
         }
