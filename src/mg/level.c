@@ -7,6 +7,7 @@
 #include "core/group.h"
 #include "hierarchy/hierarchy.h"
 #include "spmv/formats.h"
+#include "transfer/galerkin.h"
 
 #include <string.h>
 
@@ -141,22 +142,23 @@ static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const re
                       : cmg_matrix_update(*M, R->csr.values);
 }
 
-/* P^T, made on the device and gone again. */
-static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, const request *ask,
-                                  cmg_matrix **M)
+/* P^T, which may be there from R A P; gone afterwards, unless new values need it. */
+static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *PT,
+                                  const request *ask, cmg_matrix **M)
 {
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    cmgi_resident R = {0};
+    const bool passing = *M == NULL || PT->there == NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
-    CMGI_TRY_GOTO(done, on->rows(ctx, &R.csr, &R));
-    R.facts.beside = P->facts.beside;
-    if (cmgi_resident_is_diagonal(&R)) {
-        CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
+    CMGI_TRY(cmgi_transpose_there(ctx, P, PT));
+    cmgi_resident *R = PT->there;
+    R->facts.beside = P->facts.beside;
+    if (cmgi_resident_is_diagonal(R) && R->diagonal == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
     }
-    CMGI_TRY_GOTO(done, place_there(ctx, &R, ask, M));
+    CMGI_TRY_GOTO(done, place_there(ctx, R, ask, M));
 done:
-    cmgi_resident_free(ctx, &R);
+    if (passing) {
+        cmgi_csr_free(ctx, PT);
+    }
     return status;
 }
 
@@ -221,16 +223,16 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
 
 /* P and R, or P^T, of matrices on the device; left alone where their values are those of before. */
 static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
-                                 const request *p, const request *r, cmgi_level *fine)
+                                 cmgi_csr *PT, const request *const ask[2], cmgi_level *fine)
 {
     const uint64_t version_P = P->version + 1;
     const uint64_t version_R = (R != NULL ? R : P)->version + 1;
     if (fine->P == NULL || fine->version_P != version_P) {
-        CMGI_TRY(place_there(ctx, P, p, &fine->P));
+        CMGI_TRY(place_there(ctx, P, ask[0], &fine->P));
     }
     if (fine->R == NULL || fine->version_R != version_R) {
-        CMGI_TRY(R != NULL ? place_there(ctx, R, r, &fine->R)
-                           : place_transpose(ctx, P, r, &fine->R));
+        CMGI_TRY(R != NULL ? place_there(ctx, R, ask[1], &fine->R)
+                           : place_transpose(ctx, P, PT, ask[1], &fine->R));
     }
     fine->version_P = version_P;
     fine->version_R = version_R;
@@ -257,7 +259,8 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
     if (there != NULL && (there_r != NULL || !has_r)) {
         cmgi_dirichlet_clear(ctx, &coarse->dirichlet);
-        return transfer_there(ctx, there, there_r, &p, &r, fine);
+        const request *const ask[2] = {&p, &r};
+        return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));

@@ -29,7 +29,8 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 /* P of one more level and its near-null-space vectors; P stays empty where nothing is gained. */
 typedef struct next_level {
     cmgi_csr P;
-    double *B; /* columns of P x vectors */
+    cmgi_csr PT; /* on the device, where A of the level after it is formed there */
+    double *B;   /* columns of P x vectors */
     int vectors;
 } next_level;
 
@@ -141,14 +142,15 @@ static bool is_finite(const cmgi_csr *M)
 }
 
 /* A of the next level; *sound stays false where its values or those of P are of no use. */
-static cmg_status form_coarse(const cmg_hierarchy *h, const cmgi_csr *P, cmgi_csr *coarse,
+static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse,
                               bool *sound)
 {
     const int l = h->levels - 1;
+    const cmgi_csr *P = &next->P;
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     cmg_csr A;
     if (there != NULL && P->there != NULL) {
-        const cmgi_triple t = {.A = there, .P = P->there};
+        const cmgi_triple t = {.A = there, .P = P->there, .PT = &next->PT};
         CMGI_TRY(cmgi_galerkin_there(h->ctx, &t, coarse));
         const cmgi_resident_facts *facts = &coarse->there->facts;
         *sound =
@@ -170,7 +172,7 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
     cmgi_csr coarse = {0};
     bool sound = false;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, form_coarse(h, &next->P, &coarse, &sound));
+    CMGI_TRY_GOTO(done, form_coarse(h, next, &coarse, &sound));
     if (!sound) {
         goto done;
     }
@@ -180,6 +182,8 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         status = cmgi_hierarchy_take_formed(h, l + 1, &coarse);
     }
     if (status == CMG_OK) {
+        h->level[l].PT = next->PT;
+        next->PT = (cmgi_csr){0};
         h->level[l + 1].block = next->vectors;
         status =
             cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
@@ -232,6 +236,7 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *lev
             status = append(h, &next, &added);
         }
         cmgi_csr_free(ctx, &next.P);
+        cmgi_csr_free(ctx, &next.PT);
         cmgi_free(ctx, next.B);
         CMGI_TRY(status);
         if (!added) {

@@ -100,8 +100,7 @@ cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_cs
     return CMG_OK;
 }
 
-/* T = P^T; left alone where it is that of these values. */
-static cmg_status transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
+cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident made = {.version = P->version};
@@ -111,6 +110,7 @@ static cmg_status transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi
     }
     cmgi_csr_free(ctx, T);
     CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, P->rows.nnz, &made.csr));
+    CMGI_TRY_GOTO(done, on->rows(ctx, &made.csr, &made));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, T));
 done:
     cmgi_resident_free(ctx, &made);
@@ -122,21 +122,20 @@ cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr 
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident AP = {0};
     cmgi_resident made = {0};
-    cmgi_csr PT = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, on->multiply(ctx, &t->A->csr, t->P, false, &AP));
     if (t->R == NULL) {
-        CMGI_TRY_GOTO(done, transpose_there(ctx, t->P, &PT));
+        CMGI_TRY_GOTO(done, cmgi_transpose_there(ctx, t->P, t->PT));
     }
-    const cmgi_resident *left = t->R != NULL ? t->R : PT.there;
+    const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
     CMGI_TRY_GOTO(done, on->multiply(ctx, &left->csr, &AP, true, &made));
+    cmgi_resident_free(ctx, &AP);
     CMGI_TRY_GOTO(done, on->unit_rows(ctx, &made.csr));
     CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, Ac));
 done:
     cmgi_resident_free(ctx, &AP);
     cmgi_resident_free(ctx, &made);
-    cmgi_csr_free(ctx, &PT);
     return status;
 }
 
@@ -160,7 +159,7 @@ cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cm
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     CMGI_TRY(multiply_there(ctx, t));
     if (t->R == NULL) {
-        CMGI_TRY(transpose_there(ctx, t->P, t->PT));
+        CMGI_TRY(cmgi_transpose_there(ctx, t->P, t->PT));
     }
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
     CMGI_TRY(on->multiply_values(ctx, &left->csr, t->AP->there, Ac->there));

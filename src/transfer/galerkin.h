@@ -22,10 +22,12 @@ typedef struct cmgi_triple {
     const cmgi_resident *R; /* NULL = P^T */
     const cmgi_resident *A;
     const cmgi_resident *P;
-    cmgi_csr *PT; /* kept from the first new values on */
-    cmgi_csr *AP; /* likewise */
+    cmgi_csr *PT; /* kept, for the cycle's R and for new values */
+    cmgi_csr *AP; /* kept from the first new values on */
 } cmgi_triple;
 
+/* T = P^T; left alone where it is that of these values. */
+cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T);
 /* cmgi_galerkin with unit_diagonal and cmgi_galerkin_values, of the same bits, on the device. */
 cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
 cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
