@@ -1,34 +1,86 @@
-/* The largest eigenvalue of D^-1 A by the power method on the device; sums in the order of
+/* The largest eigenvalue of D^-1 F by the power method on the device; sums in the order of
  * tentative.c. */
 #include "transfer/aggregation.cuh"
 
 enum { THREADS = CMGI_POWER_BLOCK, LANES = CMGI_ROW_LANES };
 static const unsigned ALL = 0xffffffffU;
 
-static __device__ __forceinline__ double group_sum(double s)
+/* Doubles from row to row where terms wait to be added up: an odd number of eights, so that two
+ * rows are in other banks. */
+enum { PITCH = cmgi_piece::SIZE + LANES };
+
+/* The terms of a row's kept entries, added up in their order in A_F by its lanes; `stage`: the
+ * row's. */
+template <typename T>
+static __device__ __forceinline__ double sum_of_row(const cmgi_filtered &F, cmg_size i,
+                                                    double *stage, T &term)
 {
+    const cmgi_lanes lanes;
+    const bool real = i < F.A.rows;
+    const cmg_size begin = real ? F.A.indptr[i] : 0;
+    const cmg_size end = real ? F.A.indptr[i + 1] : 0;
+    double sum = 0;
+    int before = 0; /* kept entries of earlier pieces */
+    for (cmg_size first = begin; __any_sync(ALL, first < end); first += cmgi_piece::SIZE) {
+        const cmgi_piece piece(F, i, begin, first, end, lanes.lane);
+        double of[cmgi_piece::CHUNKS];
+        int here = 0;
 #pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        s += __shfl_xor_sync(ALL, s, d);
+        for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
+            of[c] = piece.has(c, lanes.lane) ? term(piece.column[c], piece.value[c]) : 0;
+        }
+#pragma unroll
+        for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
+            if (piece.has(c, lanes.lane)) {
+                stage[here + __popc(piece.kept[c] & ((1U << lanes.lane) - 1))] = of[c];
+            }
+            here += __popc(piece.kept[c]);
+        }
+        __syncwarp();
+        for (int p = (lanes.lane - before) & (LANES - 1); p < here; p += LANES) {
+            sum += stage[p];
+        }
+        __syncwarp();
+        before += here;
     }
-    return s;
+    return lanes.sum(sum);
 }
 
-/* d = diagonal of A; *bound = bits of the largest row sum of |D^-1 A|, which are ordered like it */
-__global__ void diagonal_kernel(const cmg_csr A, double *d, unsigned long long *bound)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    double diagonal = 0;
-    double sum = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
-         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
-        diagonal += A.indices[k] == i ? A.values[k] : 0;
-        sum += fabs(A.values[k]);
+/* |f_ij|, and the diagonal on the way. */
+struct sizes {
+    cmg_size i;
+    double diagonal;
+
+    __device__ __forceinline__ double operator()(cmg_index j, double value)
+    {
+        diagonal += j == i ? value : 0;
+        return fabs(value);
     }
-    diagonal = group_sum(diagonal);
-    sum = group_sum(sum);
-    double largest = i < A.rows && diagonal != 0 ? sum / fabs(diagonal) : 0;
-    if (i < A.rows && threadIdx.x % LANES == 0) {
+};
+
+/* f_ij x_j */
+struct products {
+    const double *x;
+
+    __device__ __forceinline__ double operator()(cmg_index j, double value) const
+    {
+        return value * x[j];
+    }
+};
+
+/* d = diagonal of A, where F is A; *bound = bits of the largest row sum of |D^-1 F|, which are
+ * ordered like it */
+__global__ void __launch_bounds__(THREADS)
+    diagonal_kernel(const cmgi_filtered F, double *d, unsigned long long *bound)
+{
+    __shared__ double stages[THREADS / LANES][PITCH];
+    const cmg_size i = cmgi_row_of_lanes(THREADS);
+    const cmgi_lanes lanes;
+    sizes of = {i, 0};
+    const double sum = sum_of_row(F, i, stages[threadIdx.x / LANES], of);
+    const double diagonal = lanes.sum(of.diagonal);
+    double largest = i < F.A.rows && diagonal != 0 ? sum / fabs(diagonal) : 0;
+    if (i < F.A.rows && lanes.lane == 0 && F.kept == NULL) {
         d[i] = diagonal;
     }
     for (int s = 16; s >= LANES; s >>= 1) {
@@ -48,17 +100,15 @@ __global__ void rough_kernel(cmg_size n, double *x)
     }
 }
 
-/* y = D^-1 A x */
-__global__ void product_kernel(const cmg_csr A, const double *d, const double *x, double *y)
+/* y = D^-1 F x */
+__global__ void __launch_bounds__(THREADS)
+    product_kernel(const cmgi_filtered F, const double *d, const double *x, double *y)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    double sum = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
-         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
-        sum += A.values[k] * x[A.indices[k]];
-    }
-    sum = group_sum(sum);
-    if (i < A.rows && threadIdx.x % LANES == 0) {
+    __shared__ double stages[THREADS / LANES][PITCH];
+    const cmg_size i = cmgi_row_of_lanes(THREADS);
+    const products of = {x};
+    const double sum = sum_of_row(F, i, stages[threadIdx.x / LANES], of);
+    if (i < F.A.rows && threadIdx.x % LANES == 0) {
         y[i] = d[i] != 0 ? sum / d[i] : 0;
     }
 }
@@ -120,17 +170,18 @@ static cmg_status add_up(cmg_context *ctx, const power *w, cmg_size n, cmgi_powe
     }
 }
 
-static cmg_status power_step(cmg_context *ctx, const cmg_csr *A, const double *d, const power *w,
-                             cmgi_power_sums *sums)
+static cmg_status power_step(cmg_context *ctx, const cmgi_filtered *F, const double *d,
+                             const power *w, cmgi_power_sums *sums)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(A->rows, THREADS);
-    product_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, stream>>>(*A, d, w->x, w->y);
+    const unsigned grid = cmgi_grid(F->A.rows, THREADS);
+    product_kernel<<<cmgi_grid(F->A.rows * LANES, THREADS), THREADS, 0, stream>>>(*F, d, w->x,
+                                                                                  w->y);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    terms_kernel<<<grid, THREADS, 0, stream>>>(A->rows, d, w->x, w->y, w->part[0]);
+    terms_kernel<<<grid, THREADS, 0, stream>>>(F->A.rows, d, w->x, w->y, w->part[0]);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    CMGI_TRY(add_up(ctx, w, A->rows, sums));
-    scale_kernel<<<grid, THREADS, 0, stream>>>(A->rows, sums, w->y, w->x);
+    CMGI_TRY(add_up(ctx, w, F->A.rows, sums));
+    scale_kernel<<<grid, THREADS, 0, stream>>>(F->A.rows, sums, w->y, w->x);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -145,20 +196,20 @@ static cmg_status open_power(cmg_context *ctx, cmg_size n, power *w)
     return cmgi_cuda_clear(ctx, w->bound, sizeof *w->bound);
 }
 
-cmg_status cmgi_largest_there(cmg_context *ctx, const cmg_csr *A, double *d, double *lambda)
+cmg_status cmgi_largest_there(cmg_context *ctx, const cmgi_filtered *F, double *d, double *lambda)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
     cmgi_power_sums step[CMGI_POWER_STEPS];
     power w = {};
     double bound = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_power(ctx, A->rows, &w));
-    diagonal_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, stream>>>(*A, d, w.bound);
+    CMGI_TRY_GOTO(done, open_power(ctx, F->A.rows, &w));
+    diagonal_kernel<<<cmgi_grid(F->A.rows * LANES, THREADS), THREADS, 0, stream>>>(*F, d, w.bound);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    rough_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(A->rows, w.x);
+    rough_kernel<<<cmgi_grid(F->A.rows, THREADS), THREADS, 0, stream>>>(F->A.rows, w.x);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
-        CMGI_TRY_GOTO(done, power_step(ctx, A, d, &w, w.step + k));
+        CMGI_TRY_GOTO(done, power_step(ctx, F, d, &w, w.step + k));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, step, w.step, sizeof step));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &bound, w.bound, sizeof bound));
