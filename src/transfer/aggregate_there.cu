@@ -13,14 +13,45 @@ static const unsigned MOST_ROUNDS = 4096;
 
 static const unsigned ALL = 0xffffffffU;
 
+/*
+ * The nodes of a warp, 32 that follow each other, with something left to do: each thread says so of
+ * one, then eight lanes take one after the other. Late rounds have few of them.
+ */
+struct busy_nodes {
+    cmg_size first;
+    unsigned left;
+    cmg_size i; /* of the lane's eight; no such node: !real */
+    bool real;
+
+    __device__ __forceinline__ busy_nodes(cmg_size own, bool busy)
+        : first(own - threadIdx.x % WARP), left(__ballot_sync(ALL, busy)), i(0), real(false)
+    {
+    }
+    /* The next four; false: there are none. */
+    __device__ __forceinline__ bool next(void)
+    {
+        unsigned mine = left;
+        for (int g = (int)threadIdx.x % WARP / LANES; g > 0; --g) {
+            mine &= mine - 1;
+        }
+        const bool any = left != 0;
+        real = mine != 0;
+        i = first + (real ? __ffs((int)mine) - 1 : 0);
+        for (int g = 0; g < WARP / LANES; ++g) {
+            left &= left - 1;
+        }
+        return any;
+    }
+    /* Whether one of the eight lanes says yes. */
+    __device__ __forceinline__ bool any(bool yes) const
+    {
+        return (__ballot_sync(ALL, yes) & 0xffU << (threadIdx.x % WARP / LANES * LANES)) != 0;
+    }
+};
+
 static __device__ __forceinline__ cmg_size node_of_thread(void)
 {
-    return ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-}
-
-static unsigned blocks(cmg_size nodes)
-{
-    return cmgi_grid(nodes * LANES, THREADS);
+    return (cmg_size)blockIdx.x * THREADS + threadIdx.x;
 }
 
 __global__ void keys_kernel(cmg_size n, const cmg_size *indptr, uint64_t *key)
@@ -55,15 +86,15 @@ static __device__ __forceinline__ uint64_t largest_around(const cmg_csr &S, bool
 /* A node around which all is decided is quiet: what it has found stays. */
 __global__ void spread_kernel(const cmg_csr S, const uint64_t *key, uint64_t *one, bool *quiet)
 {
-    const cmg_size i = node_of_thread();
-    const bool real = i < S.rows && !quiet[i];
-    bool open = false;
-    const uint64_t largest = largest_around(S, real, i, key, &open);
-    const unsigned mine = 0xffU << (threadIdx.x % WARP / LANES * LANES);
-    const bool still = (__ballot_sync(ALL, open) & mine) != 0;
-    if (real && threadIdx.x % LANES == 0) {
-        one[i] = largest;
-        quiet[i] = !still;
+    const cmg_size own = node_of_thread();
+    for (busy_nodes todo(own, own < S.rows && !quiet[own]); todo.next();) {
+        bool open = false;
+        const uint64_t largest = largest_around(S, todo.real, todo.i, key, &open);
+        open = todo.any(open);
+        if (todo.real && threadIdx.x % LANES == 0) {
+            one[todo.i] = largest;
+            quiet[todo.i] = !open;
+        }
     }
 }
 
@@ -87,15 +118,17 @@ static __device__ __forceinline__ void raise_flag(bool seen, unsigned long long 
 __global__ void decide_kernel(const cmg_csr S, const uint64_t *one, uint64_t *key,
                               unsigned long long *open)
 {
-    const cmg_size i = node_of_thread();
-    const bool real = i < S.rows && cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
-    bool seen = false;
-    const uint64_t two = largest_around(S, real, i, one, &seen);
+    const cmg_size own = node_of_thread();
     bool stays = false;
-    if (real && threadIdx.x % LANES == 0) {
-        const uint64_t decided = cmgi_key_decided(key[i], two);
-        key[i] = decided;
-        stays = cmgi_key_state(decided) == CMGI_NODE_OPEN;
+    for (busy_nodes todo(own, own < S.rows && cmgi_key_state(key[own]) == CMGI_NODE_OPEN);
+         todo.next();) {
+        bool seen = false;
+        const uint64_t two = largest_around(S, todo.real, todo.i, one, &seen);
+        if (todo.real && threadIdx.x % LANES == 0) {
+            const uint64_t decided = cmgi_key_decided(key[todo.i], two);
+            key[todo.i] = decided;
+            stays = stays || cmgi_key_state(decided) == CMGI_NODE_OPEN;
+        }
     }
     raise_flag(stays, open);
 }
@@ -132,24 +165,32 @@ static __device__ __forceinline__ friendship better(const friendship &a, const f
 __global__ void join_kernel(const cmg_csr S, const cmg_index *from, cmg_index *to,
                             unsigned long long *joined)
 {
-    const cmg_size i = node_of_thread();
-    const bool alone = i < S.rows && from[i] < 0;
-    friendship best = {0, INT64_MAX};
-    for (cmg_size k = alone ? S.indptr[i] + threadIdx.x % LANES : 0; alone && k < S.indptr[i + 1];
-         k += LANES) {
-        if (from[S.indices[k]] >= 0) {
-            best = better(best, friendship{S.values[k], k});
+    const cmg_size own = node_of_thread();
+    const cmg_index of = own < S.rows ? from[own] : 0;
+    bool joins = false;
+    if (own < S.rows) {
+        to[own] = of;
+    }
+    __syncwarp();
+    for (busy_nodes todo(own, of < 0); todo.next();) {
+        const cmg_size begin = todo.real ? S.indptr[todo.i] : 0;
+        const cmg_size end = todo.real ? S.indptr[todo.i + 1] : 0;
+        friendship best = {0, INT64_MAX};
+        for (cmg_size k = begin + threadIdx.x % LANES; k < end; k += LANES) {
+            if (from[S.indices[k]] >= 0) {
+                best = better(best, friendship{S.values[k], k});
+            }
         }
-    }
 #pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        const double size = __shfl_xor_sync(ALL, best.size, d);
-        const cmg_size place = __shfl_xor_sync(ALL, best.place, d);
-        best = better(best, friendship{size, place});
-    }
-    const bool joins = alone && best.size > 0 && threadIdx.x % LANES == 0;
-    if (i < S.rows && threadIdx.x % LANES == 0) {
-        to[i] = joins ? from[S.indices[best.place]] : from[i];
+        for (int d = LANES / 2; d > 0; d >>= 1) {
+            const double size = __shfl_xor_sync(ALL, best.size, d);
+            const cmg_size place = __shfl_xor_sync(ALL, best.place, d);
+            best = better(best, friendship{size, place});
+        }
+        if (best.size > 0 && threadIdx.x % LANES == 0) {
+            to[todo.i] = from[S.indices[best.place]];
+            joins = true;
+        }
     }
     raise_flag(joins, joined);
 }
@@ -170,51 +211,57 @@ __global__ void begin_order_kernel(cmg_size n, const cmg_size *indptr, bool *wai
 __global__ void claim_kernel(const cmg_csr S, unsigned round, const cmg_index *of, bool *waits,
                              unsigned long long *first, unsigned long long *open)
 {
-    const cmg_size i = node_of_thread();
-    const bool asks = i < S.rows && waits[i];
-    const unsigned long long note = (unsigned long long)round << 32 | (unsigned long long)i;
-    bool taken = asks && of[i] >= 0;
-    for (cmg_size k = asks ? S.indptr[i] + threadIdx.x % LANES : 0; asks && k < S.indptr[i + 1];
-         k += LANES) {
-        taken = taken || of[S.indices[k]] >= 0;
-    }
-    const unsigned mine = 0xffU << (threadIdx.x % WARP / LANES * LANES);
-    taken = (__ballot_sync(ALL, taken) & mine) != 0;
-    for (cmg_size k = S.indptr[asks ? i : 0] + threadIdx.x % LANES;
-         asks && !taken && k < S.indptr[i + 1]; k += LANES) {
-        atomicMin(&first[S.indices[k]], note);
-    }
-    if (asks && threadIdx.x % LANES == 0) {
-        if (taken) {
-            waits[i] = false;
-        } else {
-            atomicMin(&first[i], note);
+    const cmg_size own = node_of_thread();
+    bool stays = false;
+    for (busy_nodes todo(own, own < S.rows && waits[own]); todo.next();) {
+        const cmg_size i = todo.i;
+        const bool asks = todo.real;
+        const unsigned long long note = (unsigned long long)round << 32 | (unsigned long long)i;
+        const cmg_size begin = asks ? S.indptr[i] : 0;
+        const cmg_size end = asks ? S.indptr[i + 1] : 0;
+        bool taken = asks && of[i] >= 0;
+        for (cmg_size k = begin + threadIdx.x % LANES; k < end; k += LANES) {
+            taken = taken || of[S.indices[k]] >= 0;
         }
+        taken = todo.any(taken);
+        for (cmg_size k = begin + threadIdx.x % LANES; !taken && k < end; k += LANES) {
+            atomicMin(&first[S.indices[k]], note);
+        }
+        if (asks && threadIdx.x % LANES == 0) {
+            if (taken) {
+                waits[i] = false;
+            } else {
+                atomicMin(&first[i], note);
+            }
+        }
+        stays = stays || (asks && !taken);
     }
-    raise_flag(asks && !taken, open);
+    raise_flag(stays, open);
 }
 
 /* Those that are first at all of their nodes found an aggregate with them, under their number. */
 __global__ void found_kernel(const cmg_csr S, unsigned round, const unsigned long long *first,
                              bool *waits, cmg_index *of)
 {
-    const cmg_size i = node_of_thread();
-    const bool asks = i < S.rows && waits[i];
-    const unsigned long long note = (unsigned long long)round << 32 | (unsigned long long)i;
-    bool late = asks && first[i] != note;
-    for (cmg_size k = asks ? S.indptr[i] + threadIdx.x % LANES : 0; asks && k < S.indptr[i + 1];
-         k += LANES) {
-        late = late || first[S.indices[k]] != note;
-    }
-    const unsigned mine = 0xffU << (threadIdx.x % WARP / LANES * LANES);
-    late = (__ballot_sync(ALL, late) & mine) != 0;
-    for (cmg_size k = S.indptr[asks ? i : 0] + threadIdx.x % LANES;
-         asks && !late && k < S.indptr[i + 1]; k += LANES) {
-        of[S.indices[k]] = (cmg_index)i;
-    }
-    if (asks && !late && threadIdx.x % LANES == 0) {
-        of[i] = (cmg_index)i;
-        waits[i] = false;
+    const cmg_size own = node_of_thread();
+    for (busy_nodes todo(own, own < S.rows && waits[own]); todo.next();) {
+        const cmg_size i = todo.i;
+        const bool asks = todo.real;
+        const unsigned long long note = (unsigned long long)round << 32 | (unsigned long long)i;
+        const cmg_size begin = asks ? S.indptr[i] : 0;
+        const cmg_size end = asks ? S.indptr[i + 1] : 0;
+        bool late = asks && first[i] != note;
+        for (cmg_size k = begin + threadIdx.x % LANES; k < end; k += LANES) {
+            late = late || first[S.indices[k]] != note;
+        }
+        late = todo.any(late);
+        for (cmg_size k = begin + threadIdx.x % LANES; !late && k < end; k += LANES) {
+            of[S.indices[k]] = (cmg_index)i;
+        }
+        if (asks && !late && threadIdx.x % LANES == 0) {
+            of[i] = (cmg_index)i;
+            waits[i] = false;
+        }
     }
 }
 
@@ -266,9 +313,9 @@ static cmg_status aggregate_around_set(cmg_context *ctx, const cmg_csr *S, work 
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     while (open > 0) {
         CMGI_TRY(cmgi_cuda_clear(ctx, w->flag, sizeof *w->flag));
-        spread_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->key, w->one, w->quiet);
+        spread_kernel<<<grid, THREADS, 0, stream>>>(*S, w->key, w->one, w->quiet);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        decide_kernel<<<blocks(n), THREADS, 0, stream>>>(*S, w->one, w->key, w->flag);
+        decide_kernel<<<grid, THREADS, 0, stream>>>(*S, w->one, w->key, w->flag);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(read_flag(ctx, w, &open));
     }
@@ -294,7 +341,7 @@ static cmg_status found_in_order(cmg_context *ctx, const cmg_csr *S, const work 
                                  unsigned long long *open)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = blocks(S->rows);
+    const unsigned grid = cmgi_grid(S->rows, THREADS);
     *open = 1;
     for (unsigned round = most_rounds(S->rows); round > 0 && *open > 0; --round) {
         const bool look = round % BATCH == 0;
@@ -341,8 +388,8 @@ static cmg_status join(cmg_context *ctx, const cmg_csr *S, work *w, cmgi_aggrega
     unsigned long long joined = 1;
     while (joined > 0) {
         CMGI_TRY(cmgi_cuda_clear(ctx, w->flag, sizeof *w->flag));
-        join_kernel<<<blocks(S->rows), THREADS, 0, cmgi_stream(ctx)>>>(*S, agg->of, w->next,
-                                                                       w->flag);
+        join_kernel<<<cmgi_grid(S->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+            *S, agg->of, w->next, w->flag);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(read_flag(ctx, w, &joined));
         cmg_index *swapped = agg->of;
