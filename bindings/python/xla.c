@@ -101,8 +101,9 @@ static cmg_status solve(cmg_xla_solver *s, int columns, void *from, void *to)
 static void *call(void *frame, int device)
 {
     const cmg_xla_layout *l = &python->layout;
-    if (FIELD(void *, frame, l->extension) != NULL || FIELD(int, frame, l->stage) != l->execute ||
-        FIELD(int64_t, frame, l->nargs) != 1) {
+    void *const extension = FIELD(void *, frame, l->extension);
+    if ((extension != NULL && FIELD(int, extension, l->extension_type) == l->metadata) ||
+        FIELD(int, frame, l->stage) != l->execute || FIELD(int64_t, frame, l->nargs) != 1) {
         return python->other[device](frame);
     }
     /* odd: the adjoint */

@@ -32,11 +32,12 @@ typedef struct cmg_xla_solver {
 /* Bytes before the fields of XLA's structs (xla/ffi/api/c_api.h) that are read here. */
 typedef struct cmg_xla_layout {
     size_t extension, stage, api, ctx, nargs, args, rets, attrs; /* XLA_FFI_CallFrame */
+    size_t extension_type;                                       /* of what `extension` points to */
     size_t dtype, data, rank, dims;                              /* XLA_FFI_Buffer */
     size_t value;                                                /* XLA_FFI_Scalar */
     size_t stream_get;                                           /* XLA_FFI_Api */
     size_t asked_bytes, asked_ctx, asked_stream;                 /* XLA_FFI_Stream_Get_Args */
-    int execute, float64;                                        /* of the enumerations */
+    int execute, metadata, float64;                              /* of the enumerations */
 } cmg_xla_layout;
 
 /* What is not the plain case (fp64 in the solver's memory, no values, a free lock) goes to `other`;

@@ -21,6 +21,7 @@ _FLOAT32, _FLOAT64 = 11, 12  # XLA_FFI_DataType
 _DTYPES = {_FLOAT32: "float32", _FLOAT64: "float64"}
 _INVALID_ARGUMENT, _INTERNAL = 3, 13  # XLA_FFI_Error_Code
 _EXECUTE = 3  # XLA_FFI_ExecutionStage
+_METADATA = 1  # XLA_FFI_Extension_Type: what XLA wants to know when a function is registered
 
 
 @functools.lru_cache(None)
@@ -92,7 +93,7 @@ def _handler(function, device):
     def call(frame):
         frame = ffi.cast("XLA_FFI_CallFrame *", frame)
         asked = frame.extension_start
-        if asked != ffi.NULL and asked.type == 1:  # what XLA wants to know when the function is registered
+        if asked != ffi.NULL and asked.type == _METADATA:
             about = ffi.cast("XLA_FFI_Metadata_Extension *", asked).metadata
             about.api_version.major_version, about.api_version.minor_version = version
             return ffi.NULL
@@ -112,12 +113,14 @@ def _layout(ffi):
     def at(struct, *fields):
         return ffi.offsetof("XLA_FFI_" + struct, *fields)
     frame, buffer, asked = "CallFrame", "Buffer", "Stream_Get_Args"
+    extension = dict(ffi.typeof("XLA_FFI_CallFrame").fields)["extension_start"].type.item
     return {"extension": at(frame, "extension_start"), "stage": at(frame, "stage"), "api": at(frame, "api"), "ctx": at(frame, "ctx"),
             "nargs": at(frame, "args", "size"), "args": at(frame, "args", "args"), "rets": at(frame, "rets", "rets"),
-            "attrs": at(frame, "attrs", "attrs"), "value": at("Scalar", "value"), "stream_get": at("Api", "XLA_FFI_Stream_Get"),
+            "attrs": at(frame, "attrs", "attrs"), "extension_type": ffi.offsetof(extension, "type"),
+            "value": at("Scalar", "value"), "stream_get": at("Api", "XLA_FFI_Stream_Get"),
             **{name: at(buffer, name) for name in ("dtype", "data", "rank", "dims")},
             "asked_bytes": at(asked, "struct_size"), "asked_ctx": at(asked, "ctx"), "asked_stream": at(asked, "stream"),
-            "execute": _EXECUTE, "float64": _FLOAT64}
+            "execute": _EXECUTE, "metadata": _METADATA, "float64": _FLOAT64}
 
 
 _registered = []
