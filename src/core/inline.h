@@ -1,8 +1,13 @@
-/* Functions that C and CUDA share. */
+/* Functions that C and CUDA share, and loops in them: arrays stay in registers of a GPU only where
+ * the loops over them are unrolled. */
 #pragma once
 
 #ifdef __CUDACC__
 #define CMGI_INLINE __host__ __device__ __forceinline__ static
+#define CMGI_UNROLL _Pragma("unroll")
+#define CMGI_ROLLED _Pragma("unroll 1")
 #else
 #define CMGI_INLINE static inline
+#define CMGI_UNROLL
+#define CMGI_ROLLED
 #endif

@@ -3,30 +3,32 @@
 
 #include "core/backend.h"
 
+#include <string.h>
+
 typedef cmg_status (*matrices_fn)(cmg_context *ctx, const cmgi_cell_batch *cells);
+
+/* Stores the upper triangle of a matrix as the layout wants it. */
+static inline void store(cmgi_cell_layout layout, int rows, const double *K, double *e)
+{
+    if (layout.symmetric) {
+        memcpy(e, K, (size_t)(rows * (rows + 1) / 2) * sizeof *e);
+        return;
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int s = r; s < rows; ++s) {
+            e[r * rows + s] = *K;
+            e[s * rows + r] = *K++;
+        }
+    }
+}
 
 static inline void one_cell(const cmgi_cell_batch *c, bool simplex, int dim, bool elastic,
                             cmg_size cell)
 {
-    const int local = simplex ? dim + 1 : 1 << dim;
-    const int points = simplex ? 1 : 1 << dim;
-    const double *k = c->k == NULL ? NULL : c->k + cell * c->k_points;
-    cmgi_cell_basis basis;
-    for (int q = 0; q < points; ++q) {
-        basis.weight[q] =
-            cmgi_point_weight(simplex, dim) *
-            cmgi_cell_point(simplex, dim, c->x, c->nodes + cell * local, q, basis.gradient[q]);
-    }
-    for (int a = 0; a < local; ++a) {
-        for (int b = a; b < local; ++b) {
-            int ab[2] = {a, b};
-            double block[9] = {0};
-            for (int q = 0; q < points; ++q) {
-                cmgi_add_point(c, elastic, dim, &basis, q, k, ab, block);
-            }
-            cmgi_store_block(c, elastic ? dim : 1, ab, block, c->e + cell * c->entries);
-        }
-    }
+    const int rows = (simplex ? dim + 1 : 1 << dim) * (elastic ? dim : 1);
+    double K[CMGI_FIRST_NUMBERS];
+    cmgi_cell_matrix(c, simplex, dim, elastic, cell, K);
+    store(c->layout, rows, K, c->e + cell * c->entries);
 }
 
 static cmg_status matrices_cpu(cmg_context *ctx, const cmgi_cell_batch *c)
@@ -76,10 +78,11 @@ cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
     reduction(max                                                                                  \
               : bad) if (c->cells > 256)
     for (cmg_size cell = 0; cell < c->cells; ++cell) {
+        double map[CMGI_FIRST_NODES][3] = {{0}};
+        cmgi_cell_map(c->simplex, c->dim, c->x, c->nodes + cell * c->local, map);
         for (int q = 0; q < (c->simplex ? 1 : c->local); ++q) {
-            double gradient[CMGI_FIRST_NODES][3];
-            const double det =
-                cmgi_cell_point(c->simplex, c->dim, c->x, c->nodes + cell * c->local, q, gradient);
+            double g[CMGI_FIRST_NODES][3] = {{0}};
+            const double det = cmgi_cell_point(c->simplex, c->dim, map, q, g);
             bad = !(det > 0) && (cmg_index)cell > bad ? (cmg_index)cell : bad;
         }
     }

@@ -1,7 +1,8 @@
 /*
- * Cell matrices on a GPU. A simplex has one point and small matrices: a thread takes it. A
- * quadrilateral or hexahedron takes a warp: its lanes first compute the gradients at a point each,
- * then a pair of nodes each, over all points.
+ * Cell matrices on a GPU. A thread takes a cell and keeps the upper triangle of its matrix in
+ * registers, for hexahedra with three unknowns a node it would be 300 numbers: there eight threads
+ * share a cell, first a quadrature point each, then a node each. Matrices go through shared memory
+ * to where they belong: neighbouring threads write neighbouring numbers.
  */
 #include "core/cuda.cuh"
 
@@ -9,80 +10,117 @@ extern "C" {
 #include "fem/cell_matrices.h"
 }
 
-enum { BLOCK = 128, WARPS = BLOCK / 32 };
+enum { BLOCK = 64, NODES = 8, GROUPS = BLOCK / NODES };
 
-template <int DIM, bool ELASTIC>
-__global__ void __launch_bounds__(BLOCK) simplex_kernel(cmgi_cell_batch c)
+/* Writes the matrices of a block's cells; upper triangles, STRIDE apart, are in shared memory. */
+template <int ROWS, int STRIDE>
+__device__ __forceinline__ void write_out(const cmgi_cell_batch &c, const double *stage, int cells)
 {
-    const cmg_size cell = (cmg_size)blockIdx.x * BLOCK + threadIdx.x;
-    if (cell >= c.cells) {
+    constexpr int NUMBERS = ROWS * (ROWS + 1) / 2;
+    const cmg_size first = (cmg_size)blockIdx.x * cells;
+    const int n = (int)min((cmg_size)cells, c.cells - first);
+    double *e = c.e + first * c.entries;
+    if (c.layout.symmetric) {
+        for (int i = threadIdx.x; i < n * NUMBERS; i += BLOCK) {
+            __stcs(e + i, stage[i / NUMBERS * STRIDE + i % NUMBERS]);
+        }
         return;
     }
-    const double *k = c.k == NULL ? NULL : c.k + cell * c.k_points;
-    cmgi_cell_basis basis;
-    basis.weight[0] =
-        cmgi_point_weight(true, DIM) *
-        cmgi_cell_point(true, DIM, c.x, c.nodes + cell * (DIM + 1), 0, basis.gradient[0]);
-#pragma unroll
-    for (int a = 0; a < DIM + 1; ++a) {
-#pragma unroll
-        for (int b = a; b < DIM + 1; ++b) {
-            int ab[2] = {a, b};
-            double block[ELASTIC ? DIM * DIM : 1] = {0};
-            cmgi_add_point(&c, ELASTIC, DIM, &basis, 0, k, ab, block);
-            cmgi_store_block(&c, ELASTIC ? DIM : 1, ab, block, c.e + cell * c.entries);
-        }
+    for (int i = threadIdx.x; i < n * ROWS * ROWS; i += BLOCK) {
+        const int r = i / ROWS % ROWS;
+        const int s = i % ROWS;
+        const int place = cmgi_upper_place(ROWS, min(r, s), max(r, s));
+        __stcs(e + i, stage[i / (ROWS * ROWS) * STRIDE + place]);
     }
 }
 
-/* Pair number p of nodes a <= b, row by row. */
-template <int LOCAL>
-__device__ __forceinline__ void pair_of(int p, int ab[2])
+template <bool SIMPLEX, int DIM, bool ELASTIC>
+__global__ void __launch_bounds__(BLOCK) cell_kernel(cmgi_cell_batch c)
 {
-    ab[0] = 0;
-    while (p >= LOCAL - ab[0]) {
-        p -= LOCAL - ab[0];
-        ++ab[0];
+    constexpr int ROWS = (SIMPLEX ? DIM + 1 : 1 << DIM) * (ELASTIC ? DIM : 1);
+    constexpr int NUMBERS = ROWS * (ROWS + 1) / 2;
+    constexpr int STRIDE = NUMBERS | 1; /* odd: no two threads of a half warp meet in a bank */
+    __shared__ double stage[BLOCK * STRIDE];
+    const cmg_size cell = min((cmg_size)blockIdx.x * BLOCK + threadIdx.x, c.cells - 1);
+    double K[NUMBERS];
+    cmgi_cell_matrix(&c, SIMPLEX, DIM, ELASTIC, cell, K);
+#pragma unroll
+    for (int i = 0; i < NUMBERS; ++i) {
+        stage[threadIdx.x * STRIDE + i] = K[i];
     }
-    ab[1] = ab[0] + p;
+    __syncthreads();
+    write_out<ROWS, STRIDE>(c, stage, BLOCK);
 }
 
-template <int DIM, bool ELASTIC>
-__global__ void __launch_bounds__(BLOCK) tensor_kernel(cmgi_cell_batch c)
+/*
+ * Block (a, b) is lambda M + mu (M^T + tr(M) I) with M = sum_q w_q k_q grad a grad b^T. Thread a of
+ * a cell takes the pairs (a, a + s mod 8), s = 0 .. 3, and half of the threads those of s = 4.
+ */
+__global__ void __launch_bounds__(BLOCK) elastic_hexahedron_kernel(cmgi_cell_batch c)
 {
-    constexpr int LOCAL = 1 << DIM;
-    __shared__ cmgi_cell_basis all[WARPS];
-    const int lane = threadIdx.x % 32;
-    const cmg_size cell = (cmg_size)blockIdx.x * WARPS + threadIdx.x / 32;
-    cmgi_cell_basis &basis = all[threadIdx.x / 32];
-    if (cell >= c.cells) {
-        return; /* a whole warp */
+    constexpr int ROWS = 3 * NODES;
+    constexpr int STRIDE = ROWS * (ROWS + 1) / 2 | 1;
+    constexpr int POINT = 3 * NODES + 1; /* gradients and the scale; odd as well */
+    __shared__ double stage[GROUPS * STRIDE];
+    __shared__ double basis[GROUPS * NODES * POINT];
+    const int a = threadIdx.x % NODES;
+    const int group = threadIdx.x / NODES;
+    const cmg_size cell = min((cmg_size)blockIdx.x * GROUPS + group, c.cells - 1);
+    double *points = basis + group * NODES * POINT;
+    double map[CMGI_FIRST_NODES][3] = {{0}};
+    double g[CMGI_FIRST_NODES][3] = {{0}};
+    cmgi_cell_map(false, 3, c.x, c.nodes + cell * NODES, map);
+    const double det = cmgi_cell_point(false, 3, map, a, g);
+    const double k = c.k == NULL ? 1 : c.k[cell * c.k_points + (c.k_points > 1 ? a : 0)];
+#pragma unroll
+    for (int i = 0; i < 3 * NODES; ++i) {
+        points[a * POINT + i] = g[i / 3][i % 3];
     }
-    const double *k = c.k == NULL ? NULL : c.k + cell * c.k_points;
-    if (lane < LOCAL) {
-        basis.weight[lane] =
-            cmgi_point_weight(false, DIM) *
-            cmgi_cell_point(false, DIM, c.x, c.nodes + cell * LOCAL, lane, basis.gradient[lane]);
-    }
+    points[a * POINT + 3 * NODES] = cmgi_point_weight(false, 3) * k / det;
     __syncwarp();
-    for (int p = lane; p < LOCAL * (LOCAL + 1) / 2; p += 32) {
-        int ab[2];
-        double block[ELASTIC ? DIM * DIM : 1] = {0};
-        pair_of<LOCAL>(p, ab);
-        for (int q = 0; q < LOCAL; ++q) {
-            cmgi_add_point(&c, ELASTIC, DIM, &basis, q, k, ab, block);
+    double M[5][9] = {{0}};
+#pragma unroll 1
+    for (int q = 0; q < NODES; ++q) {
+        const double *at = points + q * POINT;
+        const double scale = at[3 * NODES];
+#pragma unroll
+        for (int s = 0; s < 5; ++s) {
+            const double *gb = at + 3 * ((a + s) % NODES);
+#pragma unroll
+            for (int i = 0; i < 9; ++i) {
+                M[s][i] += scale * at[3 * a + i / 3] * gb[i % 3];
+            }
         }
-        cmgi_store_block(&c, ELASTIC ? DIM : 1, ab, block, c.e + cell * c.entries);
     }
+#pragma unroll
+    for (int s = 0; s < 5; ++s) {
+        const int b = (a + s) % NODES;
+        const double trace = M[s][0] + M[s][4] + M[s][8];
+#pragma unroll
+        for (int i = 0; i < 9; ++i) {
+            const int row = 3 * a + i / 3;
+            const int column = 3 * b + i % 3;
+            const double value =
+                c.lambda * M[s][i] + c.mu * (M[s][i % 3 * 3 + i / 3] + (i % 4 == 0 ? trace : 0));
+            if ((s > 0 || row <= column) && (s < 4 || a < 4)) {
+                stage[group * STRIDE + cmgi_upper_place(ROWS, min(row, column), max(row, column))] =
+                    value;
+            }
+        }
+    }
+    __syncthreads();
+    write_out<ROWS, STRIDE>(c, stage, GROUPS);
 }
 
-template <int DIM, bool ELASTIC>
+template <bool SIMPLEX, int DIM>
 static void launch(cudaStream_t stream, const cmgi_cell_batch *c)
 {
-    if (c->simplex) {
-        simplex_kernel<DIM, ELASTIC><<<cmgi_grid(c->cells, BLOCK), BLOCK, 0, stream>>>(*c);
+    if (c->components == 1) {
+        cell_kernel<SIMPLEX, DIM, false><<<cmgi_grid(c->cells, BLOCK), BLOCK, 0, stream>>>(*c);
+    } else if constexpr (!SIMPLEX && DIM == 3) {
+        elastic_hexahedron_kernel<<<cmgi_grid(c->cells, GROUPS), BLOCK, 0, stream>>>(*c);
     } else {
-        tensor_kernel<DIM, ELASTIC><<<cmgi_grid(c->cells, WARPS), BLOCK, 0, stream>>>(*c);
+        cell_kernel<SIMPLEX, DIM, true><<<cmgi_grid(c->cells, BLOCK), BLOCK, 0, stream>>>(*c);
     }
 }
 
@@ -94,9 +132,9 @@ cmg_status cmgi_cell_matrices_cuda(cmg_context *ctx, const cmgi_cell_batch *c)
     CMGI_ON_DEVICE(ctx);
     cudaStream_t stream = cmgi_stream(ctx);
     if (c->dim == 2) {
-        c->components > 1 ? launch<2, true>(stream, c) : launch<2, false>(stream, c);
+        c->simplex ? launch<true, 2>(stream, c) : launch<false, 2>(stream, c);
     } else {
-        c->components > 1 ? launch<3, true>(stream, c) : launch<3, false>(stream, c);
+        c->simplex ? launch<true, 3>(stream, c) : launch<false, 3>(stream, c);
     }
     return CMGI_LAUNCHED(ctx);
 }

@@ -15,7 +15,7 @@
 #include "core/inline.h"
 #include "fem/space_sum.h"
 
-enum { CMGI_FIRST_NODES = 8, CMGI_FIRST_POINTS = 8 };
+enum { CMGI_FIRST_NODES = 8, CMGI_FIRST_NUMBERS = 300 };
 
 typedef struct cmgi_cell_batch {
     bool simplex;
@@ -37,12 +37,6 @@ typedef struct cmgi_cell_batch {
     double mu;
 } cmgi_cell_batch;
 
-/* The basis at the quadrature points of one cell. */
-typedef struct cmgi_cell_basis {
-    double gradient[CMGI_FIRST_POINTS][CMGI_FIRST_NODES][3];
-    double weight[CMGI_FIRST_POINTS]; /* quadrature weight times determinant */
-} cmgi_cell_basis;
-
 /* One factor of a multilinear function that is 1 at corner bit `at`, at a Gauss point's. */
 CMGI_INLINE double cmgi_line_value(int at, int point)
 {
@@ -50,53 +44,105 @@ CMGI_INLINE double cmgi_line_value(int at, int point)
     return at == point ? near : 1 - near;
 }
 
-CMGI_INLINE double cmgi_corner_value(int dim, int a, int q)
-{
-    const int t = a ^ (a >> 1 & 1);
-    double N = 1;
-    for (int d = 0; d < dim; ++d) {
-        N *= cmgi_line_value(t >> d & 1, q >> d & 1);
-    }
-    return N;
-}
-
-CMGI_INLINE double cmgi_corner_slope(int dim, int a, int q, int axis)
-{
-    const int t = a ^ (a >> 1 & 1);
-    double N = (t >> axis & 1) != 0 ? 1 : -1;
-    for (int d = 0; d < dim; ++d) {
-        N *= d == axis ? 1 : cmgi_line_value(t >> d & 1, q >> d & 1);
-    }
-    return N;
-}
-
-/* Gradients of the basis at point q of a cell; returns the determinant of its map. */
-CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, const double *x, const cmg_index *nodes,
-                                   int q, double gradient[CMGI_FIRST_NODES][3])
+/*
+ * The map of a quadrilateral or hexahedron from (-1, 1)^dim by its monomials: x = sum_S c_S
+ * prod_(e in S) xi_e, S a set of axes as bits. For a simplex, c_(1 << e) is edge e from corner 0.
+ */
+CMGI_INLINE void cmgi_cell_map(bool simplex, int dim, const double *x, const cmg_index *nodes,
+                               double c[CMGI_FIRST_NODES][3])
 {
     const int local = simplex ? dim + 1 : 1 << dim;
-    double J[3][3] = {{0}};
-    double A[3][3] = {{0}};
-    for (int a = 0; a < local; ++a) {
-        const double *at = x + (cmg_size)nodes[a] * dim;
-        for (int e = 0; e < dim; ++e) {
-            const double slope =
-                simplex ? (a == 0 ? -1 : a == e + 1) : cmgi_corner_slope(dim, a, q, e);
-            for (int d = 0; d < dim; ++d) {
-                J[d][e] += at[d] * slope;
+    CMGI_UNROLL
+    for (int t = 0; t < local; ++t) {
+        const double *at = x + (cmg_size)nodes[simplex ? t : t ^ (t >> 1 & 1)] * dim;
+        CMGI_UNROLL
+        for (int d = 0; d < dim; ++d) {
+            const int to = simplex && t > 0 ? 1 << (t - 1) : t;
+            c[to][d] = simplex && t > 0 ? at[d] - c[0][d] : at[d];
+        }
+    }
+    CMGI_UNROLL
+    for (int e = 0; e < dim && !simplex; ++e) {
+        CMGI_UNROLL
+        for (int t = 0; t < local; ++t) {
+            CMGI_UNROLL
+            for (int d = 0; d < dim && (t >> e & 1) == 0; ++d) {
+                const double low = c[t][d];
+                const double high = c[t | 1 << e][d];
+                c[t][d] = 0.5 * (low + high);
+                c[t | 1 << e][d] = 0.5 * (high - low);
             }
         }
     }
-    const double determinant = cmgi_adjugate(dim, J, A);
-    for (int a = 0; a < local; ++a) {
+}
+
+/* Values at point q of the two linear functions of each axis, of the unit interval. */
+CMGI_INLINE void cmgi_lines(int dim, int q, double line[3][2])
+{
+    CMGI_UNROLL
+    for (int d = 0; d < dim; ++d) {
+        line[d][0] = cmgi_line_value(0, q >> d & 1);
+        line[d][1] = cmgi_line_value(1, q >> d & 1);
+    }
+}
+
+/* Derivatives of the map, of the unit cell, at a point. */
+CMGI_INLINE void cmgi_cell_jacobian(bool simplex, int dim, double c[CMGI_FIRST_NODES][3],
+                                    double line[3][2], double J[3][3])
+{
+    CMGI_UNROLL
+    for (int e = 0; e < dim; ++e) {
+        CMGI_UNROLL
         for (int d = 0; d < dim; ++d) {
-            double sum = 0;
-            for (int e = 0; e < dim; ++e) {
-                const double slope =
-                    simplex ? (a == 0 ? -1 : a == e + 1) : cmgi_corner_slope(dim, a, q, e);
-                sum += A[e][d] * slope;
+            J[d][e] = c[1 << e][d];
+        }
+        CMGI_UNROLL
+        for (int S = 1; S < 1 << dim; ++S) {
+            double factor = 1;
+            CMGI_UNROLL
+            for (int f = 0; f < dim; ++f) { /* xi_f = line 1 - line 0 */
+                factor *= (S >> f & 1) != 0 && f != e ? line[f][1] - line[f][0] : 1;
             }
-            gradient[a][d] = sum / determinant;
+            CMGI_UNROLL
+            for (int d = 0; d < dim && !simplex && (S >> e & 1) != 0 && S != 1 << e; ++d) {
+                J[d][e] += c[S][d] * factor;
+            }
+        }
+        CMGI_UNROLL
+        for (int d = 0; d < dim && !simplex; ++d) {
+            J[d][e] *= 2;
+        }
+    }
+}
+
+/* Gradients of the basis at point q of a cell times the determinant of its map, which is returned.
+ */
+CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, double c[CMGI_FIRST_NODES][3], int q,
+                                   double g[CMGI_FIRST_NODES][3])
+{
+    const int local = simplex ? dim + 1 : 1 << dim;
+    double line[3][2];
+    double J[3][3];
+    double A[3][3];
+    cmgi_lines(dim, q, line);
+    cmgi_cell_jacobian(simplex, dim, c, line, J);
+    const double determinant = cmgi_adjugate(dim, J, A);
+    CMGI_UNROLL
+    for (int a = 0; a < local; ++a) {
+        const int t = a ^ (a >> 1 & 1);
+        double slope[3] = {0};
+        CMGI_UNROLL
+        for (int e = 0; e < dim; ++e) {
+            slope[e] = (t >> e & 1) != 0 ? 1 : -1;
+            CMGI_UNROLL
+            for (int d = 0; d < dim; ++d) {
+                slope[e] *= d == e ? 1 : line[d][t >> d & 1];
+            }
+            slope[e] = !simplex ? slope[e] : a == 0 ? -1 : a == e + 1;
+        }
+        CMGI_UNROLL
+        for (int d = 0; d < dim; ++d) {
+            g[a][d] = A[0][d] * slope[0] + A[1][d] * slope[1] + (dim > 2 ? A[2][d] * slope[2] : 0);
         }
     }
     return determinant;
@@ -108,53 +154,88 @@ CMGI_INLINE double cmgi_point_weight(bool simplex, int dim)
     return simplex ? (dim == 2 ? 1.0 / 2 : 1.0 / 6) : (dim == 2 ? 1.0 / 4 : 1.0 / 8);
 }
 
-/* Adds to the block (nc x nc) of nodes a and b what point q has for it. */
-CMGI_INLINE void cmgi_add_point(const cmgi_cell_batch *c, bool elastic, int dim,
-                                const cmgi_cell_basis *basis, int q, const double *k, int ab[2],
-                                double *block)
+/* Adds to the upper triangle of a scalar K what point q has: stiff = w d k / det, mass = w m det.
+ */
+CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, double mass,
+                                 double g[CMGI_FIRST_NODES][3], double *K)
 {
-    const double *ga = basis->gradient[q][ab[0]];
-    const double *gb = basis->gradient[q][ab[1]];
-    const double kq = k == NULL ? 1 : k[c->k_points > 1 ? q : 0];
-    const double w = basis->weight[q];
-    double dot = 0;
-    for (int d = 0; d < dim; ++d) {
-        dot += ga[d] * gb[d];
-    }
-    if (elastic) {
-        for (int i = 0; i < dim; ++i) {
-            for (int j = 0; j < dim; ++j) {
-                block[i * dim + j] +=
-                    w * kq *
-                    (c->lambda * ga[i] * gb[j] + c->mu * (ga[j] * gb[i] + (i == j ? dot : 0)));
-            }
+    const int local = simplex ? dim + 1 : 1 << dim;
+    int n = 0;
+    CMGI_UNROLL
+    for (int a = 0; a < local; ++a) {
+        CMGI_UNROLL
+        for (int b = a; b < local; ++b) {
+            double dot = g[a][0] * g[b][0] + g[a][1] * g[b][1];
+            dot += dim > 2 ? g[a][2] * g[b][2] : 0;
+            K[n++] += stiff * dot;
         }
+    }
+    if (mass == 0) {
         return;
     }
-    double value = 1.0 / ((dim + 1) * (dim + 2)); /* int phi_a phi_b over the volume of a simplex */
-    if (c->simplex) {
-        value *= ab[0] == ab[1] ? 2 : 1;
-    } else {
-        value = cmgi_corner_value(dim, ab[0], q) * cmgi_corner_value(dim, ab[1], q);
+    double line[3][2];
+    double N[CMGI_FIRST_NODES];
+    cmgi_lines(dim, q, line);
+    CMGI_UNROLL
+    for (int a = 0; a < local; ++a) {
+        const int t = a ^ (a >> 1 & 1);
+        N[a] = line[0][t & 1] * line[1][t >> 1 & 1] * (dim > 2 ? line[2][t >> 2] : 1);
     }
-    block[0] += w * (c->diffusion * kq * dot + c->mass * value);
+    n = 0;
+    CMGI_UNROLL
+    for (int a = 0; a < local; ++a) {
+        CMGI_UNROLL
+        for (int b = a; b < local; ++b) { /* of a simplex: over its whole volume */
+            K[n++] +=
+                mass * (simplex ? (a == b ? 2.0 : 1.0) / ((dim + 1) * (dim + 2)) : N[a] * N[b]);
+        }
+    }
 }
 
-/* Stores the block of nodes a <= b. */
-CMGI_INLINE void cmgi_store_block(const cmgi_cell_batch *c, int nc, int ab[2], const double *block,
-                                  double *K)
+/* The same for elasticity; scale = w k / det. */
+CMGI_INLINE void cmgi_add_elastic(int local, int dim, double lambda, double mu, double scale,
+                                  double g[CMGI_FIRST_NODES][3], double *K)
 {
-    const int rows = c->layout.rows;
-    for (int i = 0; i < nc; ++i) {
-        for (int j = 0; j < nc; ++j) {
-            const int r = ab[0] * nc + i;
-            const int s = ab[1] * nc + j;
-            if (!c->layout.symmetric) {
-                K[r * rows + s] = block[i * nc + j];
-                K[s * rows + r] = block[i * nc + j];
-            } else if (r <= s) {
-                K[r * (2 * rows - r - 1) / 2 + s] = block[i * nc + j];
-            }
+    int n = 0;
+    CMGI_UNROLL
+    for (int r = 0; r < local * dim; ++r) {
+        const int a = r / dim;
+        const int i = r % dim;
+        CMGI_UNROLL
+        for (int s = r; s < local * dim; ++s) {
+            const int b = s / dim;
+            const int j = s % dim;
+            double dot = g[a][0] * g[b][0] + g[a][1] * g[b][1];
+            dot += dim > 2 ? g[a][2] * g[b][2] : 0;
+            K[n++] += scale *
+                      (lambda * g[a][i] * g[b][j] + mu * (g[a][j] * g[b][i] + (i == j ? dot : 0)));
+        }
+    }
+}
+
+/* The upper triangle of a cell's matrix, row by row. */
+CMGI_INLINE void cmgi_cell_matrix(const cmgi_cell_batch *c, bool simplex, int dim, bool elastic,
+                                  cmg_size cell, double *K)
+{
+    const int local = simplex ? dim + 1 : 1 << dim;
+    const int rows = elastic ? local * dim : local;
+    const double weight = cmgi_point_weight(simplex, dim);
+    double map[CMGI_FIRST_NODES][3] = {{0}};
+    cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
+    CMGI_UNROLL
+    for (int n = 0; n < rows * (rows + 1) / 2; ++n) {
+        K[n] = 0;
+    }
+    CMGI_ROLLED
+    for (int q = 0; q < (simplex ? 1 : 1 << dim); ++q) {
+        double g[CMGI_FIRST_NODES][3] = {{0}};
+        const double k = c->k == NULL ? 1 : c->k[cell * c->k_points + (c->k_points > 1 ? q : 0)];
+        const double det = cmgi_cell_point(simplex, dim, map, q, g);
+        const double scale = weight * k / det;
+        if (elastic) {
+            cmgi_add_elastic(local, dim, c->lambda, c->mu, scale, g, K);
+        } else {
+            cmgi_add_scalar(simplex, dim, q, scale * c->diffusion, weight * c->mass * det, g, K);
         }
     }
 }

@@ -20,12 +20,8 @@ typedef struct builder {
 
 static inline int entry(cmgi_cell_layout layout, int i, int j)
 {
-    if (!layout.symmetric) {
-        return i * layout.rows + j;
-    }
-    const int low = i < j ? i : j;
-    const int high = i < j ? j : i;
-    return low * (2 * layout.rows - low - 1) / 2 + high;
+    return layout.symmetric ? cmgi_upper_place(layout.rows, i < j ? i : j, i < j ? j : i)
+                            : i * layout.rows + j;
 }
 
 static inline void add_term(const builder *s, cmg_size row, cmg_size at)

@@ -1,5 +1,6 @@
 /* The sum matrices of a space: from the entries of cell matrices and loads to A and b. */
 #pragma once
+#include "core/inline.h"
 #include "fem/space.h"
 #include "fem/sum.h"
 
@@ -13,6 +14,12 @@ typedef struct cmgi_cell_layout {
 static inline int cmgi_cell_entries(cmgi_cell_layout layout)
 {
     return layout.symmetric ? layout.rows * (layout.rows + 1) / 2 : layout.rows * layout.rows;
+}
+
+/* Place of (r, s), r <= s, in an upper triangle stored row by row. */
+CMGI_INLINE int cmgi_upper_place(int rows, int r, int s)
+{
+    return r * (2 * rows - r - 1) / 2 + s;
 }
 
 /*
