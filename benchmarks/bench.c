@@ -155,6 +155,20 @@ bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, b
     return true;
 }
 
+cmg_status bench_array(cmg_context *ctx, const void *from, size_t bytes, cmg_vector **v)
+{
+    const cmg_size n = (cmg_size)((bytes + sizeof(double) - 1) / sizeof(double));
+    double *padded = calloc((size_t)n + 1, sizeof *padded);
+    if (padded == NULL) {
+        return CMG_ERR_MEMORY;
+    }
+    memcpy(padded, from, bytes);
+    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, v);
+    status = status == CMG_OK ? cmg_vector_set(*v, padded) : status;
+    free(padded);
+    return status;
+}
+
 int bench_failed(const char *program, cmg_context *ctx, cmg_status status)
 {
     (void)fprintf(stderr, "%s: %s: %s\n", program, cmg_status_name(status),

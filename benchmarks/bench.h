@@ -49,5 +49,7 @@ typedef bool (*bench_own_fn)(void *user, const char *name, const char *text, boo
  */
 bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
                  void *user);
+/* An array of any kind in the backend's memory, as the data of a vector of at least its bytes. */
+cmg_status bench_array(cmg_context *ctx, const void *from, size_t bytes, cmg_vector **v);
 /* An exit status and its message where a call has failed. */
 int bench_failed(const char *program, cmg_context *ctx, cmg_status status);

@@ -56,21 +56,13 @@ typedef struct result {
 /* An array of any kind as a vector of so many bytes, whose data are returned. */
 static cmg_status copy_array(cmg_context *ctx, copies *c, const void *from, size_t bytes, void *p)
 {
-    const cmg_size n = (cmg_size)((bytes + sizeof(double) - 1) / sizeof(double));
-    double *padded = calloc((size_t)n + 1, sizeof *padded);
     cmg_vector *v = NULL;
-    if (padded == NULL) {
-        return CMG_ERR_MEMORY;
-    }
-    memcpy(padded, from, bytes);
-    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &v);
+    const cmg_status status = bench_array(ctx, from, bytes, &v);
     if (status == CMG_OK) {
-        status = cmg_vector_set(v, padded);
         *(void **)p = cmg_vector_data(v);
         c->array[c->arrays++] = v;
         c->bytes += (double)bytes;
     }
-    free(padded);
     return status;
 }
 
