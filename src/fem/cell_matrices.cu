@@ -22,7 +22,7 @@ __device__ __forceinline__ void write_out(const cmgi_cell_batch &c, const double
     double *e = c.e + first * c.entries;
     if (c.layout.symmetric) {
         for (int i = threadIdx.x; i < n * NUMBERS; i += BLOCK) {
-            __stcs(e + i, stage[i / NUMBERS * STRIDE + i % NUMBERS]);
+            e[i] = stage[i / NUMBERS * STRIDE + i % NUMBERS];
         }
         return;
     }
@@ -30,7 +30,7 @@ __device__ __forceinline__ void write_out(const cmgi_cell_batch &c, const double
         const int r = i / ROWS % ROWS;
         const int s = i % ROWS;
         const int place = cmgi_upper_place(ROWS, min(r, s), max(r, s));
-        __stcs(e + i, stage[i / (ROWS * ROWS) * STRIDE + place]);
+        e[i] = stage[i / (ROWS * ROWS) * STRIDE + place];
     }
 }
 
