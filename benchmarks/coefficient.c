@@ -348,8 +348,8 @@ static void print_line(const bench *b)
     double copy = 0;
     double floor = 0;
     size_t peak[2] = {0};
+    cmg_context_memory(b->ctx, NULL, peak); /* the copies below need buffers */
     (void)cmg_context_bandwidth(b->ctx, &copy);
-    cmg_context_memory(b->ctx, NULL, peak);
     printf("{\"benchmark\": \"coefficient\", \"problem\": \"heat-q1-3d-%d\", \"distort\": %g, "
            "\"time_step\": %g, \"unknowns\": %lld, \"levels\": %d, \"galerkin\": %s, "
            "\"backend\": \"%s\", \"options\": \"%s\", ",

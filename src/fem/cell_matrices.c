@@ -81,7 +81,7 @@ cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
         double map[CMGI_FIRST_NODES][3] = {{0}};
         cmgi_cell_map(c->simplex, c->dim, c->x, c->nodes + cell * c->local, map);
         for (int q = 0; q < (c->simplex ? 1 : c->local); ++q) {
-            double g[CMGI_FIRST_NODES][3] = {{0}};
+            double g[3][CMGI_FIRST_NODES] = {{0}};
             const double det = cmgi_cell_point(c->simplex, c->dim, map, q, g);
             bad = !(det > 0) && (cmg_index)cell > bad ? (cmg_index)cell : bad;
         }

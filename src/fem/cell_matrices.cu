@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(BLOCK) cell_kernel(cmgi_cell_batch c)
 }
 
 /*
- * Block (a, b) is lambda M + mu (M^T + tr(M) I) with M = sum_q w_q k_q grad a grad b^T. Thread a of
- * a cell takes the pairs (a, a + s mod 8), s = 0 .. 3, and half of the threads those of s = 4.
+ * Thread a of a cell takes the pairs (a, a + s mod 8), s = 0 .. 3, and half of the threads those of
+ * s = 4.
  */
 __global__ void __launch_bounds__(BLOCK) elastic_hexahedron_kernel(cmgi_cell_batch c)
 {
@@ -68,13 +68,13 @@ __global__ void __launch_bounds__(BLOCK) elastic_hexahedron_kernel(cmgi_cell_bat
     const cmg_size cell = min((cmg_size)blockIdx.x * GROUPS + group, c.cells - 1);
     double *points = basis + group * NODES * POINT;
     double map[CMGI_FIRST_NODES][3] = {{0}};
-    double g[CMGI_FIRST_NODES][3] = {{0}};
+    double g[3][CMGI_FIRST_NODES] = {{0}};
     cmgi_cell_map(false, 3, c.x, c.nodes + cell * NODES, map);
     const double det = cmgi_cell_point(false, 3, map, a, g);
     const double k = c.k == NULL ? 1 : c.k[cell * c.k_points + (c.k_points > 1 ? a : 0)];
 #pragma unroll
     for (int i = 0; i < 3 * NODES; ++i) {
-        points[a * POINT + i] = g[i / 3][i % 3];
+        points[a * POINT + i] = g[i % 3][i / 3];
     }
     points[a * POINT + 3 * NODES] = cmgi_point_weight(false, 3) * k / det;
     __syncwarp();
@@ -95,13 +95,11 @@ __global__ void __launch_bounds__(BLOCK) elastic_hexahedron_kernel(cmgi_cell_bat
 #pragma unroll
     for (int s = 0; s < 5; ++s) {
         const int b = (a + s) % NODES;
-        const double trace = M[s][0] + M[s][4] + M[s][8];
 #pragma unroll
         for (int i = 0; i < 9; ++i) {
             const int row = 3 * a + i / 3;
             const int column = 3 * b + i % 3;
-            const double value =
-                c.lambda * M[s][i] + c.mu * (M[s][i % 3 * 3 + i / 3] + (i % 4 == 0 ? trace : 0));
+            const double value = cmgi_elastic_number(&c, 3, M[s], i / 3, i % 3);
             if ((s > 0 || row <= column) && (s < 4 || a < 4)) {
                 stage[group * STRIDE + cmgi_upper_place(ROWS, min(row, column), max(row, column))] =
                     value;

@@ -15,7 +15,7 @@
 #include "core/inline.h"
 #include "fem/space_sum.h"
 
-enum { CMGI_FIRST_NODES = 8, CMGI_FIRST_NUMBERS = 300 };
+enum { CMGI_FIRST_NODES = 8, CMGI_FIRST_NUMBERS = 324 };
 
 typedef struct cmgi_cell_batch {
     bool simplex;
@@ -118,7 +118,7 @@ CMGI_INLINE void cmgi_cell_jacobian(bool simplex, int dim, double c[CMGI_FIRST_N
 /* Gradients of the basis at point q of a cell times the determinant of its map, which is returned.
  */
 CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, double c[CMGI_FIRST_NODES][3], int q,
-                                   double g[CMGI_FIRST_NODES][3])
+                                   double g[3][CMGI_FIRST_NODES])
 {
     const int local = simplex ? dim + 1 : 1 << dim;
     double line[3][2];
@@ -142,7 +142,7 @@ CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, double c[CMGI_FIRST_NO
         }
         CMGI_UNROLL
         for (int d = 0; d < dim; ++d) {
-            g[a][d] = A[0][d] * slope[0] + A[1][d] * slope[1] + (dim > 2 ? A[2][d] * slope[2] : 0);
+            g[d][a] = A[0][d] * slope[0] + A[1][d] * slope[1] + (dim > 2 ? A[2][d] * slope[2] : 0);
         }
     }
     return determinant;
@@ -157,17 +157,16 @@ CMGI_INLINE double cmgi_point_weight(bool simplex, int dim)
 /* Adds to the upper triangle of a scalar K what point q has: stiff = w d k / det, mass = w m det.
  */
 CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, double mass,
-                                 double g[CMGI_FIRST_NODES][3], double *K)
+                                 double g[3][CMGI_FIRST_NODES], double *K)
 {
     const int local = simplex ? dim + 1 : 1 << dim;
     int n = 0;
     CMGI_UNROLL
     for (int a = 0; a < local; ++a) {
+        const double ga[3] = {stiff * g[0][a], stiff * g[1][a], dim > 2 ? stiff * g[2][a] : 0};
         CMGI_UNROLL
         for (int b = a; b < local; ++b) {
-            double dot = g[a][0] * g[b][0] + g[a][1] * g[b][1];
-            dot += dim > 2 ? g[a][2] * g[b][2] : 0;
-            K[n++] += stiff * dot;
+            K[n++] += ga[0] * g[0][b] + ga[1] * g[1][b] + (dim > 2 ? ga[2] * g[2][b] : 0);
         }
     }
     if (mass == 0) {
@@ -192,25 +191,33 @@ CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, dou
     }
 }
 
-/* The same for elasticity; scale = w k / det. */
-CMGI_INLINE void cmgi_add_elastic(int local, int dim, double lambda, double mu, double scale,
-                                  double g[CMGI_FIRST_NODES][3], double *K)
+/* For elasticity, M_ab = sum_q scale_q grad a grad b^T of the pairs a <= b, scale = w k / det. */
+CMGI_INLINE void cmgi_add_pairs(int local, int dim, double scale, double g[3][CMGI_FIRST_NODES],
+                                double *M)
 {
     int n = 0;
     CMGI_UNROLL
-    for (int r = 0; r < local * dim; ++r) {
-        const int a = r / dim;
-        const int i = r % dim;
+    for (int a = 0; a < local; ++a) {
+        const double ga[3] = {scale * g[0][a], scale * g[1][a], dim > 2 ? scale * g[2][a] : 0};
         CMGI_UNROLL
-        for (int s = r; s < local * dim; ++s) {
-            const int b = s / dim;
-            const int j = s % dim;
-            double dot = g[a][0] * g[b][0] + g[a][1] * g[b][1];
-            dot += dim > 2 ? g[a][2] * g[b][2] : 0;
-            K[n++] += scale *
-                      (lambda * g[a][i] * g[b][j] + mu * (g[a][j] * g[b][i] + (i == j ? dot : 0)));
+        for (int b = a; b < local; ++b) {
+            CMGI_UNROLL
+            for (int i = 0; i < dim; ++i) {
+                CMGI_UNROLL
+                for (int j = 0; j < dim; ++j) {
+                    M[n++] += ga[i] * g[j][b];
+                }
+            }
         }
     }
+}
+
+/* The number at (i, j) of the block lambda M + mu (M^T + tr(M) I). */
+CMGI_INLINE double cmgi_elastic_number(const cmgi_cell_batch *c, int dim, const double *M, int i,
+                                       int j)
+{
+    const double trace = dim > 2 ? M[0] + M[4] + M[8] : M[0] + M[3];
+    return c->lambda * M[i * dim + j] + c->mu * (M[j * dim + i] + (i == j ? trace : 0));
 }
 
 /* The upper triangle of a cell's matrix, row by row. */
@@ -218,24 +225,40 @@ CMGI_INLINE void cmgi_cell_matrix(const cmgi_cell_batch *c, bool simplex, int di
                                   cmg_size cell, double *K)
 {
     const int local = simplex ? dim + 1 : 1 << dim;
-    const int rows = elastic ? local * dim : local;
     const double weight = cmgi_point_weight(simplex, dim);
     double map[CMGI_FIRST_NODES][3] = {{0}};
+    double M[CMGI_FIRST_NUMBERS];
+    double *sums = elastic ? M : K;
     cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
     CMGI_UNROLL
-    for (int n = 0; n < rows * (rows + 1) / 2; ++n) {
-        K[n] = 0;
+    for (int n = 0; n < local * (local + 1) / 2 * (elastic ? dim * dim : 1); ++n) {
+        sums[n] = 0;
     }
     CMGI_ROLLED
     for (int q = 0; q < (simplex ? 1 : 1 << dim); ++q) {
-        double g[CMGI_FIRST_NODES][3] = {{0}};
+        double g[3][CMGI_FIRST_NODES] = {{0}};
         const double k = c->k == NULL ? 1 : c->k[cell * c->k_points + (c->k_points > 1 ? q : 0)];
         const double det = cmgi_cell_point(simplex, dim, map, q, g);
         const double scale = weight * k / det;
         if (elastic) {
-            cmgi_add_elastic(local, dim, c->lambda, c->mu, scale, g, K);
+            cmgi_add_pairs(local, dim, scale, g, M);
         } else {
             cmgi_add_scalar(simplex, dim, q, scale * c->diffusion, weight * c->mass * det, g, K);
+        }
+    }
+    CMGI_UNROLL
+    for (int a = 0, n = 0; a < local && elastic; ++a) {
+        CMGI_UNROLL
+        for (int b = a; b < local; ++b, ++n) {
+            CMGI_UNROLL
+            for (int ij = 0; ij < dim * dim; ++ij) {
+                const int r = a * dim + ij / dim;
+                const int s = b * dim + ij % dim;
+                if (r <= s) {
+                    K[cmgi_upper_place(local * dim, r, s)] =
+                        cmgi_elastic_number(c, dim, M + n * dim * dim, ij / dim, ij % dim);
+                }
+            }
         }
     }
 }
