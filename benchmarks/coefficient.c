@@ -13,8 +13,8 @@
  * assembles by rows. And after: a solver made anew takes as many iterations. One JSON line.
  */
 #include "bench.h"
+#include "q1.h"
 
-#include <cmg_fem.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +61,6 @@ typedef struct bench {
     double residual;
 } bench;
 
-/* Number of corner k, in VTK's order, of cell c of n^3. */
-static cmg_index corner(cmg_size n, cmg_size c, int k)
-{
-    const int t = k ^ (k >> 1 & 1);
-    const cmg_size row = n + 1;
-    return (cmg_index)(c % n + (t & 1) +
-                       row * (c / n % n + (t >> 1 & 1) + row * (c / (n * n) + (t >> 2))));
-}
-
 static cmg_status make_sum(bench *b, const cmg_hierarchy *from, int l)
 {
     level *v = &b->level[l];
@@ -83,9 +74,7 @@ static cmg_status make_sum(bench *b, const cmg_hierarchy *from, int l)
     if (nodes == NULL) {
         return CMG_ERR_MEMORY;
     }
-    for (cmg_size i = 0; i < mesh.cells * 8; ++i) {
-        nodes[i] = corner(n, i / 8, (int)(i % 8));
-    }
+    q1_corners(n, nodes);
     mesh.cell_nodes = nodes;
     cmg_status status = cmg_hierarchy_get_vector(from, l, "coords", NULL, &rows, &mesh.x);
     const double begin = bench_seconds();

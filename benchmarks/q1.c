@@ -40,3 +40,16 @@ cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **
     return p->distort > 0 ? q1_distorted(ctx, p->dim, p->cells, p->distort, h)
                           : q1_hierarchy(ctx, p->dim, p->cells, h);
 }
+
+void q1_corners(cmg_size n, cmg_index *corners)
+{
+    const cmg_size row = n + 1;
+    for (cmg_size c = 0; c < n * n * n; ++c) {
+        const cmg_size low = c % n + row * (c / n % n + row * (c / (n * n)));
+        for (int k = 0; k < 8; ++k) {
+            const int t = k ^ (k >> 1 & 1);
+            corners[8 * c + k] =
+                (cmg_index)(low + (t & 1) + row * (t >> 1 & 1) + row * row * (t >> 2));
+        }
+    }
+}

@@ -166,7 +166,10 @@ CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, dou
         const double ga[3] = {stiff * g[0][a], stiff * g[1][a], dim > 2 ? stiff * g[2][a] : 0};
         CMGI_UNROLL
         for (int b = a; b < local; ++b) {
-            K[n++] += ga[0] * g[0][b] + ga[1] * g[1][b] + (dim > 2 ? ga[2] * g[2][b] : 0);
+            K[n] += ga[0] * g[0][b];
+            K[n] += ga[1] * g[1][b];
+            K[n] += dim > 2 ? ga[2] * g[2][b] : 0;
+            ++n;
         }
     }
     if (mass == 0) {
@@ -185,8 +188,8 @@ CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, dou
     for (int a = 0; a < local; ++a) {
         CMGI_UNROLL
         for (int b = a; b < local; ++b) { /* of a simplex: over its whole volume */
-            K[n++] +=
-                mass * (simplex ? (a == b ? 2.0 : 1.0) / ((dim + 1) * (dim + 2)) : N[a] * N[b]);
+            K[n++] += simplex ? mass * ((a == b ? 2.0 : 1.0) / ((dim + 1) * (dim + 2)))
+                              : mass * N[a] * N[b];
         }
     }
 }

@@ -8,6 +8,8 @@ extern "C" {
 #include "fem/sum.h"
 }
 
+enum { AT_ONCE = 4 }; /* loads of a thread that are under way together */
+
 template <typename T>
 __global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const double *e, T *y)
 {
@@ -20,9 +22,24 @@ __global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const do
     double sum = 0;
     for (cmg_size done = 0; done == 0 || done < terms; done += CMGI_SUM_TERMS) {
         const int n = (int)min(terms - done, (cmg_size)CMGI_SUM_TERMS);
-        for (int i = threadIdx.x; i < n; i += CMGI_SUM_ROWS) {
-            const cmg_index at = cmgi_load_once(S.indices + start + done + i);
-            term[i] = at < 0 ? 1.0 : e[at];
+        for (int i = threadIdx.x; i < n; i += AT_ONCE * CMGI_SUM_ROWS) {
+            cmg_index at[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) {
+                const int j = i + k * CMGI_SUM_ROWS;
+                at[k] = j < n ? cmgi_load_once(S.indices + start + done + j) : -1;
+            }
+            double value[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) {
+                value[k] = at[k] < 0 ? 1.0 : e[at[k]];
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) {
+                if (i + k * CMGI_SUM_ROWS < n) {
+                    term[i + k * CMGI_SUM_ROWS] = value[k];
+                }
+            }
         }
         __syncthreads();
         if (threadIdx.x < rows) {
