@@ -42,6 +42,7 @@ typedef struct cmgi_resident {
     bool borrowed;            /* they are the caller's */
     bool borrowed_facts;      /* rows.count and diagonal are another's */
     uint64_t version;         /* rises with new values */
+    bool known;               /* all facts of the pattern are */
     bool staged;              /* a copy for a set-up, which the host has as well */
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;
@@ -55,7 +56,8 @@ typedef struct cmgi_resident {
 typedef struct cmgi_resident_kernels {
     /* Row statistics, and facts.bad_length; indptr[0] and indptr[rows] are looked at. */
     cmg_status (*rows)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
-    /* All other facts, and the diagonal; lengths of rows are good. */
+    /* All other facts, and the diagonal; lengths of rows are good. Where the pattern is known, what
+     * the values tell. */
     cmg_status (*entries)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
     /* Rows in the order of a list on the host, to the host; longest row known. */
     cmg_status (*gather)(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,

@@ -85,6 +85,8 @@ struct view {
     bool other;   /* one, zero or not */
 };
 
+/* With PATTERN the order of the columns, and whether they are inside, too. */
+template <bool PATTERN>
 static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, cmg_size begin,
                                                    cmg_size length, int lane)
 {
@@ -100,7 +102,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             const cmg_size e = first + u * LANES;
             const bool real = e < length;
             column[u] = real ? indices[e] : 0;
-            before[u] = real && e > 0 ? indices[e - 1] : -1;
+            before[u] = PATTERN && real && e > 0 ? indices[e - 1] : -1;
             value[u] = real ? values[e] : 0;
         }
 #pragma unroll
@@ -110,8 +112,8 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             }
             const cmg_index j = column[u];
             const double size = fabs(value[u]);
-            v.range = v.range || j < 0 || j >= A.cols;
-            v.descends = v.descends || (first + u > 0 && before[u] >= j);
+            v.range = v.range || (PATTERN && (j < 0 || j >= A.cols));
+            v.descends = v.descends || (PATTERN && first + u > 0 && before[u] >= j);
             v.sum += size;
             if (j == i) {
                 v.diagonal += value[u];
@@ -168,6 +170,7 @@ static __device__ void count_square(const view &v, cmg_size i, double *diagonal,
     }
 }
 
+template <bool PATTERN>
 __global__ void __launch_bounds__(THREADS)
     entries_kernel(const cmg_csr A, double *diagonal, facts *all)
 {
@@ -186,9 +189,9 @@ __global__ void __launch_bounds__(THREADS)
         const bool real = i < A.rows;
         const cmg_size begin = real ? A.indptr[i] : 0;
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
-        view v = look_at_row(A, i, begin, length, lane);
-        const unsigned range = __ballot_sync(0xffffffffU, v.range) & mask;
-        const unsigned descends = __ballot_sync(0xffffffffU, v.descends) & mask;
+        view v = look_at_row<PATTERN>(A, i, begin, length, lane);
+        const unsigned range = PATTERN ? __ballot_sync(0xffffffffU, v.range) & mask : 0;
+        const unsigned descends = PATTERN ? __ballot_sync(0xffffffffU, v.descends) & mask : 0;
         v.nonzero = (__ballot_sync(0xffffffffU, v.nonzero) & mask) != 0;
         v.other = (__ballot_sync(0xffffffffU, v.other) & mask) != 0;
         v.sum = group_add(v.sum);
@@ -271,11 +274,24 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        entries_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
+        if (R->known) {
+            entries_kernel<false><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
+        } else {
+            entries_kernel<true><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
+        }
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
-    R->facts = facts_of(&f);
+    {
+        const cmgi_resident_facts before = R->facts;
+        R->facts = facts_of(&f);
+        if (R->known) {
+            R->facts.bad_column = before.bad_column;
+            R->facts.duplicate = before.duplicate;
+            R->facts.ascending = before.ascending;
+        }
+        R->known = true;
+    }
 done:
     cmgi_free_device(ctx, all);
     return status;

@@ -208,14 +208,14 @@ cmg_status cmg_fem_sum_bind(cmg_fem_sum *sum, cmg_matrix *A)
                (long long)A->rows, (long long)A->nnz, (long long)sum->A.rows, (long long)nnz);
     CMGI_CHECK(ctx, A->options.keep_map, CMG_ERR_STATE,
                "sum matrix: A was created without keep_map");
-    CMGI_CHECK(ctx, A->format->update == NULL && A->value_map != NULL, CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(ctx, A->format->update == NULL, CMG_ERR_UNSUPPORTED,
                "sum matrix: format %s keeps its values in several parts",
                cmg_enum_name("format", (int)A->format->id));
     cmgi_sum made = {.ctx = ctx};
     cmg_size *map = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *map, &map));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, map, A->value_map, (size_t)nnz * sizeof *map));
+    CMGI_TRY_GOTO(done, cmgi_matrix_map(A, map));
     CMGI_TRY_GOTO(done,
                   cmgi_space_sum_matrix(&sum->space, sum->layout, &sum->A, A->stored, map, &made));
     cmgi_sum_free(&sum->stored);

@@ -104,7 +104,9 @@ static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmg
     const bool open = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
     const bool split = o->format == CMG_FORMAT_K2 || o->format == CMG_FORMAT_K2R ||
                        o->format == CMG_FORMAT_K2RS || o->format == CMG_FORMAT_ELLT;
-    double bytes = o->keep_map ? 8 * (double)s.nnz : 0;
+    /* of an entry in the value map: places in slices where it may be compressed on a GPU */
+    const bool places = cmgi_on_cuda(ctx) && (open || o->format == CMG_FORMAT_COMPRESSED);
+    double bytes = o->keep_map ? (places ? 2 : 8) * (double)s.nnz : 0;
     o->warp = o->warp != 0 ? o->warp : 32;
     if (open || o->format == CMG_FORMAT_COMPRESSED) {
         bytes += open ? chosen_bytes(ctx, &plan, &s) : least_bytes(&s, *o);

@@ -154,7 +154,7 @@ static cmg_status move(const cmg_matrix *A)
                                  sizeof *C->diagonal));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t.slice, C->t.count, sizeof *C->t.slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t.id, C->rows, sizeof *C->t.id));
-    return cmgi_packed_slices_move(ctx, &C->p);
+    return cmgi_packed_slices_move(ctx, A->nnz, &C->p);
 }
 
 /* One list is all slices in order: no need to store it. */
@@ -292,6 +292,7 @@ const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .build = build,
                                             .takes_device = takes_device,
                                             .refresh_cuda = CMGI_CUDA_FN(cmgi_packed_refresh_cuda),
+                                            .map_cuda = CMGI_CUDA_FN(cmgi_packed_map_cuda),
                                             .spmv_cpu = multiply,
                                             .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),
                                             .destroy = destroy};

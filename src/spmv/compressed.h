@@ -77,7 +77,9 @@ typedef struct cmgi_packed_slices {
     cmg_size steps;      /* step[count] */
     cmg_size code_bytes; /* code[count] */
     cmg_values kind;     /* how values are kept */
-    float *scale;        /* count: scale of reduced values, NULL in full precision */
+    uint16_t *place; /* on a GPU, in place of a value map: where entry k lies in its slice ... */
+    cmg_size *entry; /* ... which has the entries from entry[slice] on; count + 1 */
+    float *scale;    /* count: scale of reduced values, NULL in full precision */
 } cmgi_packed_slices;
 
 typedef struct cmgi_compressed {
@@ -115,6 +117,7 @@ cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *
 /* packed_refresh.cu: new values on the device of a matrix without templates; *done where it could.
  */
 cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done);
+cmg_status cmgi_packed_map_cuda(const cmg_matrix *A, cmg_size *map);
 /* compressed_blocks.cu */
 cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* The template slices of a product on a GPU, for templates without runs. */

@@ -53,6 +53,8 @@ typedef struct cmgi_format {
     cmg_status (*update)(cmg_matrix *A, const double *values);
     /* New values on the device, where it sets *done; NULL, and else = through A->value_map. */
     cmg_status (*refresh_cuda)(cmg_matrix *A, const double *values, bool *done);
+    /* The value map, on the device, of a matrix that has none in A->value_map; NULL = all have. */
+    cmg_status (*map_cuda)(const cmg_matrix *A, cmg_size *map);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
@@ -76,7 +78,7 @@ struct cmg_matrix {
     size_t bytes;        /* storage read by one product */
     void *values;        /* `stored` values in the backend's memory */
     cmg_size *value_map; /* nnz: storage position of CSR entry k, in the backend's memory; NULL
-                            unless keep_map */
+                            unless keep_map, and where the format has its own */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
     double *dots;  /* x . y slice by slice, or as the format divides it, in the backend's memory;
@@ -85,6 +87,8 @@ struct cmg_matrix {
     cmg_compression_info *compression; /* under options.explain, else NULL */
 };
 
+/* The storage position of every CSR entry, on the host, of a matrix with keep_map. */
+cmg_status cmgi_matrix_map(const cmg_matrix *A, cmg_size *map);
 /* Builds a matrix as a row says, the options resolved: what was chosen is done. */
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             const cmgi_matrix_source *from, const cmg_matrix_options *options,

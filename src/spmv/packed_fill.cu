@@ -52,7 +52,7 @@ static __device__ __forceinline__ strip open_strip(const source &S, const plan &
  * the next eight. */
 template <typename T>
 static __device__ __forceinline__ void take_pattern(const source &S, const plan &P, int r, int e0,
-                                                    cmg_size start, shelf<T> &to, cmg_size *map)
+                                                    shelf<T> &to, uint16_t *place)
 {
     const int q = (int)threadIdx.x % EIGHT;
     const unsigned mask = 0xffU << (threadIdx.x % WARP / EIGHT * EIGHT);
@@ -66,8 +66,8 @@ static __device__ __forceinline__ void take_pattern(const source &S, const plan 
     const bool here = e < e0 + EIGHT;
     if (here) {
         to.value[(e - e0) * SLICE + row.at] = (T)S.A.values[k];
-        if (map != NULL) {
-            map[k] = start + (cmg_size)e * SLICE + row.at;
+        if (place != NULL) {
+            place[k] = (uint16_t)(e * SLICE + row.at);
         }
     }
     const int count = __popc(__ballot_sync(mask, here) & mask);
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void take_pattern(const source &S, const plan 
 /* Those of codes, in the given order; places past the end of a row read inside. */
 template <typename T>
 static __device__ __forceinline__ void take_codes(const source &S, const plan &P, int r, int e0,
-                                                  cmg_size start, shelf<T> &to, cmg_size *map)
+                                                  shelf<T> &to, uint16_t *map)
 {
     const int e = e0 + (int)threadIdx.x % EIGHT;
     const strip row = open_strip(S, P, r);
@@ -93,14 +93,14 @@ static __device__ __forceinline__ void take_codes(const source &S, const plan &P
     to.value[place] = real ? (T)S.A.values[k] : (T)0;
     to.code[place] = real ? (int)(S.A.indices[k] - low) : low < 0 ? (int)-low : 0;
     if (real && map != NULL) {
-        map[k] = start + (cmg_size)e * SLICE + row.at;
+        map[k] = (uint16_t)(e * SLICE + row.at);
     }
 }
 
 /* Rows of a pattern whose columns do not ascend: entries look for their places. */
 template <typename T>
 static __device__ void scatter_rows(const source &S, const plan &P, cmg_size start, T *values,
-                                    cmg_size *map)
+                                    uint16_t *place)
 {
     const int lane = (int)threadIdx.x % WARP;
     for (int x = lane; x < P.width * SLICE; x += WARP) {
@@ -111,10 +111,10 @@ static __device__ void scatter_rows(const source &S, const plan &P, cmg_size sta
         const strip row = open_strip(S, P, r);
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
             const int e = find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
-            const cmg_size at = start + (cmg_size)e * SLICE + row.at;
-            values[at] = (T)S.A.values[k];
-            if (map != NULL) {
-                map[k] = at;
+            const int at = e * SLICE + row.at;
+            values[start + at] = (T)S.A.values[k];
+            if (place != NULL) {
+                place[k] = (uint16_t)at;
             }
         }
     }
@@ -134,9 +134,9 @@ static __device__ void store_eight(const source &S, const plan &P, int e0, cmg_s
     for (int first = 0; first < SLICE; first += WARP / EIGHT) {
         const int r = first + lane / EIGHT;
         if (P.bytes == 0) {
-            take_pattern(S, P, r, e0, start, mine, to.map);
+            take_pattern(S, P, r, e0, mine, to.place);
         } else {
-            take_codes(S, P, r, e0, start, mine, to.map);
+            take_codes(S, P, r, e0, mine, to.place);
         }
     }
     __syncwarp();
@@ -163,11 +163,15 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
     plan P = open_plan(S, shared_plans);
     make_plan(S, p, lane, P);
     const cmg_size step = to.step[p];
+    if (to.entry != NULL && lane == 0) {
+        to.entry[p] = S.A.indptr[P.first];
+        to.entry[p + 1] = S.A.indptr[P.first + P.rows]; /* as the next slice says */
+    }
     for (int e = lane; e < P.width; e += WARP) {
         to.base[step + e] = P.bytes == 0 ? P.pattern[e] : P.base[e];
     }
     if (P.bytes == 0 && !P.ascends) {
-        scatter_rows(S, P, step * SLICE, values, to.map);
+        scatter_rows(S, P, step * SLICE, values, to.place);
         return;
     }
     for (int r = lane; r < SLICE; r += WARP) {

@@ -1,8 +1,7 @@
 /*
  * New values of packed slices on the device. The entries of a slice follow each other in the CSR,
  * and its storage is one piece: a block of threads collects the slice in shared memory, by the
- * value map, and writes it as it lies there. By the map alone, every value would be a write of its
- * own.
+ * places of its entries, and writes it as it lies there.
  */
 #include "core/cuda.cuh"
 
@@ -12,52 +11,30 @@ extern "C" {
 
 enum {
     THREADS = 128,
-    WARP = 32,
     SLICE = CMGI_SLICE,
-    WIDEST = 64 /* slice columns in shared memory */
+    WIDEST = 40 /* slice columns in shared memory: a grid has 27, and 34 at its sides */
 };
-
-/* The first entry that is not stored before `place`, by a warp: 32 places are looked at at once. */
-static __device__ cmg_size first_from(const cmg_size *map, cmg_size nnz, cmg_size place, int lane)
-{
-    cmg_size low = 0;
-    cmg_size high = nnz;
-    while (low < high) {
-        const cmg_size step = (high - low + WARP - 1) / WARP;
-        const cmg_size k = low + lane * step;
-        const int before = __popc(__ballot_sync(0xffffffffU, k < high && map[k] < place));
-        const cmg_size next = low + before * step;
-        if (before == 0) {
-            break;
-        }
-        low = next - step + 1;
-        high = next < high ? next : high;
-    }
-    return low;
-}
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    refresh_kernel(cmg_size nnz, const cmg_size *step, const cmg_size *map, const double *x,
-                   T *values)
+    refresh_kernel(const cmg_size *step, const cmg_size *entry, const uint16_t *place,
+                   const double *x, T *values)
 {
     __shared__ T tile[WIDEST * SLICE];
-    __shared__ cmg_size range[2];
     const int thread = (int)threadIdx.x;
     const cmg_size begin = step[blockIdx.x] * SLICE;
-    const cmg_size places = step[blockIdx.x + 1] * SLICE - begin;
+    const int places = (int)(step[blockIdx.x + 1] * SLICE - begin);
+    const cmg_size first = entry[blockIdx.x];
+    const int count = (int)(entry[blockIdx.x + 1] - first);
     const bool fits = places <= WIDEST * SLICE;
-    if (thread < 2 * WARP) {
-        const cmg_size place = thread < WARP ? begin : begin + places;
-        range[thread / WARP] = first_from(map, nnz, place, thread % WARP);
-    }
-    for (cmg_size e = thread; fits && e < places; e += THREADS) {
+    for (int e = thread; fits && e < places; e += THREADS) {
         tile[e] = 0;
     }
     __syncthreads();
-    for (cmg_size k = range[0] + thread; k < range[1]; k += THREADS) {
-        const cmg_size at = map[k] - begin;
-        const T value = (T)x[k];
+#pragma unroll 4
+    for (int k = thread; k < count; k += THREADS) {
+        const int at = cmgi_load_once(place + first + k);
+        const T value = (T)cmgi_load_once(x + first + k);
         if (fits) {
             tile[at] = value;
         } else {
@@ -65,27 +42,48 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
     __syncthreads();
-    for (cmg_size e = thread; fits && e < places; e += THREADS) {
+    for (int e = thread; fits && e < places; e += THREADS) {
         values[begin + e] = tile[e];
     }
 }
 
+template <typename T>
+static cmg_status refresh(const cmg_matrix *A, const double *x)
+{
+    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    refresh_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(
+        P->step, P->entry, P->place, x, (T *)A->values);
+    return CMGI_LAUNCHED(A->ctx);
+}
+
 extern "C" cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done)
 {
-    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
-    cmg_context *ctx = A->ctx;
-    CMGI_ON_DEVICE(ctx);
-    *done = C->block < 2 && C->t.count == 0 && C->p.slice == NULL && C->p.scale == NULL;
-    if (!*done || C->p.count == 0) {
+    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    CMGI_ON_DEVICE(A->ctx);
+    *done = P->place != NULL;
+    if (!*done || P->count == 0) {
         return CMG_OK;
     }
-    const unsigned grid = (unsigned)C->p.count;
-    if (A->options.precision == CMG_FP64) {
-        refresh_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(A->nnz, C->p.step, A->value_map,
-                                                               values, (double *)A->values);
-    } else {
-        refresh_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(A->nnz, C->p.step, A->value_map,
-                                                               values, (float *)A->values);
+    return A->options.precision == CMG_FP64 ? refresh<double>(A, values)
+                                            : refresh<float>(A, values);
+}
+
+__global__ void map_kernel(const cmg_size *step, const cmg_size *entry, const uint16_t *place,
+                           cmg_size *map)
+{
+    for (cmg_size k = entry[blockIdx.x] + threadIdx.x; k < entry[blockIdx.x + 1]; k += THREADS) {
+        map[k] = step[blockIdx.x] * SLICE + place[k];
     }
-    return CMGI_LAUNCHED(ctx);
+}
+
+extern "C" cmg_status cmgi_packed_map_cuda(const cmg_matrix *A, cmg_size *map)
+{
+    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    CMGI_ON_DEVICE(A->ctx);
+    if (P->count == 0) {
+        return CMG_OK;
+    }
+    map_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(P->step, P->entry, P->place,
+                                                                        map);
+    return CMGI_LAUNCHED(A->ctx);
 }

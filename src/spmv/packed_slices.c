@@ -3,7 +3,7 @@
  * alike, short codes elsewhere. How each is stored is decided in packed_plan.c.
  */
 #include "spmv/blocks.h"
-#include "spmv/packed_plan.h"
+#include "spmv/packed_there.h"
 
 #include <math.h>
 
@@ -159,6 +159,26 @@ static cmg_status alloc_packed(const cmgi_compressor *B)
     return CMG_OK;
 }
 
+/* The value map, on the host, as places in slices, for a GPU: a quarter of the bytes. */
+static cmg_status keep_places(const cmgi_compressor *B)
+{
+    cmg_matrix *A = B->A;
+    cmg_context *ctx = A->ctx;
+    cmgi_packed_slices *P = &B->C->p;
+    CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *P->place, &P->place));
+    CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->entry, &P->entry));
+    P->entry[0] = 0;
+    for (cmg_size p = 0; p < P->count; ++p) {
+        P->entry[p + 1] = B->csr->indptr[cmgi_slice_end(B, p)];
+        for (cmg_size k = P->entry[p]; k < P->entry[p + 1]; ++k) {
+            P->place[k] = (uint16_t)(A->value_map[k] - P->step[p] * CMGI_SLICE);
+        }
+    }
+    cmgi_free(ctx, A->value_map);
+    A->value_map = NULL;
+    return CMG_OK;
+}
+
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
@@ -180,10 +200,12 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
             pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
         }
     }
-    return CMG_OK;
+    const bool small = cmgi_csr_longest_row(B->csr) <= CMGI_PACKED_LONGEST;
+    const bool places = cmgi_on_cuda(B->A->ctx) && C->block < 2 && small;
+    return places && B->A->value_map != NULL ? keep_places(B) : CMG_OK;
 }
 
-cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
+cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P)
 {
     CMGI_TRY(cmgi_move_to_device(ctx, &P->slice, P->count, sizeof *P->slice));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->step, P->count + 1, sizeof *P->step));
@@ -191,10 +213,13 @@ cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
     CMGI_TRY(cmgi_move_to_device(ctx, &P->bytes, P->count, sizeof *P->bytes));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->base, P->steps, sizeof *P->base));
     CMGI_TRY(cmgi_move_to_device(ctx, &P->codes, P->code_bytes, 1));
-    return cmgi_move_to_device(ctx, &P->scale, P->count, sizeof *P->scale);
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->scale, P->count, sizeof *P->scale));
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->entry, P->count + 1, sizeof *P->entry));
+    return cmgi_move_to_device(ctx, &P->place, P->count > 0 ? entries : 0, sizeof *P->place);
 }
 
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)
 {
     CMGI_FREE_DEVICE(ctx, P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale);
+    CMGI_FREE_DEVICE(ctx, P->place, P->entry);
 }

@@ -44,7 +44,13 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
     CMGI_TRY(cmgi_alloc_device(ctx, P->steps, sizeof *P->base, &P->base));
     CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
     B->A->stored = P->steps * SLICE;
-    CMGI_TRY(cmgi_matrix_alloc_values(B->A, B->from));
+    CMGI_TRY(cmgi_alloc_device(ctx, B->A->stored, cmgi_precision_bytes(B->A->options.precision),
+                               &B->A->values));
+    if (B->A->options.keep_map) { /* without templates: all slices are there */
+        CMGI_TRY(cmgi_alloc_device(ctx, B->A->nnz, sizeof *P->place, &P->place));
+        CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->entry, &P->entry));
+        CMGI_TRY(cmgi_cuda_clear(ctx, P->entry, sizeof *P->entry)); /* for no slices */
+    }
     return cmgi_packed_fill(B, longest);
 }
 

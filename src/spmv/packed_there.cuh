@@ -33,7 +33,8 @@ typedef struct target {
     uint8_t *bytes;
     cmg_index *base;
     uint8_t *codes;
-    cmg_size *map; /* NULL = not wanted */
+    uint16_t *place; /* NULL = not wanted */
+    cmg_size *entry;
 } target;
 
 /* A slice as a warp sees it; the same in all lanes, the arrays in shared memory. */
@@ -273,7 +274,7 @@ static inline source source_of(const cmgi_compressor *B, cmg_size longest)
 static inline target target_of(const cmgi_compressor *B)
 {
     const cmgi_packed_slices *P = &B->C->p;
-    return target{P->step, P->code, P->bytes, P->base, P->codes, B->A->value_map};
+    return target{P->step, P->code, P->bytes, P->base, P->codes, P->place, P->entry};
 }
 
 static inline size_t shared_bytes(const source &S)

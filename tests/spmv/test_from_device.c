@@ -165,6 +165,8 @@ static void check_packed(const cmg_matrix *A, const cmg_matrix *B)
     check_arrays(a->codes, b->codes, a->code_bytes, 1);
     check_arrays(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
     check_arrays(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
+    check_arrays(a->place, b->place, A->nnz, sizeof *a->place);
+    check_arrays(a->entry, b->entry, a->count + 1, sizeof *a->entry);
 }
 
 /* The format as the host builds it, and as the device builds it. */
