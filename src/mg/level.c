@@ -16,6 +16,7 @@
 typedef struct request {
     cmg_matrix_options options;
     cmgi_use use;
+    const cmg_matrix *like; /* of the same CSR, or NULL */
 } request;
 
 static request request_of(const cmgi_level_options *options, int l, cmg_role role)
@@ -24,7 +25,7 @@ static request request_of(const cmgi_level_options *options, int l, cmg_role rol
                                     [CMG_ROLE_P] = CMGI_USE_P,
                                     [CMG_ROLE_R] = CMGI_USE_R,
                                     [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
-    request ask = {options->matrix, uses[role]};
+    request ask = {.options = options->matrix, .use = uses[role]};
     if (options->schedule->given[l][role]) {
         ask.options.values = options->schedule->values[l][role];
         if (ask.options.values != CMG_VALUES_FULL) {
@@ -72,7 +73,7 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        return cmgi_matrix_create_checked(ctx, csr, ask->use, &ask->options, M);
+        return cmgi_matrix_create_like(ctx, csr, ask->use, ask->like, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
 }
@@ -102,7 +103,9 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
     const cmgi_format *format = cmgi_format_find(ask->options.format); /* NULL = chosen */
     const bool sorts = format != NULL && format->renumbers;
     if (perm == NULL || sorts) {
-        CMGI_TRY(place(ctx, A, ask, &level->A));
+        request beside = *ask;
+        beside.like = outer;
+        CMGI_TRY(place(ctx, A, &beside, &level->A));
         level->perm = cmg_matrix_permutation(level->A);
     } else {
         const cmgi_csr borrowed = cmgi_csr_borrow(A);

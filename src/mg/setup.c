@@ -134,7 +134,7 @@ static cmg_status build_outer(const cmgi_setup *s)
     }
     return there != NULL
                ? cmgi_matrix_create_resident(s->ctx, there, CMGI_USE_ANY, &options, &s->levels->A)
-               : cmg_matrix_create_csr(s->ctx, &A, &options, &s->levels->A);
+               : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
 /* Identity rows of the finest level are solved by x_i += (b - A x)_i / a_ii before CG starts. */

@@ -66,15 +66,30 @@ static cmg_status gather_kinds(const cmgi_compressor *B, const cmgi_templates *t
     return CMG_OK;
 }
 
+/* The templates of the same CSR in fp64, where they are known on the host; else NULL. */
+static const cmgi_template_slices *known_templates(const cmgi_compressor *B)
+{
+    const cmg_matrix *like = B->from->like;
+    if (like == NULL || like->format->id != CMG_FORMAT_COMPRESSED || B->C->block > 1 ||
+        like->options.precision != CMG_FP64 || cmgi_on_cuda(B->A->ctx)) {
+        return NULL;
+    }
+    const cmgi_compressed *C = like->data;
+    return C->t.all && C->block == 1 ? &C->t : NULL;
+}
+
 static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
+    const cmgi_template_slices *known = known_templates(B);
     cmgi_templates t = {0};
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL);
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
-    CMGI_TRY(cmgi_templates_find(B->A->ctx, &what, &t));
+    CMGI_TRY(known != NULL
+                 ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
+                 : cmgi_templates_find(B->A->ctx, &what, &t));
     cmgi_csr kinds = {0};
     cmg_status status = CMG_OK;
     if (B->entries != NULL) {
@@ -85,6 +100,7 @@ static cmg_status find_templates(cmgi_compressor *B)
         CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
         CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
         B->C->t.id = t.id;
+        B->C->t.all = t.all;
         t.id = NULL;
     }
 done:

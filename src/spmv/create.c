@@ -171,9 +171,10 @@ static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
     return cmg_context_synchronize(ctx); /* the source is the caller's again */
 }
 
-static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, const cmg_size *lead,
+static cmg_status create(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                          const cmg_matrix_options *options, bool checked, cmg_matrix **A)
 {
+    const cmg_csr *csr = from->csr;
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the CSR or the out-pointer is NULL");
     cmg_matrix_options own;
@@ -189,27 +190,35 @@ static cmg_status create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use, con
     if (!checked) {
         CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
     }
-    const cmgi_matrix_source from = {
-        .csr = csr, .leading = lead != NULL, .lead = lead != NULL ? *lead : 0};
-    return from_host(ctx, &from, use, own, A);
+    return from_host(ctx, from, use, own, A);
 }
 
 cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, NULL, options, false, A);
+    const cmgi_matrix_source from = {.csr = csr};
+    return create(ctx, &from, use, options, false, A);
 }
 
 cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                       const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, NULL, options, true, A);
+    return cmgi_matrix_create_like(ctx, csr, use, NULL, options, A);
+}
+
+cmg_status cmgi_matrix_create_like(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                                   const cmg_matrix *like, const cmg_matrix_options *options,
+                                   cmg_matrix **A)
+{
+    const cmgi_matrix_source from = {.csr = csr, .like = like};
+    return create(ctx, &from, use, options, true, A);
 }
 
 cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                    cmg_size lead, const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return create(ctx, csr, use, &lead, options, true, A);
+    const cmgi_matrix_source from = {.csr = csr, .leading = true, .lead = lead};
+    return create(ctx, &from, use, options, true, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,

@@ -10,6 +10,10 @@ cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use
 /* The same of a CSR of a hierarchy that has been checked, or made from one. */
 cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                       const cmg_matrix_options *options, cmg_matrix **A);
+/* The same beside a matrix of the same CSR, which may be NULL. */
+cmg_status cmgi_matrix_create_like(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+                                   const cmg_matrix *like, const cmg_matrix_options *options,
+                                   cmg_matrix **A);
 /* Rows of a square matrix, checked: row i has its diagonal in column i + lead. */
 cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
                                    cmg_size lead, const cmg_matrix_options *options,

@@ -19,6 +19,7 @@ typedef struct cmgi_matrix_source {
     const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
     const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
     bool dense_there;             /* those are on the device */
+    const cmg_matrix *like; /* a matrix of the same CSR, of which something is known; or NULL */
     bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead; /* ... column i + lead */
 } cmgi_matrix_source;

@@ -36,6 +36,7 @@ typedef struct search {
     const cmgi_template_scan *scan;
     cmg_size unknown; /* rows without a kind */
     bool complete;    /* the last sample had all of them */
+    int rounds;
     int kinds;
     int most;  /* kinds there is room for */
     int slots; /* of key and at, a power of two */
@@ -179,6 +180,7 @@ static cmg_status find_all(search *s, uint16_t *id)
             return CMG_OK;
         }
         CMGI_TRY(match(s, sampled, id));
+        s->rounds = round + 1;
         if (s->complete || (before - s->unknown) * GAIN < before) {
             return CMG_OK;
         }
@@ -267,6 +269,7 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
     CMGI_TRY_GOTO(done, begin(&s, &made));
     CMGI_TRY_GOTO(done, find_all(&s, made.id));
     number_kinds(&s, &made);
+    made.all = s.unknown == 0 && s.rounds <= 2 && made.count == s.kinds;
     CMGI_TRY_GOTO(done, s.scan->number(ctx, what->A->rows, s.kinds, s.number, made.id));
     *found = made;
     made = (cmgi_templates){0};

@@ -14,6 +14,7 @@ typedef struct cmgi_templates {
     cmg_index *row; /* count: a row that is this template, on the host */
     uint16_t *id;   /* rows of the matrix: template, CMGI_NO_TEMPLATE for the others; where the
                        matrix is */
+    bool all;       /* every row is one, and at most two samples were enough to find that out */
 } cmgi_templates;
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
@@ -43,6 +44,14 @@ typedef struct cmgi_template_search {
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);
+/*
+ * The same in fp32, without a look at the rows, where the search in fp64 has found `all` of them:
+ * `id` and the number of its templates. Every sample of a search in fp32 then has the same rows or
+ * more of each kind, so that it comes to an end as early with the same kinds, or with those that
+ * rounding makes equal as one. On the host.
+ */
+cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *what,
+                                const uint16_t *id, int count, cmgi_templates *found);
 
 /* ------------------------------------------------------------------ scans */
 

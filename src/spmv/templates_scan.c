@@ -2,6 +2,9 @@
 #include "core/memory.h"
 #include "spmv/templates.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* Fewer rows are looked at by one thread; renumbered, which is less work. */
 enum { FEW_ROWS = 2048, CHUNK = 4096 };
 
@@ -25,6 +28,7 @@ static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
     return sum;
 }
 
+/* Bit by bit; without an early exit inside of a row, so that it takes several entries at once. */
 static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
     const cmg_csr *A = what->A;
@@ -33,16 +37,25 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
         return false;
     }
     const cmg_index shift = reference(what, i) - reference(what, j);
+    const cmg_index *columns = A->indices + A->indptr[i];
+    const cmg_index *others = A->indices + A->indptr[j];
+    cmg_index apart = 0;
     for (cmg_size e = 0; e < length; ++e) {
-        const cmg_size p = A->indptr[i] + e;
-        const cmg_size q = A->indptr[j] + e;
-        if (A->indices[p] - A->indices[q] != shift ||
-            (!what->offsets_only && cmgi_value_bits(A->values[p], what->single) !=
-                                        cmgi_value_bits(A->values[q], what->single))) {
-            return false;
-        }
+        apart |= (columns[e] - others[e]) ^ shift;
     }
-    return true;
+    if (apart != 0 || what->offsets_only) {
+        return apart == 0;
+    }
+    const double *values = A->values + A->indptr[i];
+    const double *there = A->values + A->indptr[j];
+    if (!what->single) {
+        return memcmp(values, there, (size_t)length * sizeof *values) == 0;
+    }
+    uint64_t differ = 0;
+    for (cmg_size e = 0; e < length; ++e) {
+        differ |= cmgi_value_bits(values[e], true) ^ cmgi_value_bits(there[e], true);
+    }
+    return differ == 0;
 }
 
 /* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */
@@ -86,27 +99,66 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     return CMG_OK;
 }
 
-static void match_row(const cmgi_template_search *what, const cmgi_row_kinds *kinds, cmg_size i,
-                      uint64_t hash, uint16_t *id, cmgi_kind_count *count)
+static uint16_t match_row(const cmgi_template_search *what, const cmgi_row_kinds *kinds, cmg_size i,
+                          uint64_t hash)
 {
     const uint16_t kind = cmgi_kind_of(kinds, hash);
-    if (kind != CMGI_NO_TEMPLATE && same_rows(what, i, kinds->row[kind])) {
-        id[i] = kind;
-        ++count[kind].rows;
-        count[kind].first = i < count[kind].first ? i : count[kind].first;
-    }
+    const bool same = kind != CMGI_NO_TEMPLATE && same_rows(what, i, kinds->row[kind]);
+    return same ? kind : (uint16_t)CMGI_NO_TEMPLATE;
 }
 
-/* Rows first .. last - 1, or those of the list of unknown ones. */
+static void take_kind(cmg_size i, uint16_t kind, uint16_t *id, cmgi_kind_count *count)
+{
+    id[i] = kind;
+    ++count[kind].rows;
+    count[kind].first = i < count[kind].first ? i : count[kind].first;
+}
+
+/*
+ * Rows first .. last - 1. The kind that came after the one before the last time is tried first: a
+ * row that is the same has the hash of that kind, which is not computed.
+ */
 static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *kinds,
                        cmg_size first, cmg_size last, uint16_t *id, cmgi_kind_count *count)
 {
-    const cmgi_row_hash *list = kinds->unknown;
+    uint16_t after[CMGI_KINDS] = {0}; /* of each kind */
+    uint16_t before = 0;
+    for (cmg_size i = first; i < last; ++i) {
+        if (id[i] != CMGI_NO_TEMPLATE) {
+            continue;
+        }
+        uint16_t kind = after[before];
+        if (!same_rows(what, i, kinds->row[kind])) {
+            kind = match_row(what, kinds, i, hash_row(what, i));
+        }
+        if (kind != CMGI_NO_TEMPLATE) {
+            take_kind(i, kind, id, count);
+            after[before] = kind;
+            before = kind;
+        }
+    }
+}
+
+/* Places first .. last - 1 of the list of unknown rows. */
+static void match_list(const cmgi_template_search *what, const cmgi_row_kinds *kinds,
+                       cmg_size first, cmg_size last, uint16_t *id, cmgi_kind_count *count)
+{
     for (cmg_size k = first; k < last; ++k) {
-        if (list != NULL) {
-            match_row(what, kinds, list[k].row, list[k].hash, id, count);
-        } else if (id[k] == CMGI_NO_TEMPLATE) {
-            match_row(what, kinds, k, hash_row(what, k), id, count);
+        const cmgi_row_hash *one = &kinds->unknown[k];
+        const uint16_t kind = match_row(what, kinds, one->row, one->hash);
+        if (kind != CMGI_NO_TEMPLATE) {
+            take_kind(one->row, kind, id, count);
+        }
+    }
+}
+
+static void add_counts(const cmgi_kind_count *part, int parts, int kinds, cmgi_kind_count *count)
+{
+    for (int p = 0; p < parts; ++p) {
+        for (int k = 0; k < kinds; ++k) {
+            const cmgi_kind_count *one = &part[(cmg_size)p * kinds + k];
+            count[k].rows += one->rows;
+            count[k].first = one->first < count[k].first ? one->first : count[k].first;
         }
     }
 }
@@ -124,17 +176,118 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
         for (int k = 0; k < kinds->count; ++k) {
             mine[k] = (cmgi_kind_count){.first = INT64_MAX};
         }
-        match_rows(what, kinds, rows * p / parts, rows * (p + 1) / parts, id, mine);
+        (kinds->unknown != NULL ? match_list : match_rows)(what, kinds, rows * p / parts,
+                                                           rows * (p + 1) / parts, id, mine);
     }
-    for (int p = 0; p < parts; ++p) {
-        for (int k = 0; k < kinds->count; ++k) {
-            const cmgi_kind_count *one = &part[(cmg_size)p * kinds->count + k];
-            count[k].rows += one->rows;
-            count[k].first = one->first < count[k].first ? one->first : count[k].first;
-        }
-    }
+    add_counts(part, parts, kinds->count, count);
     cmgi_free(ctx, part);
     return CMG_OK;
+}
+
+/* How often each template is met, and its first row. */
+static cmg_status count_rows(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
+                             cmgi_kind_count *count)
+{
+    const int parts = rows > FEW_ROWS ? ctx->threads : 1;
+    cmgi_kind_count *part = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
+    for (int k = 0; k < kinds; ++k) {
+        count[k] = (cmgi_kind_count){.first = INT64_MAX};
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
+        for (int k = 0; k < kinds; ++k) {
+            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
+        }
+        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
+            ++mine[id[i]].rows;
+            mine[id[i]].first = i;
+        }
+    }
+    add_counts(part, parts, kinds, count);
+    cmgi_free(ctx, part);
+    return CMG_OK;
+}
+
+static int by_rows(const void *a, const void *b)
+{
+    const cmgi_kind_count *p = a;
+    const cmgi_kind_count *q = b;
+    if (p->rows != q->rows) {
+        return p->rows < q->rows ? 1 : -1;
+    }
+    return (p->first > q->first) - (p->first < q->first);
+}
+
+/* Templates that rounding makes equal become one, of which the first row is known; the others of
+ * them have no rows left. same[k] is the one that k has become. */
+static void join_equal(const cmgi_template_search *what, int kinds, cmgi_kind_count *count,
+                       uint64_t *hash, int *same)
+{
+    for (int k = 0; k < kinds; ++k) {
+        hash[k] = hash_row(what, count[k].first);
+        same[k] = k;
+        for (int m = 0; m < k && same[k] == k; ++m) {
+            if (hash[m] == hash[k] && same[m] == m &&
+                same_rows(what, count[k].first, count[m].first)) {
+                same[k] = m;
+            }
+        }
+        if (same[k] != k) {
+            cmgi_kind_count *first = &count[same[k]];
+            first->rows += count[k].rows;
+            first->first = count[k].first < first->first ? count[k].first : first->first;
+            count[k].rows = 0;
+        }
+    }
+}
+
+/* The most frequent ones first, as the search has them; number[k] of what was template k. */
+static void number_templates(int kinds, const cmgi_kind_count *count, const int *same,
+                             cmgi_kind_count *order, uint16_t *number, cmgi_templates *t)
+{
+    memcpy(order, count, (size_t)kinds * sizeof *order);
+    qsort(order, (size_t)kinds, sizeof *order, by_rows);
+    for (; t->count < kinds && order[t->count].rows > 0; ++t->count) {
+        t->row[t->count] = (cmg_index)order[t->count].first;
+    }
+    for (int k = 0; k < kinds; ++k) {
+        const cmgi_kind_count *mine =
+            bsearch(&count[same[k]], order, (size_t)kinds, sizeof *order, by_rows);
+        number[k] = (uint16_t)(mine - order);
+    }
+}
+
+cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *what,
+                                const uint16_t *id, int count, cmgi_templates *found)
+{
+    const cmg_size rows = what->A->rows;
+    cmgi_templates made = {.all = true};
+    cmgi_kind_count *kind = NULL; /* and in their order */
+    uint64_t *hash = NULL;
+    uint16_t *number = NULL;
+    int *same = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)count, sizeof *kind, &kind));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *hash, &hash));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *number, &number));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *same, &same));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made.row, &made.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
+    CMGI_TRY_GOTO(done, count_rows(ctx, rows, id, count, kind));
+    join_equal(what, count, kind, hash, same);
+    number_templates(count, kind, same, kind + count, number, &made);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)
+    for (cmg_size i = 0; i < rows; ++i) {
+        made.id[i] = number[id[i]];
+    }
+    *found = made;
+    made = (cmgi_templates){0};
+done:
+    cmgi_templates_free(ctx, &made);
+    CMGI_FREE(ctx, kind, hash, number, same);
+    return status;
 }
 
 static cmg_status number_rows(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
