@@ -18,6 +18,7 @@ static inline int cmgi_thread(void)
 }
 
 struct cmgi_backend;
+enum { CMGI_KEPT = 16 };
 
 struct cmg_context {
     const struct cmgi_backend *backend; /* table of memory and vector operations */
@@ -30,6 +31,9 @@ struct cmg_context {
     size_t bytes_peak[2];
     long long blocks;         /* allocations that are held */
     bool closed;              /* destroyed by its owner: ends with its last allocation */
+    bool holds;               /* large blocks on the host that are freed are kept ... */
+    int kept;                 /* ... so many */
+    void *keep[CMGI_KEPT];    /* their beginnings */
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     cmg_size stage_from;      /* entries from which a matrix is worth its way to the device */
     struct cmgi_queue *queue; /* arrays to be sent to the device (feed.c), NULL = none */

@@ -1,7 +1,11 @@
 /*
  * Host memory. Every block has a 64-byte header with its size, so that frees can be accounted
- * for. Large blocks are aligned to and advised for 2 MiB pages: gathers over x otherwise miss the
- * TLB.
+ * for, and the bytes that are there. Large blocks are aligned to and advised for 2 MiB pages:
+ * gathers over x otherwise miss the TLB.
+ *
+ * What a set-up frees is kept for it: a page that the system gives is cleared first, which takes
+ * longer than most passes over it. Of a block that is larger than what is asked for the rest goes
+ * back.
  */
 #define _DEFAULT_SOURCE
 #include "core/memory.h"
@@ -24,10 +28,72 @@
 #endif
 #ifndef ASAN_POISON_MEMORY_REGION
 #define ASAN_POISON_MEMORY_REGION(from, bytes) ((void)(from), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(from, bytes) ((void)(from), (void)(bytes))
 #endif
 
 enum { HEADER = 64, ALIGN = 64 };
 static const size_t HUGE_PAGE = (size_t)1 << 21;
+
+/* What stands before an array. */
+typedef struct header {
+    size_t bytes; /* asked for */
+    size_t room;  /* of the block, the header included */
+} header;
+
+static header header_of(const void *block)
+{
+    header h;
+    memcpy(&h, block, sizeof h);
+    return h;
+}
+
+/* The least of the kept blocks that has room, but no more than twice as much; NULL = there is none.
+ */
+static char *take_kept(cmg_context *ctx, size_t total)
+{
+    int least = -1;
+    size_t room = 2 * total + 1;
+    for (int k = 0; k < ctx->kept; ++k) {
+        const header h = header_of(ctx->keep[k]);
+        if (h.room >= total && h.room < room) {
+            least = k;
+            room = h.room;
+        }
+    }
+    if (least < 0) {
+        return NULL;
+    }
+    char *block = ctx->keep[least];
+    ctx->keep[least] = ctx->keep[--ctx->kept];
+    ASAN_UNPOISON_MEMORY_REGION(block, room);
+#ifdef MADV_DONTNEED
+    if (room > total) {
+        (void)madvise(block + total, room - total, MADV_DONTNEED);
+    }
+#endif
+    return block;
+}
+
+/* A large block that is freed, where those are kept and there is a place for it. */
+static bool keep(cmg_context *ctx, char *block)
+{
+    const size_t room = header_of(block).room;
+    if (!ctx->holds || ctx->kept == CMGI_KEPT || room < 2 * HUGE_PAGE) {
+        return false;
+    }
+    ctx->keep[ctx->kept++] = block;
+    ASAN_POISON_MEMORY_REGION(block + HEADER, room - HEADER);
+    return true;
+}
+
+static void release_kept(cmg_context *ctx)
+{
+    while (ctx->kept > 0) {
+        char *block = ctx->keep[--ctx->kept];
+        ASAN_UNPOISON_MEMORY_REGION(block, header_of(block).room);
+        free(block);
+    }
+}
 
 /* count * size bytes or CMG_ERR_MEMORY when that overflows or count < 0. */
 static cmg_status product(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes)
@@ -82,7 +148,13 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
     CMGI_TRY(cmgi_account(ctx, 0, bytes));
     const size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
     const size_t total = (bytes + HEADER + align - 1) / align * align;
-    char *block = aligned_alloc(align, total);
+    const bool large = align == HUGE_PAGE;
+    char *block = large ? take_kept(ctx, total) : NULL;
+    const size_t room = block != NULL ? header_of(block).room : total;
+    const bool fresh = block == NULL;
+    if (fresh) {
+        block = aligned_alloc(align, total);
+    }
     if (block == NULL) {
         cmgi_unaccount(ctx, 0, bytes);
         return cmgi_fail(ctx, CMG_ERR_MEMORY,
@@ -90,14 +162,15 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
                          ctx->bytes_now[0]);
     }
 #ifdef MADV_HUGEPAGE
-    if (align == HUGE_PAGE) {
+    if (fresh && large) {
         (void)madvise(block, total, MADV_HUGEPAGE);
     }
 #endif
-    memcpy(block, &bytes, sizeof bytes);
+    const header h = {bytes, room};
+    memcpy(block, &h, sizeof h);
     *(void **)p = block + HEADER;
     /* what rounding up has added is nobody's: the sanitizer is to say so */
-    ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, total - HEADER - bytes);
+    ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, room - HEADER - bytes);
     return CMG_OK;
 }
 
@@ -121,15 +194,19 @@ void cmgi_free(cmg_context *ctx, void *p)
         return;
     }
     char *block = (char *)p - HEADER;
-    size_t bytes = 0;
-    memcpy(&bytes, block, sizeof bytes);
-    cmgi_unaccount(ctx, 0, bytes);
-    free(block);
+    cmgi_unaccount(ctx, 0, header_of(block).bytes);
+    if (!keep(ctx, block)) {
+        free(block);
+    }
     cmgi_context_release(ctx);
 }
 
 void cmgi_hold_memory(cmg_context *ctx, bool hold)
 {
+    ctx->holds = hold;
+    if (!hold) {
+        release_kept(ctx);
+    }
     if (ctx->backend->hold_memory != NULL) {
         ctx->backend->hold_memory(ctx, hold);
     }

@@ -15,8 +15,8 @@ cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *
 /* Frees an array of cmgi_alloc; NULL is allowed. */
 void cmgi_free(cmg_context *ctx, void *p);
 
-/* Between hold = true and the wait after hold = false the context gives no memory of its backend
- * back: what a set-up frees serves it again at once. */
+/* Between hold = true and hold = false, or the wait after it, the context gives no large block of
+ * its memory back, on the host and on the backend: what a set-up frees serves it again at once. */
 void cmgi_hold_memory(cmg_context *ctx, bool hold);
 /* The same in the memory of the context's backend. */
 cmg_status cmgi_alloc_device(cmg_context *ctx, cmg_size count, size_t size, void *p);
