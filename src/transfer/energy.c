@@ -1,12 +1,13 @@
 /*
  * Energies of three random vectors, smoothed by damped Jacobi sweeps on the coarse matrix. On large
- * levels they vanish outside of balls of the matrix graph, and no other row is looked at.
+ * levels they vanish outside of balls of the matrix graph, and no other row is multiplied.
  */
 #include "transfer/energy.h"
 
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/search.h"
 #include "transfer/energy_there.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@
 
 /* A row of the vectors has LANES places, the last of them 0: registers take four at once. */
 enum { VECTORS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
+/* Rows whose basis functions are compared, spread evenly, as on a device; fine rows that a thread
+ * takes at once, and that sums are made of. */
+enum { SAMPLE = 1 << 13, CHUNK = 4096 };
 
 /*
  * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
@@ -35,6 +39,9 @@ typedef struct probe {
     double *inverse; /* 1 / (2 c_ii), 0 in Dirichlet rows; of the rows of the list */
     double *x;       /* coarse rows x LANES */
     double *y;
+    cmg_index *slot; /* fine rows: place in the vectors there, which begin with a row of zeros */
+    cmg_index *row;  /* fine rows that are not zero, from place 1 on */
+    cmg_size places;
 } probe;
 
 /* Rows around `seed` in the graph of C, up to `most` more. */
@@ -66,11 +73,13 @@ static void choose_rows(probe *p)
         for (int b = 0; b < BALLS; ++b) {
             grow_ball(p, p->C.rows / BALLS * b, ROWS / BALLS);
         }
-        return;
+    } else {
+        memset(p->inside, true, (size_t)p->C.rows);
     }
-    for (cmg_size i = 0; i < p->C.rows; ++i) {
-        p->inside[i] = true;
-        p->list[p->count++] = (cmg_index)i;
+    p->count = 0;
+    for (cmg_size i = 0; i < p->C.rows; ++i) { /* in order, as C is read */
+        p->list[p->count] = (cmg_index)i;
+        p->count += p->inside[i];
     }
 }
 
@@ -95,12 +104,17 @@ static void make_smooth(probe *p)
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
         const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
-        const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
-        p->inverse[e] = fixed || diagonal == 0 ? 0 : 0.5 / diagonal;
         for (int v = 0; v < VECTORS; ++v) {
             const double value = 2 * cmgi_random(&seed) - 1;
             p->x[i * LANES + v] = fixed ? 0 : value;
         }
+    }
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size i = p->list[e];
+        const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
+        const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
+        p->inverse[e] = fixed || diagonal == 0 ? 0 : 0.5 / diagonal;
     }
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
@@ -131,93 +145,6 @@ static void coarse_energies(const probe *p, double energy[VECTORS])
     }
 }
 
-/* y = P x and w = R^T x without Dirichlet rows. */
-static void prolong(const probe *p, double *y, double *w)
-{
-#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->P.rows > 1024)
-    for (cmg_size i = 0; i < p->P.rows; ++i) {
-        const bool fixed = p->fine->row != NULL && p->fine->row[i];
-        multiply_row(&p->P, i, p->x, y + i * LANES);
-        for (int v = 0; v < VECTORS && fixed; ++v) {
-            y[i * LANES + v] = 0;
-        }
-    }
-    for (cmg_size e = 0; e < p->count && w != y; ++e) {
-        const cmg_size j = p->list[e];
-        for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
-            const cmg_size i = p->R->indices[k];
-            for (int v = 0; v < VECTORS && !(p->fine->row != NULL && p->fine->row[i]); ++v) {
-                w[i * LANES + v] += p->R->values[k] * p->x[j * LANES + v];
-            }
-        }
-    }
-}
-
-static cmg_status fine_energies(const probe *p, double energy[VECTORS])
-{
-    cmg_context *ctx = p->ctx;
-    double *y = NULL;
-    double *w = NULL;
-    double *part = NULL;
-    const cmg_size n = p->A.rows;
-    const cmg_size chunk = 4096; /* sums by chunks: the same for any number of threads */
-    const cmg_size chunks = (n + chunk - 1) / chunk;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * LANES, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
-    if (p->R != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *w, &w));
-    }
-    const double *left = w != NULL ? w : y;
-    prolong(p, y, w != NULL ? w : y);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        for (cmg_size i = c * chunk; i < n && i < (c + 1) * chunk; ++i) {
-            const double *at = left + i * LANES;
-            double sum[LANES];
-            if (at[0] == 0 && at[1] == 0 && at[2] == 0) {
-                continue;
-            }
-            multiply_row(&p->A, i, y, sum);
-            for (int v = 0; v < VECTORS; ++v) {
-                part[c * VECTORS + v] += at[v] * sum[v];
-            }
-        }
-    }
-    for (cmg_size c = 0; c < chunks * VECTORS; ++c) {
-        energy[c % VECTORS] += part[c];
-    }
-done:
-    CMGI_FREE(ctx, y, w, part);
-    return status;
-}
-
-/*
- * part_e = p_ij (A P)_ij for the entries e = (i, j) of row i of P. `place` has the entry of each
- * column in that row, -1 elsewhere, and is left so.
- */
-static void product_row(const probe *p, cmg_size i, cmg_index *place, double *part)
-{
-    const cmg_size first = p->P.indptr[i];
-    for (cmg_size e = first; e < p->P.indptr[i + 1]; ++e) {
-        place[p->P.indices[e]] = (cmg_index)(e - first);
-        part[e] = 0;
-    }
-    for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
-        const cmg_index r = p->A.indices[k];
-        for (cmg_size e = p->P.indptr[r]; e < p->P.indptr[r + 1]; ++e) {
-            const cmg_index at = place[p->P.indices[e]];
-            if (at >= 0) {
-                part[first + at] += p->A.values[k] * p->P.values[e];
-            }
-        }
-    }
-    for (cmg_size e = first; e < p->P.indptr[i + 1]; ++e) {
-        place[p->P.indices[e]] = -1;
-        part[e] *= p->P.values[e];
-    }
-}
-
 /* Row i of P is no Dirichlet row and has a column that is looked at. */
 static bool wants_row(const probe *p, cmg_size i)
 {
@@ -228,44 +155,186 @@ static bool wants_row(const probe *p, cmg_size i)
     return wanted && !(p->fine->row != NULL && p->fine->row[i]);
 }
 
+/* The fine rows that P x or R^T x reach, without Dirichlet rows. */
+static cmg_status number_fine(probe *p)
+{
+    cmg_context *ctx = p->ctx;
+    const cmg_size n = p->P.rows;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *p->slot, &p->slot));
+    CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof *p->row, &p->row));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
+    for (cmg_size i = 0; i < n; ++i) {
+        p->slot[i] = wants_row(p, i);
+    }
+    for (cmg_size e = 0; e < p->count && p->R != NULL; ++e) {
+        for (cmg_size k = p->R->indptr[p->list[e]]; k < p->R->indptr[p->list[e] + 1]; ++k) {
+            const cmg_size i = p->R->indices[k];
+            p->slot[i] = p->fine->row == NULL || !p->fine->row[i];
+        }
+    }
+    p->places = 1;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_index reached = p->slot[i];
+        p->row[p->places] = (cmg_index)i; /* taken back where it is not: the next one comes there */
+        p->slot[i] = reached != 0 ? (cmg_index)p->places : 0;
+        p->places += reached;
+    }
+    return CMG_OK;
+}
+
+/* w = R^T x */
+static void restrict_back(const probe *p, double *w)
+{
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size j = p->list[e];
+        for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
+            double *to = w + (cmg_size)p->slot[p->R->indices[k]] * LANES;
+            for (int v = 0; v < VECTORS; ++v) {
+                to[v] += p->R->values[k] * p->x[j * LANES + v];
+            }
+        }
+    }
+    memset(w, 0, LANES * sizeof *w);
+}
+
+/* sum[v] = left_v . (A y_v) over the places of a chunk */
+static void chunk_energies(const probe *p, cmg_size chunk, const double *left, const double *y,
+                           double sum[VECTORS])
+{
+    const cmg_size first = chunk > 0 ? chunk * CHUNK : 1;
+    for (cmg_size c = first; c < p->places && c < (chunk + 1) * CHUNK; ++c) {
+        const cmg_size i = p->row[c];
+        double s[LANES] = {0};
+        for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
+            const double *from = y + (cmg_size)p->slot[p->A.indices[k]] * LANES;
+            const double a = p->A.values[k];
+            for (int v = 0; v < LANES; ++v) {
+                s[v] += a * from[v];
+            }
+        }
+        for (int v = 0; v < VECTORS; ++v) {
+            sum[v] += left[c * LANES + v] * s[v];
+        }
+    }
+}
+
+static cmg_status fine_energies(const probe *p, double energy[VECTORS])
+{
+    cmg_context *ctx = p->ctx;
+    double *y = NULL;
+    double *w = NULL;
+    double *part = NULL;
+    const cmg_size chunks = (p->places + CHUNK - 1) / CHUNK;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
+    memset(y, 0, LANES * sizeof *y);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (cmg_size c = 1; c < p->places; ++c) {
+        multiply_row(&p->P, p->row[c], p->x, y + c * LANES);
+    }
+    if (p->R != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->places * LANES, sizeof *w, &w));
+        restrict_back(p, w);
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        chunk_energies(p, c, w != NULL ? w : y, y, part + c * VECTORS);
+    }
+    for (cmg_size c = 0; c < chunks * VECTORS; ++c) {
+        energy[c % VECTORS] += part[c];
+    }
+done:
+    CMGI_FREE(ctx, y, w, part);
+    return status;
+}
+
+/* p_ij (A P)_ij of an entry (i, j) of P */
+static double diagonal_part(const probe *p, cmg_size i, cmg_size entry)
+{
+    const cmg_index j = p->P.indices[entry];
+    double sum = 0;
+    for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
+        const cmg_index r = p->A.indices[k];
+        for (cmg_size e = p->P.indptr[r]; e < p->P.indptr[r + 1]; ++e) {
+            sum += p->P.indices[e] == j ? p->A.values[k] * p->P.values[e] : 0;
+        }
+    }
+    return p->P.values[entry] * sum;
+}
+
+/* The entries of P in rows of a chunk, Dirichlet rows apart, and in sampled columns, whose number
+ * is returned; where `part` is not NULL, their columns and parts. */
+static cmg_size sample_chunk(const probe *p, cmg_size chunk, const bool *sampled, cmg_index *column,
+                             double *part)
+{
+    cmg_size found = 0;
+    for (cmg_size i = chunk * CHUNK; i < p->P.rows && i < (chunk + 1) * CHUNK; ++i) {
+        const bool fixed = p->fine->row != NULL && p->fine->row[i];
+        for (cmg_size e = p->P.indptr[i]; !fixed && e < p->P.indptr[i + 1]; ++e) {
+            const cmg_index j = p->P.indices[e];
+            if (sampled[j] && part != NULL) {
+                column[found] = j;
+                part[found] = diagonal_part(p, i, e);
+            }
+            found += sampled[j];
+        }
+    }
+    return found;
+}
+
+/* The largest factor between c_jj and the diagonal of P^T A P, in rows 0, step, ... */
+static double compare_diagonals(const probe *p, cmg_size step, const double *diagonal)
+{
+    double factor = 1;
+    for (cmg_size j = 0; j < p->C.rows; j += step) {
+        const double c = cmgi_csr_diagonal_at(&p->C, j);
+        const bool known = p->coarse->row == NULL || !p->coarse->row[j];
+        if (known && c > 0 && diagonal[j] > 0) {
+            factor = fmax(factor, fmax(c / diagonal[j], diagonal[j] / c));
+        }
+    }
+    return factor;
+}
+
 /*
- * The largest factor between c_jj and (P^T A P)_jj over the rows looked at: the energies of single
+ * The largest factor between c_jj and (P^T A P)_jj over a sample of rows: the energies of single
  * basis functions, which a coefficient that the coarse mesh cuts through changes by its contrast.
  */
 static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
     cmg_context *ctx = p->ctx;
-    double *part = NULL; /* of every entry of P */
+    const cmg_size step = (p->C.rows + SAMPLE - 1) / SAMPLE;
+    const cmg_size chunks = (p->P.rows + CHUNK - 1) / CHUNK;
+    bool *sampled = NULL;
+    cmg_size *first = NULL;   /* chunks + 1: entries of sampled columns before a chunk */
+    cmg_index *column = NULL; /* of those */
+    double *part = NULL;
     double *diagonal = NULL;
-    cmg_index *place = NULL; /* for each thread */
     cmg_status status = CMG_OK;
-    *factor = 1;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->P.indptr[p->P.rows], sizeof *part, &part));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *sampled, &sampled));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *diagonal, &diagonal));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->C.rows * ctx->threads, sizeof *place, &place));
-    memset(place, 0xff, (size_t)(p->C.rows * ctx->threads) * sizeof *place); /* -1 */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (p->P.rows > 1024)
-    for (cmg_size i = 0; i < p->P.rows; ++i) {
-        if (wants_row(p, i)) {
-            product_row(p, i, place + p->C.rows * cmgi_thread(), part);
-        } else {
-            memset(part + p->P.indptr[i], 0,
-                   (size_t)(p->P.indptr[i + 1] - p->P.indptr[i]) * sizeof *part);
-        }
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks + 1, sizeof *first, &first));
+    for (cmg_size j = 0; j < p->C.rows; j += step) {
+        sampled[j] = true;
     }
-    for (cmg_size e = 0; e < p->P.indptr[p->P.rows]; ++e) {
-        diagonal[p->P.indices[e]] += part[e];
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        first[c + 1] = sample_chunk(p, c, sampled, NULL, NULL);
     }
-    for (cmg_size e = 0; e < p->count; ++e) {
-        const cmg_index j = p->list[e];
-        const double c = cmgi_csr_diagonal_at(&p->C, j);
-        const bool known = p->coarse->row == NULL || !p->coarse->row[j];
-        if (known && c > 0 && diagonal[j] > 0) {
-            *factor = fmax(*factor, fmax(c / diagonal[j], diagonal[j] / c));
-        }
+    cmgi_add_up(first, chunks);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first[chunks], sizeof *column, &column));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first[chunks], sizeof *part, &part));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        (void)sample_chunk(p, c, sampled, column + first[c], part + first[c]);
     }
+    for (cmg_size e = 0; e < first[chunks]; ++e) {
+        diagonal[column[e]] += part[e];
+    }
+    *factor = compare_diagonals(p, step, diagonal);
 done:
-    CMGI_FREE(ctx, part, diagonal, place);
+    CMGI_FREE(ctx, sampled, diagonal, first, column, part);
     return status;
 }
 
@@ -340,6 +409,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     choose_rows(&p);
     make_smooth(&p);
     coarse_energies(&p, here);
+    CMGI_TRY_GOTO(done, number_fine(&p));
     CMGI_TRY_GOTO(done, fine_energies(&p, above));
     *factor = 1;
     for (int v = 0; v < VECTORS; ++v) {
@@ -351,6 +421,6 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
         *factor = fmax(*factor, single / SINGLE);
     }
 done:
-    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y);
+    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y, p.slot, p.row);
     return status;
 }
