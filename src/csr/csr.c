@@ -43,6 +43,7 @@ cmg_status cmgi_csr_alloc_entries(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D)
 {
     CMGI_TRY(cmgi_csr_alloc(ctx, n, n, n, D));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
     for (cmg_size i = 0; i < n; ++i) {
         D->indptr[i] = i;
         D->indices[i] = (cmg_index)i;
@@ -185,7 +186,9 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
     (void)ctx;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        diagonal[i] = cmgi_csr_diagonal_at(A, i);
+        const cmg_size k = A->indptr[i] + (A->indptr[i + 1] - A->indptr[i]) / 2;
+        const bool middle = k < A->indptr[i + 1] && A->indices[k] == i; /* the usual place */
+        diagonal[i] = middle ? A->values[k] : cmgi_csr_diagonal_at(A, i);
     }
 }
 
@@ -205,33 +208,6 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
         }
     }
     return diagonal;
-}
-
-cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                            cmg_size shortest, double share)
-{
-    cmg_size lines = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : lines)           \
-    if (A->rows > 4096)
-    for (cmg_size i = first; i < last; ++i) {
-        double diagonal = 0;
-        double most = 0;
-        double second = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const double a = fabs(A->values[k]);
-            if (A->indices[k] == i) {
-                diagonal += a;
-            } else if (a > most) {
-                second = most;
-                most = a;
-            } else if (a > second) {
-                second = a;
-            }
-        }
-        lines += A->indptr[i + 1] - A->indptr[i] >= shortest && most + second > share * diagonal;
-    }
-    (void)ctx;
-    return lines;
 }
 
 bool cmgi_csr_has_diagonal(const cmgi_csr *A)

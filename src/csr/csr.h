@@ -86,12 +86,6 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
 /* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */
 bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
-/*
- * Rows first .. last - 1 of at least `shortest` entries whose two largest beside the diagonal have
- * more than `share` of it: many of them tell of unknowns that are coupled along lines.
- */
-cmg_size cmgi_csr_line_rows(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                            cmg_size shortest, double share);
 /* True when no row lacks a nonzero entry on the diagonal. */
 bool cmgi_csr_has_diagonal(const cmgi_csr *A);
 /* True when A is square and has no entries but diagonal ones. */

@@ -84,6 +84,22 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
                      (long long)bad);
 }
 
+/* Values and rows in one pass, which says where to look at them again. */
+static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_csr *A,
+                               cmgi_csr_facts *facts)
+{
+    *facts = (cmgi_csr_facts){0};
+    if (A->there == NULL && A->rows == A->cols) {
+        CMGI_TRY(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, facts));
+        if (facts->bad < 0) {
+            return CMG_OK;
+        }
+        facts->known = false;
+    }
+    CMGI_TRY(check_values(ctx, name, A));
+    return check_rows(ctx, name, A);
+}
+
 static cmg_status check_transfer(const cmg_hierarchy *h, int l)
 {
     cmg_context *ctx = h->ctx;
@@ -103,7 +119,7 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     return CMG_OK;
 }
 
-static cmg_status check_level(const cmg_hierarchy *h, int l)
+static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *facts)
 {
     cmg_context *ctx = h->ctx;
     const cmgi_stored_level *level = &h->level[l];
@@ -114,8 +130,7 @@ static cmg_status check_level(const cmg_hierarchy *h, int l)
                CMG_ERR_ARG, "level %d has no A", l);
     CMGI_CHECK(ctx, n > 0, CMG_ERR_ARG, "%s has no rows", name);
     if (cmgi_csr_given(&level->A)) {
-        CMGI_TRY(check_values(ctx, name, &level->A));
-        CMGI_TRY(check_rows(ctx, name, &level->A));
+        CMGI_TRY(check_matrix(ctx, name, &level->A, facts));
     }
     if (l + 1 < h->levels) {
         CMGI_TRY(check_transfer(h, l));
@@ -160,11 +175,10 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     return CMG_OK;
 }
 
-cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
+static cmg_status check(const cmg_hierarchy *h, cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS])
 {
-    CMGI_GIVEN(h);
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY(check_level(h, l));
+        CMGI_TRY(check_level(h, l, &facts[l]));
     }
     for (int i = 0; i < h->vectors; ++i) {
         CMGI_TRY(check_vector(h, &h->vector[i]));
@@ -172,12 +186,24 @@ cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
     return CMG_OK;
 }
 
+cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
+{
+    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS];
+    CMGI_GIVEN(h);
+    return check(h, facts);
+}
+
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
 {
-    if (!h->checked) {
-        CMGI_TRY(cmg_hierarchy_check(h));
-        h->checked = true;
+    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
+    if (h->checked) {
+        return CMG_OK;
     }
+    CMGI_TRY(check(h, facts));
+    for (int l = 0; l < h->levels; ++l) {
+        h->level[l].facts = facts[l];
+    }
+    h->checked = true;
     return CMG_OK;
 }
 

@@ -167,6 +167,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
         cmgi_csr_free(h->ctx, &stored->PT);
     }
     if (role == CMG_ROLE_A) {
+        stored->facts.known = false;
         stored->formed = false;
         cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
     } else if (role == CMG_ROLE_P && !cmgi_csr_given(&h->level[level + 1].A)) {

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "csr/elements.h"
+#include "csr/facts.h"
 #include "csr/resident.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
@@ -21,6 +22,7 @@ typedef struct cmgi_stored_smoother {
  */
 typedef struct cmgi_stored_level {
     cmgi_csr A;
+    cmgi_csr_facts facts; /* of A on the host, while the hierarchy is checked */
     cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
     cmgi_csr PT; /* P^T for them, where all of them are on the device */
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
@@ -132,6 +134,11 @@ void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
 cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
+/* What its pass over A has told; NULL where A is on the device, or was formed since. */
+static inline const cmgi_csr_facts *cmgi_hierarchy_facts(const cmg_hierarchy *h, int level)
+{
+    return h->checked && h->level[level].facts.known ? &h->level[level].facts : NULL;
+}
 /* Whether there is a matrix of a role, on the host or on the device. */
 bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role);
 /* The matrix of a role on the device, NULL = it is not there. */

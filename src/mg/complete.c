@@ -71,36 +71,30 @@ static cmg_status prepare_ranks(cmgi_multigrid *mg)
 }
 
 /*
- * Levels that follow the couplings in place of given ones that cannot: A of so many rows whose
- * neighbours along a line have nearly all of the diagonal. Levels of a mesh that halves every
- * direction need twice to three times the iterations there, of degree 6, and more with every
- * refinement.
+ * Levels that follow the couplings in place of given ones that cannot: A of so many rows that are
+ * strong lines (csr/facts.h). Levels of a mesh that halves every direction need twice to three
+ * times the iterations there, of degree 6, and more with every refinement.
  */
-static const double LINE_STRENGTH = 0.98;
 static const double LINE_ROWS = 0.6;
-/* Rows of three entries are lines without weak couplings between them: one dimension. */
-enum { LINE_ENTRIES = 4 };
 
 static cmg_status look_for_lines(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
-    cmg_csr A;
+    const cmgi_csr_facts *facts = cmgi_hierarchy_facts(mg->h, 0);
+    cmgi_csr_facts taken;
     if (mg->from_matrix || !o->fallback || !o->coarsen || o->coarse != CMG_COARSE_AUTO ||
         !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2 ||
         cmg_hierarchy_rows(mg->h, 0) <= SINGLE_ABOVE) {
         return CMG_OK;
     }
-    CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_size lines = 0;
-    const cmg_size step = A.rows / 8 + 1;
-    for (cmg_size first = 0; first < A.rows; first += step) {
-        const cmg_size last = first + step < A.rows ? first + step : A.rows;
-        lines += cmgi_csr_line_rows(mg->ctx, &A, first, last, LINE_ENTRIES, LINE_STRENGTH);
-        if ((double)(lines + A.rows - last) < LINE_ROWS * (double)A.rows) {
-            return CMG_OK; /* the rest cannot make it up */
-        }
+    if (facts == NULL) {
+        cmg_csr A;
+        CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmgi_csr_facts_take(mg->ctx, &A, 0, A.rows, &taken));
+        facts = &taken;
     }
-    mg->from_matrix = true;
+    mg->from_matrix =
+        (double)facts->strong_lines >= LINE_ROWS * (double)cmg_hierarchy_rows(mg->h, 0);
     return CMG_OK;
 }
 

@@ -210,7 +210,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
-    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO) {
+    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO && !cmgi_dirichlet_none(h)) {
         CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
     }
     bool taken = false;
@@ -299,6 +299,7 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
         source.A = (cmg_csr){.rows = source.there->csr.rows, .cols = source.there->csr.cols};
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
+        source.known = cmgi_hierarchy_facts(h, l);
     }
     const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
     const cmgi_smoother_options smoother = {.name = options->smoother,

@@ -47,6 +47,7 @@
 enum {
     DEGREE = 2,
     LINE_DEGREE = 6,
+    SMALL = 4096,         /* rows that one thread sees to */
     ALGEBRAIC_DEGREE = 3, /* for lines, above an algebraic level */
     STEPS = 6 /* of Lanczos; 12, which methods that are named take, change no iteration count */
 };
@@ -188,17 +189,25 @@ static bool may_go_on(cmg_status status)
  */
 static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *D, int *steps)
 {
-    double extent[2] = {0, -INFINITY}; /* the largest of D^-1, the least turned round */
+    double extent[2]; /* the largest of D^-1, the least turned round */
     if (source->there != NULL) {
         const cmgi_resident_facts *facts = &source->there->facts;
         *steps = 1 / facts->least > SPREAD * (1 / facts->most) ? CMGI_LANCZOS_STEPS : STEPS;
         return CMG_OK;
     }
+    double most = 0;
+    double least = INFINITY;
+#pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(max          \
+                                                                                      : most)      \
+    reduction(min                                                                                  \
+              : least) if (source->A.rows > SMALL)
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
         const double d = fabs(D->values[i]);
-        extent[0] = fmax(extent[0], d);
-        extent[1] = fmax(extent[1], -d);
+        most = d > most ? d : most;
+        least = d < least ? d : least;
     }
+    extent[0] = most;
+    extent[1] = -least;
     CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
     *steps = extent[0] > SPREAD * -extent[1] ? CMGI_LANCZOS_STEPS : STEPS;
     return CMG_OK;
@@ -207,7 +216,7 @@ static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
-    cmgi_smoother_facts facts = {0};
+    cmgi_csr_facts facts = {0};
     cmgi_smoother_source with_facts = *given;
     const cmgi_smoother_source *source = &with_facts;
     int steps = 0;

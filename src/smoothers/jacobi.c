@@ -7,6 +7,8 @@
 #include "csr/csr.h"
 #include "smoothers/smoother.h"
 
+enum { SMALL = 4096 }; /* rows that one thread sees to */
+
 /* From the diagonal that is known on the device. */
 static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
@@ -38,12 +40,17 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
+    cmgi_csr_diagonal(ctx, A, D->values);
+    cmg_size bad = A->rows;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const double d = cmgi_csr_diagonal_at(A, i);
-        CMGI_CHECK(ctx, d != 0, CMG_ERR_SINGULAR, "jacobi: level %d: row %lld has a zero diagonal",
-                   source->level, (long long)i);
-        D->values[i] = 1 / d;
+        bad = D->values[i] == 0 && i < bad ? i : bad;
+        D->values[i] = 1 / D->values[i];
     }
+    CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SINGULAR,
+               "jacobi: level %d: row %lld has a zero diagonal", source->level, (long long)bad);
     return CMG_OK;
 }
 

@@ -22,7 +22,7 @@ static const cmgi_smoother_method *const methods[] = {
 #include CMGI_SMOOTHER_LIST
 #undef CMGI_SMOOTHER
 };
-enum { METHODS = sizeof methods / sizeof methods[0], SMALL = 4096 };
+enum { METHODS = sizeof methods / sizeof methods[0] };
 
 const char *cmg_smoother_name(int i)
 {
@@ -68,54 +68,25 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
     return cmgi_fail(ctx, CMG_ERR_ARG, "unknown smoother \"%s\"; known: %s", name, known);
 }
 
-/* Of one row: |a_ii|, the sum of magnitudes, and the two largest of those beside the diagonal. */
-typedef struct row_look {
-    double diagonal;
-    double sum;
-    double most;
-    double second;
-} row_look;
-
-static inline row_look look_at_row(const cmg_csr *A, cmg_size i)
-{
-    row_look row = {0, cmgi_row_magnitude(A, i), 0, 0};
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double a = fabs(A->values[k]);
-        const double other = A->indices[k] == i ? 0 : a;
-        const double less = other < row.most ? other : row.most;
-        row.diagonal += a - other;
-        row.second = less > row.second ? less : row.second;
-        row.most = other > row.most ? other : row.most;
-    }
-    return row;
-}
-
 /* No method can do anything with a zero on the diagonal or a value that is not a number. */
 static cmg_status check_matrix(const cmgi_smoother_source *source, const char *name)
 {
     const cmg_csr *A = &source->A;
-    cmg_size bad = A->rows;
-    cmg_size lines = 0;
-    double gershgorin = 0;
+    cmgi_csr_facts facts;
     CMGI_CHECK(source->ctx, A->rows == A->cols, CMG_ERR_SHAPE,
                "smoother %s: level %d: A is %lld x %lld, not square", name, source->level,
                (long long)A->rows, (long long)A->cols);
-#pragma omp parallel for num_threads(source->ctx->threads) schedule(static)                        \
-    reduction(min : bad) reduction(+ : lines) reduction(max : gershgorin) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const row_look row = look_at_row(A, i);
-        const bool own = i >= cmgi_source_first(source) && i < cmgi_source_last(source);
-        if (row.diagonal == 0 || !isfinite(row.sum)) {
-            bad = i < bad ? i : bad;
-        }
-        lines += own && row.most + row.second > CMGI_LINE * row.diagonal;
-        gershgorin = fmax(gershgorin, row.sum * (1 / row.diagonal));
+    if (source->known != NULL) {
+        facts = *source->known;
+    } else {
+        CMGI_TRY(cmgi_csr_facts_take(source->ctx, A, cmgi_source_first(source),
+                                     cmgi_source_last(source), &facts));
     }
-    CMGI_CHECK(source->ctx, bad == A->rows, CMG_ERR_SINGULAR,
+    CMGI_CHECK(source->ctx, facts.bad < 0, CMG_ERR_SINGULAR,
                "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite",
-               name, source->level, (long long)bad);
+               name, source->level, (long long)facts.bad);
     if (source->facts != NULL) {
-        *source->facts = (cmgi_smoother_facts){true, gershgorin, lines};
+        *source->facts = facts;
     }
     return CMG_OK;
 }

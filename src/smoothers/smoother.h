@@ -9,6 +9,7 @@
  */
 #pragma once
 #include "smoothers/arguments.h"
+#include "csr/facts.h"
 #include "spmv/create.h"
 
 enum { CMGI_MAX_FACTORS = 64, CMGI_MAX_STAGES = 64, CMGI_CHOSEN = 16 };
@@ -31,13 +32,6 @@ typedef struct cmgi_frame {
     const void *user; /* of place */
 } cmgi_frame;
 
-/* What the check of a matrix on the host finds out by the way. */
-typedef struct cmgi_smoother_facts {
-    bool known;
-    double gershgorin; /* largest row sum of |D^-1 A|, of this rank's rows and those around them */
-    cmg_size lines;    /* own rows whose two largest other entries have CMGI_LINE of the diagonal */
-} cmgi_smoother_facts;
-
 /* What a method may look at. */
 typedef struct cmgi_smoother_source {
     cmg_context *ctx;
@@ -46,10 +40,12 @@ typedef struct cmgi_smoother_source {
     /* level matrix in the hierarchy's numbering, on the host; its size alone where the method looks
      * at `there` and that is not NULL */
     cmg_csr A;
-    const cmgi_resident *there;      /* the same on the device, or NULL */
-    const cmg_matrix *matrix;        /* the same as the cycle multiplies with it; may be NULL */
-    const cmgi_frame *frame;         /* NULL = this rank has all rows */
-    cmgi_smoother_facts *facts;      /* filled by the check of A; NULL = not asked for */
+    const cmgi_resident *there;  /* the same on the device, or NULL */
+    const cmg_matrix *matrix;    /* the same as the cycle multiplies with it; may be NULL */
+    const cmgi_frame *frame;     /* NULL = this rank has all rows */
+    const cmgi_csr_facts *known; /* of A, where the hierarchy has them; else NULL */
+    /* filled by the check of A, counts are of own rows; NULL = not asked for */
+    cmgi_csr_facts *facts;
     struct cmgi_spectra *kept;       /* bounds to go on with (spectrum.h), NULL = none are kept */
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;

@@ -174,6 +174,10 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source, cons
     cmgi_csr D = {0};
     cmg_size count = 0;
     cmg_status status = CMG_OK;
+    if (source->known != NULL &&
+        (source->known->identity == 0 || source->known->identity == P->on.total)) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_csr_alloc_diagonal(P->on.ctx, A->rows, &D));
 #pragma omp parallel for num_threads(P->on.ctx->threads) schedule(static) reduction(+ : count)        \
     if (A->rows > SMALL)

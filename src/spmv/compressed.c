@@ -87,9 +87,8 @@ static cmg_status find_templates(cmgi_compressor *B)
         return split_slices(B, NULL);
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
-    CMGI_TRY(known != NULL
-                 ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
-                 : cmgi_templates_find(B->A->ctx, &what, &t));
+    CMGI_TRY(known != NULL ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
+                           : cmgi_templates_find(B->A->ctx, &what, &t));
     cmgi_csr kinds = {0};
     cmg_status status = CMG_OK;
     if (B->entries != NULL) {

@@ -20,8 +20,8 @@ typedef struct cmgi_matrix_source {
     const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
     bool dense_there;             /* those are on the device */
     const cmg_matrix *like; /* a matrix of the same CSR, of which something is known; or NULL */
-    bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
-    cmg_size lead; /* ... column i + lead */
+    bool leading;           /* rows of a larger square matrix: row i has its diagonal in ... */
+    cmg_size lead;          /* ... column i + lead */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */

@@ -16,8 +16,10 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
 {
     const cmgi_stored_level *from = &given->level[l];
     cmgi_stored_level *to = &h->level[l];
+    to->facts = (cmgi_csr_facts){0};
     if (!to->formed) {
         CMGI_TRY(cmgi_resident_share(h->ctx, &from->A, &to->A));
+        to->facts = from->facts;
         cmgi_stored_elements_clear(h->ctx, to);
         to->elements = from->elements;
         to->elements_borrowed = true;
@@ -68,6 +70,7 @@ static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarch
                                                         given->attribute[i].value));
     }
     CMGI_TRY_GOTO(done, copy_vectors(given, levels - 1, *h));
+    (*h)->checked = given->checked;
 done:
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(h);

@@ -5,6 +5,17 @@
 
 #include <math.h>
 
+bool cmgi_dirichlet_none(const cmg_hierarchy *h)
+{
+    const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
+    const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, 0);
+    const cmg_size rows = h->level[0].A.rows;
+    if (there != NULL) {
+        return there->facts.identity == 0 || there->facts.identity == rows;
+    }
+    return here != NULL && (here->identity == 0 || here->identity == rows);
+}
+
 cmg_status cmgi_dirichlet_find(cmg_context *ctx, const cmg_csr *A, cmgi_dirichlet *found)
 {
     cmgi_dirichlet made = {0};

@@ -6,7 +6,7 @@
  * and interior decouple.
  */
 #pragma once
-#include "csr/csr.h"
+#include "hierarchy/hierarchy.h"
 
 /* Rows of a level, `rows` of them; NULL = none is a Dirichlet row. */
 typedef struct cmgi_dirichlet {
@@ -14,6 +14,8 @@ typedef struct cmgi_dirichlet {
     cmg_size count;
 } cmgi_dirichlet;
 
+/* Whether it is known that the finest matrix has none, or nothing else. */
+bool cmgi_dirichlet_none(const cmg_hierarchy *h);
 /*
  * The identity rows of the finest matrix. In a diagonal matrix every row looks like one: none is
  * marked.

@@ -55,6 +55,7 @@ static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 /* New values on the device; what the host had is old. */
 static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 {
+    h->level[l + 1].facts.known = false;
     cmgi_csr *A = &h->level[l + 1].A;
     CMGI_TRY(cmgi_galerkin_values_there(h->ctx, t, A));
     cmgi_csr alone = {.rows = A->rows, .cols = A->cols, .there = A->there};
@@ -68,6 +69,7 @@ static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *
 /* New values on the host; what the device had is old. */
 static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 {
+    h->level[l + 1].facts.known = false;
     cmgi_csr *A = &h->level[l + 1].A;
     cmgi_csr *AP = &h->level[l].AP;
     CMGI_TRY(cmgi_resident_bring(h->ctx, A));
@@ -113,9 +115,8 @@ static cmg_status step_dirichlet(const cmg_hierarchy *h, int l, const cmgi_diric
 {
     cmg_csr A;
     cmg_csr P;
-    const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
     *found = (cmgi_dirichlet){0};
-    if (there != NULL && (there->facts.identity == 0 || there->facts.identity == there->csr.rows)) {
+    if (cmgi_dirichlet_none(h)) {
         return CMG_OK; /* none on the finest level, and so on none */
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));

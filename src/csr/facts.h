@@ -1,0 +1,24 @@
+/*
+ * What one pass over a square matrix on the host tells the checks, the search for Dirichlet rows
+ * and the smoothers; of one on the device resident.h has the same.
+ */
+#pragma once
+#include "csr/csr.h"
+
+typedef struct cmgi_csr_facts {
+    bool known;
+    cmg_size bad;      /* first row with a zero diagonal or a sum that is not finite, -1 = none */
+    cmg_size identity; /* rows whose only nonzero is on the diagonal */
+    cmg_size lines;    /* rows whose two largest other entries have CMGI_LINE of the diagonal ... */
+    cmg_size strong_lines; /* ... or CMGI_STRONG_LINE, and that have CMGI_STRONG_ENTRIES or more */
+    double gershgorin;     /* largest row sum of |D^-1 A| */
+} cmgi_csr_facts;
+
+/* Neighbours along a line then have nearly all of the diagonal. Rows of three entries are lines
+ * without weak couplings between them: one dimension. */
+#define CMGI_STRONG_LINE 0.98
+enum { CMGI_STRONG_ENTRIES = 4 };
+
+/* Counts are of rows first .. last - 1, the others of all rows; parallel. */
+cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
+                               cmgi_csr_facts *facts);
