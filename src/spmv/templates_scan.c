@@ -285,8 +285,7 @@ cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *wh
     *found = made;
     made = (cmgi_templates){0};
 done:
-    cmgi_templates_free(ctx, &made);
-    CMGI_FREE(ctx, kind, hash, number, same);
+    CMGI_FREE(ctx, made.row, made.id, kind, hash, number, same);
     return status;
 }
 
