@@ -34,6 +34,7 @@ struct stencil_args {
     cmg_size low;  /* first column, counted as x is: from the first row's own */
     cmg_size cols; /* behind the last */
     cmg_size slices;
+    cmg_size late;          /* blocks that begin with the last slices */
     const cmg_index *slice; /* NULL = 0, 1, ... */
     const uint16_t *id;
     const T *value;
@@ -64,12 +65,15 @@ struct window {
     }
 };
 
-/* Columns beyond the ends of x are read as its ends: the values there are 0. */
+/* Columns beyond the ends of x are read as its ends, windows beyond them not at all: the values
+ * there are 0. */
 template <typename T, bool INSIDE>
 __device__ __forceinline__ void load_window(window<T> &w, const stencil_args<T> &s, cmg_size begin,
                                             int shift)
 {
-    if constexpr (INSIDE) {
+    if (!INSIDE && (begin + 2 * PACK<T> < s.low || begin >= s.cols)) {
+        w = {};
+    } else if constexpr (INSIDE) {
         const T *from = s.x + begin;
         w.a = load<PACK<T>>(from);
         w.b = load<PACK<T>>(from + PACK<T>);
@@ -234,7 +238,8 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
     __syncthreads();
     const run_values<T> *table = (const run_values<T> *)memory;
     const int half = threadIdx.x % 32 / HALF;
-    const cmg_size begin = blockIdx.x * chunk;
+    const cmg_size at_end = blockIdx.x < a.late ? gridDim.x : 0;
+    const cmg_size begin = (blockIdx.x + at_end - a.late) * chunk;
     const cmg_size end = begin + chunk < a.slices ? begin + chunk : a.slices;
     for (cmg_size k = begin + threadIdx.x / 32 * 2; k < end; k += 2 * WARPS) {
         const bool mine = k + half < end;
@@ -251,7 +256,9 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
             int at[PACK<T>];
             T s[PACK<T>] = {};
             const mode values_of = find_values(a, row, at);
-            if (!all_inside) {
+            if (!all_inside && values_of != EACH) {
+                add_runs<T, ONE, false>(a, table, at, row, s);
+            } else if (!all_inside) {
                 add_runs<T, EACH, false>(a, table, at, row, s);
             } else if (values_of == FIRST) {
                 add_runs<T, FIRST, true>(a, table, at, row, s);
@@ -274,6 +281,16 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
             }
         }
     }
+}
+
+/* Slices whose windows leave x take longer: of those at its end no block shall begin last. */
+template <typename T>
+static cmg_size late_blocks(const stencil_args<T> &a, cmg_size chunk, cmg_size grid)
+{
+    const cmg_size reach = a.start[a.runs - 1] + CMGI_SLICE + PACK<T>;
+    const cmg_size rows = a.rows + reach - a.cols; /* at the end, that see its end */
+    const cmg_size blocks = rows > 0 ? (rows / CMGI_SLICE + chunk) / chunk : 0;
+    return blocks < grid ? blocks : 0;
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -304,6 +321,7 @@ struct launch_stencil {
         const size_t bytes = (size_t)a.stored * sizeof(T);
         const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
         const unsigned grid = (unsigned)((C->t.count + chunk - 1) / chunk);
+        a.late = late_blocks(a, chunk, grid);
         stencil_kernel<T, KIND><<<grid, BLOCK, bytes, cmgi_stream(A->ctx)>>>(a, chunk);
         return CMGI_LAUNCHED(A->ctx);
     }
