@@ -30,10 +30,12 @@ typedef struct cmg_message {
  * How the ranks of a group speak to each other; all memory is the host's. A function that fails
  * leaves its reason in message(). Every wait ends after `seconds`, or when a rank has failed.
  *
- * Ranks that have a GPU each use it for the set-up alone where NCCL is found (libnccl.so.2, by the
- * loader's rules): what a solve exchanges and sums then goes from device to device. With
- * NCCL_GRAPH_MIXING_SUPPORT=0 in the environment, for programs that use NCCL for nothing else, a
- * solve is one CUDA graph; else an iteration is.
+ * Ranks that have a GPU each use it for the set-up alone where what a solve exchanges and sums goes
+ * from device to device: threads of one process whose GPUs reach each other's memory store into it;
+ * others use NCCL where it is found (libnccl.so.2, by the loader's rules). A solve is one CUDA
+ * graph; with NCCL an iteration is, unless NCCL_GRAPH_MIXING_SUPPORT=0 is in the environment, for
+ * programs that use NCCL for nothing else. CMG_LINK=peer, nccl or host in the environment, the same
+ * for all ranks, leaves the others out.
  */
 struct cmg_transport {
     size_t size; /**< of the struct */
@@ -56,10 +58,11 @@ struct cmg_transport {
     const char *(*message)(void *user);
     /** Has a rank failed? Does not wait. */
     cmg_status (*check)(void *user);
+    bool together; /**< the ranks are threads of one process */
 };
 
 /** How halos and sums pass between the ranks of a context: "none", "host" with the reason where
- *  devices are there, or "nccl" with its version. */
+ *  devices are there, "peer", or "nccl" with its version. */
 CMG_API const char *cmg_context_link(const cmg_context *ctx);
 
 /** What a link takes for its messages; zeros for one rank. */

@@ -354,6 +354,8 @@ static int devices(void)
     return error == cudaSuccess ? count : 0;
 }
 
+static const cmgi_wire *const wires[] = {&cmgi_peers, &cmgi_nccl, NULL};
+
 static constexpr cmgi_backend make_table()
 {
     cmgi_backend table = {};
@@ -410,7 +412,7 @@ static constexpr cmgi_backend make_table()
     table.mark = cmgi_cuda_mark;
     table.elapsed = cmgi_cuda_elapsed;
     table.devices = devices;
-    table.wire = &cmgi_nccl;
+    table.wires = wires;
     return table;
 }
 

@@ -210,18 +210,26 @@ bool cmgi_group_wired(const cmg_context *ctx)
 /* The functions of the wire, which there is. */
 static const cmgi_wire *wire_of(const cmg_context *ctx)
 {
-    return ctx->group->base->wire;
+    return ctx->group->way;
 }
 
-cmg_status cmgi_wire_exchange(cmg_context *ctx, const cmg_message *send, int sends,
+cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
+                             const cmg_message *receive, int receives, void **route)
+{
+    return wire_of(ctx)->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
+}
+
+void cmgi_wire_forget(cmg_context *ctx, void *route)
+{
+    if (cmgi_group_wired(ctx)) {
+        wire_of(ctx)->forget(ctx, ctx->group->wire, route);
+    }
+}
+
+cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
                               const cmg_message *receive, int receives)
 {
-    return wire_of(ctx)->exchange(ctx, ctx->group->wire, send, sends, receive, receives);
-}
-
-cmg_status cmgi_wire_gather(cmg_context *ctx, const void *mine, void *all, const size_t *offsets)
-{
-    return wire_of(ctx)->gather(ctx, ctx->group->wire, mine, all, offsets);
+    return wire_of(ctx)->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
 }
 
 cmg_status cmgi_wire_aside(cmg_context *ctx)
@@ -365,9 +373,7 @@ static void fill_table(cmgi_group *group)
         all->mark_reserve = NULL;
         return;
     }
-    /* NCCL's default puts nodes into a graph that the body of a loop may not have */
-    const char *mixing = getenv("NCCL_GRAPH_MIXING_SUPPORT");
-    all->no_loop = mixing == NULL || strcmp(mixing, "0") != 0;
+    all->no_loop = group->way->no_loop != NULL && group->way->no_loop();
     all->synchronize = patient_synchronize;
     all->to_device = patient_to_device;
     all->to_host = patient_to_host;
@@ -375,16 +381,25 @@ static void fill_table(cmgi_group *group)
     all->elapsed = patient_elapsed;
 }
 
-/* Looks for a way from device to device; all ranks find the same. */
+/* Looks for a way from device to device; all ranks find the same. CMG_LINK in the environment names
+ * the only one to be tried. */
 static cmg_status open_wire(cmg_context *ctx)
 {
     cmgi_group *group = ctx->group;
     const char *link = group->transport.ranks == 1 ? "none" : "host";
+    const char *only = getenv("CMG_LINK");
     (void)snprintf(group->link, sizeof group->link, "%s", link);
-    if (group->transport.ranks == 1 || group->base->wire == NULL) {
+    if (group->transport.ranks == 1 || group->base->wires == NULL) {
         return CMG_OK;
     }
-    return group->base->wire->open(ctx, &group->wire, group->link, sizeof group->link);
+    for (const cmgi_wire *const *way = group->base->wires; *way != NULL && group->wire == NULL;
+         ++way) {
+        if (only == NULL || strcmp(only, (*way)->name) == 0) {
+            group->way = *way;
+            CMGI_TRY(group->way->open(ctx, &group->wire, group->link, sizeof group->link));
+        }
+    }
+    return CMG_OK;
 }
 
 cmg_status cmgi_group_open(cmg_context *ctx)
@@ -417,7 +432,7 @@ void cmgi_group_close(cmg_context *ctx)
     if (group != NULL) {
         ctx->backend = group->base;
         if (group->wire != NULL) {
-            group->base->wire->close(ctx, group->wire);
+            group->way->close(ctx, group->wire);
         }
         ctx->group = NULL;
         CMGI_FREE(ctx, group->parts, group);

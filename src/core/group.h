@@ -21,6 +21,7 @@ typedef struct cmgi_group {
     cmgi_backend all;         /* the same with sums over all ranks */
     double *parts;            /* CMGI_SUMS a rank, on the host */
     void *wire;               /* between the devices; NULL = through the host */
+    const cmgi_wire *way;     /* its functions */
     char link[96];            /* how, for people */
 } cmgi_group;
 
@@ -61,10 +62,13 @@ cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends
 cmg_status cmgi_group_finish(cmg_context *ctx);
 /* True where messages go from device to device in the stream; the functions below are for then. */
 bool cmgi_group_wired(const cmg_context *ctx);
-/* An exchange and a gathering of arrays in the backend's memory. */
-cmg_status cmgi_wire_exchange(cmg_context *ctx, const cmg_message *send, int sends,
+/* An exchange of arrays in the backend's memory, on a route of its own; as in cmgi_wire. */
+cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
+                             const cmg_message *receive, int receives, void **route);
+cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
                               const cmg_message *receive, int receives);
-cmg_status cmgi_wire_gather(cmg_context *ctx, const void *mine, void *all, const size_t *offsets);
+/* Nothing without a wire. */
+void cmgi_wire_forget(cmg_context *ctx, void *route);
 /* As in cmgi_wire; without a wire everything is in order, and there is nothing to do. */
 cmg_status cmgi_wire_aside(cmg_context *ctx);
 void cmgi_wire_back(cmg_context *ctx);

@@ -19,6 +19,7 @@ typedef struct ring {
     cmg_message receive;
     char *data; /* LARGE to be sent, LARGE to come, and a double, in the backend's memory */
     double *value;
+    void *route;
     bool sums; /* what is timed */
 } ring;
 
@@ -29,7 +30,7 @@ static cmg_status go_round(const ring *r)
         return ctx->backend->sum(ctx, 1, r->value, r->value);
     }
     if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_exchange(ctx, &r->send, 1, &r->receive, 1);
+        return cmgi_wire_exchange(ctx, r->route, &r->send, 1, &r->receive, 1);
     }
     CMGI_TRY(cmgi_group_start(ctx, &r->send, 1, &r->receive, 1));
     return cmgi_group_finish(ctx);
@@ -80,6 +81,11 @@ static cmg_status time_rounds(const ring *r, double *seconds)
 static cmg_status measure(ring *r, cmg_link_speed *speed)
 {
     double large = 0;
+    r->send.bytes = LARGE;
+    r->receive.bytes = LARGE;
+    if (cmgi_group_wired(r->ctx)) {
+        CMGI_TRY(cmgi_wire_prepare(r->ctx, &r->send, 1, &r->receive, 1, &r->route));
+    }
     r->send.bytes = SMALL;
     r->receive.bytes = SMALL;
     CMGI_TRY(time_rounds(r, &speed->message_seconds));
@@ -114,6 +120,7 @@ cmg_status cmg_context_link_speed(cmg_context *ctx, cmg_link_speed *speed)
     }
     *speed = made;
 done:
+    cmgi_wire_forget(ctx, r.route);
     cmgi_free_device(ctx, r.value);
     if (wired) {
         cmgi_free_device(ctx, r.data);

@@ -14,11 +14,9 @@
 
 extern "C" {
 #include "core/group.h"
-#include "core/timer.h"
 }
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +48,10 @@ typedef struct nccl_functions {
 } nccl_functions;
 
 typedef struct link {
+    cmgi_side side; /* first: side_cuda.cu knows it as that */
     nccl_functions nccl;
     nccl_comm comm; /* NULL after a failure */
-    cudaStream_t main;
-    cudaStream_t side; /* for what runs beside */
-    cudaEvent_t forked;
-    cudaEvent_t joined;
-    double *parts; /* CMGI_SUMS a rank, on the device */
+    double *parts;  /* CMGI_SUMS a rank, on the device */
 } link;
 
 /* The number of a communicator, of rank 0. */
@@ -95,7 +90,7 @@ static bool load(nccl_functions *n)
 static cmg_status failed(cmg_context *ctx, const link *w, int result, const char *what)
 {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-    cmgi_cuda_ignore(cudaStreamIsCapturing(w->main, &capturing));
+    cmgi_cuda_ignore(cudaStreamIsCapturing(w->side.main, &capturing));
     return cmgi_fail(
         ctx, capturing == cudaStreamCaptureStatusNone ? CMG_ERR_DEVICE : CMG_ERR_UNSUPPORTED,
         "NCCL: %s in %s", w->nccl.text(result), what);
@@ -116,7 +111,7 @@ static cmg_status still_there(cmg_context *ctx, const link *w)
     return CMG_OK;
 }
 
-static cmg_status exchange(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
+static cmg_status exchange(cmg_context *ctx, void *wire, void *, const cmg_message *send, int sends,
                            const cmg_message *receive, int receives)
 {
     CMGI_ON_DEVICE(ctx);
@@ -141,35 +136,17 @@ static cmg_status exchange(cmg_context *ctx, void *wire, const cmg_message *send
     return CMG_OK;
 }
 
-static cmg_status gather(cmg_context *ctx, void *wire, const void *mine, void *all,
-                         const size_t *offsets)
+/* A first message makes the connections, which no graph should. */
+static cmg_status prepare(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
+                          const cmg_message *receive, int receives, void **)
 {
-    CMGI_ON_DEVICE(ctx);
-    const link *w = (const link *)wire;
-    const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const size_t own = offsets[me + 1] - offsets[me];
-    char *to = (char *)all;
-    int result = NCCL_SUCCESS;
-    CMGI_TRY(still_there(ctx, w));
-    if (mine != to + offsets[me] && own > 0) {
-        CMGI_CUDA(ctx,
-                  cudaMemcpyAsync(to + offsets[me], mine, own, cudaMemcpyDeviceToDevice, stream));
-    }
-    NCCL(ctx, w, w->nccl.begin(), "a gathering");
-    for (int r = 0; r < ranks && result == NCCL_SUCCESS; ++r) {
-        const size_t theirs = offsets[r + 1] - offsets[r];
-        if (r != me && own > 0) {
-            result = w->nccl.send(mine, own, NCCL_CHAR, r, w->comm, stream);
-        }
-        if (r != me && theirs > 0 && result == NCCL_SUCCESS) {
-            result = w->nccl.receive(to + offsets[r], theirs, NCCL_CHAR, r, w->comm, stream);
-        }
-    }
-    const int ended = w->nccl.end();
-    NCCL(ctx, w, result != NCCL_SUCCESS ? result : ended, "a gathering");
-    return CMG_OK;
+    const bool there =
+        (sends == 0 || send->data != NULL) && (receives == 0 || receive->data != NULL);
+    return there ? exchange(ctx, wire, NULL, send, sends, receive, receives) : CMG_OK;
+}
+
+static void forget(cmg_context *, void *, void *)
+{
 }
 
 __global__ void rank_sum_kernel(int ranks, int count, const double *parts, double *values)
@@ -196,50 +173,11 @@ static cmg_status sum(cmg_context *ctx, void *wire, double *values, int count)
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status aside(cmg_context *ctx, void *wire)
+/* An earlier failure of NCCL's own. */
+static cmg_status look(cmg_context *ctx, void *wire)
 {
-    CMGI_ON_DEVICE(ctx);
-    link *w = (link *)wire;
-    w->main = cmgi_stream(ctx);
-    CMGI_CUDA(ctx, cudaEventRecord(w->forked, w->main));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(w->side, w->forked, 0));
-    cmgi_device_of(ctx)->stream = w->side;
-    return CMG_OK;
-}
-
-static void back(cmg_context *ctx, void *wire)
-{
-    cmgi_device_of(ctx)->stream = ((link *)wire)->main;
-}
-
-static cmg_status join(cmg_context *ctx, void *wire)
-{
-    CMGI_ON_DEVICE(ctx);
-    link *w = (link *)wire;
-    CMGI_CUDA(ctx, cudaEventRecord(w->joined, w->side));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(w->main, w->joined, 0));
-    return CMG_OK;
-}
-
-/* Kernels of NCCL that wait for a rank end with the communicator. */
-static cmg_status give_up(link *w, cmg_status status)
-{
-    if (w->comm != NULL) {
-        (void)w->nccl.abort(w->comm);
-        w->comm = NULL;
-    }
-    return status;
-}
-
-/* Has a rank failed, or NCCL? */
-static cmg_status look(cmg_context *ctx, const link *w)
-{
-    const cmg_transport *t = &ctx->group->transport;
+    const link *w = (const link *)wire;
     int result = NCCL_SUCCESS;
-    const cmg_status status = t->check(t->user);
-    if (status != CMG_OK) {
-        return cmgi_fail(ctx, status, "%s", t->message(t->user));
-    }
     if (w->comm != NULL) {
         NCCL(ctx, w, w->nccl.look(w->comm, &result), "a look at the communicator");
         if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
@@ -249,35 +187,17 @@ static cmg_status look(cmg_context *ctx, const link *w)
     return CMG_OK;
 }
 
+/* Kernels of NCCL that wait for a rank end with the communicator. */
 static cmg_status wait(cmg_context *ctx, void *wire)
 {
-    enum { LOOKS = 256 };
-    CMGI_ON_DEVICE(ctx);
     link *w = (link *)wire;
-    double begin = 0;
-    for (long spins = 1;; ++spins) {
-        const cudaError_t state = cudaStreamQuery(w->main);
-        if (state == cudaSuccess) {
-            return CMG_OK;
-        }
-        if (state != cudaErrorNotReady) {
-            return give_up(w, cmgi_cuda_failed(ctx, state, "work of several ranks"));
-        }
-        cmgi_cuda_ignore(state);
-        if (spins % LOOKS != 0) {
-            continue;
-        }
-        const cmg_status status = look(ctx, w);
-        if (status != CMG_OK) {
-            return give_up(w, status);
-        }
-        begin = begin > 0 ? begin : cmgi_seconds();
-        if (cmgi_seconds() - begin > ctx->group->transport.seconds) {
-            return give_up(w, cmgi_fail(ctx, CMG_ERR_STATE, "waited %.3g s in vain for the others",
-                                        ctx->group->transport.seconds));
-        }
-        (void)sched_yield();
+    const cmg_status status = cmgi_side_wait(ctx, wire, look);
+    if (status != CMG_OK && w->comm != NULL) {
+        const cmgi_device_guard guard(ctx);
+        (void)w->nccl.abort(w->comm);
+        w->comm = NULL;
     }
+    return status;
 }
 
 static void close_link(cmg_context *ctx, void *wire)
@@ -289,15 +209,7 @@ static void close_link(cmg_context *ctx, void *wire)
         (void)(t->check(t->user) == CMG_OK ? w->nccl.close(w->comm) : w->nccl.abort(w->comm));
     }
     cmgi_free_device(ctx, w->parts);
-    if (w->forked != NULL) {
-        cmgi_cuda_ignore(cudaEventDestroy(w->forked));
-    }
-    if (w->joined != NULL) {
-        cmgi_cuda_ignore(cudaEventDestroy(w->joined));
-    }
-    if (w->side != NULL) {
-        cmgi_cuda_ignore(cudaStreamDestroy(w->side));
-    }
+    cmgi_side_close(&w->side);
     if (w->nccl.library != NULL) {
         (void)dlclose(w->nccl.library);
     }
@@ -342,8 +254,6 @@ static cmg_status ask(cmg_context *ctx, const link *w, const char **why)
 static cmg_status connect(cmg_context *ctx, link *w)
 {
     const int ranks = cmgi_ranks(ctx);
-    int least = 0;
-    int most = 0;
     invitation mine = {};
     invitation *all = NULL;
     CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
@@ -359,10 +269,7 @@ static cmg_status connect(cmg_context *ctx, link *w)
     }
     cmgi_free(ctx, all);
     CMGI_TRY(status);
-    CMGI_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
-    CMGI_CUDA(ctx, cudaStreamCreateWithPriority(&w->side, cudaStreamNonBlocking, most));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&w->forked, cudaEventDisableTiming));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&w->joined, cudaEventDisableTiming));
+    CMGI_TRY(cmgi_side_open(ctx, &w->side));
     CMGI_TRY(
         cmgi_alloc_device(ctx, (cmg_size)CMGI_SUMS * (ranks + 1), sizeof *w->parts, &w->parts));
     CMGI_TRY(cmgi_cuda_clear(ctx, w->parts, sizeof(double) * CMGI_SUMS * (size_t)(ranks + 1)));
@@ -377,7 +284,7 @@ static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t si
     const char *why = NULL;
     int version = 0;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *w, &w));
-    w->main = cmgi_stream(ctx);
+    w->side.main = cmgi_stream(ctx);
     if (!load(&w->nccl)) {
         w->nccl.gather = NULL;
     }
@@ -397,17 +304,27 @@ static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t si
     return CMG_OK;
 }
 
+/* NCCL's default puts nodes into a graph that the body of a loop may not have. */
+static bool no_loop(void)
+{
+    const char *mixing = getenv("NCCL_GRAPH_MIXING_SUPPORT");
+    return mixing == NULL || strcmp(mixing, "0") != 0;
+}
+
 static constexpr cmgi_wire make_wire()
 {
     cmgi_wire wire = {};
+    wire.name = "nccl";
+    wire.no_loop = no_loop;
+    wire.prepare = prepare;
+    wire.forget = forget;
     wire.open = open_link;
     wire.close = close_link;
     wire.exchange = exchange;
-    wire.gather = gather;
     wire.sum = sum;
-    wire.aside = aside;
-    wire.back = back;
-    wire.join = join;
+    wire.aside = cmgi_side_aside;
+    wire.back = cmgi_side_back;
+    wire.join = cmgi_side_join;
     wire.wait = wait;
     return wire;
 }

@@ -67,16 +67,15 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
     return CMG_OK;
 }
 
-/* A first message from device to device makes the connections, which no graph should. */
-static cmg_status try_out(cmgi_exchange *x)
+static cmg_status prepare(cmgi_exchange *x)
 {
     cmg_context *ctx = x->ctx;
     if (!cmgi_group_wired(ctx)) {
         return CMG_OK;
     }
     CMGI_TRY(ctx->backend->fill(ctx, x->precision, x->packed + x->receives, 0, x->send));
-    CMGI_TRY(cmgi_wire_exchange(ctx, x->message, x->send_peers, x->message + x->send_peers,
-                                x->receive_peers));
+    CMGI_TRY(cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
+                               x->receive_peers, &x->route));
     return ctx->backend->synchronize(ctx);
 }
 
@@ -99,7 +98,7 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
     x->packed = aligned(x->sends) + x->near;
     CMGI_TRY_GOTO(done, place_pack(x, plan, asked, plan->part[me]));
     CMGI_TRY_GOTO(done, place_arrays(x, asked_at, at));
-    CMGI_TRY_GOTO(done, try_out(x));
+    CMGI_TRY_GOTO(done, prepare(x));
 done:
     CMGI_FREE(ctx, asked, at);
     return status;
@@ -126,6 +125,7 @@ void cmgi_exchange_destroy(cmgi_exchange **x)
         return;
     }
     cmg_context *ctx = (*x)->ctx;
+    cmgi_wire_forget(ctx, (*x)->route);
     CMGI_FREE_DEVICE(ctx, (*x)->pack, (*x)->send);
     CMGI_FREE(ctx, (*x)->host, (*x)->message, *x);
     *x = NULL;
@@ -141,7 +141,8 @@ cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector)
             ctx->backend->permute(ctx, x->precision, x->packed, x->pack, false, vector, x->send));
     }
     if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_exchange(ctx, x->message, x->send_peers, receive, x->receive_peers);
+        return cmgi_wire_exchange(ctx, x->route, x->message, x->send_peers, receive,
+                                  x->receive_peers);
     }
     if (x->host != NULL) {
         CMGI_TRY(cmgi_to_host(ctx, x->host, x->send, (size_t)x->sends * size));

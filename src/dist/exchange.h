@@ -25,6 +25,7 @@ typedef struct cmgi_exchange {
     void *columns;   /* in it, the own entries and behind them the received ones */
     char *halo;      /* these */
     void *host;      /* sent and received on the host, where messages pass there; else NULL */
+    void *route;     /* of a wire */
     cmg_message *message; /* to send_peers, then from receive_peers, with their addresses */
 } cmgi_exchange;
 

@@ -271,7 +271,8 @@ static void set_up(loop *all, int rank, box *boxes)
                                    .gather = gather,
                                    .fail = fail,
                                    .message = message_of,
-                                   .check = check};
+                                   .check = check,
+                                   .together = true};
     (void)pthread_cond_init(&p->woken, NULL);
 }
 

@@ -1,5 +1,6 @@
 #include "dist/matrix.h"
 
+#include "dist/gather.h"
 #include "spmv/compressed.h"
 
 #include <string.h>
@@ -10,14 +11,13 @@ enum { BEFORE, BEHIND, SIDES };
 enum { CUT = 6 * CMGI_SLICE };
 
 typedef struct cmgi_ranks_matrix {
-    cmg_size begin;           /* rows from here on ... */
-    cmg_size end;             /* ... to here have no column of another rank */
-    cmg_matrix *inner;        /* these, NULL = none */
-    cmg_matrix *outer[SIDES]; /* rows before and behind them, NULL = none */
-    bool exchanges;           /* some rank needs columns of others */
-    cmgi_exchange *exchange;  /* of these, NULL = this rank neither needs nor gives any */
-    size_t *offset; /* of the parts that are gathered, bytes, ranks + 1; NULL = none are */
-    void *host;     /* of a gathering, where messages pass the host and it is not the backend's */
+    cmg_size begin;            /* rows from here on ... */
+    cmg_size end;              /* ... to here have no column of another rank */
+    cmg_matrix *inner;         /* these, NULL = none */
+    cmg_matrix *outer[SIDES];  /* rows before and behind them, NULL = none */
+    bool exchanges;            /* some rank needs columns of others */
+    cmgi_exchange *exchange;   /* of these, NULL = this rank neither needs nor gives any */
+    cmgi_gathering *gathering; /* of the parts, NULL = they stay where they are */
 } cmgi_ranks_matrix;
 
 static const void *behind(const void *p, cmg_size rows, size_t size)
@@ -42,22 +42,7 @@ static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t siz
 cmg_status cmgi_ranks_gather(const cmg_matrix *A, void *y)
 {
     const cmgi_ranks_matrix *M = A->data;
-    cmg_context *ctx = A->ctx;
-    const int me = cmgi_rank(ctx);
-    if (M->offset == NULL) {
-        return CMG_OK;
-    }
-    char *own = (char *)y + M->offset[me];
-    if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_gather(ctx, own, y, M->offset);
-    }
-    if (M->host == NULL) {
-        return cmgi_group_gather_parts(ctx, own, y, M->offset);
-    }
-    char *mine = (char *)M->host + M->offset[me];
-    CMGI_TRY(cmgi_to_host(ctx, mine, own, M->offset[me + 1] - M->offset[me]));
-    CMGI_TRY(cmgi_group_gather_parts(ctx, mine, M->host, M->offset));
-    return cmgi_to_device(ctx, y, M->host, M->offset[cmgi_ranks(ctx)]);
+    return M->gathering != NULL ? cmgi_gathering_run(M->gathering, y) : CMG_OK;
 }
 
 /* Row of y that is this rank's first. */
@@ -65,7 +50,7 @@ static cmg_size first_row(const cmg_matrix *A)
 {
     const cmgi_ranks_matrix *M = A->data;
     const size_t size = cmgi_precision_bytes(A->options.precision);
-    return M->offset != NULL ? (cmg_size)(M->offset[cmgi_rank(A->ctx)] / size) : 0;
+    return M->gathering != NULL ? (cmg_size)(M->gathering->offset[cmgi_rank(A->ctx)] / size) : 0;
 }
 
 static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
@@ -140,7 +125,8 @@ static void destroy(cmg_matrix *A)
     cmg_matrix_destroy(&M->outer[BEFORE]);
     cmg_matrix_destroy(&M->outer[BEHIND]);
     cmgi_exchange_destroy(&M->exchange);
-    CMGI_FREE(A->ctx, M->offset, M->host, M);
+    cmgi_gathering_destroy(&M->gathering);
+    cmgi_free(A->ctx, M);
 }
 
 /* Not in the list of formats: nothing is built of it by name. */
@@ -162,11 +148,11 @@ cmgi_ranks_talk cmgi_ranks_talk_of(const cmg_matrix *A)
     const size_t size = cmgi_precision_bytes(A->options.precision);
     const int ranks = cmgi_ranks(A->ctx);
     talk.exchanges = M->exchanges;
-    talk.gathers = M->offset != NULL;
+    talk.gathers = M->gathering != NULL;
     talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
     talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
-    talk.gathered = talk.gathers ? M->offset[ranks] : 0;
+    talk.gathered = talk.gathers ? M->gathering->offset[ranks] : 0;
     return talk;
 }
 
@@ -392,21 +378,6 @@ done:
     return status;
 }
 
-static cmg_status make_gathering(build *b, const cmgi_owners *rows)
-{
-    cmg_context *ctx = b->ctx;
-    const int ranks = cmgi_ranks(ctx);
-    const size_t size = cmgi_precision_bytes(b->options->precision);
-    if (!rows->whole || ranks == 1) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *b->M->offset, &b->M->offset));
-    for (int r = 0; r <= ranks; ++r) {
-        b->M->offset[r] = (size_t)rows->part[r] * size;
-    }
-    return cmgi_group_wired(ctx) ? CMG_OK : cmgi_alloc_staging(ctx, rows->total, size, &b->M->host);
-}
-
 static const cmg_matrix *part_of(const cmgi_ranks_matrix *M, int k)
 {
     return k < SIDES ? M->outer[k] : M->inner;
@@ -471,7 +442,11 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
     made->data = b.M;
     CMGI_TRY_GOTO(done, renumber_rows(ctx, A, rows->perm, &b.A));
     CMGI_TRY_GOTO(done, make_parts(&b));
-    CMGI_TRY_GOTO(done, make_gathering(&b, rows));
+    if (rows->whole && cmgi_ranks(ctx) > 1) {
+        CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, rows->part,
+                                                  cmgi_precision_bytes(options->precision),
+                                                  &b.M->gathering));
+    }
     describe(made, A, rows, cols);
     CMGI_TRY_GOTO(done, make_dots(&b, made));
     *M = made;

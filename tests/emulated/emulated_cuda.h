@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <sched.h>
 #include <tuple>
 
 namespace emulated
@@ -118,6 +119,15 @@ inline void __syncwarp(unsigned mask = ~0U)
 }
 inline void __threadfence()
 {
+}
+/* Other threads of the host may wait for what is written, as other devices do. */
+inline void __threadfence_system()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+inline void __nanosleep(unsigned)
+{
+    (void)sched_yield();
 }
 
 /* A width parts the warp into runs of lanes, as on the device. */

@@ -68,19 +68,35 @@ const char *cudaGetErrorName(cudaError_t error)
            : error == cudaErrorStreamCaptureUnsupported ? "cudaErrorStreamCaptureUnsupported"
                                                         : "cudaError";
 }
+/* Devices by number alone: they share what one has. CMG_EMULATED_DEVICES says how many. */
+static thread_local int current = 0;
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = 1;
+    const char *text = std::getenv("CMG_EMULATED_DEVICES");
+    *count = text != nullptr ? std::atoi(text) : 1;
     return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = 0;
+    *device = current;
     return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device)
 {
-    return said(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    int count;
+    cudaGetDeviceCount(&count);
+    const bool there = device >= 0 && device < count;
+    current = there ? device : current;
+    return said(there ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
+{
+    *can = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned)
+{
+    return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int *version)
 {
@@ -123,9 +139,10 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int)
     }
     return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
     std::memset((void *)p, 0, sizeof *p);
+    p->uuid.bytes[0] = (char)device;
     std::strcpy(p->name, "emulated device");
     p->major = 9;
     p->multiProcessorCount = 4;
@@ -217,7 +234,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a, const void
     std::memset((void *)a, 0, sizeof *a);
     const bool there = emulated::holds(p);
     a->type = there ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
-    a->device = there ? 0 : -2;
+    a->device = there ? current : -2;
     a->devicePointer = there ? (void *)(uintptr_t)p : nullptr;
     a->hostPointer = there ? nullptr : (void *)(uintptr_t)p;
     return cudaSuccess;

@@ -1,0 +1,96 @@
+/*
+ * The stream beside that of a context, in which messages between devices run: forked off and joined
+ * by events, which a recording takes for branches; and waiting that ends where a rank has failed.
+ */
+#include "core/cuda.cuh"
+
+extern "C" {
+#include "core/group.h"
+#include "core/timer.h"
+}
+
+#include <sched.h>
+
+cmg_status cmgi_side_open(cmg_context *ctx, cmgi_side *s)
+{
+    int least = 0;
+    int most = 0;
+    s->main = cmgi_stream(ctx);
+    CMGI_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
+    CMGI_CUDA(ctx, cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, most));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
+    return CMG_OK;
+}
+
+void cmgi_side_close(cmgi_side *s)
+{
+    if (s->forked != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(s->forked));
+    }
+    if (s->joined != NULL) {
+        cmgi_cuda_ignore(cudaEventDestroy(s->joined));
+    }
+    if (s->side != NULL) {
+        cmgi_cuda_ignore(cudaStreamDestroy(s->side));
+    }
+}
+
+cmg_status cmgi_side_aside(cmg_context *ctx, void *wire)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_side *s = (cmgi_side *)wire;
+    s->main = cmgi_stream(ctx);
+    CMGI_CUDA(ctx, cudaEventRecord(s->forked, s->main));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->side, s->forked, 0));
+    cmgi_device_of(ctx)->stream = s->side;
+    return CMG_OK;
+}
+
+void cmgi_side_back(cmg_context *ctx, void *wire)
+{
+    cmgi_device_of(ctx)->stream = ((cmgi_side *)wire)->main;
+}
+
+cmg_status cmgi_side_join(cmg_context *ctx, void *wire)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_side *s = (cmgi_side *)wire;
+    CMGI_CUDA(ctx, cudaEventRecord(s->joined, s->side));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->main, s->joined, 0));
+    return CMG_OK;
+}
+
+cmg_status cmgi_side_look(cmg_context *ctx)
+{
+    const cmg_transport *t = &ctx->group->transport;
+    const cmg_status status = t->check(t->user);
+    return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
+}
+
+cmg_status cmgi_side_wait(cmg_context *ctx, void *wire, cmg_status (*also)(cmg_context *, void *))
+{
+    enum { LOOKS = 256 };
+    CMGI_ON_DEVICE(ctx);
+    const cmgi_side *s = (const cmgi_side *)wire;
+    double begin = 0;
+    for (long spins = 1;; ++spins) {
+        const cudaError_t state = cudaStreamQuery(s->main);
+        if (state == cudaSuccess) {
+            return CMG_OK;
+        }
+        if (state != cudaErrorNotReady) {
+            return cmgi_cuda_failed(ctx, state, "work of several ranks");
+        }
+        cmgi_cuda_ignore(state);
+        if (spins % LOOKS != 0) {
+            continue;
+        }
+        CMGI_TRY(cmgi_side_look(ctx));
+        CMGI_TRY(also != NULL ? also(ctx, wire) : CMG_OK);
+        begin = begin > 0 ? begin : cmgi_seconds();
+        CMGI_CHECK(ctx, cmgi_seconds() - begin <= ctx->group->transport.seconds, CMG_ERR_STATE,
+                   "waited %.3g s in vain for the others", ctx->group->transport.seconds);
+        (void)sched_yield();
+    }
+}
