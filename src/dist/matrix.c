@@ -360,8 +360,6 @@ static cmg_status make_parts(build *b)
     M->end = b->A.rows;
     if (!b->cols->whole) {
         find_inner(&b->A, b->cols, M);
-    }
-    if (!b->cols->whole) {
         CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
     }
     if (M->begin < M->end) {
