@@ -69,6 +69,7 @@ cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **
 {
     bool *made = NULL;
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *made, &made));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
         made[i] = identity_row(A, i);
     }

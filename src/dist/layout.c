@@ -184,13 +184,11 @@ done:
 }
 
 /* Clears the flags of rows with a column outside of a space's own. */
-static void mark_outer(int threads, const cmgi_own_rows *M, const cmgi_owners *cols, bool *inner)
+static void mark_outer(const cmg_context *ctx, const cmgi_own_rows *M, const cmgi_owners *cols,
+                       bool *inner)
 {
-    const cmg_size last = cols->first + cols->rows;
-    const cmg_size rows = M->indptr != NULL && !cols->whole ? M->rows : 0;
-#pragma omp parallel for num_threads(threads) schedule(static) if (rows > 4096)
-    for (cmg_size i = 0; i < rows; ++i) {
-        inner[i] = inner[i] && !cmgi_rows_reach_out(M, i, cols->first, last);
+    if (M->indptr != NULL && !cols->whole) {
+        cmgi_rows_inside(ctx, M, cols->first, cols->first + cols->rows, inner);
     }
 }
 
@@ -217,12 +215,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
     memset(inner, true, (size_t)space->rows * sizeof *inner);
-    mark_outer(ctx->threads, &level->A, space, inner);
+    mark_outer(ctx, &level->A, space, inner);
     if (l + 1 <= parts->divided && level->P.indptr != NULL) {
-        mark_outer(ctx->threads, &level->P, &parts->level[l + 1].space, inner);
+        mark_outer(ctx, &level->P, &parts->level[l + 1].space, inner);
     }
     if (l > 0) {
-        mark_outer(ctx->threads, &parts->level[l - 1].R, &parts->level[l - 1].space, inner);
+        mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, inner);
     }
     double scattered = !is_slab(inner, space->rows);
     CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */

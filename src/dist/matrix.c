@@ -167,19 +167,22 @@ typedef struct build {
     cmgi_ranks_matrix *M;
 } build;
 
-/* Rows in the order of the level. */
+/* Rows in the order of the level; as they are where that is none. */
 static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const cmg_index *perm,
                                 cmgi_own_rows *B)
 {
+    if (perm == NULL) {
+        *B = cmgi_rows_borrow(A);
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_rows_alloc(ctx, A->first, A->rows, A->indptr[A->rows], B));
     B->indptr[0] = 0;
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size i = perm != NULL ? perm[k] : k;
-        B->indptr[k + 1] = B->indptr[k] + A->indptr[i + 1] - A->indptr[i];
+        B->indptr[k + 1] = B->indptr[k] + A->indptr[perm[k] + 1] - A->indptr[perm[k]];
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size from = A->indptr[perm != NULL ? perm[k] : k];
+        const cmg_size from = A->indptr[perm[k]];
         const size_t length = (size_t)(B->indptr[k + 1] - B->indptr[k]);
         memcpy(B->indices + B->indptr[k], A->indices + from, length * sizeof *B->indices);
         memcpy(B->values + B->indptr[k], A->values + from, length * sizeof *B->values);
@@ -188,13 +191,18 @@ static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const 
 }
 
 /* The longest stretch of rows without a column of another rank. */
-static void find_inner(const cmgi_own_rows *A, const cmgi_owners *cols, cmgi_ranks_matrix *M)
+static cmg_status find_inner(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_owners *cols,
+                             cmgi_ranks_matrix *M)
 {
     cmg_size first = 0;
     cmg_size begin = 0;
     cmg_size end = 0;
+    bool *inner = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *inner, &inner));
+    memset(inner, true, (size_t)A->rows * sizeof *inner);
+    cmgi_rows_inside(ctx, A, cols->first, cols->first + cols->rows, inner);
     for (cmg_size i = 0; i <= A->rows; ++i) {
-        if (i < A->rows && !cmgi_rows_reach_out(A, i, cols->first, cols->first + cols->rows)) {
+        if (i < A->rows && inner[i]) {
             continue;
         }
         if (i - first > end - begin) {
@@ -209,6 +217,8 @@ static void find_inner(const cmgi_own_rows *A, const cmgi_owners *cols, cmgi_ran
         M->begin = 0;
         M->end = 0;
     }
+    cmgi_free(ctx, inner);
+    return CMG_OK;
 }
 
 /* Column of an own entry, or of any where the vector is whole. */
@@ -359,7 +369,7 @@ static cmg_status make_parts(build *b)
     cmg_status status = CMG_OK;
     M->end = b->A.rows;
     if (!b->cols->whole) {
-        find_inner(&b->A, b->cols, M);
+        CMGI_TRY_GOTO(done, find_inner(ctx, &b->A, b->cols, M));
         CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
     }
     if (M->begin < M->end) {

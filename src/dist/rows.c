@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PARALLEL_FROM = 1 << 16 }; /* entries */
+
 cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
                            cmgi_own_rows *A)
 {
@@ -71,23 +73,61 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
+                      bool *inner)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        cmg_size k = A->indptr[i];
+        while (k < A->indptr[i + 1] && A->indices[k] >= first && A->indices[k] < last) {
+            ++k;
+        }
+        inner[i] = inner[i] && k == A->indptr[i + 1];
+    }
+    (void)ctx;
+}
+
+/* Columns outside of first .. last - 1 of the entries begin .. end - 1; how many there are. */
+static cmg_size list_outside(const cmgi_own_rows *A, cmg_size begin, cmg_size end, cmg_size first,
+                             cmg_size last, cmg_size *list)
+{
+    cmg_size count = 0;
+    for (cmg_size k = begin; k < end; ++k) {
+        if (A->indices[k] < first || A->indices[k] >= last) {
+            if (list != NULL) {
+                list[count] = A->indices[k];
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
                              cmg_size last, cmgi_numbers *columns)
 {
     const cmg_size nnz = A->indptr[A->rows];
+    const int parts = nnz > PARALLEL_FROM ? ctx->threads : 1;
     cmg_size *number = NULL;
-    cmg_size count = 0;
+    cmg_size *at = NULL; /* of every part's, parts + 1 */
     cmg_size kept = 0;
-    for (cmg_size k = 0; k < nnz; ++k) {
-        count += A->indices[k] < first || A->indices[k] >= last;
+    CMGI_TRY(cmgi_alloc_zero(ctx, parts + 1, sizeof *at, &at));
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        at[p + 1] = list_outside(A, nnz * p / parts, nnz * (p + 1) / parts, first, last, NULL);
     }
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *number, &number));
-    count = 0;
-    for (cmg_size k = 0; k < nnz; ++k) {
-        if (A->indices[k] < first || A->indices[k] >= last) {
-            number[count++] = A->indices[k];
+    cmgi_add_up(at, parts);
+    const cmg_size count = at[parts];
+    const cmg_status status = cmgi_alloc(ctx, count, sizeof *number, &number);
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        if (status == CMG_OK && at[p + 1] > at[p]) {
+            (void)list_outside(A, nnz * p / parts, nnz * (p + 1) / parts, first, last,
+                               number + at[p]);
         }
     }
+    cmgi_free(ctx, at);
+    CMGI_TRY(status);
     qsort(number, (size_t)count, sizeof *number, ascending);
     for (cmg_size k = 0; k < count; ++k) {
         if (kept == 0 || number[k] != number[kept - 1]) {

@@ -18,16 +18,9 @@ typedef struct cmgi_own_rows {
     bool borrowed; /* the arrays belong to another */
 } cmgi_own_rows;
 
-/* Whether row i has a column outside of first .. last - 1. */
-static inline bool cmgi_rows_reach_out(const cmgi_own_rows *A, cmg_size i, cmg_size first,
-                                       cmg_size last)
-{
-    cmg_size k = A->indptr[i];
-    while (k < A->indptr[i + 1] && A->indices[k] >= first && A->indices[k] < last) {
-        ++k;
-    }
-    return k < A->indptr[i + 1];
-}
+/* Clears the flags of rows that have a column outside of first .. last - 1. */
+void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
+                      bool *inner);
 
 /* Sorted numbers without repetition. */
 typedef struct cmgi_numbers {
