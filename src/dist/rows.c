@@ -321,25 +321,72 @@ typedef struct entry {
     double value;
 } entry;
 
-/* The entries of A, by the rank that has their column as a row, then in A's order. */
-static void sort_by_owner(const cmgi_own_rows *A, const cmg_size *part, int ranks, cmg_size *at,
-                          entry *out)
+/* The entries of A whose columns other ranks have as rows, by these, then in A's order; *list is a
+ * new array. */
+static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
+                              cmg_size *at, entry **list)
 {
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    entry *out = NULL;
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        ++at[owner_of(part, ranks, A->indices[k]) + 1];
+        if (A->indices[k] < part[me] || A->indices[k] >= part[me + 1]) {
+            ++at[owner_of(part, ranks, A->indices[k]) + 1];
+        }
     }
     cmgi_add_up(at, ranks);
+    CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *out, &out));
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const int r = owner_of(part, ranks, A->indices[k]);
-            out[at[r]++] = (entry){A->first + i, A->indices[k], A->values[k]};
+            if (A->indices[k] < part[me] || A->indices[k] >= part[me + 1]) {
+                const int r = owner_of(part, ranks, A->indices[k]);
+                out[at[r]++] = (entry){A->first + i, A->indices[k], A->values[k]};
+            }
         }
     }
     for (int r = ranks; r > 0; --r) {
         at[r] = at[r - 1];
     }
     at[0] = 0;
+    *list = out;
+    return CMG_OK;
+}
+
+/* T's indptr, from its own entries of A^T and those that came. */
+static void count_rows(const cmgi_own_rows *A, const entry *got, cmg_size count, cmgi_own_rows *T)
+{
+    memset(T->indptr, 0, (size_t)(T->rows + 1) * sizeof *T->indptr);
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        const cmg_size j = A->indices[k] - T->first;
+        if (j >= 0 && j < T->rows) {
+            ++T->indptr[j + 1];
+        }
+    }
+    for (cmg_size k = 0; k < count; ++k) {
+        ++T->indptr[got[k].col - T->first + 1];
+    }
+    cmgi_add_up(T->indptr, T->rows);
+}
+
+/* Entries in the order of their rows in A: indptr[j] moves on to the end of row j. */
+static void put_entry(cmgi_own_rows *T, cmg_size row, cmg_size col, double value)
+{
+    const cmg_size to = T->indptr[col - T->first]++;
+    T->indices[to] = row;
+    T->values[to] = value;
+}
+
+static void put_own(const cmgi_own_rows *A, cmgi_own_rows *T)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size j = A->indices[k] - T->first;
+            if (j >= 0 && j < T->rows) {
+                put_entry(T, A->first + i, A->indices[k], A->values[k]);
+            }
+        }
+    }
 }
 
 cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *col_part,
@@ -353,21 +400,19 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     cmg_size *at = NULL;
     cmgi_own_rows made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->indptr[A->rows], sizeof *send, &send));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *got_at = at + ranks + 1;
-    sort_by_owner(A, col_part, ranks, at, send);
+    CMGI_TRY_GOTO(done, list_others(ctx, A, col_part, at, &send));
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, got_at[ranks], &made));
-    memset(made.indptr, 0, (size_t)(rows + 1) * sizeof *made.indptr);
-    for (cmg_size k = 0; k < got_at[ranks]; ++k) {
-        ++made.indptr[got[k].col - made.first + 1];
+    const cmg_size own = A->indptr[A->rows] - at[ranks];
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, own + got_at[ranks], &made));
+    count_rows(A, got, got_at[ranks], &made);
+    for (cmg_size k = 0; k < got_at[me]; ++k) {
+        put_entry(&made, got[k].row, got[k].col, got[k].value);
     }
-    cmgi_add_up(made.indptr, rows);
-    for (cmg_size k = 0; k < got_at[ranks]; ++k) { /* indptr[i] moves on to the end of row i */
-        const cmg_size to = made.indptr[got[k].col - made.first]++;
-        made.indices[to] = got[k].row;
-        made.values[to] = got[k].value;
+    put_own(A, &made);
+    for (cmg_size k = got_at[me]; k < got_at[ranks]; ++k) {
+        put_entry(&made, got[k].row, got[k].col, got[k].value);
     }
     for (cmg_size i = rows; i > 0; --i) {
         made.indptr[i] = made.indptr[i - 1];
