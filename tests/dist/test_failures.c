@@ -9,6 +9,7 @@
 
 static cmg_hierarchy *whole = NULL;
 static double *rhs = NULL;
+static int ranks = 3; /* two where they then have a device each */
 
 static void make_problem(void)
 {
@@ -21,7 +22,7 @@ static void make_problem(void)
     for (cmg_size i = 0; i < n; ++i) {
         rhs[i] = cmgi_random_at(3, (uint64_t)i);
     }
-    divide(whole, 3, EVEN);
+    divide(whole, ranks, EVEN);
 }
 
 /* What goes wrong, and on which rank. */
@@ -57,8 +58,8 @@ static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
     for (int l = 0; l < levels; ++l) {
         const cmg_csr A = cmgi_csr_view(&whole->level[l].A);
         const cmg_size n = A.rows;
-        const cmg_size first = n * cmgi_rank(h->ctx) / 3;
-        const cmg_size last = n * (cmgi_rank(h->ctx) + 1) / 3;
+        const cmg_size first = n * cmgi_rank(h->ctx) / ranks;
+        const cmg_size last = n * (cmgi_rank(h->ctx) + 1) / ranks;
         for (int role = CMG_ROLE_A; role <= CMG_ROLE_P && (role == 0 || l + 1 < levels); ++role) {
             const cmg_csr M = role == CMG_ROLE_A ? A : cmgi_csr_view(&whole->level[l].P);
             cmgi_own_rows own = {0};
@@ -169,7 +170,7 @@ static void expect(fault kind, int rank, cmg_status expected, const char *part)
 {
     failing f = {.kind = kind, .rank = rank};
     char why[CMG_MESSAGE] = "";
-    const cmg_status status = cmg_loopback_run(3, kind == SLEEPS ? 0.3 : 60, work, &f, why);
+    const cmg_status status = cmg_loopback_run(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, why);
     CHECK(status == expected);
     CHECK(strstr(why, part) != NULL);
     if (status != expected || strstr(why, part) == NULL) {
@@ -179,7 +180,7 @@ static void expect(fault kind, int rank, cmg_status expected, const char *part)
 
 static void ends_all_ranks(void)
 {
-    for (int rank = 0; rank < 3; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
         expect(LEAVES, rank, CMG_ERR_STATE, "has ended while others wait for it");
         expect(BAD_VALUE, rank, CMG_ERR_ARG, "not finite");
         expect(BAD_OPTION, rank, CMG_ERR_ARG, "pre");
@@ -197,9 +198,9 @@ static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transpor
 {
     long tried = 0;
     for (long n = 0;; n += 1 + n / share) {
-        failing f = {.kind = NO_MEMORY, .rank = (int)(n % 3), .allocations = n};
+        failing f = {.kind = NO_MEMORY, .rank = (int)(n % ranks), .allocations = n};
         char why[CMG_MESSAGE] = "";
-        const cmg_status status = cmg_loopback_run(3, 60, run, &f, why);
+        const cmg_status status = cmg_loopback_run(ranks, 60, run, &f, why);
         if (f.reached > 0) {
             CHECK(status == CMG_OK);
             break;
@@ -218,12 +219,19 @@ static void memory_runs_out(void)
     runs_out(work, 16);
 }
 
+/* The tests of two backends may run at once. */
+static const char *file_name(void)
+{
+    return cmg_context_backend(ctx) == CMG_BACKEND_CUDA ? "test_dist_failures_cuda.h5"
+                                                        : "test_dist_failures.h5";
+}
+
 /* Generates, writes, reads again, sets up and solves: what fails in any of it. */
 static cmg_status through_files(void *user, const cmg_transport *transport)
 {
     failing *f = user;
     const bool mine = transport->rank == f->rank;
-    const char *path = "test_dist_failures.h5";
+    const char *path = file_name();
     cmg_generate_options options;
     cmg_context *own = NULL;
     cmg_hierarchy *h = NULL;
@@ -261,15 +269,15 @@ done:
 static void memory_runs_out_between_files(void)
 {
     runs_out(through_files, 24);
-    (void)remove("test_dist_failures.h5");
+    (void)remove(file_name());
 }
 
 /* Not a failure, but an outcome, on all ranks. */
 static void not_a_number(void)
 {
     failing f = {.kind = BAD_RHS, .rank = 1};
-    CHECK(cmg_loopback_run(3, 20, work, &f, NULL) == CMG_OK);
-    for (int r = 0; r < 3; ++r) {
+    CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
+    for (int r = 0; r < ranks; ++r) {
         CHECK(f.outcome[r] == CMG_NOT_A_NUMBER);
     }
 }
@@ -277,8 +285,8 @@ static void not_a_number(void)
 static void repeats_are_equal_to_the_bit(void)
 {
     failing f = {.kind = NOTHING};
-    CHECK(cmg_loopback_run(3, 20, work, &f, NULL) == CMG_OK);
-    CHECK(cmg_loopback_run(3, 20, work, &f, NULL) == CMG_OK);
+    CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
+    CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(f.iterations > 3 &&
           memcmp(f.history[0], f.history[1], ((size_t)f.iterations + 1) * sizeof(double)) == 0);
     free(f.history[0]);
@@ -319,6 +327,7 @@ static void refusals(void)
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    ranks = cmg_backend_devices(cmg_context_backend(ctx)) == 2 ? 2 : 3;
     make_problem();
     RUN(ends_all_ranks);
     RUN(memory_runs_out);
