@@ -7,35 +7,38 @@ from lines import markdown, number, read, table
 
 @table
 def ranks():
-    """Several H200 of one host by NCCL, beside one."""
+    """Several H200 of one host, by stores of kernels (peer) or NCCL, beside the fastest line of one (320^3 beside 256^3)."""
     found = read("ranks")
     rows = []
-    last = {(line["problem"], line["distort"], line["ranks"], line["loop"], line["krylov"], line.get("gather")): line
+    last = {(line["problem"], line["distort"], line["ranks"], line["link"].split()[0], line["loop"], line["krylov"],
+             line.get("gather")): line
             for line in found if line["benchmark"] == "ranks" and line["ranks"] > 1}
     for line in last.values():
-        one = [other for other in found if other["benchmark"] == "solve" and other["distort"] == line["distort"]
-               and (other["problem"] == line["problem"] or line["problem"] == "q1-3d-320")]
+        one = sorted((other for other in found if other.get("ranks", 1) == 1 and other["distort"] == line["distort"]
+                      and (other["problem"] == line["problem"]
+                           or (line["problem"], other["problem"]) == ("q1-3d-320", "q1-3d-256"))),
+                     key=lambda other: other["solve_seconds"])
         each = line["solve_seconds"] / line["iterations"]
         alone = one[0]["solve_seconds"] / one[0]["iterations"] if one else 0
-        how = line["loop"] + (", merged" if line["krylov"] == "merged" else "") + (
+        how = f"{line['link'].split()[0]}, {line['loop']}" + (", merged" if line["krylov"] == "merged" else "") + (
             f", `--gather {line['gather']}`" if line.get("gather") else "")
         rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"], how,
                      f"{line['unknowns'] / 1e6:.3g} M", line["iterations"], number(1e3 * line["solve_seconds"]),
                      number(1e3 * one[0]["solve_seconds"]) if one else "", number(1e3 * each),
                      number(1e3 * alone) if one else ""])
-    return markdown(["problem", "GPUs", "loop", "unknowns", "it", "ms", "256^3 on one GPU, ms", "an iteration ms",
+    return markdown(["problem", "GPUs", "link, loop", "unknowns", "it", "ms", "on one GPU, ms", "an iteration ms",
                      "on one GPU ms"], rows)
 
 
 @table
 def link():
-    """Between H200 of one host, NCCL 2.28.9 in a graph: 256 bytes to one neighbour and from the other, GB/s, a sum."""
+    """Between H200 of one host, in a graph: 256 bytes to one neighbour and from the other, GB/s, a sum."""
     kept = {}
     for line in read("ranks"):
         if line["benchmark"] == "ranks" and line["ranks"] > 1:
-            kept.setdefault(line["ranks"], []).append(line)
-    return markdown(["GPUs", "message us", "GB/s each way", "sum us"],
-                    [[n, number(1e6 * min(line["message_seconds"] for line in lines)),
+            kept.setdefault((line["link"], line["ranks"]), []).append(line)
+    return markdown(["link", "GPUs", "message us", "GB/s each way", "sum us"],
+                    [[*n, number(1e6 * min(line["message_seconds"] for line in lines)),
                       number(1e-9 * max(line["link_bytes_per_second"] for line in lines)),
                       number(1e6 * min(line["sum_seconds"] for line in lines))] for n, lines in kept.items()])
 
