@@ -1,9 +1,12 @@
-/* CSR matrices on the device: allocation, copies, offsets of the rows. */
+/* CSR matrices on the device: allocation, copies, offsets of the rows, a hash of the pattern. */
 #include "smoothers/spai.cuh"
 
 extern "C" {
-#include "csr/resident.h"
+#include "core/hash.h"
+#include "smoothers/pattern.h"
 }
+
+enum { THREADS = 256, LANES = 8 };
 
 cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A)
 {
@@ -50,25 +53,49 @@ failed:
     return status;
 }
 
-cmg_status cmgi_device_csr_fetch(cmg_context *ctx, const cmgi_device_csr *A, cmgi_csr *B)
-{
-    cmgi_csr made = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->rows, A->nnz, &made));
-    CMGI_TRY_GOTO(failed, cmgi_to_host(ctx, made.indptr, A->indptr,
-                                       (size_t)(A->rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(
-        failed, cmgi_to_host(ctx, made.indices, A->indices, (size_t)A->nnz * sizeof *made.indices));
-    CMGI_TRY_GOTO(failed,
-                  cmgi_to_host(ctx, made.values, A->values, (size_t)A->nnz * sizeof *made.values));
-    *B = made;
-    return CMG_OK;
-failed:
-    cmgi_csr_free(ctx, &made);
-    return status;
-}
-
 cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz)
 {
     return cmgi_resident_kernels_of(ctx)->offsets(ctx, rows, count, nnz);
+}
+
+/* Sums of whole numbers do not depend on their order. */
+__global__ void hash_kernel(const cmgi_device_csr A, unsigned long long *hash)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    unsigned long long sum = 0;
+    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
+         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
+        sum += cmgi_hash_mix(cmgi_hash_mix((uint64_t)i, (uint64_t)A.indices[k]), (uint64_t)k);
+    }
+    __shared__ unsigned long long all;
+    if (threadIdx.x == 0) {
+        all = 0;
+    }
+    __syncthreads();
+    atomicAdd(&all, sum);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(hash, all);
+    }
+}
+
+extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
+                                             uint64_t *hash)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_device_csr view = {};
+    unsigned long long *sum = NULL;
+    cmg_status status = CMG_OK;
+    view.rows = A->rows;
+    view.nnz = nnz;
+    view.indptr = (cmg_size *)A->indptr;
+    view.indices = (cmg_index *)A->indices;
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *sum, &sum));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sum, sizeof *sum));
+    hash_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(view, sum);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, hash, sum, sizeof *hash));
+done:
+    cmgi_free_device(ctx, sum);
+    return status;
 }

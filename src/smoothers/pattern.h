@@ -52,3 +52,5 @@ cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);
 cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s);
 /* B = diag(rows) B diag(cols); NULL = ones. */
 void cmgi_csr_scale(cmg_context *ctx, const double *rows, const double *cols, cmgi_csr *B);
+/* Of offsets and columns on the device; another than the host's. */
+cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, uint64_t *hash);

@@ -1,7 +1,9 @@
 /* The table of smoothers and what is common to them: renumbering, formats, damping. */
 #include "smoothers/smoother.h"
 
+#include "core/backend.h"
 #include "core/hash.h"
+#include "smoothers/pattern.h"
 #include "smoothers/spectrum.h"
 #include "spmv/sweep.h"
 
@@ -180,22 +182,36 @@ static uint64_t pattern_hash(const cmg_csr *A)
     return hash;
 }
 
-/* The same of a diagonal that is on the device. */
-static cmg_status place_diagonal(cmg_context *ctx, const cmgi_resident *D,
-                                 const cmgi_smoother_options *options, int k, cmgi_smoother *s)
+/* The same of a factor that is on the device. */
+static cmg_status hash_there(cmg_context *ctx, const cmgi_resident *M, uint64_t *hash)
+{
+    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, cmg_size,
+                                      uint64_t *) = {NULL, CMGI_CUDA_FN(cmgi_pattern_hash_cuda)};
+    *hash = (uint64_t)M->csr.rows;
+    return M->csr.indptr == NULL ? CMG_OK /* a diagonal */
+                                 : own[cmgi_column(ctx)](ctx, &M->csr, M->rows.nnz, hash);
+}
+
+/* A factor that is on the device, in the level's numbering. */
+static cmg_status place_there(cmg_context *ctx, const cmgi_resident *M,
+                              const cmgi_smoother_options *options, int k, cmgi_smoother *s)
 {
     cmg_matrix_options matrix = options->matrix;
-    matrix.format = CMG_FORMAT_DIAGONAL;
-    const uint64_t pattern = (uint64_t)D->csr.rows;
+    const bool diagonal = cmgi_resident_is_diagonal(M);
+    uint64_t pattern = 0;
+    matrix.format = diagonal ? CMG_FORMAT_DIAGONAL : matrix.format;
+    if (matrix.keep_map || M->csr.indptr == NULL) {
+        CMGI_TRY(hash_there(ctx, M, &pattern));
+    }
     if (s->factor[k] != NULL && s->pattern[k] != pattern) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
     }
     if (s->factor[k] != NULL) {
-        return cmg_matrix_update(s->factor[k], D->diagonal);
+        return cmg_matrix_update(s->factor[k], M->csr.values != NULL ? M->csr.values : M->diagonal);
     }
     s->pattern[k] = pattern;
-    return cmgi_matrix_create_resident(ctx, D, options->use, &matrix, &s->factor[k]);
+    return cmgi_matrix_create_resident(ctx, M, options->use, &matrix, &s->factor[k]);
 }
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
@@ -215,7 +231,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
         return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
     }
     if (factor->there != NULL) {
-        return place_diagonal(ctx, factor->there, options, k, s);
+        return place_there(ctx, factor->there, options, k, s);
     }
     if (options->perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));

@@ -95,7 +95,7 @@ typedef struct cmgi_smoother_method {
     double omega;                /* damping used when none is asked for, or CMGI_OMEGA_AUTO */
     bool takes_name;             /* written method:NAME */
     bool any_matrix;             /* does not look at A */
-    bool resident;               /* is satisfied with `there`, from which it makes diagonals */
+    bool resident;               /* is satisfied with `there`, and may make factors there */
     bool symmetric;              /* M is symmetric, by default arguments, where A is */
     const cmgi_key *keys;        /* arguments, NULL = none but omega */
     const char *const *examples; /* arguments that the tests try besides none, NULL = none */

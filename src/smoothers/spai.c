@@ -117,38 +117,52 @@ static double resolve(double word, bool symmetric)
     return word == AUTO ? (symmetric ? YES : NO) : word;
 }
 
-/* From A to M on the device, where it has all of it. */
+/* From A to M on the device, where it has all of it; M is there, too, or, where A is not, here. */
 static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
 {
-    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, const cmgi_spai_choice *,
-                                      cmgi_csr *,
+    static cmg_status (*const own[2])(cmg_context *, const cmgi_resident *,
+                                      const cmgi_spai_choice *, cmgi_resident *,
                                       bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_left_cuda)};
+    cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
     const cmgi_spai_choice choice = {.tau = value[TAU],
                                      .power = (int)value[POWER],
                                      .counted = value[WEIGHT] == 1,
                                      .symmetric = (int)value[SYMMETRIC],
                                      .scale = (int)value[SCALE]};
-    const int column = cmgi_column(source->ctx);
+    const int column = cmgi_column(ctx);
+    cmgi_resident sent = {0};
+    cmgi_resident there = {0};
+    cmg_status status = CMG_OK;
     *made = own[column] != NULL && value[SIDE] == LEFT && choice.power <= 1 && value[ADAPTIVE] == 0;
-    return *made ? own[column](source->ctx, &source->A, &choice, M, made) : CMG_OK;
+    if (!*made) {
+        return CMG_OK;
+    }
+    if (source->there == NULL) {
+        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
+    }
+    CMGI_TRY_GOTO(done, own[column](ctx, source->there != NULL ? source->there : &sent, &choice,
+                                    &there, made));
+    if (*made) {
+        CMGI_TRY_GOTO(done, source->there != NULL
+                                ? cmgi_resident_attach(ctx, &there, M)
+                                : cmgi_resident_fetch(ctx, &there.csr, there.rows.nnz, M));
+    }
+done:
+    cmgi_resident_free(ctx, &sent);
+    cmgi_resident_free(ctx, &there);
+    return status;
 }
 
-static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+/* From A to M on the host. */
+static cmg_status make_here(const cmgi_smoother_source *source, cmgi_csr *M)
 {
     cmg_context *ctx = source->ctx;
     double value[CMGI_MAX_KEYS];
-    cmgi_csr *M = &out->factor[0];
     cmgi_csr B = {0};
     bool symmetric = false;
     cmg_status status = CMG_OK;
-    bool made = false;
     memcpy(value, source->arguments->value, sizeof value);
-    out->factors = 1;
-    CMGI_TRY(make_on_device(source, M, &made));
-    if (made) {
-        return CMG_OK;
-    }
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     symmetric = symmetric && value[SYMMETRIC] != NO;
     value[SYMMETRIC] = resolve(value[SYMMETRIC], symmetric);
@@ -164,6 +178,19 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 done:
     cmgi_csr_free(ctx, &B);
     return status;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    bool made = false;
+    cmgi_smoother_source here;
+    out->factors = 1;
+    CMGI_TRY(make_on_device(source, &out->factor[0], &made));
+    if (made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_smoother_source_here(source, &here));
+    return make_here(&here, &out->factor[0]);
 }
 
 static const char *const examples[] = {"tau=0",
@@ -182,6 +209,7 @@ const cmgi_smoother_method cmgi_smoother_spai = {
     .text = "sparse approximate inverse, least |I - M A| on a pattern",
     .omega = 1.0,
     .keys = keys,
+    .resident = true,
     .symmetric = true,
     .examples = examples,
     .make = make,

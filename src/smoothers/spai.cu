@@ -26,12 +26,15 @@ typedef struct limits {
 
 __global__ void norm_kernel(const cmgi_device_csr A, double *norm2)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const cmg_size i = (cmg_size)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
     double sum = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] : 0; i < A.rows && k < A.indptr[i + 1]; ++k) {
-        sum += A.values[k] * A.values[k];
+    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
+         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
+        const double a = cmgi_value_at(A, i, A.indices[k], k);
+        sum += a * a;
     }
-    if (i < A.rows) {
+    sum = group_sum(sum);
+    if (i < A.rows && threadIdx.x % LANES == 0) {
         norm2[i] = sum;
     }
 }
@@ -219,7 +222,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
     const cmgi_spai_repeats *R = &p->repeats;
     const cmg_size problems = R->same != NULL ? R->problems : S->rows;
     int left = 1;
-    norm_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
+    norm_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)S->rows * sizeof(int), stream));
     for (int s = 0; s < 3 && left > 0; ++s) {

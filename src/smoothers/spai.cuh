@@ -13,7 +13,15 @@ typedef struct cmgi_device_csr {
     cmg_size *indptr;   /* rows + 1 */
     cmg_index *indices; /* nnz */
     double *values;     /* nnz */
+    const double *s;    /* the matrix is S A S with S = diag(s); NULL: A */
 } cmgi_device_csr;
+
+/* Entry k, which is in row i and column j, times s_i s_j. */
+static __device__ __forceinline__ double cmgi_value_at(const cmgi_device_csr &A, cmg_size i,
+                                                       cmg_index j, cmg_size k)
+{
+    return A.s != NULL ? A.values[k] * (A.s[i] * A.s[j]) : A.values[k];
+}
 
 /* Values of S become those of SPAI of A on S's pattern; *made = false: a row is too large. */
 cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
@@ -38,7 +46,5 @@ void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A);
 /* A on the device; `values` false: space for them, not set. */
 cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values,
                                 cmgi_device_csr *B);
-/* A on the host. */
-cmg_status cmgi_device_csr_fetch(cmg_context *ctx, const cmgi_device_csr *A, cmgi_csr *B);
 /* The entries of `rows` >= 1 rows, counted in count[0 .. rows-1], become offsets [0 .. rows]. */
 cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz);

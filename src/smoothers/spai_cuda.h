@@ -3,7 +3,7 @@
  * log says why): rows whose least squares problem is too large, or what only the CPU has.
  */
 #pragma once
-#include "csr/csr.h"
+#include "csr/resident.h"
 
 /* What `auto` is resolved to: see the arguments `symmetric` and `scale` of spai. */
 enum { CMGI_SPAI_AUTO, CMGI_SPAI_YES, CMGI_SPAI_NO };
@@ -22,5 +22,5 @@ cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counte
                                  bool *made);
 /* The left variant from A to M with nothing on the host between: decoupling, scaling, pattern,
  * least squares, symmetric part. */
-cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_choice *choice,
-                               cmgi_csr *M, bool *made);
+cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmgi_resident *A,
+                               const cmgi_spai_choice *choice, cmgi_resident *M, bool *made);

@@ -27,15 +27,15 @@ typedef struct groups {
 /* What an entry holds beside its column: the bits of its value, or the class of the row of A that
  * it names. */
 struct value_bits {
-    __device__ unsigned long long operator()(const cmgi_device_csr &A, cmg_size k) const
+    __device__ unsigned long long operator()(const cmgi_device_csr &A, cmg_size i, cmg_size k) const
     {
-        return (unsigned long long)__double_as_longlong(A.values[k]);
+        return (unsigned long long)__double_as_longlong(cmgi_value_at(A, i, A.indices[k], k));
     }
 };
 
 struct row_class {
     const int *same;
-    __device__ unsigned long long operator()(const cmgi_device_csr &S, cmg_size k) const
+    __device__ unsigned long long operator()(const cmgi_device_csr &S, cmg_size, cmg_size k) const
     {
         return (unsigned long long)same[S.indices[k]];
     }
@@ -91,7 +91,7 @@ __global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, con
     for (cmg_size e = threadIdx.x % LANES; e < length; e += LANES) {
         const unsigned offset = (unsigned)(A.indices[first + e] - (cmg_index)i);
         const unsigned long long place = (unsigned long long)e << 32 | offset;
-        sum += mix(content(A, first + e) + mix(place + 1));
+        sum += mix(content(A, i, first + e) + mix(place + 1));
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
@@ -119,7 +119,7 @@ __global__ void compare_kernel(const cmgi_device_csr A, const CONTENT content, c
         differs = A.indptr[r + 1] - other != length;
         for (cmg_size e = threadIdx.x % LANES; !differs && e < length; e += LANES) {
             differs = A.indices[mine + e] - i != A.indices[other + e] - r ||
-                      content(A, mine + e) != content(A, other + e);
+                      content(A, i, mine + e) != content(A, r, other + e);
         }
     }
     const unsigned lanes = __ballot_sync(~0U, differs) >> threadIdx.x % WARP / LANES * LANES;

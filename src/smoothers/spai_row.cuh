@@ -55,7 +55,7 @@ __device__ __forceinline__ problem carve(char *space, int m, int n, bool counted
 
 /* Column p of L at `start`: a row of A, the first 32 entries of which the lanes hold already. */
 __device__ __forceinline__ void fill_column(const cmgi_device_csr &A, const problem &P, int lane,
-                                            double *start, cmg_size begin, int length,
+                                            double *start, cmg_size i, cmg_size begin, int length,
                                             cmg_index column, double value, int *met)
 {
     const int at = meet(P.t, lane, column, met);
@@ -77,7 +77,7 @@ __device__ __forceinline__ void fill_column(const cmgi_device_csr &A, const prob
 #pragma unroll 1
         for (int e = lane; e < length; e += WARP) {
             const int r = P.t.number[slot_of(P.t, A.indices[begin + e])];
-            start[r] = A.values[begin + e];
+            start[r] = cmgi_value_at(A, i, A.indices[begin + e], begin + e);
             if (P.count != NULL) {
                 ++P.count[r];
             }
@@ -125,14 +125,15 @@ __device__ __forceinline__ void fill(const cmgi_device_csr &A, const double *nor
         cmg_size b = __shfl_sync(~0U, begin, 0);
         int l = __shfl_sync(~0U, length, 0);
         cmg_index column = lane < l ? A.indices[b + lane] : -1;
-        double value = lane < l ? A.values[b + lane] : 0;
+        double value = lane < l ? cmgi_value_at(A, J[p0], column, b + lane) : 0;
 #pragma unroll 1
         for (int q = 0; q < WARP && p0 + q < P.n; ++q) {
             const cmg_size next = __shfl_sync(~0U, begin, (q + 1) % WARP);
             const int next_length = q + 1 < WARP ? __shfl_sync(~0U, length, (q + 1) % WARP) : 0;
             const cmg_index next_column = lane < next_length ? A.indices[next + lane] : -1;
-            const double next_value = lane < next_length ? A.values[next + lane] : 0;
-            fill_column(A, P, lane, P.L + start, b, l, column, value, &met);
+            const double next_value =
+                lane < next_length ? cmgi_value_at(A, J[p0 + q + 1], next_column, next + lane) : 0;
+            fill_column(A, P, lane, P.L + start, J[p0 + q], b, l, column, value, &met);
             if (lane == 0) {
                 P.start[p0 + q] = start;
                 P.met[p0 + q] = met;

@@ -323,6 +323,35 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
     return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
 }
 
+/* Gershgorin's circles where M is one diagonal matrix. */
+static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                      int factors, double *largest)
+{
+    cmg_context *ctx = source->ctx;
+    const cmgi_resident *there = factor[0].there;
+    cmgi_smoother_source here;
+    cmgi_csr fetched = {0};
+    double bound = *largest;
+    cmg_status status = CMG_OK;
+    if (there != NULL && there->csr.indptr == NULL) { /* D^-1 */
+        bound = source->there->facts.gershgorin;
+    } else if (source->facts != NULL && source->facts->known) { /* asked for with D^-1 */
+        bound = source->facts->gershgorin;
+        CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
+    } else if (factors == 1 && (there != NULL ? cmgi_resident_is_diagonal(there)
+                                              : cmgi_csr_is_diagonal(&factor[0].view))) {
+        CMGI_TRY(cmgi_smoother_source_here(source, &here));
+        if (there != NULL) {
+            CMGI_TRY(cmgi_resident_fetch(ctx, &there->csr, there->rows.nnz, &fetched));
+        }
+        const cmgi_csr *M = there != NULL ? &fetched : &factor[0];
+        status = M->indptr[M->rows] == M->rows ? cmgi_gershgorin(ctx, &here.A, M, &bound) : CMG_OK;
+        cmgi_csr_free(ctx, &fetched);
+    }
+    *largest = fmin(*largest, bound);
+    return status;
+}
+
 /* From above and below: what is computed and what Gershgorin's circles allow. */
 static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                  int factors, int steps, cmgi_spectrum *spectrum)
@@ -338,19 +367,7 @@ static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_
         exact.matrix = NULL;
         CMGI_TRY(try_estimate(&exact, factor, factors, steps, spectrum));
     }
-    const cmg_csr first = factor[0].view;
-    if (source->there != NULL) { /* only D^-1 is made there */
-        spectrum->largest = fmin(spectrum->largest, source->there->facts.gershgorin);
-    } else if (source->facts != NULL && source->facts->known) { /* asked for with D^-1 */
-        double bound = source->facts->gershgorin;
-        CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
-        spectrum->largest = fmin(spectrum->largest, bound);
-    } else if (factors == 1 && cmgi_csr_is_diagonal(&first) &&
-               first.indptr[first.rows] == first.rows) {
-        double bound = 0;
-        CMGI_TRY(cmgi_gershgorin(ctx, &source->A, &factor[0], &bound));
-        spectrum->largest = fmin(spectrum->largest, bound);
-    }
+    CMGI_TRY(lower_to_gershgorin(source, factor, factors, &spectrum->largest));
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
                "no positive bound on the spectrum of M A: %g", spectrum->largest);
     return CMG_OK;
