@@ -120,6 +120,25 @@ __device__ __forceinline__ T cmgi_load_once(const T *p)
     return __ldcs(p);
 }
 
+/* c += a b, 8 x 4 by 4 x 8: a of row lane / 4, column lane % 4; b of row lane % 4, column lane / 4;
+ * c of row lane / 4, columns 2 (lane % 4) and the next. */
+__device__ __forceinline__ void cmgi_multiply_tile(double &c0, double &c1, double a, double b)
+{
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(c0), "+d"(c1)
+        : "d"(a), "d"(b));
+#else
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const double mine = __shfl_sync(0xffffffffU, a, lane / 4 * 4 + k);
+        c0 += mine * __shfl_sync(0xffffffffU, b, 2 * (lane % 4) * 4 + k);
+        c1 += mine * __shfl_sync(0xffffffffU, b, (2 * (lane % 4) + 1) * 4 + k);
+    }
+#endif
+}
+
 /* Sum over the lanes of a warp, in every lane, in a fixed order; all 32 lanes take part. */
 template <typename T>
 __device__ __forceinline__ T cmgi_warp_sum(T s)

@@ -22,25 +22,6 @@ struct patch_args {
     const T *x;
 };
 
-/* c += a b, 8 x 4 by 4 x 8: a of row lane / 4, column lane % 4; b of row lane % 4, column lane / 4;
- * c of row lane / 4, columns 2 (lane % 4) and the next. */
-__device__ __forceinline__ void multiply_add(double &c0, double &c1, double a, double b)
-{
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(c0), "+d"(c1)
-        : "d"(a), "d"(b));
-#else
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        const double mine = __shfl_sync(0xffffffffU, a, lane / 4 * 4 + k);
-        c0 += mine * __shfl_sync(0xffffffffU, b, 2 * (lane % 4) * 4 + k);
-        c1 += mine * __shfl_sync(0xffffffffU, b, (2 * (lane % 4) + 1) * 4 + k);
-    }
-#endif
-}
-
 /* Nodes of a lane in its patch. */
 template <int ROUNDS>
 struct alignas(2 * ROUNDS) lane_nodes {
@@ -73,7 +54,7 @@ struct patch_multiplier {
             const double a = at != CMGI_PATCH_NONE ? (double)xs[at * B + g % B] : 0.0;
 #pragma unroll
             for (int f = 0; f < E; ++f) {
-                multiply_add(y[2 * f], y[2 * f + 1], a, k[g * E + f]);
+                cmgi_multiply_tile(y[2 * f], y[2 * f + 1], a, k[g * E + f]);
             }
         }
 #pragma unroll

@@ -1,7 +1,8 @@
 /*
- * SPAI on the device: the least squares problems of all rows, two warps each (spai_row.cuh).
- * Where rows repeat (spai_repeat.cu) each different problem is solved once, for the lowest row that
- * poses it, and copied to the others.
+ * SPAI on the device: the least squares problems of all rows. Where rows repeat (spai_repeat.cu)
+ * each different problem is solved once, for the lowest row that poses it, and copied to the
+ * others. Short and well conditioned ones are solved by their normal equations (spai_normal.cu),
+ * what these leave by Householder QR, two warps a row (spai_row.cuh).
  *
  * A first pass counts the equations; rows of about equal need go into one launch, whose blocks
  * share a multiprocessor's memory. What does not fit there works in global memory.
@@ -106,14 +107,14 @@ __device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
     return place;
 }
 
-/* Rows of each class are counted (list = NULL), or listed after the counter's start; where `same`
- * is given, only those that stand for themselves. The order in a list depends on the run, what a
- * row gets does not. */
-__global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, const int *same, const int *need,
+/* Rows `from`, NULL: all, of each class are counted (list = NULL), or listed after the counter's
+ * start. The order in a list depends on the run, what a row gets does not. */
+__global__ void sort_kernel(const int *from, int rows, const cmg_size *indptr, const int *need,
                             const limits l, int *counter, int *list)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const bool wanted = i < rows && indptr[i + 1] > indptr[i] && (same == NULL || same[i] == i);
+    const cmg_size a = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const cmg_size i = a < rows && from != NULL ? from[a] : a;
+    const bool wanted = a < rows && indptr[i + 1] > indptr[i];
     const int c = wanted ? class_of(l, need[i]) : 0;
     const int place = take_place(counter, c, wanted);
     if (wanted && list != NULL) {
@@ -154,8 +155,9 @@ __global__ void __launch_bounds__(WARPS *WARP)
 
 /* ------------------------------------------------------------------ all problems */
 
-/* Work space of a launch over all rows, on the device. */
+/* Work space of a launch over the rows that are left, on the device. */
 typedef struct plan {
+    cmgi_spai_left left;
     int *equations; /* of each row, -1 = not measured yet */
     int *need;      /* bytes of each row */
     int *list;      /* rows by class */
@@ -167,6 +169,12 @@ typedef struct plan {
     int processors;
     char *space; /* for rows beyond shared memory */
 } plan;
+
+static cmg_status left_alloc(cmg_context *ctx, cmg_size rows, cmgi_spai_left *left)
+{
+    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *left->space[0], &left->space[0]));
+    return cmgi_alloc_device(ctx, rows + 1, sizeof *left->space[1], &left->space[1]);
+}
 
 static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
 {
@@ -180,6 +188,8 @@ static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
 static void plan_free(cmg_context *ctx, plan *p)
 {
     cmgi_spai_repeats_free(ctx, &p->repeats);
+    cmgi_free_device(ctx, p->left.space[0]);
+    cmgi_free_device(ctx, p->left.space[1]);
     cmgi_free_device(ctx, p->equations);
     cmgi_free_device(ctx, p->need);
     cmgi_free_device(ctx, p->list);
@@ -219,8 +229,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
 {
     static const int slots[] = {256, 2048, 16384};
     const cudaStream_t stream = cmgi_stream(ctx);
-    const cmgi_spai_repeats *R = &p->repeats;
-    const cmg_size problems = R->same != NULL ? R->problems : S->rows;
+    const int problems = p->left.count;
     int left = 1;
     norm_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -233,7 +242,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
                                        (int)bytes));
         CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
         measure_kernel<<<cmgi_grid(problems, warps), warps * WARP, bytes, stream>>>(
-            *A, *S, R->list, problems, slots[s], counted, p->equations, p->need, p->counter);
+            *A, *S, p->left.list, problems, slots[s], counted, p->equations, p->need, p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(cmgi_to_host(ctx, &left, p->counter + UNMEASURED, sizeof left));
     }
@@ -244,11 +253,12 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
 /* Lists the rows of each class. */
 static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
 {
-    const unsigned grid = cmgi_grid(S->rows, THREADS);
+    const cmgi_spai_left *left = &p->left;
+    const unsigned grid = cmgi_grid(left->count, THREADS);
     const cudaStream_t stream = cmgi_stream(ctx);
     int start[COUNTERS] = {0};
     CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->repeats.same, p->need, p->l,
+    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
                                               p->counter, NULL);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, UNMEASURED * sizeof(int)));
@@ -256,7 +266,7 @@ static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
         start[c] = start[c - 1] + p->count[c - 1];
     }
     CMGI_TRY(cmgi_to_device(ctx, p->counter, start, sizeof start));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(S->rows, S->indptr, p->repeats.same, p->need, p->l,
+    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
                                               p->counter, p->list);
     return CMGI_LAUNCHED(ctx);
 }
@@ -298,27 +308,44 @@ static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool cou
     return p->count[GLOBAL] > 0 ? solve_global(ctx, A, counted, S, first, p, made) : CMG_OK;
 }
 
+/* By QR, what is left; *made = false: a row is too large. */
+static cmg_status factorise_left(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
+                                 cmgi_device_csr *S, plan *p, bool *made)
+{
+    CMGI_TRY(plan_alloc(ctx, S->rows, p));
+    CMGI_TRY(find_limits(ctx, p));
+    CMGI_TRY(measure(ctx, A, S, counted, p));
+    *made = p->count[UNMEASURED] == 0;
+    if (!*made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(sort_rows(ctx, S, p));
+    return solve_all(ctx, A, counted, S, p, made);
+}
+
 cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
                                cmgi_device_csr *S, bool *made)
 {
     plan p = {};
+    const cmgi_spai_repeats *R = &p.repeats;
     cmg_status status = CMG_OK;
     *made = true;
     if (S->nnz == 0) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
-    CMGI_TRY_GOTO(done, plan_alloc(ctx, S->rows, &p));
-    CMGI_TRY_GOTO(done, find_limits(ctx, &p));
     CMGI_TRY_GOTO(done, cmgi_spai_repeats_find(ctx, A, S, &p.repeats));
-    CMGI_TRY_GOTO(done, measure(ctx, A, S, counted, &p));
-    *made = p.count[UNMEASURED] == 0;
-    if (*made) {
-        CMGI_TRY_GOTO(done, sort_rows(ctx, S, &p));
-        CMGI_TRY_GOTO(done, solve_all(ctx, A, counted, S, &p, made));
+    p.left.list = R->list;
+    p.left.count = R->same != NULL ? R->problems : (int)S->rows;
+    if (!counted) {
+        CMGI_TRY_GOTO(done, left_alloc(ctx, S->rows, &p.left));
+        CMGI_TRY_GOTO(done, cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));
     }
-    if (*made && p.repeats.same != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_spai_repeats_copy(ctx, &p.repeats, S));
+    if (p.left.count > 0) {
+        CMGI_TRY_GOTO(done, factorise_left(ctx, A, counted, S, &p, made));
+    }
+    if (*made && R->same != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_spai_repeats_copy(ctx, R, S));
     }
     if (!*made) {
         cmgi_log(ctx, CMG_LOG_WARN,

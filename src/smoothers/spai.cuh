@@ -41,6 +41,18 @@ cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
 cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_repeats *R, cmgi_device_csr *S);
 void cmgi_spai_repeats_free(cmg_context *ctx, cmgi_spai_repeats *R);
 
+/* Rows that are left over. */
+typedef struct cmgi_spai_left {
+    int *space[2]; /* rows + 1 each */
+    int *list;     /* one of both; NULL: all rows */
+    int count;
+} cmgi_spai_left;
+
+/* Rows of a list, NULL: the first `rows`, by normal equations where these are safe
+ * (spai_normal.cu). */
+cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                            const int *list, int rows, cmgi_spai_left *left);
+
 cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A);
 void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A);
 /* A on the device; `values` false: space for them, not set. */

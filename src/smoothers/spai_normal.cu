@@ -1,0 +1,293 @@
+/*
+ * SPAI by normal equations, a warp a row: with L the local matrix of the equations that row i meets
+ * (spai_row.cuh), L^T L m = L^T e_i. That squares the condition number, so a row is solved here
+ * only where every pivot of L^T L keeps a share of the square of its column: then at most about
+ * 1 / SHARE units of rounding are lost, and every other row is left to the QR factorisation of
+ * spai.cu. Which of both a row takes depends on its own problem alone.
+ *
+ * L is a staircase by columns in shared memory, which begin 4 doubles apart modulo 16: the eight
+ * columns by four equations of a tensor core's operand lie in different banks. The tiles of L^T L
+ * are added up in registers; then lane r has its row r, and step k of the factorisation L D L^T
+ * subtracts the pivot's row, which all lanes read at once.
+ *
+ * Source  Bjoerck, Numerical Methods for Least Squares Problems, SIAM 1996, section 2.2; Golub and
+ *         Van Loan, Matrix Computations, 4th ed. 2013, algorithm 4.1.2.
+ */
+#include "smoothers/spai.cuh"
+#include "smoothers/spai_numbering.cuh"
+
+enum { WARPS = 4, SLOTS = 256, TILE = 8, BLOCKS = 16 };
+#define SHARE (1.0 / 1024)
+
+/* Doubles of L, by tiles of eight columns: those of 3D elements of order one fit. */
+static const int room_for_tiles[] = {0, 0, 1120, 1760, 2880};
+
+/* Shared memory of a warp. */
+typedef struct space {
+    double *L;        /* `room` doubles, then L^T L with rows of 8 T + 1 */
+    double *pivot[2]; /* WARP each: row k of what is left, k even and odd */
+    table t;
+    int room;
+} space;
+
+__device__ __forceinline__ space carve(char *from, int room)
+{
+    space s;
+    s.room = room;
+    s.L = (double *)from;
+    s.pivot[0] = s.L + room;
+    s.pivot[1] = s.pivot[0] + WARP;
+    s.t.keys = (int *)(s.pivot[1] + WARP);
+    s.t.number = (unsigned short *)(s.t.keys + SLOTS);
+    s.t.slots = SLOTS;
+    s.t.shift = 32 - log2_of(SLOTS);
+    s.t.limit = SLOTS - SLOTS / 4;
+    return s;
+}
+
+static size_t bytes_of(int room)
+{
+    return ((size_t)room + 2 * WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
+}
+
+/* A row's problem as the lanes have it. */
+typedef struct columns {
+    int n;     /* columns */
+    int m;     /* equations */
+    int start; /* of this lane's column in L */
+    int met;   /* its equations; 0 from lane n on */
+    double b;  /* its entry in equation i */
+} columns;
+
+/* Column p of L, the first 32 entries of which the lanes hold already; false: it does not fit. */
+__device__ __forceinline__ bool fill_column(const cmgi_device_csr &A, const space &s, int lane,
+                                            int start, cmg_size j, cmg_size begin, int length,
+                                            cmg_index column, double value, int *met)
+{
+    const int at = meet(s.t, lane, column, met);
+    for (int e = WARP; e < length && *met != INT_MAX; e += WARP) {
+        (void)meet(s.t, lane, e + lane < length ? A.indices[begin + e + lane] : -1, met);
+    }
+    if (*met == INT_MAX || start + *met > s.room - 20) {
+        return false;
+    }
+    for (int r = lane; r < *met; r += WARP) {
+        s.L[start + r] = 0;
+    }
+    __syncwarp();
+    if (at >= 0) {
+        s.L[start + at] = value;
+    }
+    for (int e = WARP + lane; e < length; e += WARP) {
+        const cmg_index far = A.indices[begin + e];
+        s.L[start + s.t.number[slot_of(s.t, far)]] = cmgi_value_at(A, j, far, begin + e);
+    }
+    return true;
+}
+
+/* L of row i on the columns J; false: it does not fit. The next row of A is on its way while one
+ * is filled in. */
+__device__ __forceinline__ bool fill(const cmgi_device_csr &A, const space &s, const cmg_index *J,
+                                     cmg_size i, int lane, columns *c)
+{
+    const cmg_index j = lane < c->n ? J[lane] : 0;
+    const cmg_size begin = lane < c->n ? A.indptr[j] : 0;
+    const int length = lane < c->n ? (int)(A.indptr[j + 1] - begin) : 0;
+    int start = 0;
+    int met = 0;
+    clear(s.t, lane);
+    cmg_index row = __shfl_sync(~0U, j, 0);
+    cmg_size b = __shfl_sync(~0U, begin, 0);
+    int l = __shfl_sync(~0U, length, 0);
+    cmg_index column = lane < l ? A.indices[b + lane] : -1;
+    double value = lane < l ? cmgi_value_at(A, row, column, b + lane) : 0;
+#pragma unroll 1
+    for (int p = 0; p < c->n; ++p) {
+        const int q = (p + 1) % WARP; /* beyond the last: length 0, or looked at and not used */
+        const cmg_index next_row = __shfl_sync(~0U, j, q);
+        const cmg_size next = __shfl_sync(~0U, begin, q);
+        const int next_length = __shfl_sync(~0U, length, q);
+        const cmg_index next_column = lane < next_length ? A.indices[next + lane] : -1;
+        const double next_value =
+            lane < next_length ? cmgi_value_at(A, next_row, next_column, next + lane) : 0;
+        if (!fill_column(A, s, lane, start, row, b, l, column, value, &met)) {
+            return false;
+        }
+        c->start = lane == p ? start : c->start;
+        c->met = lane == p ? met : c->met;
+        start += (met + 11) / 16 * 16 + 4;
+        row = next_row;
+        b = next;
+        l = next_length;
+        column = next_column;
+        value = next_value;
+    }
+    __syncwarp();
+    const int slot = slot_of(s.t, (cmg_index)i);
+    const int own = s.t.keys[slot] != -1 ? s.t.number[slot] : met;
+    c->m = met;
+    c->b = own < c->met ? s.L[c->start + own] : 0;
+    return true;
+}
+
+/* L^T L, by rows of 8 T + 1 doubles where L was. */
+template <int T>
+__device__ __forceinline__ void multiply(const space &s, const columns &c, int lane)
+{
+    enum { TRIANGLE = T * (T + 1) / 2, ROW = TILE * T + 1 };
+    double sum[TRIANGLE][2] = {};
+    const double *from[T];
+    int met[T];
+#pragma unroll
+    for (int t = 0; t < T; ++t) {
+        from[t] = s.L + __shfl_sync(~0U, c.start, TILE * t + lane / 4) + lane % 4;
+        met[t] = __shfl_sync(~0U, c.met, TILE * t + lane / 4) - lane % 4;
+    }
+    for (int k = 0; k < c.m; k += 4) {
+        double f[T];
+#pragma unroll
+        for (int t = 0; t < T; ++t) {
+            f[t] = k < met[t] ? from[t][k] : 0;
+        }
+#pragma unroll
+        for (int t = 0, a = 0; t < T; ++t) {
+#pragma unroll
+            for (int u = 0; u <= t; ++u, ++a) {
+                cmgi_multiply_tile(sum[a][0], sum[a][1], f[t], f[u]);
+            }
+        }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int t = 0, a = 0; t < T; ++t) {
+#pragma unroll
+        for (int u = 0; u <= t; ++u, ++a) {
+            const int row = TILE * t + lane / 4;
+            const int column = TILE * u + 2 * (lane % 4);
+            for (int e = 0; e < 2; ++e) {
+                s.L[row * ROW + column + e] = sum[a][e];
+                if (u < t) {
+                    s.L[(column + e) * ROW + row] = sum[a][e];
+                }
+            }
+        }
+    }
+    __syncwarp();
+}
+
+/* Lane r's unknown r; false in all lanes: a pivot is too small. */
+template <int T>
+__device__ __forceinline__ bool solve(const space &s, const columns &c, int lane, double *x)
+{
+    enum { N = TILE * T, ROW = N + 1 };
+    double g[N];
+    double y = c.b;
+    double inverse = 0; /* of this lane's pivot */
+    const double own = lane < c.n ? s.L[lane * ROW + lane] : 0;
+    bool good = true;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        g[k] = lane < N ? s.L[lane * ROW + k] : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+        if (k < c.n) {
+            double *pivot = s.pivot[k % 2];
+            pivot[lane] = g[k];
+            __syncwarp();
+            const double2 *row = (const double2 *)pivot;
+            const double d = pivot[k];
+            const double i = 1 / d;
+            const double factor = lane > k ? g[k] * i : 0;
+            inverse = lane == k ? i : inverse;
+            good = good && (lane != k || d > SHARE * own);
+            y -= factor * __shfl_sync(~0U, y, k);
+#pragma unroll
+            for (int j = (k + 1) / 2; j < N / 2; ++j) {
+                g[2 * j] -= factor * row[j].x;
+                g[2 * j + 1] -= factor * row[j].y;
+            }
+        }
+    }
+    double z = y * inverse;
+#pragma unroll
+    for (int k = N - 1; k > 0; --k) {
+        if (k < c.n) {
+            const double known = __shfl_sync(~0U, z, k);
+            z -= lane < k ? g[k] * inverse * known : 0;
+        }
+    }
+    *x = z;
+    return __all_sync(~0U, good);
+}
+
+/* The rows of a list, NULL: all; those that are left go into another one. */
+template <int T>
+__global__ void __launch_bounds__(WARPS *WARP)
+    normal_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const int *list, int rows,
+                  int room, size_t bytes, int *left, int *count)
+{
+    extern __shared__ double2 shared_space[];
+    const int lane = (int)threadIdx.x % WARP;
+    const int warp = (int)threadIdx.x / WARP;
+    const space s = carve((char *)shared_space + warp * bytes, room);
+    for (int a = (int)blockIdx.x * WARPS + warp; a < rows; a += (int)gridDim.x * WARPS) {
+        const cmg_size i = list != NULL ? list[a] : a;
+        const cmg_size first = S.indptr[i];
+        const cmg_size n = S.indptr[i + 1] - first;
+        columns c = {(int)n, 0, 0, 0, 0};
+        double x = 0;
+        bool solved = n <= TILE * T && fill(A, s, S.indices + first, i, lane, &c);
+        if (solved) {
+            multiply<T>(s, c, lane);
+            solved = solve<T>(s, c, lane, &x);
+        }
+        if (solved && lane < n) {
+            S.values[first + lane] = x;
+        }
+        if (!solved && lane == 0) {
+            left[atomicAdd(count, 1)] = (int)i;
+        }
+        __syncwarp();
+    }
+}
+
+template <int T>
+static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                           const int *list, int *left, int *count)
+{
+    const int room = room_for_tiles[T];
+    const size_t bytes = bytes_of(room);
+    const int rows = *count;
+    const int most = BLOCKS * cmgi_device_of(ctx)->processors;
+    const int wanted = (rows + WARPS - 1) / WARPS;
+    int *counter = left + S->rows;
+    CMGI_CUDA(ctx,
+              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)(WARPS * bytes)));
+    CMGI_CUDA(ctx,
+              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                   cudaSharedmemCarveoutMaxShared));
+    CMGI_TRY(cmgi_cuda_clear(ctx, counter, sizeof *counter));
+    normal_kernel<T><<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
+                       cmgi_stream(ctx)>>>(*A, *S, list, rows, room, bytes, left, counter);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return cmgi_to_host(ctx, count, counter, sizeof *count);
+}
+
+cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                            const int *list, int rows, cmgi_spai_left *left)
+{
+    left->count = rows;
+    left->list = left->space[0];
+    CMGI_TRY(solve_in<2>(ctx, A, S, list, left->space[0], &left->count));
+    if (left->count > 0) {
+        CMGI_TRY(solve_in<3>(ctx, A, S, left->space[0], left->space[1], &left->count));
+        left->list = left->space[1];
+    }
+    if (left->count > 0) {
+        CMGI_TRY(solve_in<4>(ctx, A, S, left->space[1], left->space[0], &left->count));
+        left->list = left->space[0];
+    }
+    return CMG_OK;
+}
