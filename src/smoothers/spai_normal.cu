@@ -289,5 +289,7 @@ cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cm
         CMGI_TRY(solve_in<4>(ctx, A, S, left->space[1], left->space[0], &left->count));
         left->list = left->space[0];
     }
+    cmgi_log(ctx, CMG_LOG_INFO, "spai: QR solves %d of %d least squares problems", left->count,
+             rows);
     return CMG_OK;
 }

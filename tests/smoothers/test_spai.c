@@ -1,4 +1,5 @@
 /* SPAI against the normal equations: patterns, sides, limits, both backends. */
+#include "core/backend.h"
 #include "smoothers/pattern.h"
 #include "smoothers/spai.h"
 
@@ -305,6 +306,37 @@ static void contexts_agree(void)
     cmg_context_destroy(&one);
 }
 
+/* From a matrix on the device alone M is made there, with the bits that it has from the host; what
+ * the device does not make comes from the host. */
+static void made_where_the_matrix_is(void)
+{
+    static const char *const names[] = {"spai", "spai:power=0", "spai:tau=0.1:symmetric=yes",
+                                        "spai:tau=0:scale=yes", "spai:weight=count"};
+    for (int k = 0; k < SHAPES && cmgi_on_cuda(ctx); ++k) {
+        cmg_size n = 0;
+        double *dense = shape(k, &n);
+        cmgi_csr A = model_from_dense(ctx, n, dense);
+        cmgi_resident there = {0};
+        cmgi_smoother_source source = {.ctx = ctx, .A = {.rows = n, .cols = n}, .there = &there};
+        const cmg_csr view = cmgi_csr_view(&A);
+        CHECK_OK(cmgi_resident_send(ctx, &view, &there));
+        CHECK_OK(cmgi_resident_look_again(ctx, &there));
+        for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
+            cmgi_smoother_factors *expected = factors_make(&A, names[v]);
+            cmgi_smoother_factors *made = calloc(1, sizeof *made);
+            CHECK_OK(cmgi_smoother_make(&source, names[v], 0, made));
+            CHECK(made->factor[0].there != NULL && made->factor[0].indptr == NULL);
+            CHECK_OK(cmgi_resident_bring(ctx, &made->factor[0]));
+            CHECK_NEAR(distance(&made->factor[0], &expected->factor[0]), 0, 0);
+            factors_discard(expected);
+            factors_discard(made);
+        }
+        cmgi_resident_free(ctx, &there);
+        cmgi_csr_free(ctx, &A);
+        free(dense);
+    }
+}
+
 /* Problems of one unknown and so many equations that a device has to take other ways, with the
  * minimum m_ii = a_ii / |row i|^2: the entries of the long first row are below the threshold. */
 static void long_rows_have_their_minimum(void)
@@ -374,6 +406,7 @@ int main(int argc, char **argv)
     RUN(dirichlet_rows_decouple);
     RUN(repeated_problems_are_recognised);
     RUN(contexts_agree);
+    RUN(made_where_the_matrix_is);
     RUN(long_rows_have_their_minimum);
     RUN(adaptive_growth_pays);
     return TEST_END();
