@@ -32,6 +32,17 @@ void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A)
     *A = {};
 }
 
+cmgi_device_csr cmgi_device_csr_view(const cmg_csr *A, cmg_size nnz)
+{
+    cmgi_device_csr view = {};
+    view.rows = A->rows;
+    view.nnz = nnz;
+    view.indptr = (cmg_size *)A->indptr;
+    view.indices = (cmg_index *)A->indices;
+    view.values = (double *)A->values;
+    return view;
+}
+
 cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values, cmgi_device_csr *B)
 {
     const cmg_size nnz = A->indptr[A->rows];
@@ -83,13 +94,9 @@ extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A,
                                              uint64_t *hash)
 {
     CMGI_ON_DEVICE(ctx);
-    cmgi_device_csr view = {};
+    const cmgi_device_csr view = cmgi_device_csr_view(A, nnz);
     unsigned long long *sum = NULL;
     cmg_status status = CMG_OK;
-    view.rows = A->rows;
-    view.nnz = nnz;
-    view.indptr = (cmg_size *)A->indptr;
-    view.indices = (cmg_index *)A->indices;
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *sum, &sum));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sum, sizeof *sum));
     hash_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(view, sum);

@@ -53,8 +53,31 @@ typedef struct cmgi_spai_left {
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                             const int *list, int rows, cmgi_spai_left *left);
 
+/* A matrix on the device made ready for an approximate inverse (pattern.cu). */
+typedef struct cmgi_prepared {
+    cmg_context *ctx;
+    const cmgi_resident *from;
+    cmgi_device_csr A; /* the caller's */
+    cmgi_device_csr B; /* A, or with sorted rows and without what is decoupled; S B S if scaled */
+    bool own;          /* B's arrays are not A's */
+    double *diagonal;  /* of B */
+    double *s;         /* of B, NULL: not scaled */
+    bool *identity;
+    int *findings;
+    bool symmetric; /* the symmetric part is wanted */
+} cmgi_prepared;
+
+/* `wanted` and `scale` as in cmgi_spai_choice; p is to be freed, on failure, too. */
+cmg_status cmgi_device_prepare(cmg_context *ctx, const cmgi_resident *A, int wanted, int scale,
+                               cmgi_prepared *p);
+/* cmgi_pattern of B to the power 0 or 1, with space for values; S is to be freed, on failure, too.
+ */
+cmg_status cmgi_device_pattern(const cmgi_prepared *p, double tau, int power, cmgi_device_csr *S);
+void cmgi_prepared_free(cmgi_prepared *p);
+
 cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A);
 void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A);
+cmgi_device_csr cmgi_device_csr_view(const cmg_csr *A, cmg_size nnz);
 /* A on the device; `values` false: space for them, not set. */
 cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values,
                                 cmgi_device_csr *B);
