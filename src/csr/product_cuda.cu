@@ -1,17 +1,13 @@
 /*
- * C = A B on the device by rows (Gustavson 1978): which columns a row of C has. Its lanes put the
- * columns of B's rows into a table (product.cuh); once to count, once more, with tables of the size
- * that is known then, to write them. Short rows are written while they are counted, each to a place
- * of its own, and then moved together.
+ * C = A B on the device by rows (Gustavson 1978): which columns a row of C has, where they are not
+ * merged (product_merge_cuda.cu). Its lanes put the columns of B's rows into a table (product.cuh);
+ * once to count, once more, with tables of the size that is known then, to write them.
  */
 #include "csr/product.cuh"
 
 enum {
     MOST_COLUMNS = 1 << 28,
-    FEW = 32,        /* columns a row that are tried first; of many products, four times as many */
-    LANES = 8,       /* that move a row */
-    LEAST_OF_A = 16, /* entries a row of A from which places of FEW columns take less than A ... */
-    MOST_OF_A = 64   /* ... and up to which rows of C are expected to be short */
+    FEW = 32 /* columns a row that are tried first; of many products, four times as many */
 };
 
 /* most = the largest number of products of a row */
@@ -40,8 +36,7 @@ struct columns_args {
     bool filled;
     cmg_size *indptr;
     cmg_index *columns; /* NULL = count them */
-    int pitch;          /* of rows of columns, which are counted as well; 0 = as indptr says */
-    int *over;          /* a row does not fit, and the counts are void */
+    int *over;          /* a row does not fit into its table, and the counts are void */
 };
 
 /* The columns of A's row of a group, each once, into its list where it has one; false: its table
@@ -62,7 +57,7 @@ static __device__ __forceinline__ bool put_columns(const columns_args &a, const 
             }
             if (isnew) {
                 const int at = atomicAdd(found, 1);
-                if (list != NULL && at < (int)(a.t.slots / 2)) {
+                if (list != NULL) {
                     list[at] = j;
                 }
             }
@@ -93,42 +88,22 @@ __global__ void columns_kernel(const columns_args a)
         }
         __syncwarp();
         const int length = *mine;
-        const bool fits = a.pitch == 0 || length <= a.pitch;
-        if (real && (list == NULL || a.pitch > 0) && g.lane == 0) {
+        if (real && list == NULL && g.lane == 0) {
             a.indptr[i] = length > 0 || !a.filled ? length : 1;
         }
-        if (!fits && g.lane == 0) {
-            *a.over = 1;
-        }
-        const cmg_size to = list == NULL || !real ? 0 : a.pitch > 0 ? i * a.pitch : a.indptr[i];
-        for (int e = g.lane; list != NULL && fits && e < length; e += W) {
+        for (int e = g.lane; list != NULL && e < length; e += W) {
             const cmg_index j =
                 list[e]; /* columns differ: its place is the number of smaller ones */
             int rank = 0;
             for (int other = 0; other < length; ++other) {
                 rank += list[other] < j;
             }
-            a.columns[to + rank] = j;
+            a.columns[a.indptr[i] + rank] = j;
         }
         if (real && list != NULL && length == 0 && a.filled && g.lane == 0) {
-            a.columns[to] = (cmg_index)i;
+            a.columns[a.indptr[i]] = (cmg_index)i;
         }
         __syncwarp();
-    }
-}
-
-/* to = rows of `from`, `pitch` apart, where indptr says */
-__global__ void together_kernel(cmg_size rows, int pitch, const cmg_index *from,
-                                const cmg_size *indptr, cmg_index *to)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    if (i >= rows) {
-        return;
-    }
-    const cmg_size begin = indptr[i];
-    const int length = (int)(indptr[i + 1] - begin);
-    for (int e = (int)threadIdx.x % LANES; e < length; e += LANES) {
-        to[begin + e] = from[i * pitch + e];
     }
 }
 
@@ -207,63 +182,12 @@ done:
     return status;
 }
 
-/* The columns of short rows in places of FEW, and their number; *places stays NULL where a row has
- * more, or is likely to. */
-static cmg_status place_columns(cmg_context *ctx, columns_args *a, const cmgi_resident *B,
-                                cmg_size entries, cmg_size most, cmg_index **places)
-{
-    const cmg_size rows = a->A.rows;
-    const cmg_size mean = (entries + rows - 1) / rows;
-    const cmg_size longest = FEW;
-    cmg_index *made = NULL;
-    int over = 1;
-    cmg_status status = CMG_OK;
-    if (mean < LEAST_OF_A || mean > MOST_OF_A || most >= 16 * FEW) {
-        return CMG_OK;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows * FEW, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *a->over, &a->over));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a->over, sizeof *a->over));
-    a->columns = made;
-    a->pitch = FEW;
-    CMGI_TRY_GOTO(done, form_columns(ctx, a, B, mean, most < longest ? most : longest));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &over, a->over, sizeof over));
-    if (over == 0) {
-        *places = made;
-        made = NULL;
-    }
-done:
-    a->columns = NULL;
-    a->pitch = 0;
-    cmgi_free_device(ctx, made);
-    cmgi_free_device(ctx, a->over);
-    return status;
-}
-
-/* Rows of C whose lengths are in a->indptr: offsets, statistics and columns. */
-static cmg_status write_columns(cmg_context *ctx, columns_args *a, const cmgi_resident *B,
-                                cmg_size mean, const cmg_index *places, cmgi_resident *C)
-{
-    const cmg_size rows = a->A.rows;
-    cmg_size nnz = 0;
-    CMGI_TRY(cmgi_resident_offsets(ctx, rows, a->indptr, &nnz));
-    CMGI_TRY(cmgi_resident_rows(ctx, &C->csr, C));
-    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *a->columns, &a->columns));
-    C->csr.indices = a->columns;
-    if (places != NULL) {
-        together_kernel<<<cmgi_grid(rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            rows, FEW, places, a->indptr, a->columns);
-        return CMGI_LAUNCHED(ctx);
-    }
-    return rows > 0 ? form_columns(ctx, a, B, mean, C->rows.longest) : CMG_OK;
-}
-
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C)
 {
     cmgi_resident made = {};
-    columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, 0, NULL};
-    cmg_index *places = NULL;
+    columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, NULL};
+    cmg_size nnz = 0;
     cmg_size most = 0;
     cmg_size entries = 0;
     cmg_status status = CMG_OK;
@@ -277,18 +201,19 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
     made.csr.indptr = a.indptr;
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, place_columns(ctx, &a, B, entries, most, &places));
-        CMGI_TRY_GOTO(done, places != NULL ? CMG_OK : count_columns(ctx, &a, B, mean, most));
+        CMGI_TRY_GOTO(done, count_columns(ctx, &a, B, mean, most));
     }
-    CMGI_TRY_GOTO(done, write_columns(ctx, &a, B, mean, places, &made));
-    cmgi_free_device(ctx, places);
-    places = NULL;
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->rows, a.indptr, &nnz));
+    CMGI_TRY_GOTO(done, cmgi_resident_rows(ctx, &made.csr, &made));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *a.columns, &a.columns));
+    made.csr.indices = a.columns;
+    if (A->rows > 0) {
+        CMGI_TRY_GOTO(done, form_columns(ctx, &a, B, mean, made.rows.longest));
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *made.csr.values, &made.csr.values));
     *C = made;
     made = cmgi_resident{};
 done:
-    cmgi_free_device(ctx, places);
     cmgi_resident_free(ctx, &made);
     return status;
 }
@@ -301,8 +226,12 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, A, B, filled, &made));
     if (made.csr.indptr == NULL) {
+        CMGI_TRY_GOTO(failed, cmgi_product_merge(ctx, A, B, filled, &made));
+    }
+    if (made.csr.indptr == NULL) {
         CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
     }
+    made.facts.ascending = true;
     CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made));
     *C = made;
     return CMG_OK;

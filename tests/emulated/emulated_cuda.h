@@ -172,6 +172,16 @@ unsigned __match_any_sync(unsigned mask, T v)
     }
     return same;
 }
+inline unsigned __reduce_min_sync(unsigned mask, unsigned v)
+{
+    uint64_t seen[32];
+    const unsigned there = emulated::meet(mask, emulated::REDUCE, emulated::bits(v), seen);
+    for (int k = 0; k < 32; ++k) {
+        const unsigned other = emulated::value_of<unsigned>(seen[k]);
+        v = (there >> k & 1U) != 0 && other < v ? other : v;
+    }
+    return v;
+}
 inline unsigned __reduce_max_sync(unsigned mask, unsigned v)
 {
     uint64_t seen[32];

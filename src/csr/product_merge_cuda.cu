@@ -1,0 +1,261 @@
+/*
+ * Which columns a row of C = A B has where the rows of B ascend: a warp merges those that a row of
+ * A asks for, each lane with the next column of one or several of them, and takes the least of all
+ * as long as there is one. Nothing is looked for, and the columns come in order.
+ *
+ * Source: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix
+ * multiplication by iterative row merging, SIAM J. Sci. Comput. 37 (2015), doi:10.1137/130948811,
+ * who merge two rows a lane.
+ */
+#include "csr/product.cuh"
+
+enum {
+    LANES = 8,       /* that move a row */
+    MOST_LISTS = 8,  /* rows of B a lane */
+    LEAST = 8,       /* entries a row of A from which its warp pays */
+    PITCH = 32,      /* places for a row of C that is expected to be short */
+    LEAST_OF_A = 16, /* entries a row of A from which these places take less than A ... */
+    MOST_OF_A = 64   /* ... and up to which rows of C are expected to be short */
+};
+
+static const cmg_index NO_COLUMN = INT32_MAX;
+
+struct merge_args {
+    cmg_csr A;
+    cmg_csr B;
+    bool filled;
+    cmg_size *indptr;   /* the numbers of columns, where they are counted */
+    cmg_index *columns; /* NULL = they are counted alone */
+    int pitch;          /* of rows of columns, which are counted as well; 0 = as indptr says */
+    int *over;          /* a row has more than `pitch` */
+};
+
+/* A row of B on its way: `next` has been asked for before it is needed. */
+struct row_of_b {
+    const cmg_index *rest;
+    int left; /* after `next` */
+    cmg_index head;
+    cmg_index next;
+
+    __device__ __forceinline__ void open(const cmg_csr &B, const cmg_index *row)
+    {
+        const cmg_size begin = row != NULL ? B.indptr[*row] : 0;
+        const int length = row != NULL ? (int)(B.indptr[*row + 1] - begin) : 0;
+        rest = B.indices + begin;
+        head = length > 0 ? rest[0] : NO_COLUMN;
+        next = length > 1 ? rest[1] : NO_COLUMN;
+        rest += 2;
+        left = length - 2;
+    }
+    __device__ __forceinline__ void pass(cmg_index column)
+    {
+        if (head == column) {
+            head = next;
+            next = left > 0 ? *rest : NO_COLUMN;
+            ++rest;
+            --left;
+        }
+    }
+};
+
+template <int L>
+__global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    const int lane = (int)threadIdx.x % WARP;
+    if (i >= a.A.rows) {
+        return;
+    }
+    const cmg_size end = a.A.indptr[i + 1];
+    const cmg_size first = a.A.indptr[i] + lane;
+    cmg_index *to =
+        a.columns == NULL ? NULL : a.columns + (a.pitch > 0 ? i * a.pitch : a.indptr[i]);
+    row_of_b rows[L];
+#pragma unroll
+    for (int l = 0; l < L; ++l) {
+        const cmg_size k = first + l * WARP;
+        rows[l].open(a.B, k < end ? a.A.indices + k : NULL);
+    }
+    int count = 0;
+    cmg_index mine = NO_COLUMN;
+    for (;;) {
+        cmg_index least = rows[0].head;
+#pragma unroll
+        for (int l = 1; l < L; ++l) {
+            least = rows[l].head < least ? rows[l].head : least;
+        }
+        least = (cmg_index)__reduce_min_sync(ALL, (unsigned)least);
+        if (least == NO_COLUMN || (a.pitch > 0 && count > a.pitch)) {
+            break;
+        }
+        mine = lane == count % WARP ? least : mine;
+        ++count;
+        if (to != NULL && count % WARP == 0) {
+            to[count - WARP + lane] = mine;
+        }
+#pragma unroll
+        for (int l = 0; l < L; ++l) {
+            rows[l].pass(least);
+        }
+    }
+    if (count == 0 && a.filled) {
+        mine = (cmg_index)i;
+        count = 1;
+    }
+    if (a.pitch > 0 && count > a.pitch) {
+        *a.over = 1;
+    } else if (to != NULL && lane < count % WARP) {
+        to[count - count % WARP + lane] = mine;
+    }
+    if ((a.columns == NULL || a.pitch > 0) && lane == 0) {
+        a.indptr[i] = count;
+    }
+}
+
+/* *longest = the longest row */
+__global__ void longest_kernel(cmg_size rows, const cmg_size *indptr, unsigned *longest)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    const unsigned length = i < rows ? (unsigned)(indptr[i + 1] - indptr[i]) : 0;
+    const unsigned most = __reduce_max_sync(ALL, length);
+    if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)longest) {
+        atomicMax(longest, most);
+    }
+}
+
+/* to = rows of `from`, `pitch` apart, where indptr says */
+__global__ void together_kernel(cmg_size rows, int pitch, const cmg_index *from,
+                                const cmg_size *indptr, cmg_index *to)
+{
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    if (i >= rows) {
+        return;
+    }
+    const cmg_size begin = indptr[i];
+    const int length = (int)(indptr[i + 1] - begin);
+    for (int e = (int)threadIdx.x % LANES; e < length; e += LANES) {
+        to[begin + e] = from[i * pitch + e];
+    }
+}
+
+/* Lengths of A's rows. */
+struct lengths {
+    unsigned longest;
+    cmg_size entries;
+};
+
+static cmg_status look_at(cmg_context *ctx, const cmg_csr *A, lengths *of)
+{
+    unsigned *longest = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *longest, &longest));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, longest, sizeof *longest));
+    longest_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        A->rows, A->indptr, longest);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &of->longest, longest, sizeof of->longest));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &of->entries, A->indptr + A->rows, sizeof of->entries));
+done:
+    cmgi_free_device(ctx, longest);
+    return status;
+}
+
+static cmg_status merge(cmg_context *ctx, const lengths *of, const merge_args &a)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    const unsigned grid = cmgi_grid(a.A.rows * WARP, THREADS);
+    if (of->longest <= WARP) {
+        merge_kernel<1><<<grid, THREADS, 0, stream>>>(a);
+    } else if (of->longest <= 2 * WARP) {
+        merge_kernel<2><<<grid, THREADS, 0, stream>>>(a);
+    } else if (of->longest <= 4 * WARP) {
+        merge_kernel<4><<<grid, THREADS, 0, stream>>>(a);
+    } else {
+        merge_kernel<MOST_LISTS><<<grid, THREADS, 0, stream>>>(a);
+    }
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* The columns of short rows in places of PITCH, and their number; *places stays NULL where a row
+ * has more, or is likely to. */
+static cmg_status merge_into_places(cmg_context *ctx, const lengths *of, merge_args *a,
+                                    cmg_index **places)
+{
+    const cmg_size rows = a->A.rows;
+    cmg_index *made = NULL;
+    int over = 1;
+    cmg_status status = CMG_OK;
+    if (of->entries < LEAST_OF_A * rows || of->entries > MOST_OF_A * rows) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows * PITCH, sizeof *made, &made));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *a->over, &a->over));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a->over, sizeof *a->over));
+    a->columns = made;
+    a->pitch = PITCH;
+    CMGI_TRY_GOTO(done, merge(ctx, of, *a));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &over, a->over, sizeof over));
+    if (over == 0) {
+        *places = made;
+        made = NULL;
+    }
+done:
+    a->columns = NULL;
+    a->pitch = 0;
+    cmgi_free_device(ctx, made);
+    cmgi_free_device(ctx, a->over);
+    return status;
+}
+
+/* C, whose rows' lengths are in a->indptr, but for its values. */
+static cmg_status write_columns(cmg_context *ctx, const lengths *of, merge_args *a,
+                                const cmg_index *places, cmgi_resident *C)
+{
+    const cmg_size rows = a->A.rows;
+    cmg_size nnz = 0;
+    CMGI_TRY(cmgi_resident_offsets(ctx, rows, a->indptr, &nnz));
+    CMGI_TRY(cmgi_resident_rows(ctx, &C->csr, C));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *a->columns, &a->columns));
+    C->csr.indices = a->columns;
+    if (places == NULL) {
+        return merge(ctx, of, *a);
+    }
+    together_kernel<<<cmgi_grid(rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        rows, PITCH, places, a->indptr, a->columns);
+    return CMGI_LAUNCHED(ctx);
+}
+
+cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                              bool filled, cmgi_resident *C)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_resident made = {};
+    merge_args a = {*A, B->csr, filled, NULL, NULL, 0, NULL};
+    lengths of = {0, 0};
+    cmg_index *places = NULL;
+    cmg_status status = CMG_OK;
+    if (!B->facts.ascending || A->rows == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(look_at(ctx, A, &of));
+    if (of.longest > MOST_LISTS * WARP || of.entries < LEAST * A->rows) {
+        return CMG_OK;
+    }
+    made.csr.rows = A->rows;
+    made.csr.cols = B->csr.cols;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
+    made.csr.indptr = a.indptr;
+    CMGI_TRY_GOTO(done, merge_into_places(ctx, &of, &a, &places));
+    CMGI_TRY_GOTO(done, places != NULL ? CMG_OK : merge(ctx, &of, a));
+    CMGI_TRY_GOTO(done, write_columns(ctx, &of, &a, places, &made));
+    cmgi_free_device(ctx, places);
+    places = NULL;
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
+    *C = made;
+    made = cmgi_resident{};
+done:
+    cmgi_free_device(ctx, places);
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
