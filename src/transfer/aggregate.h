@@ -55,6 +55,13 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
 cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
                                  double omega, const cmgi_csr *P0, cmgi_csr *P);
 
+struct cmgi_power_sums;
+/*
+ * The largest eigenvalue from below by the sums of all steps of the power method, with a tenth for
+ * what is missing after them; at most the bound, which is the largest row sum of |D^-1 A|.
+ */
+double cmgi_power_result(const struct cmgi_power_sums *step, double bound);
+
 /* Unknowns of a node: of the level, else the attribute block_size, else 1. */
 int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level);
 /* Near-null-space vectors of a level, rows x *vectors by rows, an array of cmgi_alloc. */

@@ -189,7 +189,7 @@ CMGI_INLINE double cmgi_rough_at(cmg_size i)
     return (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1;
 }
 
-enum { CMGI_POWER_STEPS = 12, CMGI_POWER_BLOCK = 256 };
+enum { CMGI_POWER_STEPS = 6, CMGI_POWER_BLOCK = 256 };
 
 /* x^T D x and x^T A x */
 typedef struct cmgi_power_sums {
@@ -199,21 +199,4 @@ typedef struct cmgi_power_sums {
 CMGI_INLINE double cmgi_power_scale(const cmgi_power_sums *s)
 {
     return s->v[0] > 0 ? 1 / sqrt(s->v[0]) : 0;
-}
-
-/*
- * The largest eigenvalue from below by the sums of all steps, with a tenth for what is missing
- * after them; at most the bound, which is the largest row sum of |D^-1 A|.
- */
-CMGI_INLINE double cmgi_power_result(const cmgi_power_sums *step, double bound)
-{
-    double found = 0;
-    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
-        found = step[k].v[0] > 0 ? fmax(found, step[k].v[1] / step[k].v[0]) : found;
-    }
-    const double lambda = fmin(1.1 * found, bound);
-    if (lambda > 0 && isfinite(lambda)) {
-        return lambda;
-    }
-    return isfinite(bound) && bound > 0 ? bound : 1;
 }
