@@ -39,13 +39,10 @@ struct cmgi_lanes {
         }
         return s;
     }
-    /* Which lanes say yes, as a byte, where there is one. */
-    __device__ __forceinline__ void note(bool yes, bool wanted, uint8_t *byte) const
+    /* Which lanes say yes, a bit each. */
+    __device__ __forceinline__ unsigned vote(bool yes) const
     {
-        const unsigned all = __ballot_sync(CMGI_ALL, yes);
-        if (wanted && lane == 0) {
-            *byte = (uint8_t)(all >> (threadIdx.x % 32));
-        }
+        return __ballot_sync(CMGI_ALL, yes) >> (threadIdx.x % 32 / COUNT * COUNT) & 0xffU;
     }
     /* How many lanes say yes, and how many of them come before this one. */
     __device__ __forceinline__ int count(bool yes, int *before) const
@@ -63,69 +60,69 @@ static __device__ __forceinline__ cmg_size cmgi_row_of_lanes(int threads)
 }
 
 /*
- * A_F as a view of A: which entries are kept, a byte for every eight of a row, and what stands on
- * the diagonal. It takes a fiftieth of a matrix of its own. Sums go by an entry's place in A_F.
+ * A_F as a view of A: which entries are kept, a bit each, and what stands on the diagonal. It takes
+ * a fiftieth of a matrix of its own. Sums go by an entry's place in A_F.
  */
 struct cmgi_filtered {
+    static const int PIECE = 32; /* entries of a row whose bits are a word */
     cmg_csr A;
-    const uint8_t *kept;    /* NULL = all are */
+    const uint32_t *kept;   /* NULL = all are */
     const double *diagonal; /* of a view that is not A */
 
-    /* Where the bytes of a row begin. */
+    /* Where the words of a row begin. */
     __device__ __forceinline__ cmg_size place(cmg_size i) const
     {
-        return A.indptr[i] / cmgi_lanes::COUNT + i;
+        return A.indptr[i] / PIECE + i;
     }
-    /* Which of the eight entries from k on, of a row that ends there, are kept. */
-    __device__ __forceinline__ unsigned kept_of(cmg_size bytes, cmg_size begin, cmg_size k,
-                                                cmg_size end) const
+    /* Those of the 32 entries from `first` on, of a row that begins and ends there. */
+    __device__ __forceinline__ unsigned bits(cmg_size i, cmg_size begin, cmg_size first,
+                                             cmg_size end) const
     {
-        if (k >= end) {
+        if (first >= end) {
             return 0;
         }
-        return kept != NULL                   ? kept[bytes + (k - begin) / cmgi_lanes::COUNT]
-               : end - k >= cmgi_lanes::COUNT ? 0xffU
-                                              : (1U << (end - k)) - 1;
-    }
-    __device__ __forceinline__ double value(cmg_size i, cmg_size k, cmg_index j) const
-    {
-        return kept != NULL && j == i ? diagonal[i] : A.values[k];
+        return kept != NULL           ? kept[begin / PIECE + i + (first - begin) / PIECE]
+               : end - first >= PIECE ? ~0U
+                                      : (1U << (end - first)) - 1;
     }
 };
 
-/* What a lane has of 32 entries of a row that follow each other, four chunks of eight: all of it is
+/* What a lane has of 32 entries of a row that follow each other, four times eight: all of it is
  * asked for before any is waited for. */
 struct cmgi_piece {
-    static const int CHUNKS = 4;
-    static const int SIZE = CHUNKS * cmgi_lanes::COUNT;
-    unsigned kept[CHUNKS]; /* of a chunk */
-    cmg_index column[CHUNKS];
-    double value[CHUNKS];
+    static const int EACH = cmgi_filtered::PIECE / cmgi_lanes::COUNT;
+    unsigned kept;
+    cmg_index column[EACH];
+    double value[EACH];
 
     __device__ __forceinline__ cmgi_piece(const cmgi_filtered &F, cmg_size i, cmg_size begin,
                                           cmg_size first, cmg_size end, int lane)
     {
-        const cmg_size bytes = first < end ? F.place(i) : 0;
+        kept = F.bits(i, begin, first, end);
 #pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
+        for (int c = 0; c < EACH; ++c) {
             const cmg_size k = first + c * cmgi_lanes::COUNT + lane;
-            kept[c] = F.kept_of(bytes, begin, k - lane, end);
             column[c] = k < end ? F.A.indices[k] : -1;
             value[c] = k < end ? F.A.values[k] : 0;
         }
 #pragma unroll
-        for (int c = 0; c < CHUNKS; ++c) {
+        for (int c = 0; c < EACH; ++c) {
             value[c] = F.kept != NULL && column[c] == i ? F.diagonal[i] : value[c];
         }
     }
     __device__ __forceinline__ bool has(int c, int lane) const
     {
-        return (kept[c] >> lane & 1) != 0;
+        return (kept >> (c * cmgi_lanes::COUNT + lane) & 1) != 0;
+    }
+    /* How many kept ones come before that. */
+    __device__ __forceinline__ int before(int c, int lane) const
+    {
+        return __popc(kept & ((1U << (c * cmgi_lanes::COUNT + lane)) - 1));
     }
 };
 
 /* filter_there.cu: A_F; its two arrays are made. */
-cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, uint8_t **kept,
+cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, uint32_t **kept,
                              double **diagonal);
 /* A_F as a matrix of its own. */
 cmg_status cmgi_filtered_copy(cmg_context *ctx, const cmgi_filtered *F, cmg_csr *copy);

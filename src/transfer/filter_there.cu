@@ -24,55 +24,107 @@ struct strong_entries {
     }
 };
 
-/* Which entries of a row are kept (tentative.c), and its diagonal: strong ones are noted in the
- * bytes first. */
-__global__ void filter_kernel(const cmgi_filtered F, const cmg_csr S, uint8_t *kept,
-                              double *diagonal)
+/* Row i of A as it is filtered: strong entries are noted, then those that are kept. */
+struct filtered_row {
+    cmg_size i;
+    cmg_size begin;
+    cmg_size end;
+    uint32_t *to;
+    double own; /* what this lane has of the diagonal, and of what is dropped */
+    double dropped;
+    bool has; /* a diagonal */
+};
+
+/* The strong ones of a piece, a bit each, and their sums. */
+static __device__ __forceinline__ unsigned look_at(const cmgi_piece &piece, cmg_size left,
+                                                   strong_entries *entries, filtered_row *row)
+{
+    unsigned strong = 0;
+#pragma unroll
+    for (int c = 0; c < cmgi_piece::EACH; ++c) {
+        if (!__any_sync(CMGI_ALL, c * LANES < left)) {
+            break;
+        }
+        const cmg_index j = piece.column[c];
+        const bool mine = entries->next(j);
+        row->has = row->has || j == row->i;
+        row->own += j == row->i ? piece.value[c] : 0;
+        row->dropped += j >= 0 && j != row->i && !mine ? piece.value[c] : 0;
+        strong |= entries->lanes.vote(mine) << c * LANES;
+    }
+    return strong;
+}
+
+/* Those of a piece that are kept. */
+static __device__ __forceinline__ unsigned choose(const cmgi_piece &piece, unsigned strong,
+                                                  bool whole, const filtered_row &row,
+                                                  const cmgi_lanes &lanes)
+{
+    unsigned kept = 0;
+#pragma unroll
+    for (int c = 0; c < cmgi_piece::EACH; ++c) {
+        const bool taken = whole || (strong >> (c * LANES + lanes.lane) & 1) != 0;
+        const bool stays =
+            piece.column[c] >= 0 && (piece.column[c] == row.i || (taken && piece.value[c] != 0));
+        kept |= lanes.vote(stays) << c * LANES;
+    }
+    return kept;
+}
+
+/* Which entries of a row are kept (tentative.c), and its diagonal. */
+__global__ void __launch_bounds__(THREADS)
+    filter_kernel(const cmgi_filtered F, const cmg_csr S, uint32_t *kept, double *diagonal)
 {
     const cmg_csr &A = F.A;
     const cmg_size i = cmgi_row_of_lanes(THREADS);
     const bool real = i < A.rows;
-    const cmg_size begin = real ? A.indptr[i] : 0;
-    const cmg_size end = real ? A.indptr[i + 1] : 0;
+    filtered_row row = {i, real ? A.indptr[i] : 0, real ? A.indptr[i + 1] : 0, kept, 0, 0, false};
     const cmg_size first = real ? S.indptr[i] : 0;
     strong_entries entries = {S, cmgi_lanes(), first, real ? S.indptr[i + 1] : 0};
     const cmgi_lanes &lanes = entries.lanes;
-    uint8_t *to = kept + (real ? F.place(i) : 0);
-    double own = 0;
-    double dropped = 0;
-    bool has = false;
-    for (cmg_size k = begin + lanes.lane; __any_sync(CMGI_ALL, k - lanes.lane < end); k += LANES) {
-        const cmg_index j = k < end ? A.indices[k] : -1;
-        const bool strong = entries.next(j);
-        has = has || (k < end && j == i);
-        own += j == i ? A.values[k] : 0;
-        dropped += k < end && j != i && !strong ? A.values[k] : 0;
-        lanes.note(strong, k - lanes.lane < end, &to[(k - begin) / LANES]);
+    const int lane = lanes.lane;
+    const bool several = __any_sync(CMGI_ALL, row.end - row.begin > F.PIECE);
+    cmgi_piece piece(F, i, row.begin, row.begin, row.end, lane);
+    unsigned strong = look_at(piece, row.end - row.begin, &entries, &row);
+    row.to += real ? F.place(i) : 0;
+    for (cmg_size k = row.begin + F.PIECE; several && __any_sync(CMGI_ALL, k < row.end);
+         k += F.PIECE) {
+        const cmgi_piece other(F, i, row.begin, k, row.end, lane);
+        const unsigned found = look_at(other, row.end - k, &entries, &row);
+        if (lane == 0 && k < row.end) {
+            row.to[(k - row.begin) / F.PIECE] = found;
+        }
     }
-    own = lanes.sum(own);
-    dropped = lanes.sum(dropped);
-    int before = 0;
-    has = lanes.count(has, &before) > 0;
+    const double own = lanes.sum(row.own);
+    const double dropped = lanes.sum(row.dropped);
+    const bool has = lanes.vote(row.has) != 0;
     const bool whole = entries.last == first || cmgi_stays_whole(own, dropped);
-    __syncwarp();
-    for (cmg_size k = begin + lanes.lane; __any_sync(CMGI_ALL, k - lanes.lane < end); k += LANES) {
-        const bool in = k < end;
-        const bool strong = in && (whole || (to[(k - begin) / LANES] >> lanes.lane & 1) != 0);
-        const bool stays = in && (A.indices[k] == i || (strong && A.values[k] != 0));
-        lanes.note(stays, k - lanes.lane < end, &to[(k - begin) / LANES]);
+    strong = choose(piece, strong, whole, row, lanes);
+    if (lane == 0 && row.begin < row.end) {
+        row.to[0] = strong;
     }
-    if (real && lanes.lane == 0) {
+    __syncwarp();
+    for (cmg_size k = row.begin + F.PIECE; several && __any_sync(CMGI_ALL, k < row.end);
+         k += F.PIECE) {
+        const cmgi_piece other(F, i, row.begin, k, row.end, lane);
+        strong = k < row.end ? row.to[(k - row.begin) / F.PIECE] : 0;
+        strong = choose(other, strong, whole, row, lanes);
+        if (lane == 0 && k < row.end) {
+            row.to[(k - row.begin) / F.PIECE] = strong;
+        }
+    }
+    if (real && lane == 0) {
         diagonal[i] = !has ? 0 : whole ? own : own + dropped;
     }
 }
 
-cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, uint8_t **kept,
+cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, uint32_t **kept,
                              double **diagonal)
 {
     const cmgi_filtered F = {*A, NULL, NULL};
     cmg_size nnz = 0;
     CMGI_TRY(cmgi_to_host(ctx, &nnz, A->indptr + A->rows, sizeof nnz));
-    CMGI_TRY(cmgi_alloc_device(ctx, nnz / LANES + A->rows + 1, sizeof **kept, kept));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz / cmgi_filtered::PIECE + A->rows + 1, sizeof **kept, kept));
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof **diagonal, diagonal));
     if (A->rows == 0) {
         return CMG_OK;
@@ -94,17 +146,16 @@ __global__ void copy_kernel(const cmgi_filtered F, cmg_size *offset, cmg_index *
     }
     const cmg_size begin = A.indptr[i];
     const cmg_size end = A.indptr[i + 1];
-    const cmg_size bytes = F.place(i);
     cmg_size at = columns != NULL ? offset[i] : 0;
-    for (cmg_size first = begin; first < end; first += LANES) {
-        const unsigned kept = F.kept_of(bytes, begin, first, end);
-        const cmg_size k = first + lanes.lane;
-        if (columns != NULL && (kept >> lanes.lane & 1) != 0) {
-            const cmg_size to = at + __popc(kept & ((1U << lanes.lane) - 1));
-            columns[to] = A.indices[k];
-            values[to] = F.value(i, k, A.indices[k]);
+    for (cmg_size first = begin; first < end; first += F.PIECE) {
+        const cmgi_piece piece(F, i, begin, first, end, lanes.lane);
+        for (int c = 0; columns != NULL && c < piece.EACH; ++c) {
+            if (piece.has(c, lanes.lane)) {
+                columns[at + piece.before(c, lanes.lane)] = piece.column[c];
+                values[at + piece.before(c, lanes.lane)] = piece.value[c];
+            }
         }
-        at += __popc(kept);
+        at += __popc(piece.kept);
     }
     if (columns == NULL && lanes.lane == 0) {
         offset[i] = at;

@@ -7,7 +7,7 @@ static const unsigned ALL = 0xffffffffU;
 
 /* Doubles from row to row where terms wait to be added up: an odd number of eights, so that two
  * rows are in other banks. */
-enum { PITCH = cmgi_piece::SIZE + LANES };
+enum { PITCH = cmgi_filtered::PIECE + LANES };
 
 /* The terms of a row's kept entries, added up in their order in A_F by its lanes; `stage`: the
  * row's. */
@@ -21,20 +21,19 @@ static __device__ __forceinline__ double sum_of_row(const cmgi_filtered &F, cmg_
     const cmg_size end = real ? F.A.indptr[i + 1] : 0;
     double sum = 0;
     int before = 0; /* kept entries of earlier pieces */
-    for (cmg_size first = begin; __any_sync(ALL, first < end); first += cmgi_piece::SIZE) {
+    for (cmg_size first = begin; __any_sync(ALL, first < end); first += F.PIECE) {
         const cmgi_piece piece(F, i, begin, first, end, lanes.lane);
-        double of[cmgi_piece::CHUNKS];
-        int here = 0;
+        const int here = __popc(piece.kept);
+        double of[cmgi_piece::EACH];
 #pragma unroll
-        for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
+        for (int c = 0; c < cmgi_piece::EACH; ++c) {
             of[c] = piece.has(c, lanes.lane) ? term(piece.column[c], piece.value[c]) : 0;
         }
 #pragma unroll
-        for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
+        for (int c = 0; c < cmgi_piece::EACH; ++c) {
             if (piece.has(c, lanes.lane)) {
-                stage[here + __popc(piece.kept[c] & ((1U << lanes.lane) - 1))] = of[c];
+                stage[piece.before(c, lanes.lane)] = of[c];
             }
-            here += __popc(piece.kept[c]);
         }
         __syncwarp();
         for (int p = (lanes.lane - before) & (LANES - 1); p < here; p += LANES) {

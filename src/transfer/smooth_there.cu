@@ -79,37 +79,53 @@ struct short_row {
     }
 };
 
+/* P_0 with one entry a row at most: its column, -1 = none, and its value. */
+struct single {
+    cmg_index *column;
+    double *value;
+};
+
+__global__ void single_kernel(const cmg_csr P0, const single of)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < P0.rows) {
+        const cmg_size e = P0.indptr[i];
+        const bool some = e < P0.indptr[i + 1];
+        of.column[i] = some ? P0.indices[e] : -1;
+        of.value[i] = some ? P0.values[e] : 0;
+    }
+}
+
 /* The columns of a piece of F P_0, -1 = none, and in `piece` its values. */
-static __device__ __forceinline__ void look_up(const cmg_csr &P0, int lane, bool summing,
+static __device__ __forceinline__ void look_up(const single &P0, int lane, bool summing,
                                                cmgi_piece *piece)
 {
-    cmg_size at[cmgi_piece::CHUNKS];
 #pragma unroll
-    for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
-        const cmg_index r = piece->has(c, lane) ? piece->column[c] : 0;
-        at[c] = P0.indptr[r];
-        at[c] = piece->has(c, lane) && at[c] < P0.indptr[r + 1] ? at[c] : -1;
+    for (int c = 0; c < cmgi_piece::EACH; ++c) {
+        const cmg_index r = piece->has(c, lane) ? piece->column[c] : -1;
+        piece->column[c] = r >= 0 ? P0.column[r] : -1;
+        if (summing) {
+            piece->value[c] = r >= 0 ? piece->value[c] * P0.value[r] : 0;
+        }
     }
-#pragma unroll
-    for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
-        piece->column[c] = at[c] >= 0 ? P0.indices[at[c]] : -1;
-        piece->value[c] = summing && at[c] >= 0 ? piece->value[c] * P0.values[at[c]] : 0;
+    for (int c = 0; summing && c < cmgi_piece::EACH; ++c) {
+        piece->value[c] = piece->column[c] >= 0 ? piece->value[c] : 0;
     }
 }
 
 /* The row of F P_0 of eight lanes; without its sums where !summing. */
-static __device__ __forceinline__ void form_row(const cmgi_filtered &F, const cmg_csr &P0,
+static __device__ __forceinline__ void form_row(const cmgi_filtered &F, const single &P0,
                                                 cmg_size i, bool summing, short_row *row)
 {
     const bool real = i < F.A.rows;
     const int lane = row->lanes.lane;
     const cmg_size begin = real ? F.A.indptr[i] : 0;
     const cmg_size end = real ? F.A.indptr[i + 1] : 0;
-    for (cmg_size first = begin; __any_sync(CMGI_ALL, first < end); first += cmgi_piece::SIZE) {
+    for (cmg_size first = begin; __any_sync(CMGI_ALL, first < end); first += F.PIECE) {
         cmgi_piece piece(F, i, begin, first, end, lane);
         look_up(P0, lane, summing, &piece);
 #pragma unroll
-        for (int c = 0; c < cmgi_piece::CHUNKS; ++c) {
+        for (int c = 0; c < cmgi_piece::EACH; ++c) {
             const cmg_index j = piece.column[c];
             unsigned some = __ballot_sync(CMGI_ALL, j >= 0); /* of the lanes of any row */
             some = (some | some >> 16) & 0xffffU;
@@ -126,7 +142,7 @@ static __device__ __forceinline__ void form_row(const cmgi_filtered &F, const cm
 
 /* Counts the columns of rows of F P_0; *over where a row has more than its lanes take. */
 __global__ void __launch_bounds__(THREADS)
-    short_count_kernel(const cmgi_filtered F, const cmg_csr P0, cmg_size *offset, int *over)
+    short_count_kernel(const cmgi_filtered F, const single P0, cmg_size *offset, int *over)
 {
     const cmg_size i = cmgi_row_of_lanes(THREADS);
     short_row row;
@@ -141,7 +157,7 @@ __global__ void __launch_bounds__(THREADS)
 
 /* Rows of P, from their offsets on: products are added up in the order of F's row. */
 __global__ void __launch_bounds__(THREADS)
-    short_fill_kernel(const cmgi_filtered F, const cmg_csr P0, const double *d, double factor,
+    short_fill_kernel(const cmgi_filtered F, const single P0, const double *d, double factor,
                       const cmg_csr P, cmg_index *columns, double *values)
 {
     const cmg_size i = cmgi_row_of_lanes(THREADS);
@@ -150,8 +166,8 @@ __global__ void __launch_bounds__(THREADS)
     form_row(F, P0, i, true, &row);
     const int most = row.used(0);
     const cmg_size begin = real ? P.indptr[i] : 0;
-    const cmg_size own = real ? P0.indptr[i] : 0;
-    const cmg_index aggregate = real && own < P0.indptr[i + 1] ? P0.indices[own] : -1;
+    const cmg_index aggregate = real ? P0.column[i] : -1;
+    const double own = real ? P0.value[i] : 0;
     const double scale = real && d[i] != 0 ? -factor / d[i] : 0; /* as cmgi_smoothed_row has it */
 #pragma unroll
     for (int u = 0; u < short_row::EACH; ++u) {
@@ -162,8 +178,7 @@ __global__ void __launch_bounds__(THREADS)
         const double smoothed = row.sum[u] * scale;
         if (row.column[u] >= 0) {
             columns[begin + rank] = row.column[u];
-            values[begin + rank] =
-                row.column[u] == aggregate ? smoothed + P0.values[own] : smoothed;
+            values[begin + rank] = row.column[u] == aggregate ? smoothed + own : smoothed;
         }
     }
 }
@@ -175,14 +190,19 @@ static cmg_status form_short(cmg_context *ctx, const cmgi_filtered *F, const cmg
     const cudaStream_t stream = cmgi_stream(ctx);
     const unsigned grid = cmgi_grid(F->A.rows * LANES, THREADS);
     cmg_csr made = {F->A.rows, P0->csr.cols, NULL, NULL, NULL};
+    single of = {};
     int *over = NULL;
     int found = 0;
     cmg_size nnz = 0;
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F->A.rows, sizeof *of.column, &of.column));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F->A.rows, sizeof *of.value, &of.value));
+    single_kernel<<<cmgi_grid(F->A.rows, THREADS), THREADS, 0, stream>>>(P0->csr, of);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *over, &over));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, over, sizeof *over));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, F->A.rows + 1, sizeof *made.indptr, &made.indptr));
-    short_count_kernel<<<grid, THREADS, 0, stream>>>(*F, P0->csr, (cmg_size *)made.indptr, over);
+    short_count_kernel<<<grid, THREADS, 0, stream>>>(*F, of, (cmg_size *)made.indptr, over);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &found, over, sizeof found));
     if (found != 0) {
@@ -190,7 +210,7 @@ static cmg_status form_short(cmg_context *ctx, const cmgi_filtered *F, const cmg
     }
     CMGI_TRY_GOTO(done, cmgi_open_rows(ctx, &made, &nnz));
     short_fill_kernel<<<grid, THREADS, 0, stream>>>(
-        *F, P0->csr, d, factor, made, (cmg_index *)made.indices, (double *)made.values);
+        *F, of, d, factor, made, (cmg_index *)made.indices, (double *)made.values);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &made, P));
     P->csr = made;
@@ -198,6 +218,8 @@ static cmg_status form_short(cmg_context *ctx, const cmgi_filtered *F, const cmg
     *formed = true;
 done:
     cmgi_resident_free_arrays(ctx, &made);
+    cmgi_free_device(ctx, of.column);
+    cmgi_free_device(ctx, of.value);
     cmgi_free_device(ctx, over);
     return status;
 }
@@ -235,7 +257,7 @@ cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident from = {};
     cmgi_resident made = {};
-    uint8_t *kept = NULL;
+    uint32_t *kept = NULL;
     double *d = NULL;
     double lambda = 1;
     cmg_status status = CMG_OK;
