@@ -8,7 +8,7 @@
  *
  * What stands on the diagonal when its row comes is the square of Cholesky's pivot.
  */
-#include "core/cuda.cuh"
+#include "core/inverse.cuh"
 
 #include <float.h>
 
@@ -147,33 +147,45 @@ static cmg_status eliminate(cmg_context *ctx, const square *S, double least)
     return CMG_OK;
 }
 
-cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite)
+cmg_status cmgi_cuda_invert_there(cmg_context *ctx, cmg_size n, double largest, double *X,
+                                  bool *definite)
 {
     CMGI_ON_DEVICE(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
     const unsigned tiles = cmgi_grid(n, TILE);
-    const size_t bytes = (size_t)(n * n) * sizeof *X;
     square S = {};
-    double *there = NULL;
     int failed = 1;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, open_square(ctx, n, &S));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *there, &there));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, X, bytes));
-    pad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, there, largest);
+    pad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X, largest);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, eliminate(ctx, &S, 16.0 * (double)n * DBL_EPSILON * largest));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &failed, S.failed, sizeof failed));
     *definite = failed == 0;
     if (*definite) {
-        unpad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, there);
+        unpad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, X, there, bytes));
     }
 done:
-    void *const arrays[] = {S.A, S.D, S.W, S.C, S.failed, there};
+    void *const arrays[] = {S.A, S.D, S.W, S.C, S.failed};
     for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
         cmgi_free_device(ctx, arrays[k]);
     }
+    return status;
+}
+
+cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite)
+{
+    const size_t bytes = (size_t)(n * n) * sizeof *X;
+    double *there = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *there, &there));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, X, bytes));
+    CMGI_TRY_GOTO(done, cmgi_cuda_invert_there(ctx, n, largest, there, definite));
+    if (*definite) {
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, X, there, bytes));
+    }
+done:
+    cmgi_free_device(ctx, there);
     return status;
 }

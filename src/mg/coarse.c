@@ -13,6 +13,7 @@
 
 #include "mg/small_inverse.h"
 
+#include "csr/dense.h"
 #include "spmv/formats.h"
 
 #include "core/backend.h"
@@ -22,7 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BY_BACKEND = 128 }; /* rows from which a device is quicker, copies included */
+enum {
+    BY_BACKEND = 128, /* rows from which a device is quicker, copies included */
+    MOST_ROWS = 30000
+};
+/* Differences of up to this share of the largest entry are rounding. */
+static const double SYMMETRIC = 1e-12;
 
 static void expand(const cmg_csr *A, double *dense)
 {
@@ -47,7 +53,7 @@ static double largest(const double *dense, cmg_size count)
 static bool is_symmetric(const double *dense, cmg_size n)
 {
     enum { TILE = 32 }; /* rows and columns of both halves stay in the cache */
-    const double tolerance = 1e-12 * largest(dense, n * n);
+    const double tolerance = SYMMETRIC * largest(dense, n * n);
     for (cmg_size tile = 0; tile < n; tile += TILE) {
         const cmg_size after = tile + TILE < n ? tile + TILE : n;
         for (cmg_size i = tile; i < n; ++i) {
@@ -276,9 +282,9 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
 {
     CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld",
                (long long)A->rows, (long long)A->cols);
-    CMGI_CHECK(ctx, A->rows <= 30000, CMG_ERR_ARG,
-               "coarse matrix has %lld rows, at most 30000 are inverted densely",
-               (long long)A->rows);
+    CMGI_CHECK(ctx, A->rows <= MOST_ROWS, CMG_ERR_ARG,
+               "coarse matrix has %lld rows, at most %d are inverted densely", (long long)A->rows,
+               (int)MOST_ROWS);
     bool definite = A->rows == 0;
     *kind = CMGI_INVERSE_CHOLESKY;
     expand(A, X);
@@ -372,5 +378,55 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
     }
 done:
     cmgi_free(ctx, host);
+    return status;
+}
+
+/* The inverse of A on the device as a matrix of the cycle; *made stays false where A is not
+ * symmetric positive definite, which is left to the host. */
+static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
+                                const cmg_matrix_options *options, cmg_matrix **M, bool *made)
+{
+    const cmgi_dense_kernels *on = cmgi_dense_of(ctx);
+    const cmg_size n = A->csr.rows;
+    cmgi_dense_look look = {0, 0};
+    double *X = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY_GOTO(done, on->expand(ctx, &A->csr, X, &look));
+    if (!(look.difference > SYMMETRIC * look.largest)) {
+        CMGI_TRY_GOTO(done, on->invert(ctx, n, look.largest, X, made));
+    }
+    if (*made) {
+        CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, options, M));
+    }
+done:
+    cmgi_free_device(ctx, X);
+    return status;
+}
+
+cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
+                               const cmg_matrix_options *options, cmg_matrix **M,
+                               cmgi_inverse_kind *kind)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    cmg_csr A;
+    double *X = NULL;
+    bool made = false;
+    cmg_status status = CMG_OK;
+    *kind = CMGI_INVERSE_CHOLESKY;
+    if (there != NULL && perm == NULL && there->csr.rows >= BY_BACKEND &&
+        there->csr.rows <= MOST_ROWS) {
+        CMGI_TRY(inverse_there(ctx, there, options, M, &made));
+    }
+    if (made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A.rows * A.rows, sizeof *X, &X));
+    CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &A, X, kind));
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, A.rows, X, perm, options, M));
+done:
+    cmgi_free(ctx, X);
     return status;
 }

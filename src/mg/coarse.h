@@ -18,6 +18,10 @@ typedef enum cmgi_inverse_kind {
  */
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind);
+/* The same of a level's A, where that is, as a matrix of the cycle: see cmgi_dense_matrix. */
+cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
+                               const cmg_matrix_options *options, cmg_matrix **M,
+                               cmgi_inverse_kind *kind);
 /* Unit vectors at once: as few batches as the backend can, of about one size, each a multiple of 4
  * so that values are loaded by 16 bytes. */
 int cmgi_unit_columns(const cmg_context *ctx, cmg_size n);

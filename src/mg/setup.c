@@ -189,27 +189,27 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
     cmg_csr csr;
     double *X = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
+    const cmg_matrix_options options = coarse_options(s, last);
     if (last == cmg_hierarchy_levels(s->h) - 1 &&
         cmgi_hierarchy_view(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
         for (cmg_size i = 0; i < n; ++i) {
             for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
                 X[i * n + csr.indices[k]] = csr.values[k];
             }
         }
+        CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
+                                              &s->levels->coarse));
         note(s->levels, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
     } else {
         static const char *const how[] = {"dense inverse", "dense inverse by LU",
                                           "pseudo-inverse of a singular matrix"};
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
-        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &csr));
-        CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &csr, X, &kind));
+        CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
+                                                &s->levels->coarse, &kind));
         s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
         note(s->levels, "coarse solve: %s of %lld rows", how[kind], (long long)n);
     }
-    const cmg_matrix_options options = coarse_options(s, last);
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
-                                          &s->levels->coarse));
 done:
     cmgi_free(ctx, X);
     return status;
