@@ -1,4 +1,7 @@
-/* P_0 on the device: the aggregates' nodes by a transposition, then a thread an aggregate. */
+/*
+ * P_0 on the device: the aggregates' nodes by a transposition, then a thread an aggregate. A single
+ * constant needs the sizes of the aggregates alone.
+ */
 #include "transfer/aggregation.cuh"
 
 enum { THREADS = 256 };
@@ -64,6 +67,62 @@ __global__ void orthonormal_kernel(cmg_size count, const cmg_csr members, const 
     }
 }
 
+__global__ void size_kernel(cmg_size n, const cmg_index *of, unsigned *size)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n && of[i] >= 0) {
+        atomicAdd(&size[of[i]], 1U);
+    }
+}
+
+/* R_c = |1|, as cmgi_panel_orthonormalise has it: ones add up without rounding */
+__global__ void norm_kernel(cmg_size count, const unsigned *size, double *R)
+{
+    const cmg_size a = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (a < count) {
+        R[a] = sqrt((double)size[a]);
+    }
+}
+
+/* Entries of the rows that have one, from indptr on. */
+__global__ void constant_kernel(cmg_size n, const cmg_index *of, const double *R,
+                                const cmg_size *indptr, cmg_index *indices, double *values)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n && of[i] >= 0) {
+        indices[indptr[i]] = of[i];
+        values[indptr[i]] = 1 / R[of[i]];
+    }
+}
+
+/* P_0 of a single constant, and R_c for all aggregates in the memory of the device. */
+static cmg_status form_constant(cmg_context *ctx, const cmgi_aggregates *agg, cmg_csr *P, double *R)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    const unsigned grid = cmgi_grid(agg->nodes, THREADS);
+    unsigned *size = NULL;
+    cmg_size inside = 0;
+    cmg_status status = CMG_OK;
+    P->rows = agg->nodes;
+    P->cols = agg->count;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, agg->count, sizeof *size, &size));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, size, (size_t)agg->count * sizeof *size));
+    size_kernel<<<grid, THREADS, 0, stream>>>(agg->nodes, agg->of, size);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    norm_kernel<<<cmgi_grid(agg->count, THREADS), THREADS, 0, stream>>>(agg->count, size, R);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, agg->nodes + 1, sizeof *P->indptr, &P->indptr));
+    inside_kernel<<<grid, THREADS, 0, stream>>>(agg->nodes, agg->of, (cmg_size *)P->indptr);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_open_rows(ctx, P, &inside));
+    constant_kernel<<<grid, THREADS, 0, stream>>>(agg->nodes, agg->of, R, P->indptr,
+                                                  (cmg_index *)P->indices, (double *)P->values);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+done:
+    cmgi_free_device(ctx, size);
+    return status;
+}
+
 /* The matrix of nodes by aggregates, and its transpose, whose rows are the aggregates' nodes. */
 static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg_csr *nodes,
                                cmg_size *inside, cmg_csr *members)
@@ -84,17 +143,29 @@ static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg
 
 /* P_0, and R_c for all aggregates in the memory of the device. */
 static cmg_status form(cmg_context *ctx, const cmgi_aggregates *agg, const sizes *s,
-                       const double *B, const cmg_csr *nodes, const cmg_csr *members, cmg_csr *P,
-                       double *R)
+                       const double *B, cmg_csr *P, double *R)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
+    const cmg_size each = (cmg_size)s->vectors * s->vectors;
+    cmg_csr nodes = {};
+    cmg_csr members = {};
+    cmg_size inside = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, list_members(ctx, agg, &nodes, &inside, &members));
+    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, s->rows, agg->count * s->vectors,
+                                            inside * s->block * s->vectors, P));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, R, (size_t)(agg->count * each) * sizeof *R));
     rows_kernel<<<cmgi_grid(s->rows + 1, THREADS), THREADS, 0, stream>>>(
-        *s, agg->of, nodes->indptr, B, (cmg_size *)P->indptr, (cmg_index *)P->indices,
+        *s, agg->of, nodes.indptr, B, (cmg_size *)P->indptr, (cmg_index *)P->indices,
         (double *)P->values);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     orthonormal_kernel<<<cmgi_grid(agg->count, THREADS), THREADS, 0, stream>>>(
-        agg->count, *members, *s, P->indptr, (double *)P->values, R);
-    return CMGI_LAUNCHED(ctx);
+        agg->count, members, *s, P->indptr, (double *)P->values, R);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+done:
+    cmgi_resident_free_arrays(ctx, &nodes);
+    cmgi_resident_free_arrays(ctx, &members);
+    return status;
 }
 
 cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, int block,
@@ -104,19 +175,13 @@ cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, in
     const sizes s = {agg->nodes * block, block, vectors};
     const cmg_size count = agg->count * vectors * vectors;
     const size_t bytes = (size_t)count * sizeof **coarse;
-    cmg_csr nodes = {};
-    cmg_csr members = {};
     cmg_csr made = {};
     double *R = NULL;
     double *host = NULL;
-    cmg_size inside = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, list_members(ctx, agg, &nodes, &inside, &members));
-    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, s.rows, agg->count * vectors,
-                                            inside * block * vectors, &made));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *R, &R));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, R, bytes));
-    CMGI_TRY_GOTO(done, form(ctx, agg, &s, B, &nodes, &members, &made, R));
+    CMGI_TRY_GOTO(done, B == NULL && block == 1 && vectors == 1 ? form_constant(ctx, agg, &made, R)
+                                                                : form(ctx, agg, &s, B, &made, R));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *host, &host));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, R, bytes));
     *P = made;
@@ -124,8 +189,6 @@ cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, in
     made = cmg_csr{};
     host = NULL;
 done:
-    cmgi_resident_free_arrays(ctx, &nodes);
-    cmgi_resident_free_arrays(ctx, &members);
     cmgi_resident_free_arrays(ctx, &made);
     cmgi_free_device(ctx, R);
     cmgi_free(ctx, host);
