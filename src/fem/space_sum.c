@@ -5,6 +5,7 @@
 #include "fem/space_sum.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 /* Lists of terms while they are counted, then filled. */
 typedef struct builder {
@@ -95,6 +96,30 @@ static void visit_all(const builder *s)
     }
 }
 
+/* at[k] += at[0] + .. + at[k - 1], k < n: sums of pieces first, then every piece from its sum. */
+static void add_up(const cmg_context *ctx, cmg_size *at, cmg_size n)
+{
+    enum { PIECES = 256 };
+    cmg_size sum[PIECES + 1] = {0};
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
+    for (cmg_size p = 0; p < PIECES; ++p) {
+        cmg_size total = 0;
+        for (cmg_size k = n * p / PIECES; k < n * (p + 1) / PIECES; ++k) {
+            total += at[k];
+        }
+        sum[p + 1] = total;
+    }
+    cmgi_add_up(sum, PIECES);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
+    for (cmg_size p = 0; p < PIECES; ++p) {
+        cmg_size total = sum[p];
+        for (cmg_size k = n * p / PIECES; k < n * (p + 1) / PIECES; ++k) {
+            total += at[k];
+            at[k] = total;
+        }
+    }
+}
+
 static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
 {
     cmg_context *ctx = s->space->ctx;
@@ -105,9 +130,7 @@ static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
                (long long)s->space->mesh->cells, (long long)numbers);
     CMGI_TRY(cmgi_alloc_zero(ctx, rows + 2, sizeof *s->indptr, &s->indptr));
     visit_all(s);
-    for (cmg_size k = 0; k < rows; ++k) {
-        s->indptr[k + 2] += s->indptr[k + 1];
-    }
+    add_up(ctx, s->indptr + 2, rows);
     CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, s->indptr[rows + 1], sizeof *s->indices, &s->indices));
     s->fill = true;
     visit_all(s);

@@ -3,30 +3,55 @@
 
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/search.h"
 
 typedef cmg_status (*apply_fn)(const cmgi_sum *S, const double *e, cmg_precision precision,
                                void *y);
 
-/* Calls with first = NULL to count; returns the number of blocks. */
-static cmg_size cut(cmg_size rows, const cmg_size *indptr, cmg_size *first)
+/* Blocks of rows [from, to), which begin at the rows listed in `first` (NULL: counts alone). */
+static cmg_size cut(cmg_size from, cmg_size to, const cmg_size *indptr, cmg_size *first)
 {
     cmg_size blocks = 0;
-    for (cmg_size r = 0; r < rows;) {
-        cmg_size to = r + 1;
-        while (to < rows && to - r < CMGI_SUM_ROWS &&
-               indptr[to + 1] - indptr[r] <= CMGI_SUM_TERMS) {
-            ++to;
-        }
+    for (cmg_size r = from; r < to; ++blocks) {
         if (first != NULL) {
             first[blocks] = r;
         }
-        ++blocks;
-        r = to;
-    }
-    if (first != NULL) {
-        first[blocks] = rows;
+        cmg_size end = r + 1;
+        while (end < to && end - r < CMGI_SUM_ROWS &&
+               indptr[end + 1] - indptr[r] <= CMGI_SUM_TERMS) {
+            ++end;
+        }
+        r = end;
     }
     return blocks;
+}
+
+/* The first rows of all blocks, and `rows`; no block reaches over a multiple of CHUNK rows. */
+static cmg_status make_blocks(cmgi_sum *S, const cmg_size *indptr)
+{
+    enum { CHUNK = 8192 };
+    cmg_context *ctx = S->ctx;
+    const cmg_size chunks = (S->rows + CHUNK - 1) / CHUNK;
+    cmg_size *at = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, chunks + 1, sizeof *at, &at));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 8)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const cmg_size to = (c + 1) * CHUNK;
+        at[c + 1] = cut(c * CHUNK, to < S->rows ? to : S->rows, indptr, NULL);
+    }
+    cmgi_add_up(at, chunks);
+    S->blocks = at[chunks];
+    const cmg_status status = cmgi_alloc(ctx, S->blocks + 1, sizeof *S->first_row, &S->first_row);
+    if (status == CMG_OK) {
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 8)
+        for (cmg_size c = 0; c < chunks; ++c) {
+            const cmg_size to = (c + 1) * CHUNK;
+            (void)cut(c * CHUNK, to < S->rows ? to : S->rows, indptr, S->first_row + at[c]);
+        }
+        S->first_row[S->blocks] = S->rows;
+    }
+    cmgi_free(ctx, at);
+    return status;
 }
 
 static void fill_blocks(const cmgi_sum *S, const cmg_size *indptr)
@@ -58,13 +83,11 @@ cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cm
     cmgi_sum made = host;
     cmg_status status = CMG_OK;
     made.indices = NULL;
-    host.blocks = cut(rows, indptr, NULL);
+    CMGI_TRY_GOTO(done, make_blocks(&host, indptr));
     made.blocks = host.blocks;
     const cmg_size n = host.blocks + 1;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host.first_row, &host.first_row));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host.start, &host.start));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *host.end, &host.end));
-    (void)cut(rows, indptr, host.first_row);
     fill_blocks(&host, indptr);
     CMGI_TRY_GOTO(done, move(ctx, &host.first_row, n, sizeof *host.first_row, &made.first_row));
     CMGI_TRY_GOTO(done, move(ctx, &host.start, n, sizeof *host.start, &made.start));

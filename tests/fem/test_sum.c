@@ -208,7 +208,7 @@ static void writes_the_storage_of_formats(void)
  * sums of whole numbers are exact. */
 static void long_rows_and_ones(void)
 {
-    enum { ROWS = 700, MOST = 6000 };
+    enum { ROWS = 20000, MOST = 6000 };
     static const cmg_size lengths[] = {3, 2048, 0, 2049, 1, 6000, 7};
     cmg_size *indptr = NULL;
     cmg_index *indices = NULL;
