@@ -5,24 +5,17 @@
  *   bench_assembly [cpu|cuda] [hex|tet] [heat|elasticity] N
  *
  * on N^3 cubes, bent a little; a tetrahedral mesh has six a cube. One JSON line. Checked against A
- * times a vector of ones: rows of the stiffness sum to 0, of the mass to its total.
+ * times a vector of ones: rows of the stiffness sum to 0, of the mass to its total. Floors: what
+ * cell matrices and their sum have to move, once each, over the measured copy bandwidth.
  */
-#include <cmg_fem.h>
+#include "bench.h"
 
+#include <cmg_fem.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPEATS = 20 };
-
-static double now(void)
-{
-    struct timespec t;
-    (void)timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void cut(const cmg_index *c, cmg_index *tets)
 {
@@ -105,12 +98,12 @@ static cmg_status clock_part(const bench *b, int which, double *seconds)
 {
     cmg_status status = part(b, which);
     status = status ? status : cmg_context_synchronize(b->ctx);
-    const double begin = now();
+    const double begin = bench_seconds();
     for (int r = 0; r < REPEATS && status == CMG_OK; ++r) {
         status = part(b, which);
     }
     status = status ? status : cmg_context_synchronize(b->ctx);
-    *seconds = (now() - begin) / REPEATS;
+    *seconds = (bench_seconds() - begin) / REPEATS;
     return status;
 }
 
@@ -147,6 +140,22 @@ static cmg_status total_of(const bench *b, cmg_size n, double *total)
     return status;
 }
 
+/* Bytes of the cell matrices and what they are made of, and of the sum in CSR order. */
+static void print_floors(const bench *b, const cmg_fem_mesh *mesh, int nc, cmg_size nnz)
+{
+    const int local = mesh->element == CMG_ELEMENT_P1 ? 4 : 8;
+    const double terms = (double)mesh->cells * local * nc * local * nc;
+    const double numbers = (double)mesh->cells * cmg_fem_sum_entries(b->sum);
+    double copy = 0;
+    (void)cmg_context_bandwidth(b->ctx, &copy);
+    printf("\"cells_floor_seconds\": %.4g, \"csr_floor_seconds\": %.4g, "
+           "\"copy_gb_per_second\": %.1f, ",
+           (8 * (numbers + (double)mesh->cells + 3.0 * (double)mesh->nodes) +
+            4.0 * local * (double)mesh->cells) /
+               (copy * 1e9),
+           (4 * terms + 2.0 * (double)nnz + 8 * (numbers + (double)nnz)) / (copy * 1e9), copy);
+}
+
 int main(int argc, char **argv)
 {
     cmg_context_options options;
@@ -164,9 +173,9 @@ int main(int argc, char **argv)
     double total = 0;
     options.backend = (cmg_backend)backend;
     cmg_status status = cmg_context_create(&options, &b.ctx);
-    const double begin = now();
+    const double begin = bench_seconds();
     status = status ? status : create(&b, &mesh, nc);
-    const double setup = now() - begin;
+    const double setup = bench_seconds() - begin;
     for (int k = 0; k < 4; ++k) {
         status = status ? status : clock_part(&b, k, &seconds[k]);
     }
@@ -182,10 +191,13 @@ int main(int argc, char **argv)
         "\"%s\", \"n\": %s, \"cells\": %lld, \"rows\": %lld, \"entries\": %lld, "
         "\"format\": \"%s\", \"setup_seconds\": %.4g, \"cells_seconds\": %.4g, "
         "\"csr_seconds\": %.4g, \"update_seconds\": %.4g, \"store_seconds\": %.4g, "
-        "\"total\": %.15g}\n",
+        "\"total\": %.15g, ",
         argv[1], argv[2], argv[3], argv[4], (long long)mesh.cells, (long long)info.rows,
         (long long)info.nnz, cmg_enum_name("format", (int)info.format), setup, seconds[0],
         seconds[1], seconds[2], seconds[3], total);
+    print_floors(&b, &mesh, nc, info.nnz);
+    bench_machine(stdout, cmg_context_threads(b.ctx));
+    (void)printf("}\n");
     cmg_matrix_destroy(&b.A);
     cmg_vector_destroy(&b.k);
     cmg_vector_destroy(&b.e);
