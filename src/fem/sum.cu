@@ -11,7 +11,7 @@ extern "C" {
 enum { AT_ONCE = 4 }; /* loads of a thread that are under way together */
 
 template <typename T>
-__global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const double *e, T *y)
+__global__ void __launch_bounds__(CMGI_SUM_ROWS, 8) sum_kernel(cmgi_sum S, const double *e, T *y)
 {
     __shared__ double term[CMGI_SUM_TERMS];
     const cmg_size first = S.first_row[blockIdx.x];
@@ -19,6 +19,9 @@ __global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const do
     const cmg_size start = S.start[blockIdx.x];
     const cmg_size terms = S.start[blockIdx.x + 1] - start;
     const bool one = terms > CMGI_SUM_TERMS; /* a long row, in pieces */
+    const bool mine = threadIdx.x < rows;
+    const int from = mine && threadIdx.x > 0 ? S.end[first + threadIdx.x - 1] : 0;
+    const int end = mine && !one ? S.end[first + threadIdx.x] : 0;
     double sum = 0;
     for (cmg_size done = 0; done == 0 || done < terms; done += CMGI_SUM_TERMS) {
         const int n = (int)min(terms - done, (cmg_size)CMGI_SUM_TERMS);
@@ -42,16 +45,14 @@ __global__ void __launch_bounds__(CMGI_SUM_ROWS) sum_kernel(cmgi_sum S, const do
             }
         }
         __syncthreads();
-        if (threadIdx.x < rows) {
-            const int from = threadIdx.x == 0 ? 0 : S.end[first + threadIdx.x - 1];
-            const int to = one ? n : S.end[first + threadIdx.x];
-            for (int i = from; i < to; ++i) {
+        if (mine) {
+            for (int i = from; i < (one ? n : end); ++i) {
                 sum += term[i];
             }
         }
         __syncthreads();
     }
-    if (threadIdx.x < rows) {
+    if (mine) {
         y[first + threadIdx.x] = (T)sum;
     }
 }
