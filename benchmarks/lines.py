@@ -22,6 +22,7 @@ FILES = {
     "look-alikes": ["h200-look-alikes-2026-11-21.jsonl"],
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
     "first": ["h200-resident-2026-11-22.jsonl"],
+    "assembly": ["h200-assembly-2026-11-22.jsonl", "cpu-assembly-2026-11-22.jsonl"],
     "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],

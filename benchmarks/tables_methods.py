@@ -5,7 +5,7 @@ import re
 
 import cases
 import lines
-from lines import GONE, latest, markdown, ms, outcome, read, table
+from lines import GONE, latest, markdown, ms, number, outcome, read, table
 
 
 def tuned(line):
@@ -229,3 +229,50 @@ def python():
             rows.append([f"{line['columns']} columns, {line['problem']}, distorted, {line.get('values', line['precision'])}, {line['backend']}",
                          f"{1e3 * line['seconds']:.4g} ms, {line['ratio']:.2f} of single solves"])
     return markdown(["what", "measured"], rows)
+
+
+# ------------------------------------------------------------------ assembly
+
+
+def assembly_lines(benchmark, *key):
+    return latest((line for line in read("assembly") if line["benchmark"] == benchmark),
+                  lambda line: tuple(line[name] for name in key))
+
+
+def with_floor(line, part):
+    return f"{ms(line, part + '_seconds')} ({ms(line, part + '_floor_seconds')})"
+
+
+@table
+def coefficient():
+    """From a new coefficient on the device to the solution of an implicit heat step on one H200."""
+    parts = ("average", "cells", "sum", "refresh", "solve")
+    return markdown(["cells", "solver", "it", *(part + " ms" for part in parts), "whole ms", "floor ms", "set-up of sums s"],
+                    [[f"{line['problem'].split('-')[-1]}^3" + (", distorted" if line["distort"] else "")
+                      + (", R A P" if line["galerkin"] else ""), f"`{line['options']}`", line["iterations"],
+                      *(with_floor(line, part) for part in parts), ms(line, "whole_seconds"), ms(line, "floor_seconds"),
+                      number(line["sum_setup_seconds"])]
+                     for line in assembly_lines("coefficient", "problem", "distort", "galerkin", "options")])
+
+
+@table
+def assembly():
+    """Cell matrices and their sums by themselves on one H200."""
+    return markdown(["cells", "problem", "entries M", "cell matrices ms", "sum in CSR order ms", "then into storage ms",
+                     "sum in storage ms"],
+                    [[f"{line['cells'] / 1e6:.2f} M {line['cell']}", line["problem"], number(line["entries"] / 1e6),
+                      with_floor(line, "cells"), with_floor(line, "csr"), ms(line, "update_seconds"),
+                      ms(line, "store_seconds")]
+                     for line in assembly_lines("assembly", "cell", "problem", "n")])
+
+
+@table
+def assembly_petsc():
+    """Values of A from the same cell matrices on one core, PETSc's MatSetValuesCOO and the sum matrix."""
+    return markdown(["cells", "entries M", "cell matrices ms", "COO ms", "sum ms", "COO / sum", "set-up of COO ms",
+                     "set-up of sums ms", "generator by rows ms"],
+                    [[f"{line['problem'].split('-')[-1]}^3", number(line["entries"] / 1e6), ms(line, "cells_seconds"),
+                      ms(line, "coo_seconds"), ms(line, "sum_seconds"),
+                      f"{line['coo_seconds'] / line['sum_seconds']:.2f}", ms(line, "coo_setup_seconds"),
+                      ms(line, "sum_setup_seconds"), ms(line, "generator_seconds")]
+                     for line in assembly_lines("assembly-petsc", "problem", "distort")])
