@@ -71,20 +71,36 @@ cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
     return matrices[cmgi_column(ctx)](ctx, cells);
 }
 
+static inline bool is_inverted(const cmgi_cell_batch *c, bool simplex, int dim, cmg_size cell)
+{
+    const int local = simplex ? dim + 1 : 1 << dim;
+    double map[CMGI_FIRST_NODES][3] = {{0}};
+    cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
+    for (int q = 0; q < (simplex ? 1 : local); ++q) {
+        double line[3][2];
+        double J[3][3];
+        double A[3][3];
+        cmgi_lines(dim, q, line);
+        cmgi_cell_jacobian(simplex, dim, map, line, J);
+        if (!(cmgi_adjugate(dim, J, A) > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
 {
+    const bool flat = c->dim == 2;
     cmg_index bad = -1;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(max                                                                                  \
               : bad) if (c->cells > 256)
     for (cmg_size cell = 0; cell < c->cells; ++cell) {
-        double map[CMGI_FIRST_NODES][3] = {{0}};
-        cmgi_cell_map(c->simplex, c->dim, c->x, c->nodes + cell * c->local, map);
-        for (int q = 0; q < (c->simplex ? 1 : c->local); ++q) {
-            double g[3][CMGI_FIRST_NODES] = {{0}};
-            const double det = cmgi_cell_point(c->simplex, c->dim, map, q, g);
-            bad = !(det > 0) && (cmg_index)cell > bad ? (cmg_index)cell : bad;
-        }
+        const bool is =
+            c->simplex ? (flat ? is_inverted(c, true, 2, cell) : is_inverted(c, true, 3, cell))
+                       : (flat ? is_inverted(c, false, 2, cell) : is_inverted(c, false, 3, cell));
+        bad = is && (cmg_index)cell > bad ? (cmg_index)cell : bad;
     }
     return bad;
 }
