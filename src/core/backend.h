@@ -158,6 +158,7 @@ typedef struct cmgi_backend {
     const char *memory;    /* "host", "device": for messages */
     int unit_columns;      /* most unit vectors that a cycle is applied to at once to become dense;
                               0 = 1 */
+    int few_columns;       /* right-hand sides, so many or fewer, that are quicker one by one */
     /* life and memory; NULL = plain host memory */
     cmg_status (*open)(cmg_context *ctx);
     void (*close)(cmg_context *ctx);

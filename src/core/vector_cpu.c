@@ -190,6 +190,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .collapse_rows = 32,
     .coarsen_rows = 400,
     .memory = "host",
+    .few_columns = 2,
     .memory_free = cmgi_host_memory_free,
     .fill = fill,
     .random = draw,

@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-static bool together(const cmgi_multigrid *mg)
+static bool together(const cmgi_column_solver *s)
 {
+    const cmgi_multigrid *mg = s->mg;
     return mg->krylov->options.method == CMG_KRYLOV_CG && mg->nested == NULL &&
-           mg->levels.nullspace.count == 0;
+           mg->levels.nullspace.count == 0 && s->k > mg->ctx->backend->few_columns;
 }
 
 void cmgi_column_solver_forget(cmgi_column_solver *s)
@@ -242,7 +243,7 @@ cmg_status cmgi_column_solver_solve(cmgi_column_solver *s, cmgi_fallback *f, con
     bool solved[CMG_COLUMNS] = {false};
     cmg_report sum = {0};
     CMGI_TRY(ctx->backend->convert(ctx, s->n * s->k, CMG_FP64, x, CMG_FP64, s->guess));
-    if (together(s->mg)) {
+    if (together(s)) {
         cmgi_fallback_limits(f, s->mg);
         CMGI_TRY(solve_together(s, b, x, solved, &sum));
     }

@@ -7,6 +7,8 @@
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
  *   multiply_add(s, v, x)  the same with v as a vector
  *   prefetch(p)        what lies at p is wanted soon; any address will do
+ *   part(n)            the first n elements of a vector; load_part, axpy_part and store_part touch
+ *                      these alone, the others are 0
  *   widen(kind, v)     CMGI_V32 values that are stored in 16 or 8 bits
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
@@ -85,6 +87,24 @@ static inline cmgi_v32 cmgi_axpy_f32(cmgi_v32 s, float a, const float *x)
 {
     return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(x), s);
 }
+typedef __m256i cmgi_part_of_f32;
+static inline cmgi_part_of_f32 cmgi_part_f32(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline cmgi_v32 cmgi_load_part_f32(const float *from, cmgi_part_of_f32 part)
+{
+    return _mm256_maskload_ps(from, part);
+}
+static inline cmgi_v32 cmgi_axpy_part_f32(cmgi_v32 s, float a, const float *x,
+                                          cmgi_part_of_f32 part)
+{
+    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_maskload_ps(x, part), s);
+}
+static inline void cmgi_store_part_f32(float *to, cmgi_v32 s, cmgi_part_of_f32 part)
+{
+    _mm256_maskstore_ps(to, part, s);
+}
 static inline cmgi_v32 cmgi_fma_f32(cmgi_v32 s, const float *v, const float *x)
 {
     return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x), s);
@@ -121,6 +141,24 @@ static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
 {
     return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_loadu_pd(x), s);
 }
+typedef __mmask8 cmgi_part_of_f64;
+static inline cmgi_part_of_f64 cmgi_part_f64(int n)
+{
+    return (cmgi_part_of_f64)((1 << n) - 1);
+}
+static inline cmgi_v64 cmgi_load_part_f64(const double *from, cmgi_part_of_f64 part)
+{
+    return _mm512_maskz_loadu_pd(part, from);
+}
+static inline cmgi_v64 cmgi_axpy_part_f64(cmgi_v64 s, double a, const double *x,
+                                          cmgi_part_of_f64 part)
+{
+    return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_maskz_loadu_pd(part, x), s);
+}
+static inline void cmgi_store_part_f64(double *to, cmgi_v64 s, cmgi_part_of_f64 part)
+{
+    _mm512_mask_storeu_pd(to, part, s);
+}
 static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
 {
     return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x), s);
@@ -154,6 +192,24 @@ static inline cmgi_v64 cmgi_load_f64(const double *from)
 static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
 {
     return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(x), s);
+}
+typedef __m256i cmgi_part_of_f64;
+static inline cmgi_part_of_f64 cmgi_part_f64(int n)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+static inline cmgi_v64 cmgi_load_part_f64(const double *from, cmgi_part_of_f64 part)
+{
+    return _mm256_maskload_pd(from, part);
+}
+static inline cmgi_v64 cmgi_axpy_part_f64(cmgi_v64 s, double a, const double *x,
+                                          cmgi_part_of_f64 part)
+{
+    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_maskload_pd(x, part), s);
+}
+static inline void cmgi_store_part_f64(double *to, cmgi_v64 s, cmgi_part_of_f64 part)
+{
+    _mm256_maskstore_pd(to, part, s);
 }
 static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
 {
@@ -209,6 +265,29 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
             s.e[l] += a * x[l];                                                                    \
         }                                                                                          \
         return s;                                                                                  \
+    }                                                                                              \
+    typedef int cmgi_part_of_f##BITS;                                                              \
+    static inline cmgi_part_of_f##BITS cmgi_part_f##BITS(int n)                                    \
+    {                                                                                              \
+        return n;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_axpy_part_f##BITS(cmgi_v##BITS s, T a, const T *x,             \
+                                                      cmgi_part_of_f##BITS part)                   \
+    {                                                                                              \
+        for (int l = 0; l < part; ++l) {                                                           \
+            s.e[l] += a * x[l];                                                                    \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_load_part_f##BITS(const T *from, cmgi_part_of_f##BITS part)    \
+    {                                                                                              \
+        return cmgi_axpy_part_f##BITS(cmgi_zero_f##BITS(), 1, from, part);                         \
+    }                                                                                              \
+    static inline void cmgi_store_part_f##BITS(T *to, cmgi_v##BITS s, cmgi_part_of_f##BITS part)   \
+    {                                                                                              \
+        for (int l = 0; l < part; ++l) {                                                           \
+            to[l] = s.e[l];                                                                        \
+        }                                                                                          \
     }                                                                                              \
     static inline cmgi_v##BITS cmgi_fma_f##BITS(cmgi_v##BITS s, const T *v, const T *x)            \
     {                                                                                              \
