@@ -65,7 +65,7 @@ static double now(void)
 static bool settle(const cmg_xla_solver *s, void *frame)
 {
     const cmg_xla_layout *l = &python->layout;
-    uint64_t asked[16] = {0};
+    _Alignas(16) char asked[128] = {0};
     if (l->asked_bytes > sizeof asked) {
         return false;
     }

@@ -119,7 +119,7 @@ def _layout(ffi):
             "attrs": at(frame, "attrs", "attrs"), "extension_type": ffi.offsetof(extension, "type"),
             "value": at("Scalar", "value"), "stream_get": at("Api", "XLA_FFI_Stream_Get"),
             **{name: at(buffer, name) for name in ("dtype", "data", "rank", "dims")},
-            "asked_bytes": at(asked, "struct_size"), "asked_ctx": at(asked, "ctx"), "asked_stream": at(asked, "stream"),
+            "asked_bytes": ffi.sizeof("XLA_FFI_Stream_Get_Args"), "asked_ctx": at(asked, "ctx"), "asked_stream": at(asked, "stream"),
             "execute": _EXECUTE, "metadata": _METADATA, "float64": _FLOAT64}
 
 

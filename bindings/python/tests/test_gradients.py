@@ -194,6 +194,39 @@ def test_jax_tells_what_went_wrong(rng, jax):
     assert short._for_xla.calls == 1
 
 
+def test_jax_calls_on_a_device_wait_for_its_stream(rng, jax, monkeypatch):
+    """A call as XLA makes it on a GPU, with memory of the host."""
+    from cascademg import _xla
+    from cascademg.jax import _number
+    from cascademg._library import lib
+    A, solver = make()
+    b, x, asked, waited = rng.standard_normal(A[0].shape[0]), np.empty(A[0].shape[0]), [], []
+    number = _number(solver)
+    solver._for_xla.device = 1
+    xla, _ = _xla._api()
+
+    @xla.callback("XLA_FFI_Error *(XLA_FFI_Stream_Get_Args *)")
+    def get(arguments):
+        asked.append((arguments.struct_size, int(xla.cast("intptr_t", arguments.ctx))))
+        arguments.stream = xla.cast("void *", 77)
+        return xla.NULL
+    wait = ffi.callback("int(void *)", lambda stream: (waited.append(int(ffi.cast("intptr_t", stream))), 0)[1])
+    monkeypatch.setattr(_xla._registered[0], "synchronize", wait)
+    kept = [xla.new("int64_t[]", [len(b)]), xla.new("int64_t *", number)]
+    buffers = [xla.new("XLA_FFI_Buffer *", {"dtype": 12, "rank": 1, "dims": kept[0], "data": xla.cast("void *", a.ctypes.data)})
+               for a in (b, x)]
+    scalar = xla.new("XLA_FFI_Scalar *", {"value": kept[1]})
+    lists = [xla.new("void *[]", [entry]) for entry in (*buffers, scalar)]
+    api = xla.new("XLA_FFI_Api *", {"XLA_FFI_Stream_Get": get})
+    frame = xla.new("XLA_FFI_CallFrame *", {"stage": 3, "ctx": xla.cast("void *", 1234), "api": api})
+    for part, name, entries in ((frame.args, "args", lists[0]), (frame.rets, "rets", lists[1]), (frame.attrs, "attrs", lists[2])):
+        part.size = 1
+        setattr(part, name, entries)
+    assert lib().cmg_xla_on_device(ffi.cast("void *", int(xla.cast("intptr_t", frame)))) == ffi.NULL
+    assert solver._for_xla.calls == 1 and np.linalg.norm(A[0] @ x - b) <= 1e-9 * np.linalg.norm(b)
+    assert asked == [(xla.sizeof("XLA_FFI_Stream_Get_Args"), 1234)] and waited == [77]
+
+
 def test_jax_finds_no_solver_that_is_gone(rng, jax):
     from cascademg.jax import _together
     A, solver = make()
