@@ -1,11 +1,13 @@
 """Hierarchies from files, from the generator and from other packages."""
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
+from ._errors import ArgumentError
 from ._ffi import ffi
-from ._library import defaults, enum_value, has, lib, set_option
+from ._library import defaults, enum_value, has, lib, set_option, text
 from .context import Context, resolve
 from .hierarchy import Hierarchy
 
@@ -49,8 +51,9 @@ def generate(case: str | None = None, context: Context | None = None, backend: s
         raise NotImplementedError("this build has no generator")
     context = resolve(context, backend)
     made = defaults("cmg_generate_options")
-    if case is not None:
-        context.check(lib().cmg_generate_case(case.encode(), made))
+    if case is not None and lib().cmg_generate_case(case.encode(), made) != 0:
+        known = itertools.takewhile(bool, (text(lib().cmg_generate_case_name(i)) for i in itertools.count()))
+        raise ArgumentError(f"there is no case {case!r}; there are {', '.join(known)}")
     for key, value in options.items():
         set_option(lib().cmg_generate_option, made, key, value)
     out = ffi.new("cmg_hierarchy **")

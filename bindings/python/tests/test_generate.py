@@ -24,6 +24,8 @@ def test_options_by_name(tmp_path):
         cascademg.generate(cell=8)
     with pytest.raises(ValueError, match="q1"):
         cascademg.generate(element="q9")
+    with pytest.raises(cascademg.ArgumentError, match="no case 'q1-3d'.*poisson-q1-3d-64"):
+        cascademg.generate("q1-3d")
 
 
 def test_error_halves_twice():
