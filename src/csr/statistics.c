@@ -29,6 +29,27 @@ static void count_block(const cmg_csr *A, cmg_size first, cmg_size *sliced, cmg_
     *longest = most[CMGI_SLICE_SIZES - 1];
 }
 
+/* count[k] += rows of k entries; many rows on all threads, each with counts of its own. */
+static cmg_status count_lengths(cmg_context *ctx, const cmg_csr *A, cmg_size longest,
+                                cmg_size *count)
+{
+    const int parts = A->rows > MANY_ROWS && longest < MOST ? ctx->threads : 1;
+    cmg_size *part = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, parts * (longest + 1), sizeof *part, &part));
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        cmg_size *mine = part + p * (longest + 1);
+        for (cmg_size i = A->rows * p / parts; i < A->rows * (p + 1) / parts; ++i) {
+            ++mine[A->indptr[i + 1] - A->indptr[i]];
+        }
+    }
+    for (cmg_size k = 0; k < parts * (longest + 1); ++k) {
+        count[k % (longest + 1)] += part[k];
+    }
+    cmgi_free(ctx, part);
+    return CMG_OK;
+}
+
 cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
 {
     cmg_size longest = 0;
@@ -46,9 +67,7 @@ cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row
         s->sliced[k] = sum[k];
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, longest + 1, sizeof *s->count, &s->count));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        ++s->count[A->indptr[i + 1] - A->indptr[i]];
-    }
+    CMGI_TRY(count_lengths(ctx, A, longest, s->count));
     s->filled = A->rows - s->count[0];
     return CMG_OK;
 }

@@ -15,9 +15,9 @@
 
 /* A row of the vectors has LANES places, the last of them 0: registers take four at once. */
 enum { VECTORS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
-/* Rows whose basis functions are compared, spread evenly, as on a device; fine rows that a thread
- * takes at once, and that sums are made of. */
-enum { SAMPLE = 1 << 13, CHUNK = 4096 };
+/* Rows whose basis functions are compared, as many as on a device, spread evenly in runs that share
+ * what they read; fine rows that a thread takes at once, and that sums are made of. */
+enum { SAMPLE = 1 << 13, RUN = 32, CHUNK = 4096 };
 
 /*
  * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
@@ -283,11 +283,14 @@ static cmg_size sample_chunk(const probe *p, cmg_size chunk, const bool *sampled
     return found;
 }
 
-/* The largest factor between c_jj and the diagonal of P^T A P, in rows 0, step, ... */
-static double compare_diagonals(const probe *p, cmg_size step, const double *diagonal)
+/* The largest factor between c_jj and the diagonal of P^T A P, in sampled rows. */
+static double compare_diagonals(const probe *p, const bool *sampled, const double *diagonal)
 {
     double factor = 1;
-    for (cmg_size j = 0; j < p->C.rows; j += step) {
+    for (cmg_size j = 0; j < p->C.rows; ++j) {
+        if (!sampled[j]) {
+            continue;
+        }
         const double c = cmgi_csr_diagonal_at(&p->C, j);
         const bool known = p->coarse->row == NULL || !p->coarse->row[j];
         if (known && c > 0 && diagonal[j] > 0) {
@@ -315,8 +318,8 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *sampled, &sampled));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *diagonal, &diagonal));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks + 1, sizeof *first, &first));
-    for (cmg_size j = 0; j < p->C.rows; j += step) {
-        sampled[j] = true;
+    for (cmg_size j = 0; j < p->C.rows; ++j) {
+        sampled[j] = j / RUN % step == 0;
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 0; c < chunks; ++c) {
@@ -332,7 +335,7 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
     for (cmg_size e = 0; e < first[chunks]; ++e) {
         diagonal[column[e]] += part[e];
     }
-    *factor = compare_diagonals(p, step, diagonal);
+    *factor = compare_diagonals(p, sampled, diagonal);
 done:
     CMGI_FREE(ctx, sampled, diagonal, first, column, part);
     return status;
