@@ -1,7 +1,7 @@
 /* Memory of the values; see build.h. */
 #include "spmv/build.h"
 
-cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from)
+static cmg_status alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared)
 {
     cmg_context *ctx = A->ctx;
     const size_t bytes = cmgi_precision_bytes(A->options.precision);
@@ -11,9 +11,19 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *fro
                    ? cmgi_alloc_device(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
                    : CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, bytes, &A->values));
+    CMGI_TRY((cleared ? cmgi_alloc_zero : cmgi_alloc)(ctx, A->stored, bytes, &A->values));
     return A->options.keep_map ? cmgi_alloc(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
                                : CMG_OK;
+}
+
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    return alloc_values(A, from, true);
+}
+
+cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    return alloc_values(A, from, false);
 }
 
 cmg_status cmgi_matrix_check_values(const cmg_matrix *A)

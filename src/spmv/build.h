@@ -10,6 +10,18 @@ enum { CMGI_PARALLEL_ENTRIES = 20000 };
  * host, or, where the source is on the device, room there that the format fills, padding included.
  */
 cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from);
+/* The same without the zeros, for a format that writes every place. */
+cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from);
+
+/* A place without an entry. */
+static inline void cmgi_matrix_pad(cmg_matrix *A, cmg_size position)
+{
+    if (A->options.precision == CMG_FP64) {
+        ((double *)A->values)[position] = 0;
+    } else {
+        ((float *)A->values)[position] = 0;
+    }
+}
 
 /* Stores the value of CSR entry k at a storage position, and remembers the position. */
 static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)

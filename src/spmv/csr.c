@@ -37,7 +37,7 @@ static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
     const cmg_csr *csr = from->csr;
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *S->indptr, &S->indptr));
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->nnz > 10000)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         S->indptr[i] = csr->indptr[i];

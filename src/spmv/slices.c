@@ -42,6 +42,8 @@ static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order
             columns[at] = e < length ? csr->indices[k] : pad;
             if (e < length) {
                 cmgi_matrix_put(&put, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
+            } else {
+                cmgi_matrix_pad(&put, at);
             }
         }
     }
@@ -57,7 +59,7 @@ static cmg_status fill(cmg_matrix *A, const cmgi_matrix_source *from, const cmg_
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
 #pragma omp parallel for num_threads(ctx->threads)                                                 \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < S->nslices; ++s) {

@@ -1,6 +1,8 @@
 /* Plans of slices, and what they come to in bytes; see slices_plan.h. */
 #include "spmv/slices_plan.h"
 
+#include "core/search.h"
+
 cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
 {
     const cmg_format f = o->format;
@@ -34,26 +36,50 @@ cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
     return plan;
 }
 
-/* A counting sort. */
+enum { MANY_ROWS = 65536, SHORT_ROWS = 1024 };
+
+/* Rows of part p of so many, longest first: counts their lengths, or puts them where each begins.
+ * The counters are those of one length after the other, of each part. */
+static void sort_part(const cmg_csr *A, cmg_size longest, int p, int parts, cmg_size *next,
+                      cmg_index *sorted)
+{
+    cmg_size own[SHORT_ROWS]; /* threads do not share lines */
+    cmg_size *mine = parts > 1 ? own : next;
+    for (cmg_size d = 0; parts > 1 && d <= longest; ++d) {
+        own[d] = next[d * parts + p];
+    }
+    for (cmg_size i = A->rows * p / parts; i < A->rows * (p + 1) / parts; ++i) {
+        const cmg_size at = mine[longest - (A->indptr[i + 1] - A->indptr[i])]++;
+        if (sorted != NULL) {
+            sorted[at] = (cmg_index)i;
+        }
+    }
+    for (cmg_size d = 0; parts > 1 && d <= longest; ++d) {
+        next[d * parts + p] = own[d];
+    }
+}
+
+/* A counting sort; many short rows by parts. */
 cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order)
 {
     const cmg_size longest = cmgi_csr_longest_row(A);
-    cmg_size *next = NULL;
+    const int parts = A->rows > MANY_ROWS && longest < SHORT_ROWS ? ctx->threads : 1;
+    cmg_size *next = NULL; /* next[0] = 0, then the counters */
     cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, longest + 2, sizeof *next, &next));
+    CMGI_TRY(cmgi_alloc_zero(ctx, (longest + 1) * parts + 1, sizeof *next, &next));
     const cmg_status status = cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted);
     if (status != CMG_OK) {
         cmgi_free(ctx, next);
         return status;
     }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        ++next[longest - (A->indptr[i + 1] - A->indptr[i]) + 1];
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        sort_part(A, longest, p, parts, next + 1, NULL);
     }
-    for (cmg_size d = 0; d <= longest; ++d) {
-        next[d + 1] += next[d];
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        sorted[next[longest - (A->indptr[i + 1] - A->indptr[i])]++] = (cmg_index)i;
+    cmgi_add_up(next, (longest + 1) * parts);
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        sort_part(A, longest, p, parts, next, sorted);
     }
     cmgi_free(ctx, next);
     *order = sorted;
