@@ -47,12 +47,11 @@ static header header_of(const void *block)
     return h;
 }
 
-/* The least of the kept blocks that has room, but no more than twice as much; NULL = there is none.
- */
+/* The least of the kept blocks that has room, but no more than four times as much; else NULL. */
 static char *take_kept(cmg_context *ctx, size_t total)
 {
     int least = -1;
-    size_t room = 2 * total + 1;
+    size_t room = 4 * total + 1;
     for (int k = 0; k < ctx->kept; ++k) {
         const header h = header_of(ctx->keep[k]);
         if (h.room >= total && h.room < room) {
