@@ -33,18 +33,26 @@ static void count_block(const cmg_csr *A, cmg_size first, cmg_size *sliced, cmg_
 static cmg_status count_lengths(cmg_context *ctx, const cmg_csr *A, cmg_size longest,
                                 cmg_size *count)
 {
-    const int parts = A->rows > MANY_ROWS && longest < MOST ? ctx->threads : 1;
+    const int parts = A->rows > MANY_ROWS ? ctx->threads : 1;
     cmg_size *part = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, parts * (longest + 1), sizeof *part, &part));
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    if (parts == 1 || longest >= MOST) {
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            ++count[A->indptr[i + 1] - A->indptr[i]];
+        }
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)parts * MOST, sizeof *part, &part));
+#pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; ++p) {
-        cmg_size *mine = part + p * (longest + 1);
+        cmg_size *mine = part + (cmg_size)p * MOST;
         for (cmg_size i = A->rows * p / parts; i < A->rows * (p + 1) / parts; ++i) {
             ++mine[A->indptr[i + 1] - A->indptr[i]];
         }
     }
-    for (cmg_size k = 0; k < parts * (longest + 1); ++k) {
-        count[k % (longest + 1)] += part[k];
+    for (cmg_size k = 0; k < parts * (cmg_size)MOST; ++k) {
+        if (part[k] > 0) {
+            count[k % MOST] += part[k];
+        }
     }
     cmgi_free(ctx, part);
     return CMG_OK;
