@@ -26,6 +26,7 @@ FILES = {
     "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
     "peers": ["cpu-solve-2026-11-21.jsonl"],
+    "peers-cpu-time": ["cpu-setup-2026-11-22.jsonl"],
     "python": ["h200-python-2026-11-22.jsonl", "cpu-python-2026-11-22.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],

@@ -181,3 +181,17 @@ def cpu_products():
     rows = [[line["format"], line["values"], number(1e3 * line["median"]), number(line["gb_per_s"]),
              f"{100 * line['share_of_copy']:.0f} %"] for line in read("cpu-products") if line.get("median") and line["values"] not in GONE]
     return markdown(["format", "values", "ms", "GB/s", "share of copy"], rows)
+
+
+@table
+def peers_cpu_time():
+    """One thread's CPU time of set-up and solve beside PETSc's: least, and most of as many runs."""
+    groups = {}
+    for line in read("peers-cpu-time"):
+        groups.setdefault(line["solver"], []).append(line)
+    rows = []
+    for solver, found in groups.items():
+        setups, solves = (sorted(line[key] for line in found) for key in ("setup_seconds", "solve_seconds"))
+        rows.append([PEERS.get(solver, "CascadeMG, compressed, fp32 cycle"), found[0]["iterations"], len(found), number(setups[0]),
+                     number(setups[-1]), number(1e3 * solves[0]), number(setups[0] + solves[0])])
+    return markdown(["solver", "it", "runs", "set-up s", "most", "solve ms", "sum s"], rows)
