@@ -43,7 +43,7 @@ enum { MANY_ROWS = 65536, SHORT_ROWS = 1024 };
 static void sort_part(const cmg_csr *A, cmg_size longest, int p, int parts, cmg_size *next,
                       cmg_index *sorted)
 {
-    cmg_size own[SHORT_ROWS]; /* threads do not share lines */
+    cmg_size own[SHORT_ROWS] = {0}; /* threads do not share lines */
     cmg_size *mine = parts > 1 ? own : next;
     for (cmg_size d = 0; parts > 1 && d <= longest; ++d) {
         own[d] = next[d * parts + p];
