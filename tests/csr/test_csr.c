@@ -1,6 +1,8 @@
 /* CSR on the host against dense arithmetic: transpose, sort, renumber, multiply. */
 #include "core/hash.h"
 #include "core/search.h"
+#include "csr/facts.h"
+#include "csr/resident.h"
 #include "csr/statistics.h"
 #include "spmv/suite.h"
 
@@ -203,6 +205,66 @@ static void statistics_are_those_of_the_rows(void)
     }
 }
 
+/* Rows of a line that repeat for a while; every 1000th is one of the identity, others are strong
+ * along the line or have but two entries. */
+static cmgi_csr line_of_kinds(cmg_size n)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const bool identity = i % 1000 == 17;
+        const double side = i / 300 % 3 == 0 ? 0.5 : i / 300 % 3 == 1 ? 0.42 : 0.3;
+        A.indptr[i] = k;
+        for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 2 && j < n; ++j) {
+            A.indices[k] = (cmg_index)j;
+            A.values[k++] = j == i ? -2 : identity ? 0 : j == i + 2 ? 0.01 : 2 * side;
+        }
+    }
+    A.indptr[n] = k;
+    return A;
+}
+
+static void facts_are_those_of_every_row(void)
+{
+    const cmg_size sizes[] = {1, 3, 4000, 9001};
+    for (int s = 0; s < 4; ++s) {
+        const cmg_size n = sizes[s];
+        cmgi_csr A = line_of_kinds(n);
+        const cmg_size first = n / 4;
+        cmgi_csr_facts found = {0};
+        cmgi_csr_facts wanted = {0};
+        for (cmg_size i = 0; i < n; ++i) {
+            double other[2] = {0, 0};
+            double sum = 0;
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                const double a = A.indices[k] == i ? 0 : fabs(A.values[k]);
+                sum += fabs(A.values[k]);
+                other[1] = fmax(other[1], fmin(a, other[0]));
+                other[0] = fmax(other[0], a);
+            }
+            const double two = other[0] + other[1];
+            wanted.gershgorin = fmax(wanted.gershgorin, sum / 2);
+            wanted.identity += i >= first && other[0] == 0;
+            wanted.lines += i >= first && two > CMGI_LINE * 2;
+            wanted.strong_lines += i >= first && two > CMGI_STRONG_LINE * 2 &&
+                                   A.indptr[i + 1] - A.indptr[i] >= CMGI_STRONG_ENTRIES;
+        }
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
+        CHECK(found.known && found.bad == -1);
+        CHECK(found.identity == wanted.identity && found.lines == wanted.lines);
+        CHECK(found.strong_lines == wanted.strong_lines);
+        CHECK_NEAR(found.gershgorin, wanted.gershgorin, 1e-14);
+        A.values[A.indptr[n / 2] + (n / 2 > 0)] = 0; /* the diagonal */
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
+        CHECK(found.bad == n / 2);
+        A.values[A.indptr[n / 3]] = NAN;
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
+        CHECK(found.bad == n / 3);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void searches_find_the_first_place(void)
 {
     static const cmg_index list[] = {-3, 0, 0, 4, 9};
@@ -234,6 +296,7 @@ int main(int argc, char **argv)
     RUN(product_matches_dense);
     RUN(broken_structure_is_named);
     RUN(statistics_are_those_of_the_rows);
+    RUN(facts_are_those_of_every_row);
     RUN(searches_find_the_first_place);
     return TEST_END();
 }

@@ -3,6 +3,7 @@
  * are those of plain loops.
  */
 #include "spmv/cpu_kernels.h"
+#include "spmv/create.h"
 #include "spmv/templates.h"
 #include "samples.h"
 
@@ -380,6 +381,56 @@ static void every_lane_reads_inside(void)
     }
 }
 
+/* Rows of a line in nine kinds, the last three of which are the first three but for rounding. */
+static cmgi_csr nearly_equal_kinds(cmg_size n)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n, &A));
+    cmg_size k = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size kind = i * 7 % 31 % 9;
+        A.indptr[i] = k;
+        for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; ++j) {
+            A.indices[k] = (cmg_index)j;
+            A.values[k++] = (double)(kind % 6 + 1) * (j == i ? 2 : -1) * (kind > 5 ? 1 + 1e-12 : 1);
+        }
+    }
+    A.indptr[n] = k;
+    return A;
+}
+
+/* The same storage as a search in fp32 comes to. */
+static void templates_are_rounded_as_they_are_found(void)
+{
+    cmgi_csr A = nearly_equal_kinds(30001);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    cmg_matrix *wide = NULL;
+    cmg_matrix *found = NULL;
+    cmg_matrix *rounded = NULL;
+    CHECK_OK(cmgi_matrix_create_checked(ctx, &A.view, CMGI_USE_ANY, &options, &wide));
+    options.precision = CMG_FP32;
+    CHECK_OK(cmgi_matrix_create_checked(ctx, &A.view, CMGI_USE_ANY, &options, &found));
+    CHECK_OK(cmgi_matrix_create_like(ctx, &A.view, CMGI_USE_ANY, wide, &options, &rounded));
+    const cmgi_compressed *W = wide->data;
+    const cmgi_compressed *F = found->data;
+    const cmgi_compressed *R = rounded->data;
+    CHECK(W->t.kinds == 11 && F->t.kinds == 8); /* and those of both ends */
+    CHECK(R->t.kinds == F->t.kinds && R->t.count == F->t.count && R->t.entries == F->t.entries);
+    if (!cmgi_on_cuda(ctx)) {
+        const size_t entries = (size_t)F->t.entries;
+        CHECK(W->t.all && F->t.all && R->t.all);
+        CHECK(memcmp(R->t.id, F->t.id, (size_t)A.rows * sizeof *F->t.id) == 0);
+        CHECK(memcmp(R->t.offset, F->t.offset, entries * sizeof *F->t.offset) == 0);
+        CHECK(memcmp(R->t.value, F->t.value, entries * sizeof(float)) == 0);
+    }
+    cmg_matrix_destroy(&wide);
+    cmg_matrix_destroy(&found);
+    cmg_matrix_destroy(&rounded);
+    cmgi_csr_free(ctx, &A);
+}
+
 static void what_cannot_be_is_refused(void)
 {
     cmgi_csr A = grid(20, 0);
@@ -413,6 +464,7 @@ int main(int argc, char **argv)
     RUN(instruction_sets_take_turns);
     RUN(sizes_around_the_slice);
     RUN(every_lane_reads_inside);
+    RUN(templates_are_rounded_as_they_are_found);
     RUN(what_cannot_be_is_refused);
     return TEST_END();
 }
