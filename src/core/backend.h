@@ -75,6 +75,23 @@ CMGI_INLINE void cmgi_cg_merge(cmgi_cg_sums *c, cmgi_stop *stop)
     cmgi_stop_note(stop, c->rz, c->pq, rr < least ? least : rr);
 }
 
+/*
+ * A step of conjugate gradients with the preconditioner D^-1 that does not look at x:
+ *
+ *     *curvature = p . q,  r -= rho[0] / *curvature q,  z = D^-1 r,  rho[1] = r . z,
+ *     p = z + rho[1] / rho[0] p
+ */
+typedef struct cmgi_jacobi_step {
+    cmg_precision precision;
+    const void *inverse; /* D^-1 */
+    const void *q;       /* A p */
+    void *p;
+    void *r;
+    void *z;
+    double *rho;
+    double *curvature;
+} cmgi_jacobi_step;
+
 /* A block of columns: n rows of k values; a column of it. */
 typedef struct cmgi_block {
     cmg_size n;
@@ -215,6 +232,8 @@ typedef struct cmgi_backend {
     /* y += a (num/den) x; den = 0 counts as ratio 0 */
     cmg_status (*add_ratio)(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                             const double *num, const double *den, const void *x, void *y);
+    /* in few passes; NULL = by the operations above */
+    cmg_status (*jacobi_step)(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
     /* the update of CG in one pass */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
     /* cmgi_cg_note(u) alone */

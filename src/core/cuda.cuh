@@ -22,6 +22,14 @@ typedef struct cmgi_device_block {
     size_t bytes;
 } cmgi_device_block;
 
+/* Freed small arrays of one size, which the next allocations take: the calls of CUDA for them would
+ * take longer than many a kernel. */
+enum { CMGI_SPARE_SIZES = 12, CMGI_SPARES = 32 };
+typedef struct cmgi_spares {
+    int count;
+    void *p[CMGI_SPARES];
+} cmgi_spares;
+
 typedef struct cmgi_device {
     int number;          /* CUDA device */
     int processors;      /* multiprocessors */
@@ -32,11 +40,12 @@ typedef struct cmgi_device {
     cmgi_device_block *blocks;
     size_t nblocks;
     size_t capacity;
-    struct cmgi_staging *staging;      /* NULL until it is needed */
-    char *letter;                      /* pinned host memory for what the host reads; or NULL */
-    cudaGraph_t recording;             /* a graph with a loop while it is recorded, else NULL */
-    const int *again;                  /* the loop's flag on the device */
-    unsigned long long loop_condition; /* its cudaGraphConditionalHandle */
+    cmgi_spares spare[CMGI_SPARE_SIZES]; /* of 256, 512, ... bytes, in stream order */
+    struct cmgi_staging *staging;        /* NULL until it is needed */
+    char *letter;                        /* pinned host memory for what the host reads; or NULL */
+    cudaGraph_t recording;               /* a graph with a loop while it is recorded, else NULL */
+    const int *again;                    /* the loop's flag on the device */
+    unsigned long long loop_condition;   /* its cudaGraphConditionalHandle */
     cudaGraphNode_t loop_node;
     cudaEvent_t *marks;
     int nmarks;
@@ -185,6 +194,7 @@ cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, do
                                const double *num, const double *den, const void *x, void *y);
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
                                cmg_precision pz, const void *z, cmg_precision pp, void *p);
+cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop);

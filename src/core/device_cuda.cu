@@ -17,6 +17,8 @@ static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
  * in pieces that it waits for. */
 static const size_t LETTER = (size_t)2 << 20;
 
+static const size_t SPARE_LEAST = 256;
+
 static cmg_status remember(cmg_context *ctx, void *p, size_t bytes)
 {
     cmgi_device *d = cmgi_device_of(ctx);
@@ -41,16 +43,46 @@ static cudaError_t take(const cmgi_device *d, size_t bytes, void **p)
                            : cudaMalloc(p, bytes);
 }
 
+/* The sizes of small arrays are powers of two; NULL where an array is large. */
+static cmgi_spares *spares_of(cmgi_device *d, size_t bytes, size_t *size)
+{
+    *size = SPARE_LEAST;
+    for (int k = 0; k < CMGI_SPARE_SIZES; ++k) {
+        if (bytes <= *size) {
+            return &d->spare[k];
+        }
+        *size *= 2;
+    }
+    return NULL;
+}
+
+static void give_back(const cmgi_device *d, void *p)
+{
+    cmgi_cuda_ignore(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
+}
+
+static void drop_spares(cmgi_device *d)
+{
+    for (int k = 0; k < CMGI_SPARE_SIZES; ++k) {
+        while (d->spare[k].count > 0) {
+            give_back(d, d->spare[k].p[--d->spare[k].count]);
+        }
+    }
+}
+
 static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
 {
     CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     CMGI_TRY(cmgi_account(ctx, 1, bytes));
-    const size_t wanted = bytes > 0 ? bytes : 1;
-    void *made = NULL;
-    cudaError_t error = take(d, wanted, &made);
+    size_t rounded = 0;
+    cmgi_spares *spares = spares_of(d, bytes, &rounded);
+    const size_t wanted = spares != NULL ? rounded : bytes;
+    void *made = spares != NULL && spares->count > 0 ? spares->p[--spares->count] : NULL;
+    cudaError_t error = made != NULL ? cudaSuccess : take(d, wanted, &made);
     if (error == cudaErrorMemoryAllocation && d->held) { /* in pieces of other sizes, perhaps */
         cmgi_cuda_ignore(error);
+        drop_spares(d);
         cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
         cmgi_cuda_ignore(cudaMemPoolTrimTo(d->pool, 0));
         error = take(d, wanted, &made);
@@ -71,7 +103,7 @@ static cmg_status alloc(cmg_context *ctx, size_t bytes, void *p)
     }
     const cmg_status status = remember(ctx, made, bytes);
     if (status != CMG_OK) {
-        cmgi_cuda_ignore(d->pool != NULL ? cudaFreeAsync(made, d->stream) : cudaFree(made));
+        give_back(d, made);
         cmgi_unaccount(ctx, 1, bytes);
         return status;
     }
@@ -92,10 +124,16 @@ static void release(cmg_context *ctx, void *p)
         return;
     }
     const cmgi_device_guard guard(ctx);
+    size_t rounded = 0;
+    cmgi_spares *spares = spares_of(d, d->blocks[k - 1].bytes, &rounded);
     cmgi_unaccount(ctx, 1, d->blocks[k - 1].bytes);
     d->blocks[k - 1] = d->blocks[--d->nblocks];
     /* stream order: kernels that still read it come first */
-    cmgi_cuda_ignore(d->pool != NULL ? cudaFreeAsync(p, d->stream) : cudaFree(p));
+    if (spares != NULL && spares->count < CMGI_SPARES) {
+        spares->p[spares->count++] = p;
+    } else {
+        give_back(d, p);
+    }
 }
 
 /* What the device has, and what the pool keeps for the next allocation. */
@@ -250,6 +288,7 @@ static void close(cmg_context *ctx)
             cmgi_cuda_ignore(cudaStreamSynchronize(d->stream));
         }
         cmgi_cuda_marks_free(ctx);
+        drop_spares(d);
         cmgi_cuda_staging_close(d);
         if (d->letter != NULL) {
             cmgi_cuda_ignore(cudaFreeHost(d->letter));
@@ -387,6 +426,7 @@ static constexpr cmgi_backend make_table()
     table.sum = cmgi_cuda_sum;
     table.direction = cmgi_cuda_direction;
     table.add_ratio = cmgi_cuda_add_ratio;
+    table.jacobi_step = cmgi_cuda_jacobi_step;
     table.cg_update = cmgi_cuda_cg_update;
     table.cg_note = cmgi_cuda_cg_note;
     table.cg_merge = cmgi_cuda_cg_merge;

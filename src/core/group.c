@@ -365,6 +365,7 @@ static void fill_table(cmgi_group *group)
         return;
     }
     all->dot = all_dot;
+    all->jacobi_step = NULL; /* its sums are a rank's */
     all->sum = all_sum;
     all->cg_update = all_cg_update;
     all->column_dots = all_column_dots;

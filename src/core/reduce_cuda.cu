@@ -39,6 +39,19 @@ __device__ bool last_block(unsigned *arrived)
     return last;
 }
 
+/* Adds f of the pack at i, or of the entries of the last one that is not whole. */
+template <int W, typename F>
+static __device__ __forceinline__ void add_pack(const F &f, cmg_size i, cmg_size n, double &sum)
+{
+    if (i + W <= n) {
+        sum += f.template run<W>(i);
+        return;
+    }
+    for (cmg_size k = i; k < n; ++k) {
+        sum += f.template run<1>(k);
+    }
+}
+
 /* finish(sum of f(i)): a block's share are the packs blockIdx, blockIdx + blocks, ... */
 template <int BLOCK, int W, typename F, typename END>
 __global__ void __launch_bounds__(BLOCK)
@@ -48,13 +61,7 @@ __global__ void __launch_bounds__(BLOCK)
     double sum = 0;
 #pragma unroll 2
     for (cmg_size i = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) * W; i < n; i += step) {
-        if (i + W <= n) {
-            sum += f.template run<W>(i);
-        } else {
-            for (cmg_size k = i; k < n; ++k) {
-                sum += f.template run<1>(k);
-            }
-        }
+        add_pack<W>(f, i, n, sum);
     }
     sum = cmgi_block_sum<BLOCK>(sum);
     if (gridDim.x > 1) {
@@ -199,6 +206,108 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_updat
         return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
     }
     return reduce<WIDE<float>>(ctx, n, wide, cg_update_op<float>{*u}, note_update{*u});
+}
+
+/* r and z of a step, and the new r . z. */
+template <typename T>
+struct jacobi_op {
+    cmgi_jacobi_step s;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const double d = *s.curvature;
+        const T scale = (T)(d != 0 ? -(*s.rho / d) : 0);
+        const pack<T, W> q = load<W>((const T *)s.q + i);
+        const pack<T, W> inverse = load<W>((const T *)s.inverse + i);
+        pack<T, W> r = load<W>((T *)s.r + i);
+        pack<T, W> z;
+        double sum = 0;
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            r.v[k] += scale * q.v[k];
+            z.v[k] = inverse.v[k] * r.v[k];
+            sum += (double)r.v[k] * (double)z.v[k];
+        }
+        store<W>((T *)s.r + i, r);
+        store<W>((T *)s.z + i, z);
+        return sum;
+    }
+};
+
+/* p of a step; nothing is summed. */
+template <typename T>
+struct turn_op {
+    cmgi_jacobi_step s;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const T beta = (T)(*s.rho != 0 ? s.rho[1] / *s.rho : 0);
+        const pack<T, W> z = load<W>((const T *)s.z + i);
+        pack<T, W> p = load<W>((T *)s.p + i);
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            p.v[k] = z.v[k] + beta * p.v[k];
+        }
+        store<W>((T *)s.p + i, p);
+        return 0;
+    }
+};
+
+/* A step on few rows: one block makes all of it. */
+template <int W, typename T>
+__global__ void __launch_bounds__(SINGLE_BLOCK) jacobi_kernel(cmg_size n, const cmgi_jacobi_step s)
+{
+    const cmg_size first = (cmg_size)threadIdx.x * W;
+    const dot_op<T> dot = {(const T *)s.p, (const T *)s.q};
+    const jacobi_op<T> update = {s};
+    const turn_op<T> turn = {s};
+    double sum = 0;
+    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
+        add_pack<W>(dot, i, n, sum);
+    }
+    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
+    if (threadIdx.x == 0) {
+        *s.curvature = sum;
+    }
+    __syncthreads();
+    sum = 0;
+    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
+        add_pack<W>(update, i, n, sum);
+    }
+    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
+    if (threadIdx.x == 0) {
+        s.rho[1] = sum;
+    }
+    __syncthreads();
+    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
+        add_pack<W>(turn, i, n, sum);
+    }
+}
+
+template <typename T>
+static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
+{
+    const bool wide =
+        aligned(s->inverse) && aligned(s->p) && aligned(s->q) && aligned(s->r) && aligned(s->z);
+    if (n > SINGLE_UP_TO) {
+        CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, s->p, s->q, s->curvature));
+        CMGI_TRY(reduce<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1}));
+        return cmgi_cuda_direction(ctx, n, s->rho + 1, s->rho, s->precision, s->z, s->precision,
+                                   s->p);
+    }
+    CMGI_ON_DEVICE(ctx);
+    if (wide) {
+        jacobi_kernel<WIDE<T>, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
+    } else {
+        jacobi_kernel<1, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
+    }
+    return CMGI_LAUNCHED(ctx);
+}
+
+cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
+{
+    return s->precision == CMG_FP64 ? jacobi_step<double>(ctx, n, s)
+                                    : jacobi_step<float>(ctx, n, s);
 }
 
 __global__ void note_kernel(const cmgi_cg_update u)

@@ -73,6 +73,17 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
     const double *rho = P->scalar + RHO + k;
     const double *curvature = P->scalar + CURVATURE + k;
     CMGI_TRY(apply(P, look, k));
+    if (on->jacobi_step != NULL && cmgi_pencil_is_jacobi(P)) {
+        const cmgi_jacobi_step s = {.precision = P->precision,
+                                    .inverse = P->M[0]->values,
+                                    .q = P->q,
+                                    .p = P->p,
+                                    .r = P->r,
+                                    .z = P->z,
+                                    .rho = P->scalar + RHO + k,
+                                    .curvature = P->scalar + CURVATURE + k};
+        return on->jacobi_step(P->ctx, P->n, &s);
+    }
     CMGI_TRY(dot(P, P->p, P->q, CURVATURE + k));
     CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));

@@ -34,6 +34,11 @@ typedef struct cmgi_tridiagonal {
     bool definite; /* false when A or M turns out not to be positive definite */
 } cmgi_tridiagonal;
 
+/* M = D^-1 alone. */
+static inline bool cmgi_pencil_is_jacobi(const cmgi_pencil *P)
+{
+    return P->factors == 1 && P->M[0]->format->id == CMG_FORMAT_DIAGONAL;
+}
 cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y);
 /* z = M r; r and z are not t, which is used in between. */
 cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z);

@@ -267,22 +267,17 @@ static bool is_bound(double largest)
     return largest > 0 && isfinite(largest);
 }
 
-static bool diagonal_alone(const problem *P)
-{
-    return P->on.factors == 1 && P->on.M[0]->format->id == CMG_FORMAT_DIAGONAL;
-}
-
 /* The estimate itself. */
 static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 {
     const double allowed = asymmetry_allowed(P->on.A);
-    const bool on_the_way = diagonal_alone(P) && P->on.steps > 1;
+    const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
     bool symmetric = on_the_way;
     cmgi_tridiagonal T = {0};
     if (!on_the_way) {
         const double less = P->on.precision == CMG_FP64 ? 1e-9 : 1e-5;
         CMGI_TRY(is_symmetric(P, false, allowed, &symmetric));
-        if (symmetric && !diagonal_alone(P)) {
+        if (symmetric && !cmgi_pencil_is_jacobi(&P->on)) {
             CMGI_TRY(is_symmetric(P, true, less, &symmetric));
         }
     }

@@ -87,8 +87,13 @@ static int count_kinds(search *s, cmg_size sampled)
         slots *= 2;
     }
     memset(s->slot, 0xff, slots * sizeof *s->slot);
+    candidate *of = NULL;
     for (cmg_size k = 0; k < sampled; ++k) {
         const cmgi_row_hash *one = &s->sample[k];
+        if (of != NULL && of->hash == one->hash && of->row < one->row) { /* mostly so in a grid */
+            ++of->count;
+            continue;
+        }
         size_t at = (size_t)one->hash & (slots - 1);
         while (s->slot[at] >= 0 && s->seen[s->slot[at]].hash != one->hash) {
             at = (at + 1) & (slots - 1);
@@ -98,7 +103,7 @@ static int count_kinds(search *s, cmg_size sampled)
             s->seen[kinds++] =
                 (candidate){.hash = one->hash, .row = one->row, .length = one->length};
         }
-        candidate *of = &s->seen[s->slot[at]];
+        of = &s->seen[s->slot[at]];
         of->length = one->row < of->row ? one->length : of->length;
         of->row = one->row < of->row ? one->row : of->row;
         ++of->count;

@@ -17,6 +17,7 @@ void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
 }
 
 enum { FIRST_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
+enum { FEW_ROWS = 64 };                  /* of those, fetched from a device before the rest */
 
 /* The first row where A v is not 0 to `tolerance`, n where there is none. */
 static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance)
@@ -163,14 +164,21 @@ static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
         *may = may_have_one(&A, block);
         return CMG_OK;
     }
-    const cmg_size rows = there->csr.rows < FIRST_ROWS ? there->csr.rows : FIRST_ROWS;
-    for (cmg_size i = 0; i < rows; ++i) {
-        row[i] = (cmg_index)i;
+    const cmg_size most = there->csr.rows < FIRST_ROWS ? there->csr.rows : FIRST_ROWS;
+    const cmg_size few = most < FEW_ROWS ? most : FEW_ROWS; /* mostly they do */
+    *may = true;
+    for (cmg_size rows = few; *may; rows = most) {
+        for (cmg_size i = 0; i < rows; ++i) {
+            row[i] = (cmg_index)i;
+        }
+        CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, there, row, rows, &head));
+        A = head.view;
+        *may = may_have_one(&A, block);
+        cmgi_csr_free(h->ctx, &head);
+        if (rows == most) {
+            break;
+        }
     }
-    CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, there, row, rows, &head));
-    A = head.view;
-    *may = may_have_one(&A, block);
-    cmgi_csr_free(h->ctx, &head);
     return CMG_OK;
 }
 
