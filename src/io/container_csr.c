@@ -4,6 +4,7 @@
  * matrix is checked there. What is found wrong on this way is read again to the host, whose checks
  * say what it is; so is what has to be converted, or finds no room.
  */
+#include "core/backend.h"
 #include "core/memory.h"
 #include "io/h5.h"
 
@@ -99,23 +100,51 @@ done:
     return status;
 }
 
-/* The arrays as they are in the file; *sent = false where they have to be converted or are damaged.
- * Nothing reads entries before the last row pointer is known to be their number. */
+/* Row pointers of 32 bits or values in fp32, which become wider on the device. */
+static cmg_status send_narrow(csr_group *g, int member, const cmg_csr *to, bool *sent)
+{
+    cmg_context *ctx = g->h5->ctx;
+    cmgi_dataset *d = &g->d[member];
+    void *there = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
+    CMGI_TRY_GOTO(
+        done, cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
+    if (*sent && member == 0) {
+        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->widen(
+                                ctx, d->count, there, 32, (cmg_size *)(uintptr_t)to->indptr));
+    } else if (*sent) {
+        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64,
+                                                  (void *)(uintptr_t)to->values));
+    }
+done:
+    cmgi_free_device(ctx, there);
+    return status;
+}
+
+static cmg_status send_member(csr_group *g, int member, hid_t native, const void *array,
+                              const cmg_csr *to, bool *sent)
+{
+    return g->d[member].size == sizeof(int32_t) && member != 1
+               ? send_narrow(g, member, to, sent)
+               : cmgi_dataset_send(&g->d[member], native, (void *)(uintptr_t)array, sent);
+}
+
+/* The arrays as they are in the file, or widened; *sent = false where they have to be converted or
+ * are damaged. Nothing reads entries before the last row pointer is known to be their number. */
 static cmg_status send_arrays(csr_group *g, const cmg_csr *to, bool *sent)
 {
     cmg_size end = -1;
-    CMGI_TRY(cmgi_dataset_send(&g->d[0], H5T_NATIVE_INT64, (void *)(uintptr_t)to->indptr, sent));
+    CMGI_TRY(send_member(g, 0, H5T_NATIVE_INT64, to->indptr, to, sent));
     if (*sent) {
         CMGI_TRY(cmgi_to_host(g->h5->ctx, &end, to->indptr + g->rows, sizeof end));
         *sent = end == g->nnz;
     }
     if (*sent) {
-        CMGI_TRY(
-            cmgi_dataset_send(&g->d[1], H5T_NATIVE_INT32, (void *)(uintptr_t)to->indices, sent));
+        CMGI_TRY(send_member(g, 1, H5T_NATIVE_INT32, to->indices, to, sent));
     }
     if (*sent) {
-        CMGI_TRY(
-            cmgi_dataset_send(&g->d[2], H5T_NATIVE_DOUBLE, (void *)(uintptr_t)to->values, sent));
+        CMGI_TRY(send_member(g, 2, H5T_NATIVE_DOUBLE, to->values, to, sent));
     }
     return CMG_OK;
 }

@@ -157,9 +157,9 @@ static const layout layouts[] = {
     {.chunk = 7},                                          /* too many */
     {.chunk = CHUNK, .packed = true},
     {.chunk = CHUNK, .packed = true, .checksum = true},
-    {.chunk = CHUNK, .checksum = true, .narrow = true},
+    {.chunk = CHUNK, .checksum = true, .narrow = true, .direct = true},
     {.chunk = CHUNK, .checksum = true, .wide = true},
-    {.chunk = CHUNK, .checksum = true, .single = true},
+    {.chunk = CHUNK, .checksum = true, .single = true, .direct = true},
 };
 
 static void put_array(hid_t file, const char *name, const layout *l, hid_t type, hid_t native,
