@@ -11,7 +11,7 @@ extern "C" {
 #include "spmv/csr.h"
 }
 
-enum { THREADS = 256 };
+enum { THREADS = 256, WARP = 32, CHUNK = 1024 };
 
 __global__ void count_kernel(cmg_size n, cmg_size *map)
 {
@@ -35,6 +35,62 @@ extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
     return CMG_OK;
 }
 
+/*
+ * Rows by length, the longest first, those of one length in their order. A warp takes a chunk of
+ * rows: first it counts its rows of each length, in the order of lengths and chunks; once these
+ * counts are added up (`order` given), its rows go to their places.
+ */
+__global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, int longest, cmg_size *count,
+                            cmg_index *order)
+{
+    __shared__ int next[CMGI_LONGEST_SORTED + 1];
+    const int lane = threadIdx.x;
+    for (int d = lane; d <= longest; d += WARP) {
+        next[d] = order != NULL ? (int)count[(cmg_size)d * gridDim.x + blockIdx.x] : 0;
+    }
+    __syncwarp();
+    for (int k = lane; k < CHUNK; k += WARP) {
+        const cmg_size i = (cmg_size)blockIdx.x * CHUNK + k;
+        const bool there = i < rows;
+        const int d = there ? longest - (int)(indptr[i + 1] - indptr[i]) : -1;
+        const unsigned same = __match_any_sync(~0U, d);
+        const int rank = __popc(same & ((1U << lane) - 1));
+        if (there && order != NULL) {
+            order[next[d] + rank] = (cmg_index)i;
+        }
+        __syncwarp();
+        if (there && rank == 0) {
+            next[d] += __popc(same);
+        }
+        __syncwarp();
+    }
+    for (int d = lane; d <= longest && order == NULL; d += WARP) {
+        count[(cmg_size)d * gridDim.x + blockIdx.x] = next[d];
+    }
+}
+
+extern "C" cmg_status cmgi_slices_sort_cuda(cmg_context *ctx, const cmg_csr *device,
+                                            cmg_size longest, cmg_index *order)
+{
+    CMGI_ON_DEVICE(ctx);
+    const unsigned chunks = cmgi_grid(device->rows, CHUNK);
+    const cmg_size counts = (longest + 1) * (cmg_size)chunks;
+    const cudaStream_t stream = cmgi_stream(ctx);
+    cmg_size *count = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_device(ctx, counts + 1, sizeof *count, &count));
+    sort_kernel<<<chunks, WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
+                                             NULL);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->offsets(ctx, counts, count, NULL));
+    sort_kernel<<<chunks, WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
+                                             order);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+done:
+    cmgi_free_device(ctx, count);
+    return status;
+}
+
 /* A slice a thread, its rows in their order; `start` gets its entries, or in a table its place. */
 __global__ void plan_kernel(const cmgi_slices S, const cmg_size *indptr, cmg_index width)
 {
@@ -46,7 +102,8 @@ __global__ void plan_kernel(const cmgi_slices S, const cmg_size *indptr, cmg_ind
         return;
     }
     cmg_size longest = 0;
-    for (cmg_size i = first; i < end && !S.table; ++i) {
+    for (cmg_size r = first; r < end && !S.table; ++r) {
+        const cmg_size i = S.rowmap != NULL ? S.rowmap[r] : r;
         const cmg_size length = indptr[i + 1] - indptr[i];
         longest = length > longest ? length : longest;
     }

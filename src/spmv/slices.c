@@ -143,17 +143,19 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     return A->format->fill_cuda(A, from->device);
 }
 
-/* Rows in their order, a lane or as many each: slices follow from the statistics of the rows. */
-static bool is_plain(const cmgi_slices_plan *plan)
+/* A lane or as many a row: slices follow from the statistics of the rows, in their order or sorted
+ * by length. */
+static bool is_plain(const cmgi_slices_plan *plan, cmg_size longest)
 {
-    return !plan->sorted && !plan->lengths && plan->block == 1;
+    const bool sorts = !plan->split && !plan->renumbers && longest <= CMGI_LONGEST_SORTED;
+    return (!plan->sorted || sorts) && !plan->lengths && plan->block == 1;
 }
 
 static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
     const cmgi_slices_plan plan = cmgi_slices_plan_of(options);
     const int lanes = plan.lanes;
-    return is_plain(&plan) && s->rows > 0 &&
+    return is_plain(&plan, s->longest) && s->rows > 0 &&
            (plan.uniform || (lanes >= 4 && lanes <= 512 && (lanes & (lanes - 1)) == 0));
 }
 
@@ -163,12 +165,18 @@ static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
 {
     static cmg_status (*const cuts)(cmg_context *, const cmg_csr *, cmgi_slices *) =
         CMGI_CUDA_FN(cmgi_slices_plan_cuda);
+    static cmg_status (*const sort)(cmg_context *, const cmg_csr *, cmg_size, cmg_index *) =
+        CMGI_CUDA_FN(cmgi_slices_sort_cuda);
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     cmgi_slices_extent(plan, &from->there->rows, S);
     CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc_device(ctx, S->nslices, sizeof *S->width, &S->width));
     CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
+    if (plan->sorted) {
+        CMGI_TRY(cmgi_alloc_device(ctx, S->rows, sizeof *S->rowmap, &S->rowmap));
+        CMGI_TRY(sort(ctx, from->device, from->there->rows.longest, S->rowmap));
+    }
     CMGI_TRY(cuts(ctx, from->device, S));
     A->stored = S->places;
     A->bytes = storage_bytes(A);
