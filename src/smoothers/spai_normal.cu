@@ -5,10 +5,11 @@
  * 1 / SHARE units of rounding are lost, and every other row is left to the QR factorisation of
  * spai.cu. Which of both a row takes depends on its own problem alone.
  *
- * L is a staircase by columns in shared memory, which begin 4 doubles apart modulo 16: the eight
- * columns by four equations of a tensor core's operand lie in different banks. The tiles of L^T L
- * are added up in registers; then lane r has its row r, and step k of the factorisation L D L^T
- * subtracts the pivot's row, which all lanes read at once.
+ * Where A stands for S A S, the factors of its columns are weights of the equations, and those of
+ * its rows come off m at the end. L is a staircase by columns in shared memory, which begin 4
+ * doubles apart modulo 16: the eight columns by four equations of a tensor core's operand lie in
+ * different banks. The tiles of L^T L are added up in registers; then lane r has its row r, and
+ * step k of the factorisation L D L^T subtracts the pivot's row, which all lanes read at once.
  *
  * Source  Bjoerck, Numerical Methods for Least Squares Problems, SIAM 1996, section 2.2; Golub and
  *         Van Loan, Matrix Computations, 4th ed. 2013, algorithm 4.1.2.
@@ -16,16 +17,18 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_numbering.cuh"
 
-enum { WARPS = 4, SLOTS = 256, TILE = 8, BLOCKS = 16 };
+enum { WARPS = 2, SLOTS = 256, TILE = 8, AHEAD = 4, BLOCKS = 32 };
 #define SHARE (1.0 / 1024)
 
-/* Doubles of L, by tiles of eight columns: those of 3D elements of order one fit. */
-static const int room_for_tiles[] = {0, 0, 1120, 1760, 2880};
+/* Doubles of L, by tiles of eight columns: those of 3D elements of order one fit, in nine rows of
+ * ten already in the first. */
+static const int room_for_tiles[] = {0, 0, 1488, 2000, 2880};
 
 /* Shared memory of a warp. */
 typedef struct space {
     double *L;        /* `room` doubles, then L^T L with rows of 8 T + 1 */
     double *pivot[2]; /* WARP each: row k of what is left, k even and odd */
+    double *weight;   /* of each equation, where the table was */
     table t;
     int room;
 } space;
@@ -37,11 +40,12 @@ __device__ __forceinline__ space carve(char *from, int room)
     s.L = (double *)from;
     s.pivot[0] = s.L + room;
     s.pivot[1] = s.pivot[0] + WARP;
-    s.t.keys = (int *)(s.pivot[1] + WARP);
+    s.weight = s.pivot[1] + WARP;
+    s.t.keys = (int *)s.weight;
     s.t.number = (unsigned short *)(s.t.keys + SLOTS);
     s.t.slots = SLOTS;
     s.t.shift = 32 - log2_of(SLOTS);
-    s.t.limit = SLOTS - SLOTS / 4;
+    s.t.limit = SLOTS - SLOTS / 4; /* as many weights as the table has room for */
     return s;
 }
 
@@ -52,23 +56,49 @@ static size_t bytes_of(int room)
 
 /* A row's problem as the lanes have it. */
 typedef struct columns {
-    int n;     /* columns */
-    int m;     /* equations */
-    int start; /* of this lane's column in L */
-    int met;   /* its equations; 0 from lane n on */
-    double b;  /* its entry in equation i */
+    int n;       /* columns */
+    int m;       /* equations */
+    cmg_index j; /* the row of A that is this lane's column */
+    cmg_size begin;
+    int length; /* its entries */
+    int start;  /* its place in L */
+    int met;    /* its equations; 0 from lane n on */
+    double b;   /* its entry in equation i */
 } columns;
+
+/* The first 32 entries of some rows of A, an entry of each a lane. */
+typedef struct ahead {
+    cmg_index column[AHEAD];
+    double value[AHEAD];
+} ahead;
+
+__device__ __forceinline__ ahead look_ahead(const cmgi_device_csr &A, const columns &c, int lane,
+                                            int p)
+{
+    ahead next;
+#pragma unroll
+    for (int q = 0; q < AHEAD; ++q) {
+        const int from = p + q < WARP ? p + q : 0;
+        const cmg_size b = __shfl_sync(~0U, c.begin, from);
+        const bool there = lane < __shfl_sync(~0U, c.length, from) && p + q < c.n;
+        next.column[q] = there ? A.indices[b + lane] : -1;
+        next.value[q] = there ? A.values[b + lane] : 0;
+    }
+    return next;
+}
 
 /* Column p of L, the first 32 entries of which the lanes hold already; false: it does not fit. */
 __device__ __forceinline__ bool fill_column(const cmgi_device_csr &A, const space &s, int lane,
-                                            int start, cmg_size j, cmg_size begin, int length,
-                                            cmg_index column, double value, int *met)
+                                            int p, cmg_index column, double value, int start,
+                                            int *met, const columns &c)
 {
     const int at = meet(s.t, lane, column, met);
+    const int length = __shfl_sync(~0U, c.length, p);
+    const cmg_size begin = __shfl_sync(~0U, c.begin, p);
     for (int e = WARP; e < length && *met != INT_MAX; e += WARP) {
         (void)meet(s.t, lane, e + lane < length ? A.indices[begin + e + lane] : -1, met);
     }
-    if (*met == INT_MAX || start + *met > s.room - 20) {
+    if (*met == INT_MAX || start + *met > s.room) {
         return false;
     }
     for (int r = lane; r < *met; r += WARP) {
@@ -79,54 +109,66 @@ __device__ __forceinline__ bool fill_column(const cmgi_device_csr &A, const spac
         s.L[start + at] = value;
     }
     for (int e = WARP + lane; e < length; e += WARP) {
-        const cmg_index far = A.indices[begin + e];
-        s.L[start + s.t.number[slot_of(s.t, far)]] = cmgi_value_at(A, j, far, begin + e);
+        s.L[start + s.t.number[slot_of(s.t, A.indices[begin + e])]] = A.values[begin + e];
     }
     return true;
 }
 
-/* L of row i on the columns J; false: it does not fit. The next row of A is on its way while one
- * is filled in. */
+/* With A = S A S the equation of column k is weighted by s_k. The table makes room. */
+__device__ __forceinline__ void weigh(const cmgi_device_csr &A, const space &s, int lane)
+{
+    enum { ROUNDS = SLOTS / WARP };
+    int number[ROUNDS];
+    double weight[ROUNDS];
+#pragma unroll
+    for (int r = 0; r < ROUNDS; ++r) {
+        const int key = s.t.keys[r * WARP + lane];
+        number[r] = key != -1 ? s.t.number[r * WARP + lane] : -1;
+        weight[r] = key != -1 && A.s != NULL ? A.s[key] : 1;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < ROUNDS; ++r) {
+        if (number[r] >= 0) {
+            s.weight[number[r]] = weight[r];
+        }
+    }
+    __syncwarp();
+}
+
+/* L of row i on the columns J, the weights of its equations beside it; false: it does not fit. */
 __device__ __forceinline__ bool fill(const cmgi_device_csr &A, const space &s, const cmg_index *J,
                                      cmg_size i, int lane, columns *c)
 {
-    const cmg_index j = lane < c->n ? J[lane] : 0;
-    const cmg_size begin = lane < c->n ? A.indptr[j] : 0;
-    const int length = lane < c->n ? (int)(A.indptr[j + 1] - begin) : 0;
     int start = 0;
     int met = 0;
+    c->j = lane < c->n ? J[lane] : 0;
+    c->begin = lane < c->n ? A.indptr[c->j] : 0;
+    c->length = lane < c->n ? (int)(A.indptr[c->j + 1] - c->begin) : 0;
     clear(s.t, lane);
-    cmg_index row = __shfl_sync(~0U, j, 0);
-    cmg_size b = __shfl_sync(~0U, begin, 0);
-    int l = __shfl_sync(~0U, length, 0);
-    cmg_index column = lane < l ? A.indices[b + lane] : -1;
-    double value = lane < l ? cmgi_value_at(A, row, column, b + lane) : 0;
+    ahead next = look_ahead(A, *c, lane, 0);
 #pragma unroll 1
-    for (int p = 0; p < c->n; ++p) {
-        const int q = (p + 1) % WARP; /* beyond the last: length 0, or looked at and not used */
-        const cmg_index next_row = __shfl_sync(~0U, j, q);
-        const cmg_size next = __shfl_sync(~0U, begin, q);
-        const int next_length = __shfl_sync(~0U, length, q);
-        const cmg_index next_column = lane < next_length ? A.indices[next + lane] : -1;
-        const double next_value =
-            lane < next_length ? cmgi_value_at(A, next_row, next_column, next + lane) : 0;
-        if (!fill_column(A, s, lane, start, row, b, l, column, value, &met)) {
-            return false;
+    for (int p = 0; p < c->n; p += AHEAD) {
+        const ahead now = next;
+        next = look_ahead(A, *c, lane, p + AHEAD);
+#pragma unroll
+        for (int q = 0; q < AHEAD; ++q) {
+            if (p + q < c->n) {
+                if (!fill_column(A, s, lane, p + q, now.column[q], now.value[q], start, &met, *c)) {
+                    return false;
+                }
+                c->start = lane == p + q ? start : c->start;
+                c->met = lane == p + q ? met : c->met;
+                start += (met + 11) / 16 * 16 + 4;
+            }
         }
-        c->start = lane == p ? start : c->start;
-        c->met = lane == p ? met : c->met;
-        start += (met + 11) / 16 * 16 + 4;
-        row = next_row;
-        b = next;
-        l = next_length;
-        column = next_column;
-        value = next_value;
     }
     __syncwarp();
     const int slot = slot_of(s.t, (cmg_index)i);
     const int own = s.t.keys[slot] != -1 ? s.t.number[slot] : met;
     c->m = met;
-    c->b = own < c->met ? s.L[c->start + own] : 0;
+    c->b = own < c->met ? s.L[c->start + own] * (A.s != NULL ? A.s[i] : 1) : 0;
+    weigh(A, s, lane);
     return true;
 }
 
@@ -143,11 +185,13 @@ __device__ __forceinline__ void multiply(const space &s, const columns &c, int l
         from[t] = s.L + __shfl_sync(~0U, c.start, TILE * t + lane / 4) + lane % 4;
         met[t] = __shfl_sync(~0U, c.met, TILE * t + lane / 4) - lane % 4;
     }
+#pragma unroll 2
     for (int k = 0; k < c.m; k += 4) {
+        const double weight = k + lane % 4 < c.m ? s.weight[k + lane % 4] : 0;
         double f[T];
 #pragma unroll
         for (int t = 0; t < T; ++t) {
-            f[t] = k < met[t] ? from[t][k] : 0;
+            f[t] = k < met[t] ? from[t][k] * weight : 0;
         }
 #pragma unroll
         for (int t = 0, a = 0; t < T; ++t) {
@@ -235,7 +279,8 @@ __global__ void __launch_bounds__(WARPS *WARP)
         const cmg_size i = list != NULL ? list[a] : a;
         const cmg_size first = S.indptr[i];
         const cmg_size n = S.indptr[i + 1] - first;
-        columns c = {(int)n, 0, 0, 0, 0};
+        columns c = {};
+        c.n = (int)n;
         double x = 0;
         bool solved = n <= TILE * T && fill(A, s, S.indices + first, i, lane, &c);
         if (solved) {
@@ -243,7 +288,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
             solved = solve<T>(s, c, lane, &x);
         }
         if (solved && lane < n) {
-            S.values[first + lane] = x;
+            S.values[first + lane] = A.s != NULL ? x / A.s[c.j] : x;
         }
         if (!solved && lane == 0) {
             left[atomicAdd(count, 1)] = (int)i;
