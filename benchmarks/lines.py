@@ -49,6 +49,7 @@ FILES = {
     "papers": ["h200-papers-2026-11-22.jsonl", "h200-papers-wong-zhang-2026-11-22.jsonl",
                "h200-papers-elements-2026-11-22.jsonl", "cpu-papers-2026-11-22.jsonl"],
     "mfem": ["cpu-mfem-2026-11-22.jsonl"],
+    "spai": ["h200-spai-2026-11-22.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
     "trust": ["trust-2026-11-22.jsonl"],
     "blocks": ["h200-blocks-2026-11-22.jsonl"],

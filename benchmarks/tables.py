@@ -295,6 +295,18 @@ def spai_setup():
     return markdown(["mesh", "smoother", "GPU ms", "16 cores ms", "one solve ms", "set-up in solves"], rows)
 
 
+@table
+def spai_there():
+    """Set-up with SPAI from matrices that lie on one H200."""
+    found = latest(read("spai"), lambda line: (line["problem"], line["distort"]))
+    keys = ("setup_seconds", "refresh_seconds", "host_setup_seconds", "solve_seconds")
+    return markdown(["problem", "it", "set-up ms", "of it the smoother ms", "new values ms", "set-up from the host ms",
+                     "solve ms", "device GB beyond the matrices"],
+                    [[line["problem"] + (", distorted" if line["distort"] else ""), line["iterations"],
+                      ms(line, keys[0]), number(1e3 * line["setup"]["smoother"]), *(ms(line, key) for key in keys[1:]),
+                      number(1e-9 * line["setup_device_bytes"])] for line in found])
+
+
 # ------------------------------------------------------------------ figures quoted in text
 
 def figures():
