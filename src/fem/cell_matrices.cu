@@ -34,128 +34,6 @@ __device__ __forceinline__ void write_out(const cmgi_cell_batch &c, const double
     }
 }
 
-/* Size of a set of axes. */
-__device__ constexpr int size_of(int S)
-{
-    return (S & 1) + (S >> 1 & 1) + (S >> 2 & 1);
-}
-
-/* 3^(-n/2): monomials of n axes have this value at a Gauss point, but for the sign. */
-__device__ constexpr double gauss_power(int n)
-{
-    return (n & 1) != 0 ? 0.577350269189625765 * gauss_power(n - 1)
-                        : (n > 0 ? gauss_power(n - 2) / 3 : 1);
-}
-
-/*
- * The scalar matrix of a quadrilateral or hexahedron with half of the operations: first for the
- * monomials of (-1, 1)^DIM in place of the nodes' functions. Of monomials S and T, as sets of axes,
- *
- *   int grad S . k grad T = sum_(e in S, f in T) 3^(1 - (|S| + |T|) / 2) G_ef[(S - e) ^ (T - f)]
- *
- * where G_ef[U] are the sums over the points of k (adj J adj J^T)_ef / det J times the point's
- * signs along the axes of U; of the mass likewise. A node's function is the sum of all monomials
- * with its signs, over 2^DIM: sums and differences along each axis, of rows and of columns.
- */
-template <int DIM>
-struct tensor {
-    enum { SETS = 1 << DIM, PAIRS = DIM * (DIM + 1) / 2 };
-    double sum[PAIRS + 1][SETS]; /* G by pairs of axes e <= f, then the mass */
-};
-
-template <int DIM>
-__device__ __forceinline__ void add_points(const cmgi_cell_batch &c, cmg_size cell, tensor<DIM> &t)
-{
-    constexpr int SETS = tensor<DIM>::SETS;
-    double map[CMGI_FIRST_NODES][3];
-    cmgi_cell_map(false, DIM, c.x, c.nodes + cell * SETS, map);
-#pragma unroll 1
-    for (int q = 0; q < SETS; ++q) {
-        const double k = c.k == NULL ? 1 : c.k[cell * c.k_points + (c.k_points > 1 ? q : 0)];
-        double sign[SETS];
-        double J[3][3] = {{0}};
-        double A[3][3];
-#pragma unroll
-        for (int S = 0; S < SETS; ++S) {
-            sign[S] = S == 0 ? 1 : sign[S & (S - 1)] * ((q & S & -S) != 0 ? 1 : -1);
-        }
-#pragma unroll
-        for (int n = 0; n < DIM * DIM * SETS; ++n) {
-            const int S = n % SETS;
-            const int e = n / SETS % DIM;
-            const int d = n / SETS / DIM;
-            if ((S >> e & 1) != 0) {
-                J[d][e] += gauss_power(size_of(S) - 1) * map[S][d] * sign[S ^ 1 << e];
-            }
-        }
-        const double det = cmgi_adjugate(DIM, J, A);
-        const double scale = c.diffusion * k / det;
-        const double mass = c.mass * det;
-#pragma unroll
-        for (int e = 0, pair = 0; e < DIM; ++e) {
-#pragma unroll
-            for (int f = e; f < DIM; ++f, ++pair) {
-                double G = A[e][0] * A[f][0] + A[e][1] * A[f][1];
-                G = scale * (DIM > 2 ? G + A[e][2] * A[f][2] : G);
-#pragma unroll
-                for (int S = 0; S < SETS; ++S) {
-                    t.sum[pair][S] += sign[S] * G;
-                }
-            }
-        }
-#pragma unroll
-        for (int S = 0; S < SETS; ++S) {
-            t.sum[tensor<DIM>::PAIRS][S] += sign[S] * mass;
-        }
-    }
-}
-
-template <int DIM>
-__device__ __forceinline__ void scalar_matrix(const tensor<DIM> &t, double *K)
-{
-    constexpr int SETS = tensor<DIM>::SETS;
-    double M[SETS][SETS];
-#pragma unroll
-    for (int n = 0; n < SETS * SETS; ++n) {
-        const int S = n / SETS;
-        const int T = n % SETS;
-        const double least = gauss_power(size_of(S) + size_of(T)) / (SETS * SETS);
-        double stiffness = 0;
-#pragma unroll
-        for (int ef = 0; ef < DIM * DIM; ++ef) {
-            const int e = ef / DIM;
-            const int f = ef % DIM;
-            const int low = e < f ? e : f;
-            const int high = e < f ? f : e;
-            if ((S >> e & 1) != 0 && (T >> f & 1) != 0) {
-                stiffness += t.sum[low * (2 * DIM - low - 1) / 2 + high][S ^ 1 << e ^ T ^ 1 << f];
-            }
-        }
-        M[S][T] = S > T ? M[T][S] : least * (t.sum[tensor<DIM>::PAIRS][S ^ T] + 3 * stiffness);
-    }
-#pragma unroll
-    for (int n = 0; n < 2 * DIM * SETS * SETS; ++n) {
-        const int axis = n / (SETS * SETS) % DIM;
-        const int S = n / SETS % SETS;
-        const int T = n % SETS;
-        if ((S >> axis & 1) == 0) {
-            double &low = n < DIM * SETS * SETS ? M[S][T] : M[T][S];
-            double &high = n < DIM * SETS * SETS ? M[S | 1 << axis][T] : M[T][S | 1 << axis];
-            const double first = low;
-            low = first - high;
-            high = first + high;
-        }
-    }
-#pragma unroll
-    for (int n = 0; n < SETS * SETS; ++n) {
-        const int a = n / SETS;
-        const int b = n % SETS;
-        if (a <= b) {
-            K[cmgi_upper_place(SETS, a, b)] = M[a ^ (a >> 1 & 1)][b ^ (b >> 1 & 1)];
-        }
-    }
-}
-
 template <bool SIMPLEX, int DIM, bool ELASTIC>
 __global__ void __launch_bounds__(BLOCK) cell_kernel(cmgi_cell_batch c)
 {
@@ -165,13 +43,7 @@ __global__ void __launch_bounds__(BLOCK) cell_kernel(cmgi_cell_batch c)
     __shared__ double stage[BLOCK * STRIDE];
     const cmg_size cell = min((cmg_size)blockIdx.x * BLOCK + threadIdx.x, c.cells - 1);
     double K[NUMBERS];
-    if constexpr (SIMPLEX || ELASTIC) {
-        cmgi_cell_matrix(&c, SIMPLEX, DIM, ELASTIC, cell, K);
-    } else {
-        tensor<DIM> sums = {{{0}}};
-        add_points(c, cell, sums);
-        scalar_matrix(sums, K);
-    }
+    cmgi_cell_matrix(&c, SIMPLEX, DIM, ELASTIC, cell, K);
 #pragma unroll
     for (int i = 0; i < NUMBERS; ++i) {
         stage[threadIdx.x * STRIDE + i] = K[i];
