@@ -128,6 +128,9 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
                            const cmgi_ending *end)
 {
     const cmg_outcome why = end->outcome;
+    if (mg->outdated) {
+        return CMGI_RUNG_RENEW;
+    }
     const bool bits = mg->options.precision != CMG_FP64 && !ladder->used[CMGI_RUNG_BITS];
     const bool smoother =
         !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && !is_single(mg);
@@ -175,6 +178,8 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
 {
     cmg_solver_options *o = &mg->options;
     switch (rung) {
+    case CMGI_RUNG_RENEW:
+        return "new smoother";
     case CMGI_RUNG_METHOD:
         o->krylov = CMG_KRYLOV_FGMRES;
         return "fgmres";

@@ -2,6 +2,8 @@
  * The rungs of the ladder from failing or slow to solved: what a solver is built again with, each
  * once.
  *
+ *   renew      the same smoother from the values there are, where new ones left it (reuse); this
+ *              again after every refresh
  *   method     FGMRES, where CG finds that A or the cycle is not positive definite
  *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P
  *   degree     a polynomial of degree 16, where the iteration is slow but goes on
@@ -18,6 +20,7 @@
 
 typedef enum cmgi_rung {
     CMGI_RUNG_NONE = 0,
+    CMGI_RUNG_RENEW,
     CMGI_RUNG_METHOD,
     CMGI_RUNG_LEVELS,
     CMGI_RUNG_DEGREE,

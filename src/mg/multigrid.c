@@ -161,6 +161,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         return cmgi_multigrid_build(mg);
     }
     const cmg_status status = take_values(mg, &kept);
+    mg->outdated = mg->options.reuse != CMG_REUSE_NONE;
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
     }
@@ -176,6 +177,7 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     cmgi_krylov_destroy(&mg->krylov);
     drop_cycles(mg);
     cmgi_levels_clear(mg->ctx, &mg->levels);
+    mg->outdated = false;
 }
 
 static cmg_status run_nested(void *user, const void *r, void *z)

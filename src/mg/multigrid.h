@@ -21,6 +21,7 @@ typedef struct cmgi_multigrid {
     cmgi_cycle *nested; /* NULL unless asked for */
     cmgi_krylov *krylov;
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
+    bool outdated;          /* smoothers are those of earlier values, as `reuse` says */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 

@@ -1,6 +1,20 @@
 /* What a solver does when its hierarchy has new values, or another structure. */
 #include "solves.h"
 
+static void scale_matrices(cmg_hierarchy *h, double factor)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            values[k] = factor * A.values[k];
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+}
+
 /* Refreshing a solver after new values is the same as making a new one. */
 static void new_values_need_no_new_structure(void)
 {
@@ -19,16 +33,7 @@ static void new_values_need_no_new_structure(void)
         CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &y));
         cmg_solver *s = NULL;
         CHECK_OK(cmg_solver_create(h, &o, &s));
-        for (int l = 0; l < 5; ++l) {
-            cmg_csr A;
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-            double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-            for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-                values[k] = 3 * A.values[k];
-            }
-            CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-            free(values);
-        }
+        scale_matrices(h, 3);
         cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
         CHECK_OK(cmg_solver_solve(s, b, x, &first));
@@ -229,6 +234,48 @@ static void smoothers_are_kept_as_asked(void)
     }
 }
 
+/* A smoother that was kept and does not suit new values is made anew, whatever it is, after every
+ * refresh; then the solver is a fresh one. */
+static void kept_smoothers_are_renewed(void)
+{
+    for (int k = 0; k < 3; ++k) {
+        cmg_solver_options o = defaults();
+        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_options_set(&o, k == 0   ? "smoother=auto reuse=smoother keep_map"
+                                            : k == 1 ? "smoother=spai reuse=smoother keep_map"
+                                                     : "smoother=jacobi:omega=auto reuse=bounds "
+                                                       "keep_map"));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int again = 0; again < 2; ++again) {
+            cmg_report report = {.size = sizeof report};
+            scale_matrices(h, again == 0 ? 16 : 1.0 / 64);
+            CHECK_OK(cmg_solver_refresh(s));
+            CHECK(s->mg.outdated);
+            CHECK_OK(cmg_vector_fill(x, 0));
+            CHECK_OK(cmg_solver_solve(s, b, x, &report));
+            CHECK(cmg_outcome_converged(report.outcome));
+            CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
+            if (k < 2 && again == 0) { /* the old one is 16 times too strong */
+                CHECK(report.fallbacks == 1 && !s->mg.outdated);
+                CHECK(strncmp(report.fallback, "new smoother from iteration ", 28) == 0);
+                CHECK_OK(cmg_vector_fill(x, 0));
+                CHECK_OK(cmg_solver_solve(s, b, x, &report));
+                const int renewed = report.iterations;
+                CHECK_OK(cmg_vector_fill(x, 0));
+                CHECK(solve(h, &o, b, x).iterations == renewed);
+            }
+        }
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 /* A graph goes on with new values where no damping and no place has changed, and gives their x. */
 static void graphs_stay(void)
 {
@@ -268,6 +315,7 @@ int main(int argc, char **argv)
     RUN(new_values_need_no_new_structure);
     RUN(new_structure_is_refused);
     RUN(smoothers_are_kept_as_asked);
+    RUN(kept_smoothers_are_renewed);
     RUN(graphs_stay);
     RUN(fallback_on_a_new_structure_is_refused);
     return TEST_END();
