@@ -46,7 +46,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     reduction(min                                                                                  \
               : bad) if (A->rows > SMALL)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        bad = D->values[i] == 0 && i < bad ? i : bad;
+        bad = i < bad && D->values[i] == 0 ? i : bad;
         D->values[i] = 1 / D->values[i];
     }
     CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SINGULAR,
