@@ -57,6 +57,21 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
     return report;
 }
 
+/* Every level matrix times a factor. */
+static inline void scale(cmg_hierarchy *h, double factor)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            values[k] = factor * A.values[k];
+        }
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        free(values);
+    }
+}
+
 static inline cmg_solver_options defaults(void)
 {
     cmg_solver_options o;

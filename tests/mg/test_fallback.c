@@ -6,21 +6,6 @@
 
 #include "solves.h"
 
-/* Every matrix and inverse of the hierarchy times a factor. */
-static void scale(cmg_hierarchy *h, double factor)
-{
-    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-            values[k] = factor * A.values[k];
-        }
-        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
-    }
-}
-
 /* No condition on the boundary but a reaction: constants are nearly in the kernel. */
 static void add_reaction(cmg_hierarchy *h, double reaction)
 {

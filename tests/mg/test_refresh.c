@@ -1,20 +1,6 @@
 /* What a solver does when its hierarchy has new values, or another structure. */
 #include "solves.h"
 
-static void scale_matrices(cmg_hierarchy *h, double factor)
-{
-    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-            values[k] = factor * A.values[k];
-        }
-        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
-    }
-}
-
 /* Refreshing a solver after new values is the same as making a new one. */
 static void new_values_need_no_new_structure(void)
 {
@@ -33,7 +19,7 @@ static void new_values_need_no_new_structure(void)
         CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &y));
         cmg_solver *s = NULL;
         CHECK_OK(cmg_solver_create(h, &o, &s));
-        scale_matrices(h, 3);
+        scale(h, 3);
         cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
         CHECK_OK(cmg_solver_solve(s, b, x, &first));
@@ -252,7 +238,7 @@ static void kept_smoothers_are_renewed(void)
         CHECK_OK(cmg_solver_create(h, &o, &s));
         for (int again = 0; again < 2; ++again) {
             cmg_report report = {.size = sizeof report};
-            scale_matrices(h, again == 0 ? 16 : 1.0 / 64);
+            scale(h, again == 0 ? 16 : 1.0 / 64);
             CHECK_OK(cmg_solver_refresh(s));
             CHECK(s->mg.outdated);
             CHECK_OK(cmg_vector_fill(x, 0));
