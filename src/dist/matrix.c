@@ -394,7 +394,7 @@ static const cmg_matrix *part_of(const cmgi_ranks_matrix *M, int k)
 /* Whether a product also leaves x . y, for which x begins at the first row's own entry. */
 static bool keeps_dots(const cmg_matrix *part)
 {
-    return part->format->dots && part->format->id == CMG_FORMAT_COMPRESSED &&
+    return part->format->id == CMG_FORMAT_COMPRESSED &&
            ((const cmgi_compressed *)part->data)->square;
 }
 
