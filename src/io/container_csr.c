@@ -101,7 +101,7 @@ done:
 }
 
 /* Row pointers of 32 bits or values in fp32, which become wider on the device. */
-static cmg_status send_narrow(csr_group *g, int member, const cmg_csr *to, bool *sent)
+static cmg_status send_narrow(csr_group *g, int member, void *array, bool *sent)
 {
     cmg_context *ctx = g->h5->ctx;
     cmgi_dataset *d = &g->d[member];
@@ -111,23 +111,21 @@ static cmg_status send_narrow(csr_group *g, int member, const cmg_csr *to, bool 
     CMGI_TRY_GOTO(
         done, cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
     if (*sent && member == 0) {
-        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->widen(
-                                ctx, d->count, there, 32, (cmg_size *)(uintptr_t)to->indptr));
+        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->widen(ctx, d->count, there, 32, array));
     } else if (*sent) {
-        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64,
-                                                  (void *)(uintptr_t)to->values));
+        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64, array));
     }
 done:
     cmgi_free_device(ctx, there);
     return status;
 }
 
-static cmg_status send_member(csr_group *g, int member, hid_t native, const void *array,
-                              const cmg_csr *to, bool *sent)
+static cmg_status send_member(csr_group *g, int member, hid_t native, const void *array, bool *sent)
 {
+    void *const to = (void *)(uintptr_t)array;
     return g->d[member].size == sizeof(int32_t) && member != 1
                ? send_narrow(g, member, to, sent)
-               : cmgi_dataset_send(&g->d[member], native, (void *)(uintptr_t)array, sent);
+               : cmgi_dataset_send(&g->d[member], native, to, sent);
 }
 
 /* The arrays as they are in the file, or widened; *sent = false where they have to be converted or
@@ -135,16 +133,16 @@ static cmg_status send_member(csr_group *g, int member, hid_t native, const void
 static cmg_status send_arrays(csr_group *g, const cmg_csr *to, bool *sent)
 {
     cmg_size end = -1;
-    CMGI_TRY(send_member(g, 0, H5T_NATIVE_INT64, to->indptr, to, sent));
+    CMGI_TRY(send_member(g, 0, H5T_NATIVE_INT64, to->indptr, sent));
     if (*sent) {
         CMGI_TRY(cmgi_to_host(g->h5->ctx, &end, to->indptr + g->rows, sizeof end));
         *sent = end == g->nnz;
     }
     if (*sent) {
-        CMGI_TRY(send_member(g, 1, H5T_NATIVE_INT32, to->indices, to, sent));
+        CMGI_TRY(send_member(g, 1, H5T_NATIVE_INT32, to->indices, sent));
     }
     if (*sent) {
-        CMGI_TRY(send_member(g, 2, H5T_NATIVE_DOUBLE, to->values, to, sent));
+        CMGI_TRY(send_member(g, 2, H5T_NATIVE_DOUBLE, to->values, sent));
     }
     return CMG_OK;
 }
