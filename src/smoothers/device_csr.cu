@@ -1,12 +1,10 @@
 /* CSR matrices on the device: allocation, copies, offsets of the rows, a hash of the pattern. */
-#include "smoothers/spai.cuh"
+#include "smoothers/pattern.cuh"
 
 extern "C" {
 #include "core/hash.h"
 #include "smoothers/pattern.h"
 }
-
-enum { THREADS = 256, LANES = 8 };
 
 cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A)
 {
@@ -72,10 +70,10 @@ cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *co
 /* Sums of whole numbers do not depend on their order. */
 __global__ void hash_kernel(const cmgi_device_csr A, unsigned long long *hash)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    cmg_size k = 0;
+    const cmg_size i = shared_row(A, &k);
     unsigned long long sum = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
-         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
+    for (; i < A.rows && k < A.indptr[i + 1]; k += LANES) {
         sum += cmgi_hash_mix(cmgi_hash_mix((uint64_t)i, (uint64_t)A.indices[k]), (uint64_t)k);
     }
     __shared__ unsigned long long all;
@@ -99,7 +97,7 @@ extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A,
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *sum, &sum));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sum, sizeof *sum));
-    hash_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(view, sum);
+    hash_kernel<<<ROWS(A->rows * LANES)>>>(view, sum);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, hash, sum, sizeof *hash));
 done:
