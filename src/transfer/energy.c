@@ -13,11 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-/* A row of the vectors has LANES places, the last of them 0: registers take four at once. */
-enum { VECTORS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16 };
-/* Rows whose basis functions are compared, as many as on a device, spread evenly in runs that share
- * what they read; fine rows that a thread takes at once, and that sums are made of. */
-enum { SAMPLE = 1 << 13, RUN = 32, CHUNK = 4096 };
+/* A row of the vectors has LANES places: registers take four at once. The last one is of MARKS, the
+ * sum of basis functions so far apart that A couples no two of them. */
+enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 15, BALLS = 16 };
+/* Places that a thread takes at once, and that sums are made of. */
+enum { CHUNK = 4096 };
 
 /*
  * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
@@ -42,6 +42,7 @@ typedef struct probe {
     cmg_index *slot; /* fine rows: place in the vectors there, which begin with a row of zeros */
     cmg_index *row;  /* fine rows that are not zero, from place 1 on */
     cmg_size places;
+    double *image; /* by place: A P of MARKS */
 } probe;
 
 /* Rows around `seed` in the graph of C, up to `most` more. */
@@ -83,18 +84,27 @@ static void choose_rows(probe *p)
     }
 }
 
-/* sum[v] = (row i of M) x_v */
-static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x, double sum[LANES])
+/* Half of the places of a row, a register of SSE2 and of NEON; compilers find none in loops. */
+typedef double half __attribute__((vector_size(LANES / 2 * sizeof(double))));
+
+/* to[v] = (row i of M) x_v; `place` of a column is where it stands in x, NULL: the same. */
+static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x,
+                                const cmg_index *place, double to[LANES])
 {
-    double s[LANES] = {0}; /* stays in registers */
-    for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
-        const double *from = x + (cmg_size)M->indices[k] * LANES;
-        const double a = M->values[k];
-        for (int v = 0; v < LANES; ++v) {
-            s[v] += a * from[v];
-        }
+    const cmg_size end = M->indptr[i + 1];
+    const cmg_index *column = M->indices;
+    const double *value = M->values;
+    half sum[2] = {{0}, {0}};
+    for (cmg_size k = M->indptr[i]; k < end; ++k) {
+        const cmg_size at = place != NULL ? place[column[k]] : column[k];
+        half first;
+        half second;
+        memcpy(&first, x + at * LANES, sizeof first);
+        memcpy(&second, x + at * LANES + LANES / 2, sizeof second);
+        sum[0] += value[k] * first;
+        sum[1] += value[k] * second;
     }
-    memcpy(sum, s, sizeof s);
+    memcpy(to, sum, sizeof sum);
 }
 
 /* Random values, zero at Dirichlet rows, and SWEEPS times x <- x - D^-1 C x / 2 on the rows. */
@@ -122,7 +132,7 @@ static void make_smooth(probe *p)
             const cmg_size i = p->list[e];
             const double inverse = p->inverse[e];
             double sum[LANES];
-            multiply_row(&p->C, i, p->x, sum);
+            multiply_row(&p->C, i, p->x, NULL, sum);
             for (int v = 0; v < LANES; ++v) {
                 p->y[i * LANES + v] = inverse == 0 ? 0 : p->x[i * LANES + v] - sum[v] * inverse;
             }
@@ -133,12 +143,35 @@ static void make_smooth(probe *p)
     }
 }
 
+/* Marks rows of the list more than two edges of C apart, which A P of the others does not reach.
+ * One row that is not looked at costs CG an iteration; coefficients that do not fit change many. */
+static cmg_status mark_apart(probe *p)
+{
+    bool *near = NULL;
+    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size j = p->list[e];
+        if (near[j] || (p->coarse->row != NULL && p->coarse->row[j])) {
+            continue;
+        }
+        p->x[j * LANES + MARKS] = 1;
+        for (cmg_size k = p->C.indptr[j]; k < p->C.indptr[j + 1]; ++k) {
+            const cmg_index i = p->C.indices[k];
+            for (cmg_size q = p->C.indptr[i]; q < p->C.indptr[i + 1]; ++q) {
+                near[p->C.indices[q]] = true;
+            }
+        }
+    }
+    cmgi_free(p->ctx, near);
+    return CMG_OK;
+}
+
 static void coarse_energies(const probe *p, double energy[VECTORS])
 {
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
         double sum[LANES];
-        multiply_row(&p->C, i, p->x, sum);
+        multiply_row(&p->C, i, p->x, NULL, sum);
         for (int v = 0; v < VECTORS; ++v) {
             energy[v] += p->x[i * LANES + v] * sum[v];
         }
@@ -197,24 +230,18 @@ static void restrict_back(const probe *p, double *w)
     memset(w, 0, LANES * sizeof *w);
 }
 
-/* sum[v] = left_v . (A y_v) over the places of a chunk */
+/* sum[v] = left_v . (A y_v) over the places of a chunk, and the image of the marks there */
 static void chunk_energies(const probe *p, cmg_size chunk, const double *left, const double *y,
-                           double sum[VECTORS])
+                           double *sum)
 {
     const cmg_size first = chunk > 0 ? chunk * CHUNK : 1;
     for (cmg_size c = first; c < p->places && c < (chunk + 1) * CHUNK; ++c) {
-        const cmg_size i = p->row[c];
-        double s[LANES] = {0};
-        for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
-            const double *from = y + (cmg_size)p->slot[p->A.indices[k]] * LANES;
-            const double a = p->A.values[k];
-            for (int v = 0; v < LANES; ++v) {
-                s[v] += a * from[v];
-            }
-        }
+        double row[LANES];
+        multiply_row(&p->A, p->row[c], y, p->slot, row);
         for (int v = 0; v < VECTORS; ++v) {
-            sum[v] += left[c * LANES + v] * s[v];
+            sum[v] += left[c * LANES + v] * row[v];
         }
+        p->image[c] = row[MARKS];
     }
 }
 
@@ -231,7 +258,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 1; c < p->places; ++c) {
-        multiply_row(&p->P, p->row[c], p->x, y + c * LANES);
+        multiply_row(&p->P, p->row[c], p->x, NULL, y + c * LANES);
     }
     if (p->R != NULL) {
         CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->places * LANES, sizeof *w, &w));
@@ -249,96 +276,31 @@ done:
     return status;
 }
 
-/* p_ij (A P)_ij of an entry (i, j) of P */
-static double diagonal_part(const probe *p, cmg_size i, cmg_size entry)
-{
-    const cmg_index j = p->P.indices[entry];
-    double sum = 0;
-    for (cmg_size k = p->A.indptr[i]; k < p->A.indptr[i + 1]; ++k) {
-        const cmg_index r = p->A.indices[k];
-        for (cmg_size e = p->P.indptr[r]; e < p->P.indptr[r + 1]; ++e) {
-            sum += p->P.indices[e] == j ? p->A.values[k] * p->P.values[e] : 0;
-        }
-    }
-    return p->P.values[entry] * sum;
-}
-
-/* The entries of P in rows of a chunk, Dirichlet rows apart, and in sampled columns, whose number
- * is returned; where `part` is not NULL, their columns and parts. */
-static cmg_size sample_chunk(const probe *p, cmg_size chunk, const bool *sampled, cmg_index *column,
-                             double *part)
-{
-    cmg_size found = 0;
-    for (cmg_size i = chunk * CHUNK; i < p->P.rows && i < (chunk + 1) * CHUNK; ++i) {
-        const bool fixed = p->fine->row != NULL && p->fine->row[i];
-        for (cmg_size e = p->P.indptr[i]; !fixed && e < p->P.indptr[i + 1]; ++e) {
-            const cmg_index j = p->P.indices[e];
-            if (sampled[j] && part != NULL) {
-                column[found] = j;
-                part[found] = diagonal_part(p, i, e);
-            }
-            found += sampled[j];
-        }
-    }
-    return found;
-}
-
-/* The largest factor between c_jj and the diagonal of P^T A P, in sampled rows. */
-static double compare_diagonals(const probe *p, const bool *sampled, const double *diagonal)
-{
-    double factor = 1;
-    for (cmg_size j = 0; j < p->C.rows; ++j) {
-        if (!sampled[j]) {
-            continue;
-        }
-        const double c = cmgi_csr_diagonal_at(&p->C, j);
-        const bool known = p->coarse->row == NULL || !p->coarse->row[j];
-        if (known && c > 0 && diagonal[j] > 0) {
-            factor = fmax(factor, fmax(c / diagonal[j], diagonal[j] / c));
-        }
-    }
-    return factor;
-}
-
 /*
- * The largest factor between c_jj and (P^T A P)_jj over a sample of rows: the energies of single
+ * The largest factor between c_jj and (P^T A P)_jj in the rows with a mark: the energies of single
  * basis functions, which a coefficient that the coarse mesh cuts through changes by its contrast.
  */
 static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
-    cmg_context *ctx = p->ctx;
-    const cmg_size step = (p->C.rows + SAMPLE - 1) / SAMPLE;
-    const cmg_size chunks = (p->P.rows + CHUNK - 1) / CHUNK;
-    bool *sampled = NULL;
-    cmg_size *first = NULL;   /* chunks + 1: entries of sampled columns before a chunk */
-    cmg_index *column = NULL; /* of those */
-    double *part = NULL;
     double *diagonal = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *sampled, &sampled));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->C.rows, sizeof *diagonal, &diagonal));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks + 1, sizeof *first, &first));
-    for (cmg_size j = 0; j < p->C.rows; ++j) {
-        sampled[j] = j / RUN % step == 0;
+    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *diagonal, &diagonal));
+    for (cmg_size c = 1; c < p->places; ++c) {
+        const cmg_size i = p->row[c];
+        for (cmg_size e = p->P.indptr[i]; p->image[c] != 0 && e < p->P.indptr[i + 1]; ++e) {
+            diagonal[p->P.indices[e]] += p->P.values[e] * p->image[c];
+        }
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        first[c + 1] = sample_chunk(p, c, sampled, NULL, NULL);
+    *factor = 1;
+    for (cmg_size e = 0; e < p->count; ++e) {
+        const cmg_size j = p->list[e];
+        const bool marked = p->x[j * LANES + MARKS] != 0;
+        const double c = marked ? cmgi_csr_diagonal_at(&p->C, j) : 0;
+        if (c > 0 && diagonal[j] > 0) {
+            *factor = fmax(*factor, fmax(c / diagonal[j], diagonal[j] / c));
+        }
     }
-    cmgi_add_up(first, chunks);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first[chunks], sizeof *column, &column));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, first[chunks], sizeof *part, &part));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        (void)sample_chunk(p, c, sampled, column + first[c], part + first[c]);
-    }
-    for (cmg_size e = 0; e < first[chunks]; ++e) {
-        diagonal[column[e]] += part[e];
-    }
-    *factor = compare_diagonals(p, sampled, diagonal);
-done:
-    CMGI_FREE(ctx, sampled, diagonal, first, column, part);
-    return status;
+    cmgi_free(p->ctx, diagonal);
+    return CMG_OK;
 }
 
 static double misfit(double coarse, double fine)
@@ -412,7 +374,9 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     choose_rows(&p);
     make_smooth(&p);
     coarse_energies(&p, here);
+    CMGI_TRY_GOTO(done, mark_apart(&p));
     CMGI_TRY_GOTO(done, number_fine(&p));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p.places, sizeof *p.image, &p.image));
     CMGI_TRY_GOTO(done, fine_energies(&p, above));
     *factor = 1;
     for (int v = 0; v < VECTORS; ++v) {
@@ -424,6 +388,6 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
         *factor = fmax(*factor, single / SINGLE);
     }
 done:
-    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y, p.slot, p.row);
+    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y, p.slot, p.row, p.image);
     return status;
 }
