@@ -179,6 +179,11 @@ cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *
     CMGI_TRY(cmgi_alloc(ctx, count, size, &q));
     const cmg_size bytes = count * (cmg_size)size;
     const cmg_size chunk = 1 << 20;
+    if (bytes <= chunk) {
+        memset(q, 0, (size_t)bytes);
+        *(void **)p = q;
+        return CMG_OK;
+    }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (bytes > 4 * chunk)
     for (cmg_size first = 0; first < bytes; first += chunk) {
         memset((char *)q + first, 0, (size_t)(bytes - first < chunk ? bytes - first : chunk));

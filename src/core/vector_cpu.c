@@ -115,6 +115,16 @@ static cmg_status add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, doubl
     return axpby(ctx, p, n, *den != 0 ? a * (*num / *den) : 0, x, 1, y);
 }
 
+/* Blocks [from, to). */
+static void update_part(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u, double a,
+                        cmg_size from, cmg_size to)
+{
+    for (cmg_size k = from; k < to; ++k) {
+        ctx->partials[k] =
+            IN(u->precision, update_block)(u, a, k * BLOCK, cmgi_block_end(k, n, BLOCK));
+    }
+}
+
 static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
     const cmg_size blocks = cmgi_block_count(n, BLOCK);
@@ -125,12 +135,9 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *
     }
     CMGI_TRY(reserve_partials(ctx, n));
     const double a = *u->rz / *u->pq;
-    double *partials = ctx->partials;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CMGI_PARALLEL_FROM)
-    for (cmg_size k = 0; k < blocks; ++k) {
-        partials[k] = IN(u->precision, update_block)(u, a, k * BLOCK, cmgi_block_end(k, n, BLOCK));
-    }
-    *u->rr = sum_partials(partials, blocks);
+    const int parts = cmgi_part_count(ctx->threads, n);
+    CMGI_PARTS(parts, p, update_part(ctx, n, u, a, blocks * p / parts, blocks * (p + 1) / parts));
+    *u->rr = sum_partials(ctx->partials, blocks);
     cmgi_cg_note(u);
     return CMG_OK;
 }

@@ -1,5 +1,6 @@
 /* What the builders of all formats share: their source, their values and what they fill in. */
 #pragma once
+#include "core/blocks.h"
 #include "spmv/matrix.h"
 
 /* Products with fewer entries run on one thread: starting a team costs more than they do. */

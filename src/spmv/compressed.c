@@ -269,9 +269,27 @@ static void destroy(cmg_matrix *A)
     cmgi_free(ctx, C);
 }
 
-static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
+                          int parts)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
+    const cmgi_compressed *C = A->data;
+    const cmg_size t0 = C->t.count * p / parts;
+    const cmg_size t1 = C->t.count * (p + 1) / parts;
+    const cmg_size p0 = C->p.count * p / parts;
+    const cmg_size p1 = C->p.count * (p + 1) / parts;
+    if (A->options.precision == CMG_FP64) {
+        kernels->templates_f64(C, w, x, t0, t1);
+        kernels->packed_f64(C, A->values, w, x, p0, p1);
+    } else {
+        kernels->templates_f32(C, w, x, t0, t1);
+        (C->p.kind == CMG_VALUES_FULL ? kernels->packed_f32 : kernels->reduced)(C, A->values, w, x,
+                                                                                p0, p1);
+    }
+}
+
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
     const cmgi_compressed *C = A->data;
     x = cmgi_compressed_x(A, w, x);
     if (w->columns > 1) { /* without blocks */
@@ -279,21 +297,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
         return cmgi_columns_cpu(A, CMGI_ROWS_PACKED, C->p.count, w, x);
     }
     const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        const cmg_size t0 = C->t.count * p / parts;
-        const cmg_size t1 = C->t.count * (p + 1) / parts;
-        const cmg_size p0 = C->p.count * p / parts;
-        const cmg_size p1 = C->p.count * (p + 1) / parts;
-        if (A->options.precision == CMG_FP64) {
-            kernels->templates_f64(C, w, x, t0, t1);
-            kernels->packed_f64(C, A->values, w, x, p0, p1);
-        } else {
-            kernels->templates_f32(C, w, x, t0, t1);
-            (C->p.kind == CMG_VALUES_FULL ? kernels->packed_f32 : kernels->reduced)(C, A->values, w,
-                                                                                    x, p0, p1);
-        }
-    }
+    CMGI_PARTS(parts, p, multiply_part(A, w, x, p, parts));
     return CMG_OK;
 }
 

@@ -78,27 +78,29 @@ void cmgi_csr_destroy(cmg_matrix *A)
     }
 }
 
-static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
+                          int parts)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_csr_storage *S = A->data;
+    const cmg_size first = p == 0 ? 0 : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * p / parts);
+    const cmg_size last = p == parts - 1
+                              ? A->rows
+                              : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * (p + 1) / parts);
+    if (A->options.precision == CMG_FP64) {
+        kernels->csr_f64(S, A->values, w, x, first, last);
+    } else {
+        kernels->csr_f32(S, A->values, w, x, first, last);
+    }
+}
+
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
     if (w->columns > 1) {
         return cmgi_columns_cpu(A, CMGI_ROWS_CSR, A->rows, w, x);
     }
     const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        const cmg_size first =
-            p == 0 ? 0 : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * p / parts);
-        const cmg_size last =
-            p == parts - 1 ? A->rows
-                           : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * (p + 1) / parts);
-        if (A->options.precision == CMG_FP64) {
-            kernels->csr_f64(S, A->values, w, x, first, last);
-        } else {
-            kernels->csr_f32(S, A->values, w, x, first, last);
-        }
-    }
+    CMGI_PARTS(parts, p, multiply_part(A, w, x, p, parts));
     return CMG_OK;
 }
 

@@ -344,24 +344,28 @@ static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
     return cmgi_search_size(S->start, 0, S->nslices, S->start[S->nslices] / parts * p);
 }
 
-static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
+                          int parts)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
+    const cmgi_slices *S = A->data;
+    const cmg_size first = slice_at(S, p, parts);
+    const cmg_size last = slice_at(S, p + 1, parts);
+    if (A->options.precision == CMG_FP64) {
+        kernels->slices_f64(S, A->values, w, x, first, last);
+    } else {
+        kernels->slices_f32(S, A->values, w, x, first, last);
+    }
+}
+
+static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
     const cmgi_slices *S = A->data;
     if (w->columns > 1) {
         return cmgi_columns_cpu(A, CMGI_ROWS_SLICES, S->nslices, w, x);
     }
     const int parts = A->stored > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        const cmg_size first = slice_at(S, p, parts);
-        const cmg_size last = slice_at(S, p + 1, parts);
-        if (A->options.precision == CMG_FP64) {
-            kernels->slices_f64(S, A->values, w, x, first, last);
-        } else {
-            kernels->slices_f32(S, A->values, w, x, first, last);
-        }
-    }
+    CMGI_PARTS(parts, p, multiply_part(A, w, x, p, parts));
     return CMG_OK;
 }
 
