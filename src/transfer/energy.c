@@ -15,7 +15,7 @@
 
 /* A row of the vectors has LANES places: registers take four at once. The last one is of MARKS, the
  * sum of basis functions so far apart that A couples no two of them. */
-enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 15, BALLS = 16 };
+enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16, PARTS = 64 };
 /* Places that a thread takes at once, and that sums are made of. */
 enum { CHUNK = 4096 };
 
@@ -143,29 +143,6 @@ static void make_smooth(probe *p)
     }
 }
 
-/* Marks rows of the list more than two edges of C apart, which A P of the others does not reach.
- * One row that is not looked at costs CG an iteration; coefficients that do not fit change many. */
-static cmg_status mark_apart(probe *p)
-{
-    bool *near = NULL;
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
-    for (cmg_size e = 0; e < p->count; ++e) {
-        const cmg_size j = p->list[e];
-        if (near[j] || (p->coarse->row != NULL && p->coarse->row[j])) {
-            continue;
-        }
-        p->x[j * LANES + MARKS] = 1;
-        for (cmg_size k = p->C.indptr[j]; k < p->C.indptr[j + 1]; ++k) {
-            const cmg_index i = p->C.indices[k];
-            for (cmg_size q = p->C.indptr[i]; q < p->C.indptr[i + 1]; ++q) {
-                near[p->C.indices[q]] = true;
-            }
-        }
-    }
-    cmgi_free(p->ctx, near);
-    return CMG_OK;
-}
-
 static void coarse_energies(const probe *p, double energy[VECTORS])
 {
     for (cmg_size e = 0; e < p->count; ++e) {
@@ -213,6 +190,84 @@ static cmg_status number_fine(probe *p)
         p->places += reached;
     }
     return CMG_OK;
+}
+
+/* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap. */
+static void estimate_diagonal(const probe *p, double *estimate)
+{
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > CHUNK)
+    for (cmg_size c = 1; c < p->places; ++c) {
+        p->image[c] = cmgi_csr_diagonal_at(&p->A, p->row[c]);
+    }
+    for (cmg_size c = 1; c < p->places; ++c) {
+        for (cmg_size e = p->P.indptr[p->row[c]]; e < p->P.indptr[p->row[c] + 1]; ++e) {
+            const double value = p->P.values[e];
+            estimate[p->P.indices[e]] += value * value * p->image[c];
+        }
+    }
+}
+
+/* Marks row j unless it is near another marked row, and tells what is up to two edges of C away. */
+static void mark(const probe *p, bool *near, cmg_size j)
+{
+    if (near[j] || (p->coarse->row != NULL && p->coarse->row[j])) {
+        return;
+    }
+    p->x[j * LANES + MARKS] = 1;
+    near[j] = true;
+    for (cmg_size k = p->C.indptr[j]; k < p->C.indptr[j + 1]; ++k) {
+        const cmg_index i = p->C.indices[k];
+        for (cmg_size q = p->C.indptr[i]; q < p->C.indptr[i + 1]; ++q) {
+            near[p->C.indices[q]] = true;
+        }
+    }
+}
+
+/* Marks rows of the list [first, last) with the largest and the least c_jj over its estimate. */
+static void mark_extremes(const probe *p, const double *estimate, bool *near, cmg_size first,
+                          cmg_size last)
+{
+    double ratio[2] = {0, HUGE_VAL};
+    cmg_size row[2] = {-1, -1};
+    for (cmg_size e = first; e < last; ++e) {
+        const cmg_size j = p->list[e];
+        const double c = estimate[j] > 0 && !near[j] ? cmgi_csr_diagonal_at(&p->C, j) : 0;
+        if (c > estimate[j] * ratio[0]) {
+            ratio[0] = c / estimate[j];
+            row[0] = j;
+        }
+        if (c > 0 && c < estimate[j] * ratio[1]) {
+            ratio[1] = c / estimate[j];
+            row[1] = j;
+        }
+    }
+    for (int k = 0; k < 2; ++k) {
+        if (row[k] >= 0) {
+            mark(p, near, row[k]);
+        }
+    }
+}
+
+/* Marks rows so far apart that A P of one does not reach another: those first that look worst, of
+ * all rows and of parts of them, then whatever has room. */
+static cmg_status mark_rows(const probe *p)
+{
+    double *estimate = NULL;
+    bool *near = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *estimate, &estimate));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
+    estimate_diagonal(p, estimate);
+    mark_extremes(p, estimate, near, 0, p->count);
+    for (cmg_size k = 0; k < PARTS; ++k) {
+        mark_extremes(p, estimate, near, p->count * k / PARTS, p->count * (k + 1) / PARTS);
+    }
+    for (cmg_size e = 0; e < p->count; ++e) {
+        mark(p, near, p->list[e]);
+    }
+done:
+    CMGI_FREE(p->ctx, estimate, near);
+    return status;
 }
 
 /* w = R^T x */
@@ -374,9 +429,11 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichle
     choose_rows(&p);
     make_smooth(&p);
     coarse_energies(&p, here);
-    CMGI_TRY_GOTO(done, mark_apart(&p));
     CMGI_TRY_GOTO(done, number_fine(&p));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p.places, sizeof *p.image, &p.image));
+    if (p.R == NULL) {
+        CMGI_TRY_GOTO(done, mark_rows(&p));
+    }
     CMGI_TRY_GOTO(done, fine_energies(&p, above));
     *factor = 1;
     for (int v = 0; v < VECTORS; ++v) {
