@@ -4,6 +4,7 @@ an option, checks the residual in scipy, and prints how many converged, in how m
 
     benchmarks/robust.py --tool build/tools/cmg --output benchmarks/results/robust.jsonl
     benchmarks/robust.py --tool build/tools/cmg --only elasticity --limit 20 --peers pyamg
+    benchmarks/robust.py --scale 2 --every 6 --peers pyamg,petsc   four or eight times the unknowns
     benchmarks/robust.py --folders --part 3/16 --output part-3.jsonl    a share, for a machine with many cores
     benchmarks/robust.py --read benchmarks/results/robust.jsonl        the table alone
 
@@ -78,10 +79,10 @@ MATRICES = ("494_bus", "LFAT5", "Trefethen_500", "add32", "bcsstk01", "bcsstk02"
             "pyamg_recirc_flow", "pyamg_unit_square", "sherman1", "fasp_FE", "e05r0500", "gre_1107")
 
 
-def problems():
+def problems(scale):
     """(group, name, arguments of generate, arguments of solve)"""
     for element, dim, cells in ELEMENTS:
-        base = ["--element", element, "--dim", str(dim), "--cells", str(cells)]
+        base = ["--element", element, "--dim", str(dim), "--cells", str(cells * scale)]
         tag = f"{element}-{dim}d"
         for group, axis in (("equation", EQUATIONS), ("coefficient", COEFFICIENTS), ("mesh", MESHES), ("dirichlet", DIRICHLET),
                             ("numbering", NUMBERINGS), ("coarse", COARSE)):
@@ -348,7 +349,7 @@ def best_option(run, file, words, line):
 def inputs(run):
     """(group, name, file, A, b, arguments of solve), made one after the other; file None: not made, with the reason."""
     last, count = None, 0
-    for group, name, generate, solve in problems():
+    for group, name, generate, solve in problems(run.args.scale):
         if run.args.only and run.args.only not in f"{group}/{name}":
             continue
         count += 1
@@ -432,6 +433,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=1, help="times that everything is run; the least seconds count")
     parser.add_argument("--folders", action="store_true", help="hierarchies as folders of Matrix Market files, for a tool without HDF5")
     parser.add_argument("--part", default="1/1", help="K/N: the K-th of N shares of the problems")
+    parser.add_argument("--scale", type=int, default=1, help="times as many cells along each side of the generated meshes")
     parser.add_argument("--every", type=int, default=1, help="take every N-th problem")
     args = parser.parse_args()
     if args.read:
