@@ -6,6 +6,11 @@
  * Gauss-Jordan (core/inverse_cuda.cu), for a symmetric A; if that meets a pivot that is zero to
  * rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
  * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
+ * Where A takes constants alone to 0, which is the usual singular matrix, the inverse of
+ *
+ *     A + (tau / n) 1 1^T   is   A^+ + 1 / (tau n) 1 1^T
+ *
+ * by Cholesky, a tenth of the time of the eigenvectors; tau is the mean of the diagonal.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
@@ -277,6 +282,47 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
 }
 #endif
 
+/* Where *definite, X has become its inverse; n > 0. */
+static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+{
+    if (n >= BY_BACKEND && ctx->backend->invert != NULL) {
+        return ctx->backend->invert(ctx, n, largest(X, n * n), X, definite);
+    }
+    return n > 0 && n <= CMGI_SMALL_INVERSE ? cmgi_small_inverse(ctx, n, X, definite) : CMG_OK;
+}
+
+static bool takes_constants_to_zero(const double *A, cmg_size n)
+{
+    const double tolerance = 64 * DBL_EPSILON * largest(A, n * n);
+    bool zero = n > 1;
+    for (cmg_size i = 0; i < n && zero; ++i) {
+        double sum = 0;
+        for (cmg_size j = 0; j < n; ++j) {
+            sum += A[i * n + j];
+        }
+        zero = fabs(sum) <= tolerance;
+    }
+    return zero;
+}
+
+/* X, which takes constants to 0, becomes its Moore-Penrose inverse; it is spoilt where other
+ * vectors go to 0, too, and *definite stays as it is. */
+static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+{
+    double tau = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        tau += X[i * n + i] / (double)n;
+    }
+    for (cmg_size k = 0; k < n * n; ++k) {
+        X[k] += tau / (double)n;
+    }
+    CMGI_TRY(invert_positive(ctx, n, X, definite));
+    for (cmg_size k = 0; k < n * n; ++k) {
+        X[k] -= 1 / (tau * (double)n);
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind)
 {
@@ -289,10 +335,14 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     *kind = CMGI_INVERSE_CHOLESKY;
     expand(A, X);
     const bool symmetric = is_symmetric(X, A->rows);
-    if (symmetric && A->rows >= BY_BACKEND && ctx->backend->invert != NULL) {
-        CMGI_TRY(ctx->backend->invert(ctx, A->rows, largest(X, A->rows * A->rows), X, &definite));
-    } else if (symmetric && A->rows > 0 && A->rows <= CMGI_SMALL_INVERSE) {
-        CMGI_TRY(cmgi_small_inverse(ctx, A->rows, X, &definite));
+    if (symmetric && takes_constants_to_zero(X, A->rows)) {
+        *kind = CMGI_INVERSE_PSEUDO;
+        CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));
+        if (!definite) {
+            expand(A, X);
+        }
+    } else if (symmetric) {
+        CMGI_TRY(invert_positive(ctx, A->rows, X, &definite));
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
 }

@@ -2,6 +2,7 @@
  * by plain loops. */
 #include "core/backend.h"
 #include "core/random.h"
+#include "mg/coarse.h"
 #include "mg/small_inverse.h"
 #include "test.h"
 
@@ -91,10 +92,100 @@ static void refuses(void)
     }
 }
 
+/* The largest entry of A X A - A, X - X^T and X 1, relative to the largest of A, of X, of X. */
+static double pseudo_defect(const double *A, const double *X, cmg_size n)
+{
+    double *AX = calloc((size_t)(n * n), sizeof *AX);
+    double worst[3] = {0, 0, 0};
+    double size[2] = {0, 0};
+    for (cmg_size i = 0; i < n; ++i) {
+        double sum = 0;
+        for (cmg_size k = 0; k < n; ++k) {
+            for (cmg_size j = 0; j < n; ++j) {
+                AX[i * n + j] += A[i * n + k] * X[k * n + j];
+            }
+        }
+        for (cmg_size j = 0; j < n; ++j) {
+            sum += X[i * n + j];
+            size[0] = fmax(size[0], fabs(A[i * n + j]));
+            size[1] = fmax(size[1], fabs(X[i * n + j]));
+            worst[1] = fmax(worst[1], fabs(X[i * n + j] - X[j * n + i]));
+        }
+        worst[2] = fmax(worst[2], fabs(sum));
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < n; ++j) {
+            double sum = -A[i * n + j];
+            for (cmg_size k = 0; k < n; ++k) {
+                sum += AX[i * n + k] * A[k * n + j];
+            }
+            worst[0] = fmax(worst[0], fabs(sum));
+        }
+    }
+    free(AX);
+    return fmax(worst[0] / size[0], fmax(worst[1], worst[2]) / size[1]);
+}
+
+/* A ring of n nodes with random weights, from 0.5 to 1.5, in so many parts: every row sums to 0. */
+static void ring(cmg_size n, cmg_size parts, double *A)
+{
+    uint64_t seed = (uint64_t)n;
+    memset(A, 0, (size_t)(n * n) * sizeof *A);
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size part = n / parts;
+        const cmg_size j = i / part * part + (i + 1) % part;
+        const double weight = cmgi_random(&seed) + 0.5;
+        A[i * n + i] += weight;
+        A[j * n + j] += weight;
+        A[i * n + j] -= weight;
+        A[j * n + i] -= weight;
+    }
+}
+
+/* The Moore-Penrose inverse, where constants go to 0 and where other vectors do, too. */
+static void singular_graphs(void)
+{
+    static const cmg_size sizes[] = {4, 6, 32, 64, 130, 320, 350};
+    for (size_t s = 0; s < 2 * (sizeof sizes / sizeof *sizes); ++s) {
+        const cmg_size n = sizes[s / 2];
+        const cmg_size parts = 1 + (cmg_size)(s % 2);
+        double *A = malloc((size_t)(n * n) * sizeof *A);
+        double *X = malloc((size_t)(n * n) * sizeof *X);
+        cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
+        cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+        for (cmg_size k = 0; k < n * n; ++k) {
+            indices[k] = (cmg_index)(k % n);
+        }
+        for (cmg_size i = 0; i <= n; ++i) {
+            indptr[i] = i * n;
+        }
+        ring(n, parts, A);
+        const cmg_csr view = {
+            .rows = n, .cols = n, .indptr = indptr, .indices = indices, .values = A};
+        cmgi_inverse_kind kind = CMGI_INVERSE_LU;
+        const cmg_status status = cmgi_dense_inverse(ctx, &view, X, &kind);
+#ifndef CMGI_HAVE_LAPACK
+        if (parts > 1 || n > CMGI_SMALL_INVERSE) {
+            CHECK(status == CMG_ERR_SINGULAR);
+        } else
+#endif
+        {
+            CHECK_OK(status);
+            CHECK(kind == CMGI_INVERSE_PSEUDO);
+            CHECK(pseudo_defect(A, X, n) <= 100 * (double)(n * n) * DBL_EPSILON);
+        }
+        free(A);
+        free(X);
+        free(indices);
+        free(indptr);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(inverts);
     RUN(refuses);
+    RUN(singular_graphs);
     return TEST_END();
 }
