@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "core/context.h"
+#include "core/search.h"
 
 typedef struct cmgi_csr {
     union {
@@ -74,11 +75,14 @@ cmg_size cmgi_csr_longest_row(const cmg_csr *A);
 /* a_ii, 0 where the row does not have it. */
 static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
 {
-    double d = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        d += A->indices[k] == i ? A->values[k] : 0;
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = cmgi_search_index(A->indices, A->indptr[i], end, (cmg_index)i);
+    if (k < end && A->indices[k] == i) {
+        return A->values[k];
     }
-    return d;
+    for (k = A->indptr[i]; k < end && A->indices[k] != i; ++k) { /* rows need not be sorted */
+    }
+    return k < end ? A->values[k] : 0;
 }
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
