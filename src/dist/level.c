@@ -66,6 +66,7 @@ cmg_status cmgi_parts_dirichlet(const cmgi_parts *parts, cmgi_dirichlet *found)
     CMGI_TRY(cmgi_alloc(ctx, level->space.total, sizeof *found->row, &found->row));
     memcpy(found->row, parts->whole_dirichlet,
            (size_t)level->space.total * sizeof *parts->whole_dirichlet);
+    found->rows = level->space.total;
     found->count = level->dirichlet_rows;
     return CMG_OK;
 }

@@ -121,18 +121,17 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
 }
 
 /*
- * A matrix on the device that is used as it is: the formats that renumber read it on the host, and
- * so do Dirichlet rows, without which P and R are.
+ * A matrix on the device that is used there: the formats that renumber read it on the host, and
+ * Dirichlet rows are looked for where the finest A is.
  */
 static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role role,
                                      const cmgi_level_options *options)
 {
     const cmgi_format *format = cmgi_format_find(options->matrix.format);
-    const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
-    const bool interior = A != NULL && (A->facts.identity == 0 || A->facts.identity == A->csr.rows);
     if ((format != NULL && (format->renumbers || format->elements)) ||
         options->matrix.format == CMG_FORMAT_TUNE ||
-        (options->dirichlet == CMG_DIRICHLET_ZERO && !interior)) {
+        (options->dirichlet == CMG_DIRICHLET_ZERO &&
+         cmgi_hierarchy_there(h, 0, CMG_ROLE_A) == NULL)) {
         return NULL;
     }
     return cmgi_hierarchy_there(h, l, role);
@@ -194,6 +193,17 @@ static cmg_status divided_smoother(int l, const cmgi_level_options *options, cmg
     return cmgi_parts_smoother(options->parts, l, level->A, &smoother, &level->smoother);
 }
 
+/* The Dirichlet rows of a level as they are now, from those above (NULL on level 0). */
+static cmg_status find_dirichlet(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                                 cmgi_dirichlet *above, cmgi_dirichlet *d)
+{
+    cmgi_dirichlet found = {0};
+    if (options->dirichlet == CMG_DIRICHLET_ZERO) {
+        CMGI_TRY(cmgi_dirichlet_of_level(h, l, above, &found));
+    }
+    return cmgi_dirichlet_take(h->ctx, &found, d);
+}
+
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, cmgi_level *level)
 {
@@ -203,16 +213,15 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
     request ask = request_of(options, l, CMG_ROLE_A);
-    cmgi_dirichlet_clear(ctx, &level->dirichlet);
+    if (l == 0) {
+        CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
+    }
     if (there != NULL) {
         level->rows = there->csr.rows;
         return place_there(ctx, there, &ask, &level->A);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
-    if (l == 0 && options->dirichlet == CMG_DIRICHLET_ZERO && !cmgi_dirichlet_none(h)) {
-        CMGI_TRY(cmgi_dirichlet_find(ctx, &A, &level->dirichlet));
-    }
     bool taken = false;
     CMGI_TRY(cmgi_level_elements(h, ctx, l, &ask.options, &taken, &level->A));
     if (taken) {
@@ -224,51 +233,68 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &ask, level);
 }
 
-/* P and R, or P^T, of matrices on the device; left alone where their values are those of before. */
+/*
+ * P and R, or P^T, of matrices on the device, without what Dirichlet rows forbid; left alone where
+ * all is as it was.
+ */
 static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
-                                 cmgi_csr *PT, const request *const ask[2], cmgi_level *fine)
+                                 cmgi_csr *PT, const request *const ask[2], cmgi_level *fine,
+                                 cmgi_level *coarse)
 {
+    cmgi_dirichlet *const d[2] = {&fine->dirichlet, &coarse->dirichlet};
     const uint64_t version_P = P->version + 1;
     const uint64_t version_R = (R != NULL ? R : P)->version + 1;
-    if (fine->P == NULL || fine->version_P != version_P) {
-        CMGI_TRY(place_there(ctx, P, ask[0], &fine->P));
+    const uint64_t version_D = d[0]->version + d[1]->version;
+    const bool other = fine->version_D != version_D;
+    const bool places_P = fine->P == NULL || fine->version_P != version_P || other;
+    const bool places_R = fine->R == NULL || fine->version_R != version_R || other;
+    cmgi_resident clean = {0};
+    cmgi_resident clean_R = {0};
+    cmgi_csr own = {0};
+    cmg_status status = CMG_OK;
+    if (places_P || (places_R && R == NULL)) {
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
-    if (fine->R == NULL || fine->version_R != version_R) {
-        CMGI_TRY(R != NULL ? place_there(ctx, R, ask[1], &fine->R)
-                           : place_transpose(ctx, P, PT, ask[1], &fine->R));
+    if (places_P) {
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean, ask[0], &fine->P));
+    }
+    if (places_R && R != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, ask[1], &fine->R));
+    } else if (places_R) { /* the P^T from R A P is that of all P */
+        cmgi_csr *T = clean.csr.values == P->csr.values ? PT : &own;
+        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, ask[1], &fine->R));
     }
     fine->version_P = version_P;
     fine->version_R = version_R;
-    return CMG_OK;
+    fine->version_D = version_D;
+done:
+    cmgi_dirichlet_drop_clean(ctx, P, &clean);
+    if (R != NULL) {
+        cmgi_dirichlet_drop_clean(ctx, R, &clean_R);
+    }
+    cmgi_csr_free(ctx, &own);
+    return status;
 }
 
-cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmgi_level_options *options, cmgi_level *fine,
-                               cmgi_level *coarse)
+/* The same on the host, renumbered where a level is. */
+static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
+                                const cmgi_level_options *options, cmgi_level *fine,
+                                cmgi_level *coarse)
 {
     const request p = request_of(options, l, CMG_ROLE_P);
     const request r = request_of(options, l, CMG_ROLE_R);
-    cmg_csr A;
     cmg_csr stored_P;
     cmg_csr stored_R;
     cmgi_csr P = {0};
     cmgi_csr R = {0};
     cmg_status status = CMG_OK;
-    if (cmgi_parts_have(options->parts, l)) {
-        return divided_transfer(l, options, fine, coarse);
-    }
-    const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
-    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
-    const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
-    if (there != NULL && (there_r != NULL || !has_r)) {
-        cmgi_dirichlet_clear(ctx, &coarse->dirichlet);
-        const request *const ask[2] = {&p, &r};
-        return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine);
-    }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
     const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
-    CMGI_TRY(cmgi_dirichlet_below(ctx, &A, &stored_P, &fine->dirichlet, &coarse->dirichlet));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, &fine->dirichlet));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, &coarse->dirichlet));
+    fine->version_P = 0;
+    fine->version_R = 0;
     CMGI_TRY_GOTO(done,
                   cmgi_prolongation(ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
     CMGI_TRY_GOTO(done, cmgi_restriction(ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
@@ -285,6 +311,27 @@ done:
     cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);
     return status;
+}
+
+cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmgi_level_options *options, cmgi_level *fine,
+                               cmgi_level *coarse)
+{
+    const request p = request_of(options, l, CMG_ROLE_P);
+    const request r = request_of(options, l, CMG_ROLE_R);
+    if (cmgi_parts_have(options->parts, l)) {
+        return divided_transfer(l, options, fine, coarse);
+    }
+    CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
+    const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
+    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
+    const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
+    if (there != NULL && (there_r != NULL || !has_r) && fine->perm == NULL &&
+        coarse->perm == NULL) {
+        const request *const ask[2] = {&p, &r};
+        return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
+    }
+    return transfer_here(h, ctx, l, options, fine, coarse);
 }
 
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -362,21 +409,25 @@ done:
 }
 
 /* R on the host, where it was made on the device. */
-static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine,
-                                   const cmgi_level *coarse)
+static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse)
 {
     cmg_csr stored_P;
     cmg_csr stored_R;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
     const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
-    const cmgi_csr P = cmgi_csr_borrow(&stored_P);
-    return cmgi_restriction(h->ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
-                            &coarse->dirichlet, &fine->restriction);
+    cmgi_csr P = {0};
+    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, &fine->dirichlet));
+    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, &coarse->dirichlet));
+    CMGI_TRY(cmgi_prolongation(h->ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
+    const cmg_status status =
+        cmgi_restriction(h->ctx, given ? &stored_R : NULL, &P, &fine->dirichlet, &coarse->dirichlet,
+                         &fine->restriction);
+    cmgi_csr_free(h->ctx, &P);
+    return status;
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
-                           const cmgi_level_options *options, cmgi_level *fine,
-                           const cmgi_level *coarse)
+                           const cmgi_level_options *options, cmgi_level *fine, cmgi_level *coarse)
 {
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
     const bool smooths = options->pre == 1 && is_jacobi(fine);

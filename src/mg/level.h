@@ -17,6 +17,7 @@ typedef struct cmgi_level {
     cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
     uint64_t version_P; /* of the values that P and R were made of on the device, plus 1; 0 = not */
     uint64_t version_R;
+    uint64_t version_D; /* of the Dirichlet rows of both levels then */
     cmgi_smoother smoother;
     const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
     cmgi_dirichlet dirichlet; /* none where they are kept */
@@ -54,6 +55,5 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level);
 /* R S or R A of a level that has a smoother, where they are wanted and have fewer entries. */
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
-                           const cmgi_level_options *options, cmgi_level *fine,
-                           const cmgi_level *coarse);
+                           const cmgi_level_options *options, cmgi_level *fine, cmgi_level *coarse);
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level);

@@ -137,40 +137,6 @@ static cmg_status build_outer(const cmgi_setup *s)
                : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
-/* Identity rows of the finest level are solved by x_i += (b - A x)_i / a_ii before CG starts. */
-static cmg_status build_boundary(const cmgi_setup *s)
-{
-    const cmgi_level *fine = &s->levels->level[0];
-    if (s->parts != NULL) {
-        return cmgi_parts_boundary(s->parts, &s->levels->boundary);
-    }
-    if (fine->dirichlet.row == NULL) {
-        return CMG_OK;
-    }
-    cmg_csr A;
-    cmgi_csr D = {0};
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_csr_alloc_diagonal(s->ctx, fine->rows, &D));
-    for (cmg_size i = 0; i < fine->rows; ++i) {
-        const cmg_size row = fine->perm != NULL ? fine->perm[i] : i;
-        D.values[i] = 0;
-        for (cmg_size k = A.indptr[row]; fine->dirichlet.row[row] && k < A.indptr[row + 1]; ++k) {
-            D.values[i] += A.indices[k] == row ? 1 / A.values[k] : 0;
-        }
-    }
-    const cmg_csr view = D.view;
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_DIAGONAL;
-    options.keep_map = s->options->matrix.keep_map;
-    const cmg_status status =
-        s->levels->boundary == NULL
-            ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
-            : cmg_matrix_update(s->levels->boundary, view.values);
-    cmgi_csr_free(s->ctx, &D);
-    return status;
-}
-
 /* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
 static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)
 {
@@ -426,7 +392,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     s->levels->begun = false;
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
     note_dirichlet(s, total);
-    CMGI_TRY(build_boundary(s));
+    CMGI_TRY(cmgi_setup_boundary(s));
     CMGI_TRY(build_null_space(s));
     cmgi_setup_lap(s->levels, CMG_SETUP_CONVERT, &begin);
     const bool inverse = wants_inverse(s, total);

@@ -43,6 +43,8 @@ typedef struct cmgi_setup {
 cmg_status cmgi_setup_finest(const cmgi_setup *s);
 /* Builds the levels; those that are built take over new values on the same pattern. */
 cmg_status cmgi_setup_levels(const cmgi_setup *s);
+/* The matrix of Dirichlet rows, where the finest level has any. */
+cmg_status cmgi_setup_boundary(const cmgi_setup *s);
 /* Compiles the cycle, and the nested iteration if asked for, which refer to the levels. */
 cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested);
 /* The cycle once more, for vectors of several columns. */

@@ -8,11 +8,19 @@
 #pragma once
 #include "hierarchy/hierarchy.h"
 
-/* Rows of a level, `rows` of them; NULL = none is a Dirichlet row. */
+/* Which rows of a level are, where any is: marks on the host, on the device, or both. */
 typedef struct cmgi_dirichlet {
-    bool *row;
+    bool *row;   /* NULL = not here; where `there` is NULL, too, no row is one */
+    bool *there; /* the same on the device */
+    cmg_size rows;
     cmg_size count;
+    uint64_t version; /* rises where cmgi_dirichlet_take finds other rows */
 } cmgi_dirichlet;
+
+static inline bool cmgi_dirichlet_any(const cmgi_dirichlet *d)
+{
+    return d->row != NULL || d->there != NULL;
+}
 
 /* Whether it is known that the finest matrix has none, or nothing else. */
 bool cmgi_dirichlet_none(const cmg_hierarchy *h);
@@ -30,7 +38,35 @@ cmg_status cmgi_dirichlet_find(cmg_context *ctx, const cmg_csr *A, cmgi_dirichle
  */
 cmg_status cmgi_dirichlet_below(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
                                 const cmgi_dirichlet *fine, cmgi_dirichlet *found);
+/*
+ * Those of level l, from those of the level above (NULL for l = 0), found where its matrices are.
+ */
+cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet *above,
+                                   cmgi_dirichlet *found);
 void cmgi_dirichlet_clear(cmg_context *ctx, cmgi_dirichlet *d);
-/* Zeroes the entries of a transfer matrix in marked rows and columns. */
+/* `d` becomes `found`, which is cleared. */
+cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dirichlet *d);
+/* The marks are on the host, or on the device, from now on. */
+cmg_status cmgi_dirichlet_bring(cmg_context *ctx, cmgi_dirichlet *d);
+cmg_status cmgi_dirichlet_send(cmg_context *ctx, cmgi_dirichlet *d);
+/* Zeroes the entries of a transfer matrix in marked rows and columns; marks are on the host. */
 void cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows, const cmgi_dirichlet *cols,
                           cmgi_csr *P);
+
+/* ------------------------------------------------------------------ matrices on the device */
+
+/* cmgi_dirichlet_below; marks are on the device. */
+cmg_status cmgi_dirichlet_below_there(cmg_context *ctx, const cmgi_resident *A,
+                                      const cmgi_resident *P, const cmgi_dirichlet *fine,
+                                      cmgi_dirichlet *found);
+/*
+ * A view of M, which outlives it, with values of its own where marked rows and columns have any
+ * that are not zero; freed with cmgi_dirichlet_drop_clean.
+ */
+cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
+                                      cmgi_dirichlet *rows, cmgi_dirichlet *cols,
+                                      cmgi_resident *cleaned);
+void cmgi_dirichlet_drop_clean(cmg_context *ctx, const cmgi_resident *M, cmgi_resident *cleaned);
+/* inverse[i] = 1 / a_ii in Dirichlet rows, 0 in the others; all on the device. */
+cmg_status cmgi_dirichlet_invert_there(cmg_context *ctx, const cmgi_dirichlet *d,
+                                       const double *diagonal, double *inverse);

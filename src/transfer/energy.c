@@ -366,10 +366,8 @@ static double misfit(double coarse, double fine)
     return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
 }
 
-/* The matrices of levels l and l + 1, where all are on the device, and no row is a Dirichlet
- * condition. */
-static bool find_there(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
-                       const cmgi_dirichlet *coarse, cmgi_levels_there *there)
+/* The matrices of levels l and l + 1, where all are on the device. */
+static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *there)
 {
     const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
     *there = (cmgi_levels_there){.A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
@@ -377,11 +375,10 @@ static bool find_there(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine
                                  .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
                                  .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
     return there->A != NULL && there->P != NULL && there->C != NULL &&
-           (there->R != NULL || !has_r) && fine->row == NULL && coarse->row == NULL &&
-           there->C->facts.zero_diagonal < 0;
+           (there->R != NULL || !has_r) && there->C->facts.zero_diagonal < 0;
 }
 
-cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cmgi_dirichlet *d,
+cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dirichlet *d,
                                      double *factor)
 {
     static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, int,
@@ -392,10 +389,16 @@ cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cm
     int count = 0;
     for (int l = first; l < h->levels; ++l) {
         of[count] = l;
-        count += !h->level[l].formed && find_there(h, l - 1, &d[l - 1], &d[l], &levels[count]);
+        count += !h->level[l].formed && find_there(h, l - 1, &levels[count]);
     }
     if (count == 0 || look == NULL) {
         return CMG_OK;
+    }
+    for (int k = 0; k < count; ++k) {
+        CMGI_TRY(cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
+        CMGI_TRY(cmgi_dirichlet_send(h->ctx, &d[of[k]]));
+        levels[k].fine = d[of[k] - 1].there;
+        levels[k].coarse = d[of[k]].there;
     }
     CMGI_TRY(look(h->ctx, levels, count, e));
     for (int k = 0; k < count; ++k) {
@@ -408,12 +411,14 @@ cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cm
     return CMG_OK;
 }
 
-cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
-                              const cmgi_dirichlet *coarse, double *factor)
+cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,
+                              cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
     probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
     cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &p.C));

@@ -13,11 +13,11 @@
  * tell (A not definite), HUGE_VAL where the coarse one alone is not positive. The vectors live on
  * at most 65536 rows of the coarse level, so that the cost is bounded by those and one pass over P.
  */
-cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
-                              const cmgi_dirichlet *coarse, double *factor);
+cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,
+                              cmgi_dirichlet *coarse, double *factor);
 /*
  * The same of levels `first` and after against those above them, at once: factor[l] of those whose
  * matrices are all on the device, where vectors live on the whole level; the others are left alone.
  */
-cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, const cmgi_dirichlet *d,
+cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dirichlet *d,
                                      double *factor);

@@ -61,11 +61,18 @@ static __device__ __forceinline__ cmg_size row_of_thread(void)
     return ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
 }
 
-__global__ void draw_kernel(cmg_size n, triple *x)
+/* Whether a row is a Dirichlet condition; NULL = none is. */
+static __device__ __forceinline__ bool is_fixed(const bool *fixed, cmg_size i)
+{
+    return fixed != NULL && fixed[i];
+}
+
+/* Zero in Dirichlet rows, where the steps of smooth_kernel leave it. */
+__global__ void draw_kernel(cmg_size n, const bool *fixed, triple *x)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
     for (int c = 0; i < n && c < VECTORS; ++c) {
-        x[i].v[c] = cmgi_random_at(11, (uint64_t)(i * VECTORS + c));
+        x[i].v[c] = is_fixed(fixed, i) ? 0 : cmgi_random_at(11, (uint64_t)(i * VECTORS + c));
     }
 }
 
@@ -81,12 +88,13 @@ __global__ void smooth_kernel(const cmg_csr C, const double *diagonal, const tri
     }
 }
 
-__global__ void multiply_kernel(const cmg_csr M, const triple *x, triple *y)
+/* y = M x, 0 in Dirichlet rows */
+__global__ void multiply_kernel(const cmg_csr M, const bool *fixed, const triple *x, triple *y)
 {
     const cmg_size i = row_of_thread();
     const triple sum = multiply_row(M, i, x);
     if (i < M.rows && threadIdx.x % LANES == 0) {
-        y[i] = sum;
+        y[i] = is_fixed(fixed, i) ? triple{} : sum;
     }
 }
 
@@ -122,13 +130,17 @@ static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size beg
     return low < end && R.indices[low] == i ? R.values[low] : 0;
 }
 
-/* The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ...; a warp each. */
-__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, cmg_size step,
-                                const double *diagonal, unsigned long long *factor)
+/*
+ * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ...; a warp each. R is
+ * taken as zero in Dirichlet columns, and its Dirichlet rows are left out.
+ */
+__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, const bool *fine,
+                                const bool *coarse, cmg_size step, const double *diagonal,
+                                unsigned long long *factor)
 {
     const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP * step;
     double sum = 0;
-    if (j >= R.rows) {
+    if (j >= R.rows || is_fixed(coarse, j)) {
         return;
     }
     const cmg_size begin = R.indptr[j];
@@ -138,9 +150,10 @@ __global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, cmg_size step,
         double entry = 0; /* (A R^T)_ij */
 #pragma unroll 4
         for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            entry += A.values[k] * entry_of(R, begin, end, A.indices[k]);
+            const cmg_index c = A.indices[k];
+            entry += is_fixed(fine, c) ? 0 : A.values[k] * entry_of(R, begin, end, c);
         }
-        sum += R.values[e] * entry;
+        sum += is_fixed(fine, i) ? 0 : R.values[e] * entry;
     }
     sum = cmgi_warp_sum(sum);
     const double c = diagonal[j];
@@ -189,10 +202,10 @@ static cmg_status energies(cmg_context *ctx, const cmg_csr *M, const triple *w, 
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, work *W)
+static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, const bool *fixed, work *W)
 {
     draw_kernel<<<cmgi_grid(C->csr.rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(C->csr.rows,
-                                                                                   W->x);
+                                                                                   fixed, W->x);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
         smooth_kernel<<<blocks(C->csr.rows), THREADS, 0, cmgi_stream(ctx)>>>(C->csr, C->diagonal,
@@ -205,19 +218,20 @@ static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, work *W)
     return CMG_OK;
 }
 
-static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const triple *x, triple *y)
+static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const bool *fixed, const triple *x,
+                          triple *y)
 {
-    multiply_kernel<<<blocks(P->rows), THREADS, 0, cmgi_stream(ctx)>>>(*P, x, y);
+    multiply_kernel<<<blocks(P->rows), THREADS, 0, cmgi_stream(ctx)>>>(*P, fixed, x, y);
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_resident *A, const cmg_csr *R,
-                                    const cmgi_resident *C, double *factor)
+static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_levels_there *l, const cmg_csr *R,
+                                    double *factor)
 {
     const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
     const cmg_size count = (R->rows + step - 1) / step;
     diagonal_kernel<<<cmgi_grid(count * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        A->csr, *R, step, C->diagonal, (unsigned long long *)factor);
+        l->A->csr, *R, l->fine, l->coarse, step, l->C->diagonal, (unsigned long long *)factor);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -240,15 +254,15 @@ static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cm
     CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->y, &W->y));
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->fine, &W->fine));
     CMGI_TRY(cmgi_alloc_device(ctx, blocks(n > coarse ? n : coarse), sizeof *W->part, &W->part));
-    CMGI_TRY(make_smooth(ctx, l->C, W));
+    CMGI_TRY(make_smooth(ctx, l->C, l->coarse, W));
     CMGI_TRY(energies(ctx, &l->C->csr, W->x, W->x, W, e->coarse));
-    CMGI_TRY(prolong(ctx, &l->P->csr, W->x, W->fine));
+    CMGI_TRY(prolong(ctx, &l->P->csr, l->fine, W->x, W->fine));
     if (given) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->left, &W->left));
-        CMGI_TRY(prolong(ctx, transposed, W->x, W->left));
+        CMGI_TRY(prolong(ctx, transposed, l->fine, W->x, W->left));
     }
     CMGI_TRY(energies(ctx, &l->A->csr, given ? W->left : W->fine, W->fine, W, e->fine));
-    return given ? CMG_OK : compare_diagonals(ctx, l->A, transposed, l->C, &e->single);
+    return given ? CMG_OK : compare_diagonals(ctx, l, transposed, &e->single);
 }
 
 static cmg_status compare_levels(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e)

@@ -12,12 +12,13 @@ typedef struct source {
     bool given; /* R is the hierarchy's */
 } source;
 
-static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichlet *fine,
+static cmg_status open_source(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,
                               cmgi_dirichlet *coarse, source *s)
 {
     cmg_csr P;
     cmg_csr R;
     *s = (source){0};
+    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, fine));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &s->A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_dirichlet_below(h->ctx, NULL, &P, fine, coarse));
@@ -30,16 +31,15 @@ static cmg_status open_source(const cmg_hierarchy *h, int l, const cmgi_dirichle
     return CMG_OK;
 }
 
-/* Whether A_(l+1) is formed on the device: all it is made of is there, without Dirichlet rows. */
-static bool find_there(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, cmgi_triple *t)
+/* Whether A_(l+1) is formed on the device: all it is made of is there. */
+static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
 {
     *t = (cmgi_triple){.R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
                        .A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
                        .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
                        .PT = &h->level[l].PT,
                        .AP = &h->level[l].AP};
-    return t->A != NULL && t->P != NULL &&
-           (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R)) && fine->row == NULL;
+    return t->A != NULL && t->P != NULL && (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R));
 }
 
 static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
@@ -66,6 +66,37 @@ static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *
     return CMG_OK;
 }
 
+/* On the device, of P and R without what Dirichlet rows forbid; the P^T kept is that of all P. */
+static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool values,
+                               const cmgi_triple *given)
+{
+    cmg_context *ctx = h->ctx;
+    cmgi_triple t = *given;
+    cmgi_dirichlet coarse = {0};
+    cmgi_resident P = {0};
+    cmgi_resident R = {0};
+    cmgi_csr PT = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_dirichlet_send(ctx, fine));
+    CMGI_TRY_GOTO(done, cmgi_dirichlet_below_there(ctx, NULL, given->P, fine, &coarse));
+    CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, given->P, fine, &coarse, &P));
+    t.P = &P;
+    t.PT = P.csr.values == given->P->csr.values ? given->PT : &PT;
+    if (given->R != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, given->R, &coarse, fine, &R));
+        t.R = &R;
+    }
+    CMGI_TRY_GOTO(done, values ? form_values_there(h, l, &t) : form_there(h, l, &t));
+done:
+    cmgi_dirichlet_drop_clean(ctx, given->P, &P);
+    if (given->R != NULL) {
+        cmgi_dirichlet_drop_clean(ctx, given->R, &R);
+    }
+    cmgi_csr_free(ctx, &PT);
+    cmgi_dirichlet_clear(ctx, &coarse);
+    return status;
+}
+
 /* New values on the host; what the device had is old. */
 static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 {
@@ -81,7 +112,7 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 }
 
 /* A_(l+1), new or with new values on its pattern. */
-static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool values)
+static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool values)
 {
     cmg_context *ctx = h->ctx;
     cmgi_dirichlet coarse = {0};
@@ -89,8 +120,8 @@ static cmg_status form(cmg_hierarchy *h, int l, const cmgi_dirichlet *fine, bool
     cmgi_triple t;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    if (find_there(h, l, fine, &t) && (!values || h->level[l + 1].A.there != NULL)) {
-        return values ? form_values_there(h, l, &t) : form_there(h, l, &t);
+    if (find_there(h, l, &t) && (!values || h->level[l + 1].A.there != NULL)) {
+        return form_cleaned(h, l, fine, values, &t);
     }
     CMGI_TRY_GOTO(done, open_source(h, l, fine, &coarse, &s));
     if (values) {
@@ -109,28 +140,10 @@ done:
     return status;
 }
 
-/* The Dirichlet rows of level l from those of the level above. */
-static cmg_status step_dirichlet(const cmg_hierarchy *h, int l, const cmgi_dirichlet *above,
-                                 cmgi_dirichlet *found)
-{
-    cmg_csr A;
-    cmg_csr P;
-    *found = (cmgi_dirichlet){0};
-    if (cmgi_dirichlet_none(h)) {
-        return CMG_OK; /* none on the finest level, and so on none */
-    }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    if (l == 0) {
-        return cmgi_dirichlet_find(h->ctx, &A, found);
-    }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
-    return cmgi_dirichlet_below(h->ctx, &A, &P, above, found);
-}
-
 cmg_status cmgi_form_dirichlet(const cmg_hierarchy *h, int last, cmgi_dirichlet *found)
 {
     for (int l = 0; l <= last; ++l) {
-        CMGI_TRY(step_dirichlet(h, l, l > 0 ? &found[l - 1] : NULL, &found[l]));
+        CMGI_TRY(cmgi_dirichlet_of_level(h, l, l > 0 ? &found[l - 1] : NULL, &found[l]));
     }
     return CMG_OK;
 }
@@ -145,7 +158,7 @@ static cmg_status walk(cmg_hierarchy *h, const bool *wanted, bool values)
         if (wanted[l]) {
             CMGI_TRY_GOTO(done, form(h, l - 1, &above, values));
         }
-        CMGI_TRY_GOTO(done, step_dirichlet(h, l, &above, &here));
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_of_level(h, l, &above, &here));
         cmgi_dirichlet_clear(h->ctx, &above);
         above = here;
     }

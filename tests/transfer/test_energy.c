@@ -114,10 +114,9 @@ static void set_transfer(cmg_hierarchy *h, cmg_role role, const levels *s, doubl
 }
 
 /* Factors: of P, of R (0: there is none) and of C. */
-static double misfit_of(const levels *s, double p, double r, double c,
-                        const cmgi_dirichlet fixed[2])
+static double misfit_of(const levels *s, double p, double r, double c, cmgi_dirichlet fixed[2])
 {
-    const cmgi_dirichlet none = {0};
+    cmgi_dirichlet none[2] = {{0}};
     cmg_hierarchy *h = NULL;
     double factor = 0;
     CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
@@ -127,8 +126,8 @@ static double misfit_of(const levels *s, double p, double r, double c,
     if (r != 0) {
         set_transfer(h, CMG_ROLE_R, s, r);
     }
-    CHECK_OK(cmgi_energy_misfit(h, 0, fixed != NULL ? &fixed[0] : &none,
-                                fixed != NULL ? &fixed[1] : &none, &factor));
+    cmgi_dirichlet *rows = fixed != NULL ? fixed : none;
+    CHECK_OK(cmgi_energy_misfit(h, 0, &rows[0], &rows[1], &factor));
     cmg_hierarchy_destroy(&h);
     return factor;
 }
@@ -222,7 +221,8 @@ static void conditions_do_not_count(void)
             band[i * WIDTH + BAND] = level == 0 ? 1 : 1e6;
         }
     }
-    const cmgi_dirichlet fixed[2] = {{row[0], 2}, {row[1], 2}};
+    cmgi_dirichlet fixed[2] = {{.row = row[0], .rows = s.n, .count = 2},
+                               {.row = row[1], .rows = s.m, .count = 2}};
     CHECK_NEAR(misfit_of(&s, 1, 0, 1, fixed), 1, 1e-10);
     CHECK_NEAR(misfit_of(&s, 1, 1, 1, fixed), 1, 1e-10);
     CHECK(misfit_of(&s, 1, 0, 1, NULL) > 1e4);
