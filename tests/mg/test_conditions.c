@@ -1,0 +1,170 @@
+/*
+ * Dirichlet conditions kept as identity rows in hierarchies on the device: the solver is that of
+ * the same hierarchy on the host, to the bit, new values that fix other rows included, and nothing
+ * but the coarsest matrix comes to the host.
+ */
+#include "cmg_fem.h"
+
+#include "twins.h"
+
+/* Q1 Poisson or elasticity with fixed boundary nodes. */
+typedef struct problem {
+    int dim;
+    cmg_size cells;
+    bool keep;       /* the columns of fixed nodes */
+    bool whole_P;    /* P has entries in fixed rows and columns */
+    bool own_R;      /* P^T, given */
+    double diagonal; /* of fixed rows */
+    cmg_problem kind;
+} problem;
+
+static cmg_hierarchy *generate(const problem *p, cmg_boundary boundary)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    g.dim = p->dim;
+    g.cells = p->cells;
+    g.levels = 3;
+    g.problem = p->kind;
+    g.boundary = boundary;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+static cmg_csr matrix_of(const cmg_hierarchy *h, int l, cmg_role role)
+{
+    cmg_csr M = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, l, role, NULL, 0, &M));
+    return M;
+}
+
+/* A without conditions, on its pattern, with those of the first `count` rows. */
+static void set_matrix(const problem *p, const cmg_csr *natural, const cmg_csr *fixed,
+                       cmg_size count, cmg_hierarchy *h, int l)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_copy(ctx, natural, &A));
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        const bool whole = i < count && cmgi_csr_identity_row(fixed, i);
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            const cmg_index j = A.indices[k];
+            const bool column = !p->keep && j < count && cmgi_csr_identity_row(fixed, j);
+            const double other = whole || column ? 0 : A.values[k];
+            A.values[k] = whole && j == i ? p->diagonal : other;
+        }
+    }
+    CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A.view));
+    cmgi_csr_free(ctx, &A);
+}
+
+/* The conditions hold in the first `share` of the rows of every level. */
+static cmg_hierarchy *conditions(const problem *p, double share)
+{
+    cmg_hierarchy *natural = generate(p, CMG_BOUNDARY_NEUMANN);
+    cmg_hierarchy *fixed = generate(p, CMG_BOUNDARY_IDENTITY);
+    const int levels = cmg_hierarchy_levels(fixed);
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    for (int l = 0; l < levels; ++l) {
+        const cmg_csr A = matrix_of(natural, l, CMG_ROLE_A);
+        const cmg_csr I = matrix_of(fixed, l, CMG_ROLE_A);
+        set_matrix(p, &A, &I, (cmg_size)(share * (double)A.rows), h, l);
+        if (l + 1 < levels) {
+            const cmg_csr P = matrix_of(p->whole_P ? natural : fixed, l, CMG_ROLE_P);
+            cmgi_csr R = {0};
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
+            CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
+            if (p->own_R) {
+                CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_R, NULL, 0, &R.view));
+            }
+            cmgi_csr_free(ctx, &R);
+        }
+    }
+    cmg_hierarchy_destroy(&natural);
+    cmg_hierarchy_destroy(&fixed);
+    return h;
+}
+
+/* After a solve the finest A is on the host, as the test's own residual reads it. */
+static void check_nothing_came(const cmg_hierarchy *twin, const cmg_solver *t, bool solved)
+{
+    const cmg_hierarchy *of[2] = {twin, t->mg.completion.h};
+    for (int k = 0; k < 2; ++k) {
+        for (int l = 0; of[k] != NULL && l + 1 < of[k]->levels && cmgi_on_cuda(ctx); ++l) {
+            CHECK((l == 0 && solved) || of[k]->level[l].A.indptr == NULL);
+            CHECK(of[k]->level[l].P.indptr == NULL);
+            CHECK(of[k]->level[l].R.indptr == NULL);
+        }
+    }
+}
+
+static void compare(const problem *p, const char *text)
+{
+    cmg_csr arrays[MOST_ARRAYS];
+    cmg_hierarchy *h = conditions(p, 1);
+    cmg_hierarchy *first = conditions(p, 1);
+    cmg_hierarchy *half = conditions(p, 0.5);
+    cmg_hierarchy *twin = twin_of(h, p->own_R, arrays);
+    cmg_solver *s = NULL;
+    cmg_solver *t = NULL;
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    o.matrix.keep_map = true;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_create(twin, &o, &t));
+    check_nothing_came(twin, t, false);
+    CHECK(s->mg.levels.level[0].dirichlet.count > 0);
+    CHECK(s->mg.levels.level[0].dirichlet.count == t->mg.levels.level[0].dirichlet.count);
+    check_matrix(s->mg.levels.boundary, t->mg.levels.boundary);
+    check_levels(&s->mg.levels, &t->mg.levels);
+    check_solves(s, t, cmg_hierarchy_rows(first, 0));
+    check_staged(h, &o, s);
+    check_refresh(first, 1.5, h, twin, s, t);
+    check_refresh(half, 1, h, twin, s, t);
+    check_matrix(s->mg.levels.boundary, t->mg.levels.boundary);
+    check_refresh(first, 1, h, twin, s, t);
+    check_nothing_came(twin, t, true);
+    cmg_solver_destroy(&s);
+    cmg_solver_destroy(&t);
+    cmg_hierarchy_destroy(&twin);
+    cmg_hierarchy_destroy(&half);
+    cmg_hierarchy_destroy(&first);
+    cmg_hierarchy_destroy(&h);
+    for (int a = 0; a < MOST_ARRAYS; ++a) {
+        free_there(&arrays[a]);
+    }
+}
+
+static void given_levels_are_cleaned_there(void)
+{
+    static const problem problems[] = {
+        {2, 20, false, false, false, 1, CMG_PROBLEM_POISSON},
+        {2, 20, true, true, false, 1, CMG_PROBLEM_POISSON},
+        {2, 20, false, true, true, 2.5, CMG_PROBLEM_POISSON},
+        {3, 8, false, true, false, 1, CMG_PROBLEM_POISSON},
+        {3, 8, true, false, true, 1, CMG_PROBLEM_POISSON},
+    };
+    static const char *const texts[] = {"format=compressed precision=mixed", "",
+                                        "galerkin=always format=compressed"};
+    for (size_t k = 0; k < sizeof problems / sizeof *problems; ++k) {
+        compare(&problems[k], texts[k % 2]);
+        compare(&problems[k], texts[2]);
+    }
+}
+
+static void blocks_are_cleaned_there(void)
+{
+    const problem p = {2, 12, false, true, false, 1, CMG_PROBLEM_ELASTICITY};
+    compare(&p, "");
+    compare(&p, "galerkin=always");
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(given_levels_are_cleaned_there);
+    RUN(blocks_are_cleaned_there);
+    return TEST_END();
+}

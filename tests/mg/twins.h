@@ -1,0 +1,160 @@
+/*
+ * A hierarchy on the host and its twin whose matrices are on the device: storage, dampings and
+ * iterates of their solvers are equal to the bit. On the CPU backend all of it is on the host.
+ */
+#pragma once
+#include "mg/solver.h"
+#include "solves.h"
+#include "spmv/compressed.h"
+
+#include "arrays.h"
+
+static inline void free_there(const cmg_csr *A)
+{
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+}
+
+static inline cmg_csr csr_there(const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
+                     copy_there(A->indices, nnz, sizeof *A->indices),
+                     copy_there(A->values, nnz, sizeof *A->values)};
+}
+
+enum { MOST_ARRAYS = 64 };
+
+/* The same hierarchy on the device, with its own copies or over arrays that are kept in `arrays`.
+ */
+static inline cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr arrays[MOST_ARRAYS])
+{
+    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
+    cmg_hierarchy *twin = NULL;
+    int used = 0;
+    memset(arrays, 0, MOST_ARRAYS * sizeof *arrays);
+    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(h), &twin));
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        for (int r = 0; r < 3; ++r) {
+            cmg_csr here;
+            if (!cmgi_hierarchy_has(h, l, roles[r]) ||
+                cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &here) != CMG_OK) {
+                continue;
+            }
+            cmg_csr there = csr_there(&here);
+            CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin, l, roles[r],
+                                                                             NULL, 0, &there));
+            if (wrap) {
+                arrays[used++] = there;
+            } else {
+                free_there(&there);
+            }
+        }
+    }
+    return twin;
+}
+
+static inline void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
+{
+    if (A == NULL || B == NULL) {
+        CHECK(A == B);
+        return;
+    }
+    CHECK(A->format == B->format && A->options.t == B->options.t &&
+          A->options.warp == B->options.warp && A->stored == B->stored && A->nnz == B->nnz &&
+          A->bytes == B->bytes);
+    if (A->format == B->format && A->stored == B->stored) {
+        check_arrays(A->values, B->values, A->stored,
+                     cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
+    }
+}
+
+static inline void check_levels(const cmgi_levels *a, const cmgi_levels *b)
+{
+    CHECK(a->count == b->count);
+    check_matrix(a->A, b->A);
+    check_matrix(a->coarse, b->coarse);
+    for (int l = 0; l < a->count && a->count == b->count; ++l) {
+        const cmgi_smoother *s = &a->level[l].smoother;
+        const cmgi_smoother *t = &b->level[l].smoother;
+        check_matrix(a->level[l].A, b->level[l].A);
+        check_matrix(a->level[l].P, b->level[l].P);
+        check_matrix(a->level[l].R, b->level[l].R);
+        check_matrix(a->level[l].RS, b->level[l].RS);
+        CHECK(s->factors == t->factors && s->stages == t->stages);
+        CHECK(memcmp(s->omega, t->omega, (size_t)s->stages * sizeof *s->omega) == 0);
+        for (int f = 0; f < s->factors && s->factors == t->factors; ++f) {
+            check_matrix(s->factor[f], t->factor[f]);
+        }
+    }
+}
+
+static inline void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
+{
+    cmg_report reports[2];
+    cmg_vector *b = vector_of(n, 7);
+    double *values[2];
+    for (int k = 0; k < 2; ++k) {
+        cmg_vector *x = NULL;
+        cmg_report_default(&reports[k]);
+        values[k] = calloc((size_t)n, sizeof **values);
+        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(k == 0 ? s : t, b, x, &reports[k]));
+        CHECK_OK(cmg_vector_get(x, values[k]));
+        cmg_vector_destroy(&x);
+    }
+    CHECK(cmg_outcome_converged(reports[0].outcome));
+    CHECK(reports[0].iterations == reports[1].iterations);
+    CHECK(memcmp(values[0], values[1], (size_t)n * sizeof **values) == 0);
+    free(values[0]);
+    free(values[1]);
+    cmg_vector_destroy(&b);
+}
+
+/* New values of all A, `factor` times those of `from`, which has their patterns, from the host and
+ * from the device: the solvers follow alike. */
+static inline void check_refresh(const cmg_hierarchy *from, double factor, cmg_hierarchy *h,
+                                 cmg_hierarchy *twin, cmg_solver *s, cmg_solver *t)
+{
+    double *kept[16] = {NULL};
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        cmg_csr A;
+        CHECK_OK(cmg_hierarchy_get_csr(from, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_size nnz = A.indptr[A.rows];
+        double *values = malloc((size_t)nnz * sizeof *values);
+        for (cmg_size k = 0; k < nnz; ++k) {
+            values[k] = factor * A.values[k];
+        }
+        kept[l] = copy_there(values, nnz, sizeof *values);
+        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
+        free(values);
+    }
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK_OK(cmg_solver_refresh(t));
+    check_levels(&s->mg.levels, &t->mg.levels);
+    check_solves(s, t, cmg_hierarchy_rows(h, 0));
+    for (int l = 0; l < 16; ++l) {
+        cmgi_free_device(ctx, kept[l]);
+    }
+}
+
+/* The host's matrices sent to the device for the set-up, however small they are. */
+static inline void check_staged(cmg_hierarchy *h, const cmg_solver_options *o, cmg_solver *s)
+{
+    const cmg_size from = ctx->stage_from;
+    cmg_solver *t = NULL;
+    ctx->stage_from = 0;
+    CHECK_OK(cmg_solver_create(h, o, &t));
+    ctx->stage_from = from;
+    if (t != NULL) {
+        check_levels(&s->mg.levels, &t->mg.levels);
+        check_solves(s, t, cmg_hierarchy_rows(h, 0));
+    }
+    cmg_solver_destroy(&t);
+    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+        CHECK(cmgi_hierarchy_there(h, l, CMG_ROLE_A) == NULL);
+    }
+}
