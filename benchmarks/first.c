@@ -7,9 +7,10 @@
  * One JSON line.
  *
  *   first [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--repeat N]
- *         [--options TEXT] [--matrix 1]
+ *         [--options TEXT] [--matrix 1] [--dirichlet eliminate|identity|identity-keep] [--whole 1]
  *
- * With --matrix 1 the finest matrix is all that there is: levels are algebraic.
+ * With --matrix 1 the finest matrix is all that there is: levels are algebraic. With --whole 1 the
+ * transfer of identity rows has entries at fixed nodes.
  */
 #include "bench.h"
 #include "q1.h"
@@ -26,6 +27,8 @@ typedef struct settings {
     bench_problem p;
     const char *text; /* options of the solver */
     bool matrix;      /* A alone */
+    int boundary;     /* cmg_boundary */
+    bool whole;
 } settings;
 
 /* Level matrices in the backend's memory; the arrays are the data of vectors. */
@@ -227,8 +230,10 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
     double copy = 0;
     (void)cmg_context_bandwidth(ctx, &copy);
     printf("{\"benchmark\": \"first\", \"problem\": \"q1-%dd-%d\", \"distort\": %g, \"unknowns\": "
-           "%lld, \"matrix_alone\": %s, \"backend\": \"%s\", \"options\": \"%s\", ",
+           "%lld, \"matrix_alone\": %s, \"dirichlet\": \"%s\", \"whole_transfer\": %s, "
+           "\"backend\": \"%s\", \"options\": \"%s\", ",
            s->p.dim, s->p.cells, s->p.distort, (long long)n, s->matrix ? "true" : "false",
+           cmg_fem_enum_name("boundary", s->boundary), s->whole ? "true" : "false",
            cmg_enum_name("backend", (int)s->p.context.backend), s->text);
     printf("\"check_seconds\": %.5g, \"setup_seconds\": %.5g, \"first_setup_seconds\": %.5g, "
            "\"solve_seconds\": %.5g, \"first_solution_seconds\": %.5g, "
@@ -251,17 +256,23 @@ static bool set_own(void *user, const char *name, const char *text, bool *known)
 {
     settings *s = user;
     const bool matrix = strcmp(name, "--matrix") == 0;
-    *known = matrix || strcmp(name, "--options") == 0;
+    const bool whole = strcmp(name, "--whole") == 0;
+    const bool options = strcmp(name, "--options") == 0;
+    const bool boundary = strcmp(name, "--dirichlet") == 0;
+    *known = matrix || whole || options || boundary;
     s->matrix = matrix ? atoi(text) != 0 : s->matrix;
-    s->text = *known && !matrix ? text : s->text;
-    return true;
+    s->whole = whole ? atoi(text) != 0 : s->whole;
+    s->text = options ? text : s->text;
+    return !boundary || cmg_fem_enum_parse("boundary", text, &s->boundary) == CMG_OK;
 }
 
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
-    cmg_status status =
-        s->matrix ? q1_matrix(ctx, s->p.dim, s->p.cells, &h) : q1_problem(ctx, &s->p, &h);
+    cmg_status status = s->matrix ? q1_matrix(ctx, s->p.dim, s->p.cells, &h)
+                        : s->boundary
+                            ? q1_bounded(ctx, &s->p, (cmg_boundary)s->boundary, s->whole, &h)
+                            : q1_problem(ctx, &s->p, &h);
     *n = cmg_hierarchy_rows(h, 0);
     const int levels = cmg_hierarchy_levels(h);
     status = status == CMG_OK ? copy_matrices(ctx, h, c) : status;

@@ -1,11 +1,12 @@
 /* Hierarchies to measure with, from the generator. */
 #include "q1.h"
 
-static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
-                           cmg_hierarchy **h)
+static cmg_status generate_with(cmg_context *ctx, int dim, int cells, int levels, double distort,
+                                cmg_boundary boundary, cmg_hierarchy **h)
 {
     cmg_generate_options o;
     cmg_generate_options_default(&o);
+    o.boundary = boundary;
     o.dim = dim;
     o.cells = cells;
     o.levels = levels;
@@ -14,6 +15,12 @@ static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, dou
     o.coords = false;
     o.output_mesh = false;
     return cmg_hierarchy_generate(ctx, &o, h);
+}
+
+static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
+                           cmg_hierarchy **h)
+{
+    return generate_with(ctx, dim, cells, levels, distort, CMG_BOUNDARY_ELIMINATE, h);
 }
 
 cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
@@ -39,6 +46,25 @@ cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **
 {
     return p->distort > 0 ? q1_distorted(ctx, p->dim, p->cells, p->distort, h)
                           : q1_hierarchy(ctx, p->dim, p->cells, h);
+}
+
+cmg_status q1_bounded(cmg_context *ctx, const bench_problem *p, cmg_boundary boundary, bool whole,
+                      cmg_hierarchy **h)
+{
+    cmg_hierarchy *natural = NULL;
+    cmg_csr P;
+    cmg_status status = generate_with(ctx, p->dim, p->cells, 0, p->distort, boundary, h);
+    if (status == CMG_OK && whole) {
+        status = generate_with(ctx, p->dim, p->cells, cmg_hierarchy_levels(*h), p->distort,
+                               CMG_BOUNDARY_NEUMANN, &natural);
+        for (int l = 0; status == CMG_OK && l + 1 < cmg_hierarchy_levels(*h); ++l) {
+            status = cmg_hierarchy_get_csr(natural, l, CMG_ROLE_P, NULL, 0, &P);
+            status =
+                status == CMG_OK ? cmg_hierarchy_set_csr(*h, l, CMG_ROLE_P, NULL, 0, &P) : status;
+        }
+        cmg_hierarchy_destroy(&natural);
+    }
+    return status;
 }
 
 void q1_corners(cmg_size n, cmg_index *corners)

@@ -13,5 +13,8 @@ cmg_status q1_matrix(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h);
 /* The hierarchy of a problem: distorted, or not. */
 cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **h);
+/* With other Dirichlet rows; `whole`: P has entries at fixed nodes, too. */
+cmg_status q1_bounded(cmg_context *ctx, const bench_problem *p, cmg_boundary boundary, bool whole,
+                      cmg_hierarchy **h);
 /* Corners, in VTK's order, of the n^3 cells of a cube whose nodes are numbered x fastest. */
 void q1_corners(cmg_size n, cmg_index *corners);
