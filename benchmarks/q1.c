@@ -51,19 +51,24 @@ cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **
 cmg_status q1_bounded(cmg_context *ctx, const bench_problem *p, cmg_boundary boundary, bool whole,
                       cmg_hierarchy **h)
 {
+    cmg_context *own = NULL; /* which the memory of `ctx` does not show */
     cmg_hierarchy *natural = NULL;
     cmg_csr P;
     cmg_status status = generate_with(ctx, p->dim, p->cells, 0, p->distort, boundary, h);
     if (status == CMG_OK && whole) {
-        status = generate_with(ctx, p->dim, p->cells, cmg_hierarchy_levels(*h), p->distort,
+        status = cmg_context_create(&p->context, &own);
+    }
+    if (status == CMG_OK && whole) {
+        status = generate_with(own, p->dim, p->cells, cmg_hierarchy_levels(*h), p->distort,
                                CMG_BOUNDARY_NEUMANN, &natural);
         for (int l = 0; status == CMG_OK && l + 1 < cmg_hierarchy_levels(*h); ++l) {
             status = cmg_hierarchy_get_csr(natural, l, CMG_ROLE_P, NULL, 0, &P);
             status =
                 status == CMG_OK ? cmg_hierarchy_set_csr(*h, l, CMG_ROLE_P, NULL, 0, &P) : status;
         }
-        cmg_hierarchy_destroy(&natural);
     }
+    cmg_hierarchy_destroy(&natural);
+    cmg_context_destroy(&own);
     return status;
 }
 

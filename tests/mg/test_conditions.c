@@ -5,6 +5,8 @@
  */
 #include "cmg_fem.h"
 
+#include "transfer/energy.h"
+#include "transfer/galerkin.h"
 #include "twins.h"
 
 /* Q1 Poisson or elasticity with fixed boundary nodes. */
@@ -161,10 +163,71 @@ static void blocks_are_cleaned_there(void)
     compare(&p, "galerkin=always");
 }
 
+/* Two levels on the device, of which the coarse one is `factor` times R A P. */
+static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr arrays[MOST_ARRAYS])
+{
+    cmg_hierarchy *h = conditions(p, 1);
+    cmg_hierarchy *pair = NULL;
+    cmgi_csr C = {0};
+    CHECK_OK(cmg_hierarchy_galerkin(h, 1));
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &pair));
+    for (int r = 0; r < 3; ++r) {
+        static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
+        if (cmgi_hierarchy_has(h, 0, roles[r])) {
+            const cmg_csr M = matrix_of(h, 0, roles[r]);
+            CHECK_OK(cmg_hierarchy_set_csr(pair, 0, roles[r], NULL, 0, &M));
+        }
+    }
+    const cmg_csr formed = matrix_of(h, 1, CMG_ROLE_A);
+    CHECK_OK(cmgi_csr_copy(ctx, &formed, &C));
+    for (cmg_size k = 0; k < C.indptr[C.rows]; ++k) {
+        C.values[k] *= factor;
+    }
+    CHECK_OK(cmg_hierarchy_set_csr(pair, 1, CMG_ROLE_A, NULL, 0, &C.view));
+    cmgi_csr_free(ctx, &C);
+    cmg_hierarchy *twin = twin_of(pair, false, arrays);
+    cmg_hierarchy_destroy(&pair);
+    cmg_hierarchy_destroy(&h);
+    return twin;
+}
+
+/* Energies of R A P and of the fine matrix are equal where the fixed rows of both are left out. */
+static void energies_leave_conditions_out(void)
+{
+    static const problem problems[] = {
+        {2, 20, false, true, false, 1e4, CMG_PROBLEM_POISSON},
+        {2, 20, true, true, false, 1e4, CMG_PROBLEM_POISSON},
+        {3, 8, true, true, true, 1e4, CMG_PROBLEM_POISSON},
+    };
+    static const double factors[] = {1, 8, 0.125};
+    for (int k = 0; k < 9; ++k) {
+        const problem *p = &problems[k / 3];
+        const double wanted = fmax(factors[k % 3], 1 / factors[k % 3]);
+        double factor[2] = {0, 0};
+        double here = 0;
+        cmg_csr arrays[MOST_ARRAYS];
+        cmgi_dirichlet d[2] = {{0}};
+        cmg_hierarchy *twin = scaled_product(p, factors[k % 3], arrays);
+        CHECK_OK(cmgi_form_dirichlet(twin, 1, d));
+        CHECK(d[0].count > 0 && d[1].count > 0);
+        CHECK_OK(cmgi_energy_misfits_there(twin, 1, d, factor));
+        if (cmgi_on_cuda(ctx)) {
+            CHECK_NEAR(factor[1] / wanted, 1, 1e-10);
+            CHECK(twin->level[0].A.indptr == NULL);
+        }
+        CHECK_OK(cmgi_energy_misfit(twin, 0, &d[0], &d[1], &here));
+        CHECK_NEAR(here / wanted, 1, 1e-10);
+        cmgi_dirichlet_clear(ctx, &d[0]);
+        cmgi_dirichlet_clear(ctx, &d[1]);
+        cmg_hierarchy_destroy(&twin);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(given_levels_are_cleaned_there);
     RUN(blocks_are_cleaned_there);
+    RUN(energies_leave_conditions_out);
     return TEST_END();
 }

@@ -2,9 +2,12 @@
  * Which rows count as Dirichlet conditions, and transfer without them: identity rows of the finest
  * level, and coarse identity rows below those alone.
  */
+#include "core/random.h"
 #include "oracle.h"
 #include "test.h"
-#include "transfer/restriction.h"
+#include "transfer/galerkin.h"
+
+#include "arrays.h"
 
 /* Tridiagonal blocks -1 2 -1 of the given sizes over h, uncoupled. */
 static cmgi_csr laplacians(const int *size, int blocks, double h)
@@ -205,11 +208,154 @@ static void folding_is_the_product(void)
     cmgi_csr_free(ctx, &R);
 }
 
+/* A random matrix, some rows of which are those of the identity, or, with `cols` others, zero. */
+static cmgi_csr random_matrix(uint64_t *seed, cmg_size rows, cmg_size cols, double single)
+{
+    enum { ENTRIES = 4 };
+    cmgi_csr M = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, ENTRIES * rows, &M));
+    for (cmg_size i = 0; i < rows; ++i) {
+        const bool alone = cmgi_random(seed) < single;
+        const cmg_size first = i * cols / rows;
+        for (cmg_size e = 0; e < ENTRIES; ++e) {
+            const double value = 1 + floor(4 * cmgi_random(seed)); /* several are largest */
+            const bool own = rows == cols && e == 0;
+            M.indices[i * ENTRIES + e] = (cmg_index)((first + e * e) % cols);
+            M.values[i * ENTRIES + e] = alone && !own ? 0 : value * (e % 2 == 0 ? 1 : -1);
+        }
+        M.indptr[i + 1] = (i + 1) * ENTRIES;
+    }
+    CHECK_OK(cmgi_csr_sort(ctx, &M));
+    return M;
+}
+
+static void check_marks(const cmgi_dirichlet *a, cmgi_dirichlet *b)
+{
+    CHECK_OK(cmgi_dirichlet_bring(ctx, b));
+    CHECK(a->count == b->count && (a->row == NULL) == (b->row == NULL));
+    if (a->row != NULL && b->row != NULL) {
+        CHECK(memcmp(a->row, b->row, (size_t)a->rows * sizeof *a->row) == 0);
+    }
+}
+
+/* A and P, and with three matrices the coarse A, in the backend's memory. */
+static cmg_hierarchy *hierarchy_there(const cmgi_csr *M, int matrices)
+{
+    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_A};
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    for (int m = 0; m < matrices; ++m) {
+        const cmg_size nnz = M[m].indptr[M[m].rows];
+        const cmg_csr d = {M[m].rows, M[m].cols,
+                           copy_there(M[m].indptr, M[m].rows + 1, sizeof *M[m].indptr),
+                           copy_there(M[m].indices, nnz, sizeof *M[m].indices),
+                           copy_there(M[m].values, nnz, sizeof *M[m].values)};
+        CHECK_OK(cmg_hierarchy_set_csr(h, m / 2, roles[m], NULL, 0, &d));
+        CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)d.indptr, (void *)(uintptr_t)d.indices,
+                         (void *)(uintptr_t)d.values);
+    }
+    return h;
+}
+
+/* Where the matrices are on the device: its marks and P without them, against the host's. */
+static void marks_are_those_of_the_host(void)
+{
+    static const double shares[][3] = {/* identity rows of A and C, zero rows of P */
+                                       {0.2, 0.3, 0}, {0.2, 0.3, 0.1}, {0, 0.5, 0},
+                                       {0.2, 0, 0.1}, {1, 0.5, 0},     {0.2, 1, 0.1}};
+    uint64_t seed = 3;
+    for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
+        cmgi_csr M[3] = {random_matrix(&seed, 1003, 1003, shares[k][0]),
+                         random_matrix(&seed, 1003, 301, shares[k][2]),
+                         random_matrix(&seed, 301, 301, shares[k][1])};
+        cmgi_dirichlet here[2] = {{0}};
+        cmgi_dirichlet there[2] = {{0}};
+        cmgi_csr P = {0};
+        cmgi_resident cleaned = {0};
+        cmg_hierarchy *h = hierarchy_there(M, 3);
+        CHECK_OK(cmgi_dirichlet_find(ctx, &M[0].view, &here[0]));
+        CHECK_OK(cmgi_dirichlet_below(ctx, &M[2].view, &M[1].view, &here[0], &here[1]));
+        CHECK_OK(cmgi_dirichlet_of_level(h, 0, NULL, &there[0]));
+        CHECK_OK(cmgi_dirichlet_of_level(h, 1, &there[0], &there[1]));
+        const cmgi_resident *stored = cmgi_hierarchy_there(h, 0, CMG_ROLE_P);
+        CHECK((stored != NULL) == cmgi_on_cuda(ctx));
+        if (stored != NULL) {
+            CHECK(h->level[0].A.indptr == NULL && h->level[0].P.indptr == NULL);
+            CHECK_OK(cmgi_prolongation(ctx, &M[1].view, &here[0], &here[1], &P));
+            CHECK_OK(cmgi_dirichlet_clean_there(ctx, stored, &there[0], &there[1], &cleaned));
+            double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
+            CHECK_OK(cmgi_to_host(ctx, values, cleaned.csr.values,
+                                  (size_t)P.indptr[P.rows] * sizeof *values));
+            for (cmg_size e = 0; e < P.indptr[P.rows]; ++e) {
+                CHECK(values[e] == P.values[e]);
+            }
+            free(values);
+            cmgi_dirichlet_drop_clean(ctx, stored, &cleaned);
+        }
+        check_marks(&here[0], &there[0]);
+        check_marks(&here[1], &there[1]);
+        cmgi_csr_free(ctx, &P);
+        cmg_hierarchy_destroy(&h);
+        for (int m = 0; m < 3; ++m) {
+            cmgi_csr_free(ctx, &M[m]);
+            cmgi_dirichlet_clear(ctx, m < 2 ? &here[m] : &there[0]);
+        }
+        cmgi_dirichlet_clear(ctx, &there[1]);
+    }
+}
+
+/* Marks on both levels, the transfer without them, and R A P. */
+static cmg_status clean_and_form(cmg_hierarchy *h)
+{
+    cmgi_dirichlet d[2] = {{0}};
+    cmgi_dirichlet kept = {0};
+    cmgi_resident cleaned = {0};
+    const cmgi_resident *P = cmgi_hierarchy_there(h, 0, CMG_ROLE_P);
+    cmg_status status = cmgi_form_levels(h, 1, true, NULL);
+    for (int l = 0; status == CMG_OK && l < 2; ++l) {
+        status = cmgi_dirichlet_of_level(h, l, l > 0 ? &d[0] : NULL, &d[l]);
+    }
+    if (status == CMG_OK && P != NULL) {
+        status = cmgi_dirichlet_clean_there(ctx, P, &d[0], &d[1], &cleaned);
+        cmgi_dirichlet_drop_clean(ctx, P, &cleaned);
+    }
+    status = status == CMG_OK ? cmgi_dirichlet_bring(ctx, &d[1]) : status;
+    status = status == CMG_OK ? cmgi_dirichlet_take(ctx, &d[0], &kept) : status;
+    cmgi_dirichlet_clear(ctx, &kept);
+    cmgi_dirichlet_clear(ctx, &d[0]);
+    cmgi_dirichlet_clear(ctx, &d[1]);
+    return status;
+}
+
+static void faults_leave_nothing(void)
+{
+    uint64_t seed = 5;
+    cmgi_csr M[2] = {random_matrix(&seed, 203, 203, 0.2), random_matrix(&seed, 203, 61, 0.1)};
+    size_t before[2];
+    size_t now[2];
+    cmg_status status = CMG_ERR_MEMORY;
+    cmg_context_memory(ctx, before, NULL);
+    for (long n = 0; status != CMG_OK; ++n) {
+        cmg_hierarchy *h = hierarchy_there(M, 2);
+        cmgi_context_fail_after(ctx, n);
+        status = clean_and_form(h);
+        cmgi_context_fail_after(ctx, -1);
+        cmg_hierarchy_destroy(&h);
+        cmg_context_memory(ctx, now, NULL);
+        CHECK(now[0] == before[0] && now[1] == before[1]);
+        CHECK(status == CMG_ERR_MEMORY || (status == CMG_OK && n > 10));
+    }
+    cmgi_csr_free(ctx, &M[0]);
+    cmgi_csr_free(ctx, &M[1]);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(a_lonely_coarse_row_is_an_unknown);
     RUN(coarse_rows_follow_the_fine_ones);
     RUN(folding_is_the_product);
+    RUN(marks_are_those_of_the_host);
+    RUN(faults_leave_nothing);
     return TEST_END();
 }
