@@ -18,6 +18,7 @@ typedef struct problem {
     bool own_R;      /* P^T, given */
     double diagonal; /* of fixed rows */
     cmg_problem kind;
+    bool alone; /* the finest A is all that there is: levels are algebraic */
 } problem;
 
 static cmg_hierarchy *generate(const problem *p, cmg_boundary boundary)
@@ -65,7 +66,7 @@ static cmg_hierarchy *conditions(const problem *p, double share)
 {
     cmg_hierarchy *natural = generate(p, CMG_BOUNDARY_NEUMANN);
     cmg_hierarchy *fixed = generate(p, CMG_BOUNDARY_IDENTITY);
-    const int levels = cmg_hierarchy_levels(fixed);
+    const int levels = p->alone ? 1 : cmg_hierarchy_levels(fixed);
     cmg_hierarchy *h = NULL;
     CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
     for (int l = 0; l < levels; ++l) {
@@ -142,11 +143,11 @@ static void compare(const problem *p, const char *text)
 static void given_levels_are_cleaned_there(void)
 {
     static const problem problems[] = {
-        {2, 20, false, false, false, 1, CMG_PROBLEM_POISSON},
-        {2, 20, true, true, false, 1, CMG_PROBLEM_POISSON},
-        {2, 20, false, true, true, 2.5, CMG_PROBLEM_POISSON},
-        {3, 8, false, true, false, 1, CMG_PROBLEM_POISSON},
-        {3, 8, true, false, true, 1, CMG_PROBLEM_POISSON},
+        {2, 20, false, false, false, 1, CMG_PROBLEM_POISSON, false},
+        {2, 20, true, true, false, 1, CMG_PROBLEM_POISSON, false},
+        {2, 20, false, true, true, 2.5, CMG_PROBLEM_POISSON, false},
+        {3, 8, false, true, false, 1, CMG_PROBLEM_POISSON, false},
+        {3, 8, true, false, true, 1, CMG_PROBLEM_POISSON, false},
     };
     static const char *const texts[] = {"format=compressed precision=mixed", "",
                                         "galerkin=always format=compressed"};
@@ -158,9 +159,17 @@ static void given_levels_are_cleaned_there(void)
 
 static void blocks_are_cleaned_there(void)
 {
-    const problem p = {2, 12, false, true, false, 1, CMG_PROBLEM_ELASTICITY};
+    const problem p = {2, 12, false, true, false, 1, CMG_PROBLEM_ELASTICITY, false};
     compare(&p, "");
     compare(&p, "galerkin=always");
+}
+
+static void algebraic_levels_are_made_there(void)
+{
+    const problem symmetric = {2, 24, false, false, false, 1, CMG_PROBLEM_POISSON, true};
+    const problem kept = {2, 24, true, false, false, 2.5, CMG_PROBLEM_POISSON, true};
+    compare(&symmetric, "");
+    compare(&kept, "format=compressed precision=mixed");
 }
 
 /* Two levels on the device, of which the coarse one is `factor` times R A P. */
@@ -195,9 +204,9 @@ static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr ar
 static void energies_leave_conditions_out(void)
 {
     static const problem problems[] = {
-        {2, 20, false, true, false, 1e4, CMG_PROBLEM_POISSON},
-        {2, 20, true, true, false, 1e4, CMG_PROBLEM_POISSON},
-        {3, 8, true, true, true, 1e4, CMG_PROBLEM_POISSON},
+        {2, 20, false, true, false, 1e4, CMG_PROBLEM_POISSON, false},
+        {2, 20, true, true, false, 1e4, CMG_PROBLEM_POISSON, false},
+        {3, 8, true, true, true, 1e4, CMG_PROBLEM_POISSON, false},
     };
     static const double factors[] = {1, 8, 0.125};
     for (int k = 0; k < 9; ++k) {
@@ -228,6 +237,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(given_levels_are_cleaned_there);
     RUN(blocks_are_cleaned_there);
+    RUN(algebraic_levels_are_made_there);
     RUN(energies_leave_conditions_out);
     return TEST_END();
 }
