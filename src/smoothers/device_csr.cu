@@ -67,6 +67,24 @@ cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *co
     return cmgi_resident_kernels_of(ctx)->offsets(ctx, rows, count, nnz);
 }
 
+cmg_status cmgi_device_csr_hand_over(cmg_context *ctx, cmgi_device_csr *S, cmgi_resident *M)
+{
+    cmgi_resident R = {};
+    R.csr = {S->rows, S->rows, S->indptr, S->indices, S->values};
+    R.facts.beside = S->rows; /* all of it is looked at where that may be wrong */
+    *S = {};
+    cmg_status status = cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R);
+    if (status == CMG_OK && R.rows.longest <= 1) {
+        status = cmgi_resident_look_again(ctx, &R);
+    }
+    if (status != CMG_OK) {
+        cmgi_resident_free(ctx, &R);
+        return status;
+    }
+    *M = R;
+    return CMG_OK;
+}
+
 /* Sums of whole numbers do not depend on their order. */
 __global__ void hash_kernel(const cmgi_device_csr A, unsigned long long *hash)
 {

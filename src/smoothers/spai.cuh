@@ -83,3 +83,5 @@ cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values,
                                 cmgi_device_csr *B);
 /* The entries of `rows` >= 1 rows, counted in count[0 .. rows-1], become offsets [0 .. rows]. */
 cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz);
+/* M takes the arrays of S over. */
+cmg_status cmgi_device_csr_hand_over(cmg_context *ctx, cmgi_device_csr *S, cmgi_resident *M);

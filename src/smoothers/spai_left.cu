@@ -109,25 +109,6 @@ static cmg_status finish(const cmgi_prepared *p, cmgi_device_csr *M)
     return unmatched ? merge(ctx, M) : CMG_OK;
 }
 
-/* M takes the arrays of S over. */
-static cmg_status hand_over(cmg_context *ctx, cmgi_device_csr *S, cmgi_resident *M)
-{
-    cmgi_resident R = {};
-    R.csr = {S->rows, S->rows, S->indptr, S->indices, S->values};
-    R.facts.beside = S->rows; /* all of it is looked at where that may be wrong */
-    *S = {};
-    cmg_status status = cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R);
-    if (status == CMG_OK && R.rows.longest <= 1) {
-        status = cmgi_resident_look_again(ctx, &R);
-    }
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, &R);
-        return status;
-    }
-    *M = R;
-    return CMG_OK;
-}
-
 extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmgi_resident *A,
                                           const cmgi_spai_choice *choice, cmgi_resident *M,
                                           bool *made)
@@ -150,7 +131,7 @@ extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmgi_resident 
     CMGI_TRY_GOTO(done, cmgi_spai_rows_cuda(ctx, &p.B, choice->counted, &S, made));
     if (*made) {
         CMGI_TRY_GOTO(done, finish(&p, &S));
-        CMGI_TRY_GOTO(done, hand_over(ctx, &S, M));
+        CMGI_TRY_GOTO(done, cmgi_device_csr_hand_over(ctx, &S, M));
     }
 done:
     cmgi_device_csr_free(ctx, &S);
