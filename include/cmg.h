@@ -253,7 +253,7 @@ CMG_API void cmg_hierarchy_destroy(cmg_hierarchy **h);
  * solver forms what is missing below as R A P.
  * On the CUDA backend the three arrays may be on the context's device: A, P and R then stay there,
  * and a solver is set up from them without a copy on the host, to the same bits, Dirichlet identity
- * rows included. What only the host does - smoothers but Jacobi, auto and SPAI, formats that
+ * rows included. What only the host does - smoothers but Jacobi, SPAI, FSAI and auto, formats that
  * renumber, files - fetches a copy and says so in the log. Work on the arrays has to be done, or in
  * the context's stream; a context of the CPU must not be given them.
  *

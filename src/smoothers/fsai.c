@@ -11,6 +11,8 @@
  * Source  Kolotilina and Yeremin, SIAM J. Matrix Anal. Appl. 14 (1993); Janna and Ferronato, SIAM
  * J. Sci. Comput. 33 (2011), equations (2.5) and (3.2).
  */
+#include "core/backend.h"
+#include "smoothers/fsai_cuda.h"
 #include "smoothers/pattern.h"
 #include "smoothers/rows.h"
 #include "smoothers/small_dense.h"
@@ -196,6 +198,20 @@ static void release(cmg_context *ctx, rows *r)
     cmgi_slab_free(ctx, &r->G);
 }
 
+static cmg_status fail_unsymmetric(const cmgi_smoother_source *source)
+{
+    return cmgi_fail(source->ctx, CMG_ERR_UNSUPPORTED,
+                     "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
+                     source->level);
+}
+
+static cmg_status fail_indefinite(const cmgi_smoother_source *source, cmg_size row)
+{
+    return cmgi_fail(source->ctx, CMG_ERR_SINGULAR,
+                     "fsai: level %d: A is not positive definite, seen in row %lld", source->level,
+                     (long long)row);
+}
+
 /* G of a symmetric A with unit diagonal. */
 static cmg_status make_factor(const cmgi_smoother_source *source, const cmg_csr *A, cmgi_csr *G)
 {
@@ -209,9 +225,7 @@ static cmg_status make_factor(const cmgi_smoother_source *source, const cmg_csr 
     CMGI_TRY_GOTO(done, allocate(ctx, &r));
     CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "FSAI", A->rows, fill_row, &r, &bad));
     if (bad < A->rows) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "fsai: level %d: A is not positive definite, seen in row %lld",
-                           source->level, (long long)bad);
+        status = fail_indefinite(source, bad);
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, A->rows, &r.G, G));
@@ -221,30 +235,87 @@ done:
     return status;
 }
 
-static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+/* Both factors on the device, where it has all of it; they are there, too, or, where A is not,
+ * here.
+ */
+static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr factor[2], bool *made)
+{
+    static cmg_status (*const own[2])(cmg_context *, const cmgi_resident *,
+                                      const cmgi_fsai_choice *, cmgi_resident[2],
+                                      cmgi_fsai_outcome *) = {NULL, CMGI_CUDA_FN(cmgi_fsai_cuda)};
+    cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
+    const cmgi_fsai_choice choice = {.tau = value[TAU],
+                                     .power = (int)value[POWER],
+                                     .steps = (int)value[ADAPTIVE],
+                                     .add = (int)value[ADD],
+                                     .epsilon = value[EPSILON]};
+    const int column = cmgi_column(ctx);
+    cmgi_fsai_outcome found = {.bad = -1};
+    cmgi_resident sent = {0};
+    cmgi_resident G[2] = {{.csr = {0}}, {.csr = {0}}};
+    cmg_status status = CMG_OK;
+    *made = own[column] != NULL && choice.power <= 1;
+    if (!*made) {
+        return CMG_OK;
+    }
+    if (source->there == NULL) {
+        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
+    }
+    CMGI_TRY_GOTO(
+        done, own[column](ctx, source->there != NULL ? source->there : &sent, &choice, G, &found));
+    *made = found.made;
+    if (!found.symmetric || (*made && found.bad >= 0)) {
+        status = found.symmetric ? fail_indefinite(source, found.bad) : fail_unsymmetric(source);
+        goto done;
+    }
+    for (int k = 0; k < 2 && *made; ++k) {
+        CMGI_TRY_GOTO(done, source->there != NULL
+                                ? cmgi_resident_attach(ctx, &G[k], &factor[k])
+                                : cmgi_resident_fetch(ctx, &G[k].csr, G[k].rows.nnz, &factor[k]));
+    }
+done:
+    cmgi_resident_free(ctx, &sent);
+    cmgi_resident_free(ctx, &G[0]);
+    cmgi_resident_free(ctx, &G[1]);
+    return status;
+}
+
+/* Both factors on the host. */
+static cmg_status make_here(const cmgi_smoother_source *source, cmgi_csr factor[2])
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr B = {0};
     double *s = NULL;
     bool symmetric = false;
     cmg_status status = CMG_OK;
-    out->factors = 2;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
     if (!symmetric) {
-        status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
-                           "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
-                           source->level);
+        status = fail_unsymmetric(source);
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &B.view, &s));
     cmgi_csr_scale(ctx, s, s, &B);
-    CMGI_TRY_GOTO(done, make_factor(source, &B.view, &out->factor[0]));
-    cmgi_csr_scale(ctx, NULL, s, &out->factor[0]);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &out->factor[0].view, &out->factor[1]));
+    CMGI_TRY_GOTO(done, make_factor(source, &B.view, &factor[0]));
+    cmgi_csr_scale(ctx, NULL, s, &factor[0]);
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &factor[0].view, &factor[1]));
 done:
     cmgi_csr_free(ctx, &B);
     cmgi_free(ctx, s);
     return status;
+}
+
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    bool made = false;
+    cmgi_smoother_source here;
+    out->factors = 2;
+    CMGI_TRY(make_on_device(source, out->factor, &made));
+    if (made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_smoother_source_here(source, &here));
+    return make_here(&here, out->factor);
 }
 
 static const char *const examples[] = {
@@ -255,6 +326,7 @@ const cmgi_smoother_method cmgi_smoother_fsai = {
     .text = "factored approximate inverse on a pattern, A symmetric positive definite",
     .omega = CMGI_OMEGA_AUTO,
     .keys = keys,
+    .resident = true,
     .symmetric = true,
     .examples = examples,
     .make = make,

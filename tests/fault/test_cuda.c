@@ -39,6 +39,7 @@ static const variant variants[] = {
     {CMG_FORMAT_K1RS, CMG_FP32, CMG_KRYLOV_DEFECT, CMG_LOOP_GRAPH, false, "jacobi"},
     {CMG_FORMAT_CUSPARSE_CSR, CMG_FP64, CMG_KRYLOV_CG, CMG_LOOP_AUTO, false, "jacobi"},
     {CMG_FORMAT_TUNE, CMG_FP64, CMG_KRYLOV_BICGSTAB, CMG_LOOP_AUTO, false, "jacobi"},
+    {CMG_FORMAT_SELL, CMG_FP32, CMG_KRYLOV_CG, CMG_LOOP_AUTO, true, "fsai"},
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 

@@ -12,7 +12,8 @@ static const char *const options_text[] = {"format=compressed precision=mixed",
                                            "format=sell smoother=jacobi",
                                            "format=compressed precision=mixed",
                                            "format=compressed precision=mixed galerkin=always",
-                                           "galerkin=always reuse=bounds"};
+                                           "galerkin=always reuse=bounds",
+                                           "precision=mixed smoother=fsai"};
 
 static void compare(cmg_hierarchy *h)
 {
