@@ -36,17 +36,13 @@ __global__ void bound_kernel(const problem P, int most, cmg_size *offset, counte
 {
     const cmg_size i = thread_row() / LANES;
     const team<LANES> t;
-    if (i >= P.A.rows) {
-        return;
-    }
-    const cmg_size end = P.A.indptr[i + 1];
+    const bool exists = i < P.A.rows;
     long long count = (long long)P.choice.steps * P.choice.add;
-    for (cmg_size k = P.A.indptr[i] + t.lane; k - t.lane < end; k += LANES) {
-        count += __popc(t.votes(strong(P, i, look(P, i, i, k, end))));
-    }
+    each_entry(P, t, i, i, exists,
+               [&](const entry &e) { count += __popc(t.votes(strong(P, i, e))); });
     count = count < i ? count : i;
     count = count < most ? count : most;
-    if (t.lane == 0) {
+    if (exists && t.lane == 0) {
         offset[i] = count + 1;
         if (count > all->longest) { /* a look first: most rows change nothing */
             atomicMax(&all->longest, (int)count);
@@ -62,21 +58,18 @@ __global__ void rows_kernel(const problem P, const sizes s, const int *list, int
     extern __shared__ double2 space[];
     const int own = (int)threadIdx.x / WIDTH;
     const cmg_size a = (cmg_size)blockIdx.x * (blockDim.x / WIDTH) + own;
-    if (a >= rows) {
-        return;
+    const bool exists = a < rows;
+    const cmg_size i = exists && list != NULL ? list[a] : a;
+    row<WIDTH> r(P, i, exists, s, (char *)space + own * bytes_of(s));
+    r.make();
+    if (exists && r.state == DONE) {
+        r.store(to.G.indices + to.G.indptr[i], to.G.values + to.G.indptr[i]);
     }
-    const cmg_size i = list != NULL ? list[a] : a;
-    row<WIDTH> r(P, i, s, (char *)space + own * bytes_of(s));
-    double d = 0;
-    const outcome made = r.make(&d);
-    if (made == DONE) {
-        r.store(d, to.G.indices + to.G.indptr[i], to.G.values + to.G.indptr[i]);
-    }
-    if (r.t.lane == 0) {
-        to.length[i] = made == DONE ? r.length + 1 : 0;
-        if (made == FAILED) {
+    if (exists && r.t.lane == 0) {
+        to.length[i] = r.state == DONE ? r.length + 1 : 0;
+        if (r.state == FAILED) {
             atomicMin(&all->bad, (unsigned long long)i);
-        } else if (made == NO_ROOM) {
+        } else if (r.state == NO_ROOM) {
             left[atomicAdd(&all->left, 1)] = (int)i;
         }
     }

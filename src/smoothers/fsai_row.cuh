@@ -43,24 +43,30 @@ __host__ __device__ inline size_t bytes_of(const sizes &s)
     return (bytes + 63) / 128 * 128 + 64;
 }
 
-/* The lanes that share a row. */
+/*
+ * The lanes that share a row. The teams of a warp go through all loops together until none of them
+ * has more to do: on their own they would run one after the other.
+ */
 template <int WIDTH>
 struct team {
-    unsigned mask;
     int lane;
-    __device__ team()
-        : mask((~0U >> (32 - WIDTH)) << (threadIdx.x % 32 / WIDTH * WIDTH)),
-          lane((int)threadIdx.x % WIDTH)
+    __device__ team() : lane((int)threadIdx.x % WIDTH)
     {
     }
     __device__ void wait() const
     {
-        __syncwarp(mask);
+        __syncwarp();
     }
-    /* Lanes that say yes, the first of the team in bit 0. */
+    /* Does any lane of the warp say yes? */
+    __device__ bool any(bool yes) const
+    {
+        return __any_sync(~0U, yes) != 0;
+    }
+    /* Lanes of the team that say yes, the first in bit 0. */
     __device__ unsigned votes(bool yes) const
     {
-        return (__ballot_sync(mask, yes) & mask) >> (threadIdx.x % 32 / WIDTH * WIDTH);
+        return __ballot_sync(~0U, yes) >> (threadIdx.x % 32 / WIDTH * WIDTH) &
+               (~0U >> (32 - WIDTH));
     }
     /* How many of them are below this one. */
     __device__ int below(unsigned votes) const
@@ -91,6 +97,23 @@ __device__ __forceinline__ bool strong(const problem &P, cmg_size i, const entry
            (tau == 0 || fabs(e.value) > tau * sqrt(fabs(P.diagonal[i] * P.diagonal[e.j])));
 }
 
+/* The entries of row r left of i, where they are wanted, one a lane: act(entry), with j = -1 for
+ * the lanes beyond, as often as the warp has some. The next are on their way meanwhile. */
+template <int WIDTH, typename ACT>
+__device__ __forceinline__ void each_entry(const problem &P, const team<WIDTH> &t, cmg_size i,
+                                           cmg_size r, bool wanted, ACT act)
+{
+    const cmg_size end = wanted ? P.A.indptr[r + 1] : 0;
+    cmg_size k = wanted ? P.A.indptr[r] + t.lane : 0;
+    entry e = look(P, i, r, k, end);
+    while (t.any(e.j >= 0)) {
+        k += WIDTH;
+        const entry next = look(P, i, r, k, end);
+        act(e);
+        e = next;
+    }
+}
+
 enum outcome { DONE, NO_ROOM, FAILED }; /* FAILED: A is not positive definite */
 
 template <int WIDTH>
@@ -100,6 +123,8 @@ struct row {
     const cmg_size i;
     const int room;
     const int slots;
+    bool active; /* otherwise it waits for the others of the warp */
+    outcome state;
     double *L;
     double *y;     /* L^-T z */
     double *slope; /* of a slot's column */
@@ -108,9 +133,11 @@ struct row {
     unsigned short *place; /* a slot's column is J[place], or NO_PLACE */
     int length;            /* of J */
     int met;               /* columns in the table */
+    double d;              /* a_ii + A(i,J) y */
 
-    __device__ row(const problem &p, cmg_size number, const sizes &s, char *space)
-        : P(p), i(number), room(s.room), slots(s.slots), length(0), met(0)
+    __device__ row(const problem &p, cmg_size number, bool exists, const sizes &s, char *space)
+        : P(p), i(number), room(s.room), slots(s.slots), active(exists), state(DONE), length(0),
+          met(0), d(0)
     {
         L = (double *)space;
         y = L + room * (room + 3) / 2;
@@ -123,6 +150,12 @@ struct row {
             place[s_] = NO_PLACE;
         }
         t.wait();
+    }
+
+    __device__ void leave(outcome with)
+    {
+        state = active ? with : state;
+        active = false;
     }
 
     /* column(k)[p] = entry (p,k) of L */
@@ -141,6 +174,12 @@ struct row {
         return s;
     }
 
+    /* Number in J of a column left of i, or NO_PLACE. */
+    __device__ int place_of(cmg_index j) const
+    {
+        return j >= 0 ? place[slot_of(j)] : NO_PLACE;
+    }
+
     /* The lanes' columns, -1: none, all of them different, get a slot; false where the table is
      * full. */
     __device__ bool enter(cmg_index j, int *slot)
@@ -148,74 +187,56 @@ struct row {
         int s = j >= 0 ? slot_of(j) : -1;
         const bool fresh = s >= 0 && key[s] == -1;
         const int more = __popc(t.votes(fresh));
-        if (met + more > slots - slots / 8) {
-            return false;
-        }
-        met += more;
-        while (fresh && atomicCAS(&key[s], -1, (int)j) != -1) {
+        const bool full = met + more > slots - slots / 8;
+        met += full ? 0 : more;
+        while (!full && fresh && atomicCAS(&key[s], -1, (int)j) != -1) {
             s = (s + 1) & (slots - 1);
         }
         t.wait();
-        *slot = s;
-        return true;
+        *slot = full ? -1 : s;
+        return !full;
     }
 
-    /* The entries of row r left of i, one a lane: act(entry), j = -1 for the lanes beyond, as often
-     * as there are some. The next are on their way meanwhile. */
-    template <typename ACT>
-    __device__ __forceinline__ void each(cmg_size r, ACT act) const
-    {
-        const cmg_size end = P.A.indptr[r + 1];
-        cmg_size k = P.A.indptr[r] + t.lane;
-        entry e = look(P, i, r, k, end);
-        while (t.votes(e.j >= 0) != 0) {
-            k += WIDTH;
-            const entry next = look(P, i, r, k, end);
-            act(e);
-            e = next;
-        }
-    }
-
-    /* Number in J of a column left of i, or NO_PLACE. */
-    __device__ int place_of(cmg_index j) const
-    {
-        return j >= 0 ? place[slot_of(j)] : NO_PLACE;
-    }
-
-    /* J = the first pattern; false: no room. */
-    __device__ bool begin()
+    /* J = the first pattern. */
+    __device__ void begin()
     {
         bool good = true;
-        each(i, [&](const entry &e) {
+        each_entry(P, t, i, i, active, [&](const entry &e) {
             const bool taken = strong(P, i, e);
             const unsigned votes = t.votes(taken);
             const int at = length + t.below(votes);
             int s = -1;
             length += __popc(votes);
-            good = good && length <= room && enter(taken || P.choice.steps > 0 ? e.j : -1, &s);
+            good = good && length <= room;
+            const bool entered = enter(good && (taken || P.choice.steps > 0) ? e.j : -1, &s);
+            good = good && entered;
             if (good && taken) {
                 J[at] = e.j;
                 place[s] = (unsigned short)at;
             }
         });
         t.wait();
-        return good;
+        if (!good) {
+            leave(NO_ROOM);
+        }
     }
 
     /* A(J,J) from row `from` of J on, its lower triangle, into L, and the columns that these rows
-     * meet into the table; false: no room. */
-    __device__ bool gather(int from)
+     * meet into the table. */
+    __device__ void gather(int from)
     {
         bool good = true;
-        for (int p = from; p < length && good; ++p) {
-            for (int q = t.lane; q <= p; q += WIDTH) {
+        for (int p = from; t.any(active && p < length); ++p) {
+            const bool wanted = active && good && p < length;
+            for (int q = t.lane; wanted && q <= p; q += WIDTH) {
                 column(q)[p] = 0;
             }
             t.wait();
-            each(J[p], [&](const entry &e) {
+            each_entry(P, t, i, wanted ? J[p] : 0, wanted, [&](const entry &e) {
                 int s = -1;
                 if (P.choice.steps > 0) {
-                    good = good && enter(e.j, &s);
+                    const bool entered = enter(e.j, &s);
+                    good = good && entered;
                 } else if (e.j >= 0) {
                     s = slot_of(e.j);
                 }
@@ -225,17 +246,19 @@ struct row {
                 }
             });
         }
-        return good;
+        if (!good) {
+            leave(NO_ROOM);
+        }
     }
 
     /* -A(J,i) from number `from` of J on into row `room` of L. */
     __device__ void right_side(int from) const
     {
-        for (int p = from + t.lane; p < length; p += WIDTH) {
+        for (int p = from + t.lane; active && p < length; p += WIDTH) {
             column(p)[room] = 0;
         }
         t.wait();
-        each(i, [&](const entry &e) {
+        each_entry(P, t, i, i, active, [&](const entry &e) {
             const int p = place_of(e.j);
             if (p >= from && p != NO_PLACE) {
                 column(p)[room] = 0 - e.value;
@@ -256,59 +279,59 @@ struct row {
         return sum;
     }
 
-    /* Rows of L from `from` on and z; false where A(J,J) is not positive. */
-    __device__ bool factorise(int from) const
+    /* Rows of L from `from` on and z. */
+    __device__ void factorise(int from)
     {
-        for (int k = 0; k < length; ++k) {
+        for (int k = 0; t.any(active && k < length); ++k) {
             const int first = k < from ? from : k;
-            const int rows = length - first + (k < from ? 0 : 1);
-            double root = k < from ? column(k)[k] : 0;
-            for (int a = t.lane; a - t.lane < rows; a += WIDTH) {
+            const int rows = active && k < length ? length - first + (k < from ? 0 : 1) : 0;
+            double root = rows > 0 && k < from ? column(k)[k] : 0;
+            for (int a = t.lane; t.any(a - t.lane < rows); a += WIDTH) {
                 const int p = first + a < length ? first + a : room;
                 const double sum = a < rows ? reduce(p, k) : 0;
-                if (root == 0) {
-                    const double pivot = __shfl_sync(t.mask, sum, 0, WIDTH);
-                    if (!(pivot > 0)) {
-                        return false;
-                    }
+                const double pivot = __shfl_sync(~0U, sum, 0, WIDTH);
+                if (a - t.lane < rows && root == 0) {
                     root = sqrt(pivot);
+                    if (!(pivot > 0)) {
+                        leave(FAILED);
+                    }
                 }
-                if (a < rows) {
+                if (a < rows && active) {
                     column(k)[p] = p == k ? root : sum / root;
                 }
             }
             t.wait();
         }
-        return true;
     }
 
     /* y = L^-T z */
     __device__ void substitute() const
     {
-        for (int p = t.lane; p < length; p += WIDTH) {
+        for (int p = t.lane; active && p < length; p += WIDTH) {
             y[p] = column(p)[room];
         }
         t.wait();
-        for (int p = length - 1; p >= 0; --p) {
-            const double here = y[p] / column(p)[p];
-            for (int k = t.lane; k < p; k += WIDTH) {
+        for (int p = length - 1; t.any(active && p >= 0); --p) {
+            const bool wanted = active && p >= 0;
+            const double here = wanted ? y[p] / column(p)[p] : 0;
+            for (int k = t.lane; k < p && wanted; k += WIDTH) {
                 y[k] -= column(k)[p] * here;
             }
             t.wait();
-            if (t.lane == 0) {
+            if (wanted && t.lane == 0) {
                 y[p] = here;
             }
         }
         t.wait();
     }
 
-    /* d = a_ii + A(i,J) y in the order of row i. */
+    /* a_ii + A(i,J) y in the order of row i. */
     __device__ double distance() const
     {
         double *const term = slope; /* no slope is in use */
-        double d = P.diagonal[i];
+        double sum = active ? P.diagonal[i] : 0;
         int terms = 0;
-        each(i, [&](const entry &e) {
+        each_entry(P, t, i, i, active, [&](const entry &e) {
             const int p = place_of(e.j);
             const unsigned votes = t.votes(p != NO_PLACE);
             if (p != NO_PLACE) {
@@ -318,16 +341,16 @@ struct row {
         });
         t.wait();
         for (int a = 0; a < terms; ++a) {
-            d += term[a];
+            sum += term[a];
         }
         t.wait();
-        return d;
+        return sum;
     }
 
     /* `value` times row r into the slopes. */
-    __device__ void add_slope(cmg_size r, double value) const
+    __device__ void add_slope(cmg_size r, bool wanted, double value) const
     {
-        each(r, [&](const entry &e) {
+        each_entry(P, t, i, r, wanted, [&](const entry &e) {
             if (e.j >= 0) {
                 slope[slot_of(e.j)] += value * e.value;
             }
@@ -340,7 +363,7 @@ struct row {
     {
         double size = 0;
         int best = -1;
-        for (int s = t.lane; s < slots; s += WIDTH) {
+        for (int s = t.lane; active && s < slots; s += WIDTH) {
             const double here = key[s] >= 0 && place[s] == NO_PLACE ? fabs(slope[s]) : 0;
             if (here > size || (best >= 0 && here == size && key[s] < key[best])) {
                 size = here;
@@ -349,8 +372,8 @@ struct row {
         }
 #pragma unroll
         for (int d = WIDTH / 2; d > 0; d >>= 1) {
-            const double there = __shfl_xor_sync(t.mask, size, d, WIDTH);
-            const int other = __shfl_xor_sync(t.mask, best, d, WIDTH);
+            const double there = __shfl_xor_sync(~0U, size, d, WIDTH);
+            const int other = __shfl_xor_sync(~0U, best, d, WIDTH);
             if (there > size || (other >= 0 && there == size && key[other] < key[best])) {
                 size = there;
                 best = other;
@@ -359,76 +382,66 @@ struct row {
         return size >= 1e-14 ? best : -1;
     }
 
-    /* Appends the columns of the largest slopes to J; false: no room. */
-    __device__ bool enlarge()
+    /* Appends the columns of the largest slopes to J. */
+    __device__ void enlarge()
     {
-        for (int s = t.lane; s < slots; s += WIDTH) {
+        for (int s = t.lane; active && s < slots; s += WIDTH) {
             slope[s] = 0;
         }
         t.wait();
-        add_slope(i, 1);
-        for (int p = 0; p < length; ++p) {
-            add_slope(J[p], y[p]);
+        add_slope(i, active, 1);
+        for (int p = 0; t.any(active && p < length); ++p) {
+            const bool wanted = active && p < length;
+            add_slope(wanted ? J[p] : 0, wanted, wanted ? y[p] : 0);
         }
-        for (int a = 0; a < P.choice.add; ++a) {
+        bool grows = active;
+        for (int a = 0; a < P.choice.add && t.any(grows); ++a) {
             const int s = steepest();
-            if (s < 0) {
-                break;
-            }
-            if (length == room) {
-                return false;
+            grows = grows && s >= 0;
+            if (grows && length == room) {
+                leave(NO_ROOM);
+                grows = false;
             }
             t.wait();
-            if (t.lane == 0) {
+            if (grows && t.lane == 0) {
                 J[length] = key[s];
                 place[s] = (unsigned short)length;
             }
-            ++length;
+            length += grows ? 1 : 0;
             t.wait();
         }
-        return true;
     }
 
     /* y and d where J has grown from a length on. */
-    __device__ outcome solve(int from, double *d)
+    __device__ void solve(int from)
     {
-        if (!gather(from)) {
-            return NO_ROOM;
-        }
+        gather(from);
         right_side(from);
-        if (!factorise(from)) {
-            return FAILED;
-        }
+        factorise(from);
         substitute();
-        *d = distance();
-        return *d > 0 ? DONE : FAILED;
+        const double found = distance();
+        d = active ? found : d;
+        if (!(d > 0)) {
+            leave(FAILED);
+        }
     }
 
-    __device__ outcome make(double *d)
+    __device__ void make()
     {
-        if (!begin()) {
-            return NO_ROOM;
-        }
-        outcome made = solve(0, d);
-        for (int step = 0; step < P.choice.steps && made == DONE; ++step) {
-            const double before = *d;
+        begin();
+        solve(0);
+        for (int step = 0; step < P.choice.steps && t.any(active); ++step) {
+            const double before = d;
             const int from = length;
-            if (!enlarge()) {
-                return NO_ROOM;
-            }
-            if (length == from) {
-                break;
-            }
-            made = solve(from, d);
-            if (before - *d <= P.choice.epsilon * before) {
-                break;
-            }
+            enlarge();
+            active = active && length > from;
+            solve(from);
+            active = active && before - d > P.choice.epsilon * before;
         }
-        return made;
     }
 
     /* The row of G, times the scaling of A, with its columns in order. */
-    __device__ void store(double d, cmg_index *columns, double *values) const
+    __device__ void store(cmg_index *columns, double *values) const
     {
         for (int p = t.lane; p < length; p += WIDTH) {
             int at = 0;
