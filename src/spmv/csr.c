@@ -15,7 +15,13 @@ size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *op
            (size_t)s->nnz * (sizeof(cmg_index) + cmgi_precision_bytes(options->precision));
 }
 
-/* From a CSR on the device, whose row pointers the host has too. */
+/* Whether tiles are out of the question without a look at the row pointers. */
+static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+{
+    return options->t != 0 || cmgi_rows_even(s);
+}
+
+/* From a CSR on the device. */
 static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
@@ -61,7 +67,7 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->bytes = (size_t)(A->rows + 1) * sizeof *S->indptr +
                (size_t)A->nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
     if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && A->options.t == 0 &&
-        cmgi_csr_uneven(ctx, from->csr)) {
+        from->csr != NULL && cmgi_csr_uneven(ctx, from->csr)) {
         CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));
         A->bytes += cmgi_csr_tiles_bytes(S->tiles);
     }
@@ -106,6 +112,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 
 const cmgi_format cmgi_format_csr = {.id = CMG_FORMAT_CSR,
                                      .columns = true,
+                                     .takes_device = takes_device,
                                      .bytes = cmgi_csr_bytes,
                                      .build = cmgi_csr_build,
                                      .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),

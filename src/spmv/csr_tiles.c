@@ -60,6 +60,16 @@ bool cmgi_rows_uneven(const cmgi_row_statistics *s)
     return s->sliced[k] / (4 << k) * rows > 4 * s->nnz || s->longest > WARP * lanes;
 }
 
+bool cmgi_rows_even(const cmgi_row_statistics *s)
+{
+    enum { WARP = 32 };
+    const int lanes = cmgi_csr_lanes(s->rows, s->nnz);
+    const int k = cmgi_slice_size(WARP / lanes);
+    /* a warp takes a step more than its longest row has entries for all lanes, at most */
+    const cmg_size steps = s->sliced[k] + (s->rows + WARP) * (lanes - 1); /* times WARP */
+    return s->nnz < FEW_ENTRIES || (steps <= 4 * s->nnz && s->longest <= WARP * lanes);
+}
+
 typedef struct maker {
     cmgi_tile *tile;       /* NULL: only counted */
     cmgi_split_row *split; /* likewise */

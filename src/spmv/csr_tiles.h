@@ -61,6 +61,8 @@ int cmgi_csr_lanes(cmg_size rows, cmg_size nnz);
 /* The same from what is known of rows on the device: slices of 4 rows in place of fewer. */
 bool cmgi_rows_uneven(const cmgi_row_statistics *s);
 bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr);
+/* True where no row pointers with these statistics are uneven: they need not be looked at. */
+bool cmgi_rows_even(const cmgi_row_statistics *s);
 /* Tiles of a CSR on the host, in the backend's memory. */
 cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,
                                cmgi_csr_tiles **tiles);

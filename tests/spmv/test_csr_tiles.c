@@ -282,6 +282,8 @@ static bool is_uneven(cmg_size rows, cmg_size (*length)(cmg_size i, cmg_size n))
     cmgi_row_statistics s;
     CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
     CHECK(cmgi_rows_uneven(&s) == uneven); /* from the lengths alone */
+    CHECK(!(uneven && cmgi_rows_even(&s)));
+    CHECK(length != five || cmgi_rows_even(&s));
     cmgi_row_statistics_free(ctx, &s);
     cmgi_csr_free(ctx, &A);
     return uneven;
