@@ -17,12 +17,15 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_numbering.cuh"
 
-enum { WARPS = 2, SLOTS = 256, TILE = 8, AHEAD = 4, BLOCKS = 32 };
+enum { WARPS = 2, SLOTS = 256, TILE = 8, AHEAD = 4, BLOCKS = 32, STRIDE = CMGI_SPAI_LONGEST + 1 };
 #define SHARE (1.0 / 1024)
 
 /* Doubles of L, by tiles of eight columns: those of 3D elements of order one fit, in nine rows of
  * ten already in the first. */
 static const int room_for_tiles[] = {0, 0, 1488, 2000, 2880};
+
+/* With a table: the rows of A, or L^T L. */
+static const int room_beside_table[] = {0, 0, 16 * STRIDE, 24 * STRIDE, 32 * 33};
 
 /* Shared memory of a warp. */
 typedef struct space {
@@ -49,10 +52,21 @@ __device__ __forceinline__ space carve(char *from, int room)
     return s;
 }
 
-static size_t bytes_of(int room)
+static size_t bytes_of(int room, bool placed)
 {
-    return ((size_t)room + 2 * WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
+    return ((size_t)room + 2 * WARP) * sizeof(double) +
+           (placed ? CMGI_SPAI_EQUATIONS * sizeof(double) : SLOTS * (sizeof(int) + sizeof(short)));
 }
+
+/* Which rows a launch takes, and where it works. */
+typedef struct work {
+    const int *list; /* NULL: the first `rows` */
+    int rows;
+    int room;     /* doubles of L */
+    size_t bytes; /* of shared memory of a warp */
+    int *left;    /* the rows that it leaves */
+    int *count;   /* their number */
+} work;
 
 /* A row's problem as the lanes have it. */
 typedef struct columns {
@@ -172,35 +186,11 @@ __device__ __forceinline__ bool fill(const cmgi_device_csr &A, const space &s, c
     return true;
 }
 
-/* L^T L, by rows of 8 T + 1 doubles where L was. */
+/* The tiles of L^T L, by rows of 8 T + 1 doubles where L was. */
 template <int T>
-__device__ __forceinline__ void multiply(const space &s, const columns &c, int lane)
+__device__ __forceinline__ void keep(const space &s, const double (*sum)[2], int lane)
 {
-    enum { TRIANGLE = T * (T + 1) / 2, ROW = TILE * T + 1 };
-    double sum[TRIANGLE][2] = {};
-    const double *from[T];
-    int met[T];
-#pragma unroll
-    for (int t = 0; t < T; ++t) {
-        from[t] = s.L + __shfl_sync(~0U, c.start, TILE * t + lane / 4) + lane % 4;
-        met[t] = __shfl_sync(~0U, c.met, TILE * t + lane / 4) - lane % 4;
-    }
-#pragma unroll 2
-    for (int k = 0; k < c.m; k += 4) {
-        const double weight = k + lane % 4 < c.m ? s.weight[k + lane % 4] : 0;
-        double f[T];
-#pragma unroll
-        for (int t = 0; t < T; ++t) {
-            f[t] = k < met[t] ? from[t][k] * weight : 0;
-        }
-#pragma unroll
-        for (int t = 0, a = 0; t < T; ++t) {
-#pragma unroll
-            for (int u = 0; u <= t; ++u, ++a) {
-                cmgi_multiply_tile(sum[a][0], sum[a][1], f[t], f[u]);
-            }
-        }
-    }
+    enum { ROW = TILE * T + 1 };
     __syncwarp();
 #pragma unroll
     for (int t = 0, a = 0; t < T; ++t) {
@@ -217,6 +207,146 @@ __device__ __forceinline__ void multiply(const space &s, const columns &c, int l
         }
     }
     __syncwarp();
+}
+
+/* Four more equations in all tiles. */
+template <int T>
+__device__ __forceinline__ void add_tiles(double (*sum)[2], const double *f)
+{
+#pragma unroll
+    for (int t = 0, a = 0; t < T; ++t) {
+#pragma unroll
+        for (int u = 0; u <= t; ++u, ++a) {
+            cmgi_multiply_tile(sum[a][0], sum[a][1], f[t], f[u]);
+        }
+    }
+}
+
+/* L^T L */
+template <int T>
+__device__ __forceinline__ void multiply(const space &s, const columns &c, int lane)
+{
+    enum { TRIANGLE = T * (T + 1) / 2 };
+    double sum[TRIANGLE][2] = {};
+    const double *from[T];
+    int met[T];
+#pragma unroll
+    for (int t = 0; t < T; ++t) {
+        from[t] = s.L + __shfl_sync(~0U, c.start, TILE * t + lane / 4) + lane % 4;
+        met[t] = __shfl_sync(~0U, c.met, TILE * t + lane / 4) - lane % 4;
+    }
+#pragma unroll 2
+    for (int k = 0; k < c.m; k += 4) {
+        const double weight = k + lane % 4 < c.m ? s.weight[k + lane % 4] : 0;
+        double f[T];
+#pragma unroll
+        for (int t = 0; t < T; ++t) {
+            f[t] = k < met[t] ? from[t][k] * weight : 0;
+        }
+        add_tiles<T>(sum, f);
+    }
+    keep<T>(s, sum, lane);
+}
+
+/* The lane's place in the first 32 entries of row i, which ascend, of column j; -1: not there. */
+__device__ __forceinline__ int entry_of(const cmgi_device_csr &A, cmg_size i, cmg_index j, int lane)
+{
+    const cmg_size begin = A.indptr[i];
+    const cmg_index mine = lane < A.indptr[i + 1] - begin ? A.indices[begin + lane] : INT32_MAX;
+    int at = 0;
+#pragma unroll
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        at += __shfl_sync(~0U, mine, at + d - 1) < j ? d : 0;
+    }
+    return __shfl_sync(~0U, mine, at) == j ? at : -1;
+}
+
+/* The rows of A that row i's columns J name, each after a 0 for the equations without it, and the
+ * weights; c.start becomes the entry of row i. False: the kind has no table, or J is no part of
+ * row i. */
+template <int T>
+__device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
+                                       const cmgi_spai_kind *kind, const cmg_index *J, cmg_size i,
+                                       int lane, columns *c)
+{
+    c->m = kind->equations;
+    c->j = lane < c->n ? J[lane] : 0;
+    c->start = entry_of(A, i, c->j, lane);
+    if (!__all_sync(~0U, c->m > 0 && (lane >= c->n || c->start >= 0))) {
+        return false;
+    }
+    c->begin = lane < c->n ? A.indptr[c->j] : 0;
+    c->length = lane < c->n ? (int)(A.indptr[c->j + 1] - c->begin) : 0;
+    for (int q = lane; q < CMGI_SPAI_EQUATIONS; q += WARP) {
+        const double weight = q < c->m && A.s != NULL ? A.s[i + kind->offset[q]] : 1;
+        s.weight[q] = q < c->m ? weight : 0;
+    }
+#pragma unroll
+    for (int p = 0; p < TILE * T; p += TILE) {
+        double value[TILE];
+#pragma unroll
+        for (int q = 0; q < TILE; ++q) {
+            const cmg_size b = __shfl_sync(~0U, c->begin, p + q);
+            value[q] = lane < __shfl_sync(~0U, c->length, p + q) ? A.values[b + lane] : 0;
+        }
+#pragma unroll
+        for (int q = 0; q < TILE; ++q) {
+            if (lane < STRIDE - 1) {
+                s.L[(p + q) * STRIDE + 1 + lane] = value[q];
+            }
+        }
+    }
+    if (lane < TILE * T) {
+        s.L[lane * STRIDE] = 0;
+    }
+    __syncwarp();
+    const int own = kind->own;
+    c->b = lane < c->n && own >= 0 ? s.L[lane * STRIDE + kind->place[c->start][own % 4][own / 4]] *
+                                         (A.s != NULL ? A.s[i] : 1)
+                                   : 0;
+    return true;
+}
+
+/* L^T L where the entries of L are looked up. */
+template <int T>
+__device__ __forceinline__ void multiply_placed(const space &s, const cmgi_spai_kind *kind,
+                                                const columns &c, int lane)
+{
+    enum { TRIANGLE = T * (T + 1) / 2, WORDS = CMGI_SPAI_EQUATIONS / 16 };
+    double sum[TRIANGLE][2] = {};
+    const double *from[T];
+    unsigned place[T][WORDS];
+#pragma unroll
+    for (int t = 0; t < T; ++t) {
+        const int p = TILE * t + lane / 4;
+        const int e = __shfl_sync(~0U, c.start, p);
+        const uint4 *at = (const uint4 *)kind->place[p < c.n ? e : 0][lane % 4];
+        from[t] = s.L + p * STRIDE;
+#pragma unroll
+        for (int h = 0; h < WORDS / 4; ++h) {
+            const uint4 four = p < c.n ? at[h] : make_uint4(0, 0, 0, 0);
+            place[t][4 * h] = four.x;
+            place[t][4 * h + 1] = four.y;
+            place[t][4 * h + 2] = four.z;
+            place[t][4 * h + 3] = four.w;
+        }
+    }
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) {
+        if (16 * w < c.m) { /* what comes after m has weight 0 */
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const double weight = s.weight[16 * w + 4 * k + lane % 4];
+                double f[T];
+#pragma unroll
+                for (int t = 0; t < T; ++t) {
+                    f[t] = from[t][place[t][w] >> 8 * k & 0xff] * weight;
+                }
+                add_tiles<T>(sum, f);
+            }
+        }
+    }
+    keep<T>(s, sum, lane);
 }
 
 /* Lane r's unknown r; false in all lanes: a pivot is too small. */
@@ -265,76 +395,93 @@ __device__ __forceinline__ bool solve(const space &s, const columns &c, int lane
     return __all_sync(~0U, good);
 }
 
-/* The rows of a list, NULL: all; those that are left go into another one. */
-template <int T>
+/* The rows of a list, NULL: all; those that are left go into another one. PLACED: their kinds have
+ * tables. */
+template <int T, bool PLACED>
 __global__ void __launch_bounds__(WARPS *WARP)
-    normal_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const int *list, int rows,
-                  int room, size_t bytes, int *left, int *count)
+    normal_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
+                  const work w)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % WARP;
     const int warp = (int)threadIdx.x / WARP;
-    const space s = carve((char *)shared_space + warp * bytes, room);
-    for (int a = (int)blockIdx.x * WARPS + warp; a < rows; a += (int)gridDim.x * WARPS) {
-        const cmg_size i = list != NULL ? list[a] : a;
+    const space s = carve((char *)shared_space + warp * w.bytes, w.room);
+    for (int a = (int)blockIdx.x * WARPS + warp; a < w.rows; a += (int)gridDim.x * WARPS) {
+        const cmg_size i = w.list != NULL ? w.list[a] : a;
         const cmg_size first = S.indptr[i];
         const cmg_size n = S.indptr[i + 1] - first;
+        const cmgi_spai_kind *kind = PLACED ? &K.of[K.kind[i]] : NULL;
         columns c = {};
         c.n = (int)n;
         double x = 0;
-        bool solved = n <= TILE * T && fill(A, s, S.indices + first, i, lane, &c);
-        if (solved) {
+        bool solved =
+            n <= TILE * T && (PLACED ? gather<T>(A, s, kind, S.indices + first, i, lane, &c)
+                                     : fill(A, s, S.indices + first, i, lane, &c));
+        if (solved && PLACED) {
+            multiply_placed<T>(s, kind, c, lane);
+        } else if (solved) {
             multiply<T>(s, c, lane);
-            solved = solve<T>(s, c, lane, &x);
         }
+        solved = solved && solve<T>(s, c, lane, &x);
         if (solved && lane < n) {
             S.values[first + lane] = A.s != NULL ? x / A.s[c.j] : x;
         }
         if (!solved && lane == 0) {
-            left[atomicAdd(count, 1)] = (int)i;
+            w.left[atomicAdd(w.count, 1)] = (int)i;
         }
         __syncwarp();
     }
 }
 
-template <int T>
+/* One launch over the rows that are left, which leaves others. */
+template <int T, bool PLACED>
 static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
-                           const int *list, int *left, int *count)
+                           const cmgi_spai_kinds *K, cmgi_spai_left *left)
 {
-    const int room = room_for_tiles[T];
-    const size_t bytes = bytes_of(room);
-    const int rows = *count;
+    int *to = left->list == left->space[0] ? left->space[1] : left->space[0];
+    const int rows = left->count;
     const int most = BLOCKS * cmgi_device_of(ctx)->processors;
     const int wanted = (rows + WARPS - 1) / WARPS;
-    int *counter = left + S->rows;
-    CMGI_CUDA(ctx,
-              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)(WARPS * bytes)));
-    CMGI_CUDA(ctx,
-              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                   cudaSharedmemCarveoutMaxShared));
-    CMGI_TRY(cmgi_cuda_clear(ctx, counter, sizeof *counter));
-    normal_kernel<T><<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
-                       cmgi_stream(ctx)>>>(*A, *S, list, rows, room, bytes, left, counter);
+    const int room = PLACED ? room_beside_table[T] : room_for_tiles[T];
+    const work w = {left->list, rows, room, bytes_of(room, PLACED), to, to + S->rows};
+    if (rows == 0) {
+        return CMG_OK;
+    }
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(normal_kernel<T, PLACED>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)(WARPS * w.bytes)));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(normal_kernel<T, PLACED>,
+                                        cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        cudaSharedmemCarveoutMaxShared));
+    CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
+    normal_kernel<T, PLACED><<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP,
+                               WARPS * w.bytes, cmgi_stream(ctx)>>>(*A, *S, *K, w);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return cmgi_to_host(ctx, count, counter, sizeof *count);
+    left->list = to;
+    return cmgi_to_host(ctx, &left->count, w.count, sizeof left->count);
 }
 
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                             const int *list, int rows, cmgi_spai_left *left)
 {
+    cmgi_spai_kinds K = {};
+    cmg_status status = CMG_OK;
     left->count = rows;
-    left->list = left->space[0];
-    CMGI_TRY(solve_in<2>(ctx, A, S, list, left->space[0], &left->count));
-    if (left->count > 0) {
-        CMGI_TRY(solve_in<3>(ctx, A, S, left->space[0], left->space[1], &left->count));
-        left->list = left->space[1];
+    left->list = (int *)list;
+    if (list == NULL) { /* rows do not repeat, their patterns may */
+        CMGI_TRY_GOTO(done, cmgi_spai_kinds_find(ctx, A, &K));
     }
-    if (left->count > 0) {
-        CMGI_TRY(solve_in<4>(ctx, A, S, left->space[1], left->space[0], &left->count));
-        left->list = left->space[0];
+    if (K.count > 0) {
+        CMGI_TRY_GOTO(done, (solve_in<2, true>(ctx, A, S, &K, left)));
+        CMGI_TRY_GOTO(done, (solve_in<3, true>(ctx, A, S, &K, left)));
+        CMGI_TRY_GOTO(done, (solve_in<4, true>(ctx, A, S, &K, left)));
     }
+    CMGI_TRY_GOTO(done, (solve_in<2, false>(ctx, A, S, &K, left)));
+    CMGI_TRY_GOTO(done, (solve_in<3, false>(ctx, A, S, &K, left)));
+    CMGI_TRY_GOTO(done, (solve_in<4, false>(ctx, A, S, &K, left)));
     cmgi_log(ctx, CMG_LOG_INFO, "spai: QR solves %d of %d least squares problems", left->count,
              rows);
-    return CMG_OK;
+done:
+    cmgi_spai_kinds_free(ctx, &K);
+    return status;
 }

@@ -5,145 +5,13 @@
  * bits of their values. Both would be numbered and solved in the same way, to the bit, so one
  * solution serves all.
  *
- * Twice the same grouping, of the rows of A by (relative column, value) and of those of the pattern
- * by (relative column, class of that row of A): a hash of each row, a table of the hashes, of
- * each the lowest row. A row belongs to that row only where they are equal entry by entry; one
- * whose hash alone agrees stays on its own. Where more than a quarter of the rows differ, nothing
- * is looked up.
+ * Twice the same grouping (spai_groups.cuh), of the rows of A by (relative column, value) and of
+ * those of the pattern by (relative column, class of that row of A). Where more than a quarter of
+ * the rows differ, nothing is looked up.
  */
-#include "smoothers/spai.cuh"
+#include "smoothers/spai_groups.cuh"
 
-enum { THREADS = 256, WARP = 32, LANES = 8, FEW = 1024, MANY = 1 << 28 };
-
-/* Open hash table of the groups of rows. */
-typedef struct groups {
-    unsigned long long *keys; /* hash of the group in slot s, 0 = free */
-    unsigned *first;          /* its lowest row */
-    int *count;               /* groups */
-    int slots;                /* a power of two, at least twice the limit */
-    int limit;                /* more groups than this are not worth it */
-} groups;
-
-/* What an entry holds beside its column: the bits of its value, or the class of the row of A that
- * it names. */
-struct value_bits {
-    __device__ unsigned long long operator()(const cmgi_device_csr &A, cmg_size i, cmg_size k) const
-    {
-        return (unsigned long long)__double_as_longlong(cmgi_value_at(A, i, A.indices[k], k));
-    }
-};
-
-struct row_class {
-    const int *same;
-    __device__ unsigned long long operator()(const cmgi_device_csr &S, cmg_size, cmg_size k) const
-    {
-        return (unsigned long long)same[S.indices[k]];
-    }
-};
-
-/* Finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
-__device__ __forceinline__ unsigned long long mix(unsigned long long x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-    return x ^ x >> 31;
-}
-
-/* Slot of the group of `key`, in which `row` is entered. A cached look comes first: a full slot
- * stays what it is and `first` only falls, so that an old value is a safe one. */
-__device__ __forceinline__ int enter(const groups &g, unsigned long long key, unsigned row)
-{
-    int s = (int)(key & (unsigned)(g.slots - 1));
-    for (int tries = 0; tries < g.slots; ++tries, s = (s + 1) & (g.slots - 1)) {
-        unsigned long long there = g.keys[s];
-        if (there == 0) {
-            there = *(volatile unsigned long long *)&g.keys[s];
-        }
-        if (there == 0) {
-            there = atomicCAS(&g.keys[s], 0ULL, key);
-            if (there == 0) {
-                atomicAdd(g.count, 1);
-                there = key;
-            }
-        }
-        if (there == key) {
-            if (g.first[s] > row && *(volatile unsigned *)&g.first[s] > row) {
-                atomicMin(&g.first[s], row);
-            }
-            return s;
-        }
-    }
-    return 0; /* full, thus over the limit */
-}
-
-/* slot[i] = where the group of row i is; eight lanes a row. */
-template <typename CONTENT>
-__global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, const groups g,
-                             int *slot)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    if (__any_sync(~0U, *(volatile int *)g.count > g.limit)) {
-        return;
-    }
-    const cmg_size first = i < A.rows ? A.indptr[i] : 0;
-    const cmg_size length = i < A.rows ? A.indptr[i + 1] - first : 0;
-    unsigned long long sum = 0;
-    for (cmg_size e = threadIdx.x % LANES; e < length; e += LANES) {
-        const unsigned offset = (unsigned)(A.indices[first + e] - (cmg_index)i);
-        const unsigned long long place = (unsigned long long)e << 32 | offset;
-        sum += mix(content(A, i, first + e) + mix(place + 1));
-    }
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        sum += __shfl_xor_sync(~0U, sum, d);
-    }
-    if (i < A.rows && threadIdx.x % LANES == 0) {
-        const unsigned long long key = mix(sum + (unsigned long long)length);
-        slot[i] = enter(g, key != 0 ? key : 1, (unsigned)i);
-    }
-}
-
-/* same[i] held a slot and becomes the lowest row of its group, or i where the two rows differ. */
-template <typename CONTENT>
-__global__ void compare_kernel(const cmgi_device_csr A, const CONTENT content, const groups g,
-                               int *same)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    const bool there = i < A.rows;
-    const cmg_size r = there ? (cmg_size)g.first[same[i]] : 0;
-    bool differs = false;
-    if (there && r != i) {
-        const cmg_size mine = A.indptr[i];
-        const cmg_size other = A.indptr[r];
-        const cmg_size length = A.indptr[i + 1] - mine;
-        differs = A.indptr[r + 1] - other != length;
-        for (cmg_size e = threadIdx.x % LANES; !differs && e < length; e += LANES) {
-            differs = A.indices[mine + e] - i != A.indices[other + e] - r ||
-                      content(A, i, mine + e) != content(A, r, other + e);
-        }
-    }
-    const unsigned lanes = __ballot_sync(~0U, differs) >> threadIdx.x % WARP / LANES * LANES;
-    if (there && threadIdx.x % LANES == 0) {
-        same[i] = (lanes & ((1U << LANES) - 1)) != 0 ? (int)i : (int)r;
-    }
-}
-
-/* The rows that stand for themselves, in an order that depends on the run. */
-__global__ void list_kernel(cmg_size rows, const int *same, int *list, int *count)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const int lane = (int)threadIdx.x % WARP;
-    const bool own = i < rows && same[i] == i;
-    const unsigned all = __ballot_sync(~0U, own);
-    int base = 0;
-    if (lane == 0 && all != 0) {
-        base = atomicAdd(count, __popc(all));
-    }
-    base = __shfl_sync(~0U, base, 0);
-    if (own) {
-        list[base + __popc(all & ((1U << lane) - 1))] = (int)i;
-    }
-}
+enum { THREADS = 256, LANES = 8, FEW = 1024, MANY = 1 << 28 };
 
 /* Values of the rows that were not solved themselves. */
 __global__ void copy_kernel(cmgi_device_csr S, const int *same)
@@ -160,65 +28,18 @@ __global__ void copy_kernel(cmgi_device_csr S, const int *same)
     }
 }
 
-static cmg_status groups_alloc(cmg_context *ctx, cmg_size rows, groups *g)
-{
-    g->limit = (int)(rows / 4 < MANY ? rows / 4 : (cmg_size)MANY) + FEW;
-    g->slots = 2 * FEW;
-    while (g->slots / 2 < g->limit) {
-        g->slots *= 2;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, g->slots, sizeof *g->keys, &g->keys));
-    CMGI_TRY(cmgi_alloc_device(ctx, g->slots, sizeof *g->first, &g->first));
-    return cmgi_alloc_device(ctx, 1, sizeof *g->count, &g->count);
-}
-
-static void groups_free(cmg_context *ctx, groups *g)
-{
-    cmgi_free_device(ctx, g->keys);
-    cmgi_free_device(ctx, g->first);
-    cmgi_free_device(ctx, g->count);
-}
-
-/* same[i] = lowest row equal to row i of A; *found = false: too many differ. */
-template <typename CONTENT>
-static cmg_status group(cmg_context *ctx, const cmgi_device_csr *A, const CONTENT content,
-                        const groups *g, int *same, bool *found)
-{
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(A->rows * LANES, THREADS);
-    int count = 0;
-    CMGI_CUDA(ctx, cudaMemsetAsync(g->keys, 0, (size_t)g->slots * sizeof *g->keys, stream));
-    CMGI_CUDA(ctx, cudaMemsetAsync(g->first, 0xff, (size_t)g->slots * sizeof *g->first, stream));
-    CMGI_CUDA(ctx, cudaMemsetAsync(g->count, 0, sizeof *g->count, stream));
-    group_kernel<<<grid, THREADS, 0, stream>>>(*A, content, *g, same);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    CMGI_TRY(cmgi_to_host(ctx, &count, g->count, sizeof count));
-    *found = count <= g->limit;
-    if (!*found) {
-        return CMG_OK;
-    }
-    compare_kernel<<<grid, THREADS, 0, stream>>>(*A, content, *g, same);
-    return CMGI_LAUNCHED(ctx);
-}
-
 static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
-                       const groups *g, int *of_A, cmgi_spai_repeats *R, bool *found)
+                       const cmgi_row_groups *g, int *of_A, cmgi_spai_repeats *R, bool *found)
 {
-    const value_bits values = {};
-    CMGI_TRY(group(ctx, A, values, g, of_A, found));
+    CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_VALUES, NULL, g, of_A, found));
     if (!*found) {
         return CMG_OK;
     }
-    const row_class classes = {of_A};
-    CMGI_TRY(group(ctx, S, classes, g, R->same, found));
+    CMGI_TRY(cmgi_row_groups_find(ctx, S, CMGI_ROW_CLASSES, of_A, g, R->same, found));
     if (!*found) {
         return CMG_OK;
     }
-    CMGI_CUDA(ctx, cudaMemsetAsync(g->count, 0, sizeof *g->count, cmgi_stream(ctx)));
-    list_kernel<<<cmgi_grid(S->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(S->rows, R->same,
-                                                                               R->list, g->count);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    CMGI_TRY(cmgi_to_host(ctx, &R->problems, g->count, sizeof R->problems));
+    CMGI_TRY(cmgi_row_groups_list(ctx, S->rows, g, R->same, R->list, &R->problems));
     cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows pose %d different least squares problems",
              (long long)S->rows, R->problems);
     return CMG_OK;
@@ -227,19 +48,20 @@ static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_de
 cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
                                   const cmgi_device_csr *S, cmgi_spai_repeats *R)
 {
-    groups g = {};
+    const cmg_size limit = (A->rows / 4 < MANY ? A->rows / 4 : (cmg_size)MANY) + FEW;
+    cmgi_row_groups g = {};
     int *of_A = NULL;
     bool found = false;
     cmg_status status = CMG_OK;
     *R = {};
-    CMGI_TRY_GOTO(done, groups_alloc(ctx, A->rows, &g));
+    CMGI_TRY_GOTO(done, cmgi_row_groups_alloc(ctx, limit, &g));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *of_A, &of_A));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->same, &R->same));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->list, &R->list));
     CMGI_TRY_GOTO(done, find(ctx, A, S, &g, of_A, R, &found));
 done:
     cmgi_free_device(ctx, of_A);
-    groups_free(ctx, &g);
+    cmgi_row_groups_free(ctx, &g);
     if (!found) {
         cmgi_spai_repeats_free(ctx, R);
     }

@@ -306,6 +306,42 @@ static void contexts_agree(void)
     cmg_context_destroy(&one);
 }
 
+/*
+ * Rows of different values whose columns are those of a few others: where there are enough of
+ * them, a device numbers their equations by a table. It is the host's M, to rounding, and the same
+ * again.
+ */
+static void patterns_may_repeat(void)
+{
+    enum { SIDE = 13, ROWS = SIDE * SIDE * SIDE };
+    static const char *const names[] = {"spai", "spai:tau=0:symmetric=no:scale=yes"};
+    cmg_context_options options;
+    cmg_context *one = NULL;
+    cmg_context_options_default(&options);
+    CHECK_OK(cmg_context_create(&options, &one));
+    double *dense = model_q1(SIDE, 3, 1.5);
+    model_rescale(ROWS, dense);
+    cmgi_csr A = model_from_dense(one, ROWS, dense);
+    const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
+    for (int v = 0; v < 2; ++v) {
+        cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+        CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
+        cmgi_smoother_factors *first = factors_make(&A, names[v]);
+        cmgi_smoother_factors *again = v == 0 ? factors_make(&A, names[v]) : NULL;
+        CHECK_NEAR(distance(&first->factor[0], &expected->factor[0]), 0, 1e-11);
+        if (again != NULL) {
+            CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
+            factors_discard(again);
+        }
+        factors_discard(first);
+        cmgi_smoother_factors_clear(one, expected);
+        free(expected);
+    }
+    cmgi_csr_free(one, &A);
+    free(dense);
+    cmg_context_destroy(&one);
+}
+
 /* From a matrix on the device alone M is made there, with the bits that it has from the host; what
  * the device does not make comes from the host. */
 static void made_where_the_matrix_is(void)
@@ -406,6 +442,7 @@ int main(int argc, char **argv)
     RUN(dirichlet_rows_decouple);
     RUN(repeated_problems_are_recognised);
     RUN(contexts_agree);
+    RUN(patterns_may_repeat);
     RUN(made_where_the_matrix_is);
     RUN(long_rows_have_their_minimum);
     RUN(adaptive_growth_pays);

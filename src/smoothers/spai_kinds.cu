@@ -1,0 +1,138 @@
+/*
+ * Rows of A that number the equations of SPAI alike. On a mesh with a pattern all rows but a few
+ * have the columns, less their own number, of one of some hundred others, and so have the rows of A
+ * that they name. Such rows are a kind: its equations are numbered once, in the order in which a
+ * row's entries meet them, and each row of the kind finds its own entries by that table.
+ *
+ * Twice the grouping of spai_groups.cuh: by relative columns, then by these and the classes of the
+ * rows that are named. Values play no part.
+ */
+#include "smoothers/spai_groups.cuh"
+#include "smoothers/spai_numbering.cuh"
+
+enum {
+    THREADS = 256,
+    MOST_KINDS = 2048,  /* more do not pay ... */
+    ROWS_OF_A_KIND = 8, /* ... nor do they with fewer rows each */
+    LEAST_ROWS = 2048,
+    SLOTS = 2 * CMGI_SPAI_EQUATIONS
+};
+
+/* The table of each kind, whose lowest row is in the list, by a warp. */
+__global__ void __launch_bounds__(WARP)
+    place_kernel(const cmgi_device_csr A, const int *list, cmgi_spai_kind *kinds)
+{
+    __shared__ int keys[SLOTS];
+    __shared__ unsigned short number[SLOTS];
+    const int lane = (int)threadIdx.x;
+    const cmg_size i = list[blockIdx.x];
+    const cmg_size first = A.indptr[i];
+    const cmg_size entries = A.indptr[i + 1] - first;
+    const table t = {keys, number, SLOTS, 32 - log2_of(SLOTS), CMGI_SPAI_EQUATIONS};
+    cmgi_spai_kind *kind = &kinds[blockIdx.x];
+    bool fits = entries <= CMGI_SPAI_LONGEST;
+    int met = 0;
+    clear(t, lane);
+    for (cmg_size e = 0; fits && e < entries; ++e) {
+        const cmg_index j = A.indices[first + e];
+        const cmg_size begin = A.indptr[j];
+        const cmg_size length = A.indptr[j + 1] - begin;
+        const cmg_index column = lane < length ? A.indices[begin + lane] : -1;
+        const int at = length <= CMGI_SPAI_LONGEST ? meet(t, lane, column, &met) : -1;
+        fits = length <= CMGI_SPAI_LONGEST && met <= CMGI_SPAI_EQUATIONS;
+        if (fits && at >= 0) {
+            kind->place[e][at % 4][at / 4] = (unsigned char)(lane + 1);
+            kind->offset[at] = column - (cmg_index)i;
+        }
+    }
+    if (lane == 0) {
+        const int slot = slot_of(t, (cmg_index)i);
+        kind->equations = fits ? met : 0;
+        kind->own = fits && keys[slot] != -1 ? number[slot] : -1;
+    }
+}
+
+/* same[i] of the lowest row of kind k becomes -1 - k */
+__global__ void mark_kernel(const int *list, int count, int *same)
+{
+    const int k = (int)(blockIdx.x * THREADS + threadIdx.x);
+    if (k < count) {
+        same[list[k]] = -1 - k;
+    }
+}
+
+__global__ void kind_kernel(cmg_size rows, const int *same, unsigned short *kind)
+{
+    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (i < rows) {
+        const int r = same[i];
+        kind[i] = (unsigned short)(-1 - (r < 0 ? r : same[r]));
+    }
+}
+
+/* list[k] = lowest row of kind k, same[i] that of row i's kind; *count = 0: they are too many. */
+static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_row_groups *g,
+                       int *list, int *same, int *count)
+{
+    bool found = false;
+    *count = 0;
+    CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_COLUMNS, NULL, g, list, &found));
+    if (found) {
+        CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_CLASSES, list, g, same, &found));
+    }
+    if (found) {
+        CMGI_TRY(cmgi_row_groups_list(ctx, A->rows, g, same, list, count));
+        *count = *count <= g->limit ? *count : 0;
+    }
+    return CMG_OK;
+}
+
+static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, const int *list,
+                              int *same, cmgi_spai_kinds *K)
+{
+    const cudaStream_t stream = cmgi_stream(ctx);
+    CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *K->kind, &K->kind));
+    CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *K->of, &K->of));
+    CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)K->count * sizeof *K->of));
+    place_kernel<<<(unsigned)K->count, WARP, 0, stream>>>(*A, list, K->of);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    mark_kernel<<<cmgi_grid(K->count, THREADS), THREADS, 0, stream>>>(list, K->count, same);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    kind_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(A->rows, same, K->kind);
+    return CMGI_LAUNCHED(ctx);
+}
+
+cmg_status cmgi_spai_kinds_find(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_kinds *K)
+{
+    const cmg_size most = A->rows / ROWS_OF_A_KIND;
+    cmgi_row_groups g = {};
+    int *list = NULL;
+    int *same = NULL;
+    cmg_status status = CMG_OK;
+    *K = {};
+    if (A->rows < LEAST_ROWS) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done,
+                  cmgi_row_groups_alloc(ctx, most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &g));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *list, &list));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *same, &same));
+    CMGI_TRY_GOTO(done, find(ctx, A, &g, list, same, &K->count));
+    if (K->count > 0) {
+        CMGI_TRY_GOTO(done, make_tables(ctx, A, list, same, K));
+        cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows number their equations in %d ways",
+                 (long long)A->rows, K->count);
+    }
+done:
+    cmgi_free_device(ctx, list);
+    cmgi_free_device(ctx, same);
+    cmgi_row_groups_free(ctx, &g);
+    return status; /* the caller frees K */
+}
+
+void cmgi_spai_kinds_free(cmg_context *ctx, cmgi_spai_kinds *K)
+{
+    cmgi_free_device(ctx, K->kind);
+    cmgi_free_device(ctx, K->of);
+    *K = {};
+}
