@@ -334,6 +334,14 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     return transfer_here(h, ctx, l, options, fine, coarse);
 }
 
+bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
+                               const cmgi_level_options *options, const cmgi_level *fine)
+{
+    return options->parts == NULL && fine->A == NULL &&
+           resident(h, 0, CMG_ROLE_A, options) != NULL &&
+           cmgi_smoother_goes_first(ctx, options->smoother, options->omega);
+}
+
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {

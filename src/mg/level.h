@@ -51,6 +51,10 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse);
+/* Whether the smoother of level 0 is made before its A, so that both are not there while that takes
+ * most memory. */
+bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
+                               const cmgi_level_options *options, const cmgi_level *fine);
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level);
 /* R S or R A of a level that has a smoother, where they are wanted and have fewer entries. */

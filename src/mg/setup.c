@@ -90,7 +90,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
         cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]));
     }
-    return first == 0 && last >= 0 ? note_smoother(s) : CMG_OK;
+    return CMG_OK;
 }
 
 /* Products of several matrices for levels 0 .. last. */
@@ -382,11 +382,16 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     double begin = cmgi_seconds();
     const int total = cmgi_setup_count(s->h, s->options);
+    const cmgi_level_options options = level_options(s);
+    const bool ahead = s->levels->A == NULL && total > 1 &&
+                       cmgi_level_smoother_first(s->h, s->ctx, &options, &s->levels->level[0]);
     s->levels->notes = 0;
     s->levels->symmetric_inverse = false;
     s->levels->symmetric = false;
     note_ranks(s);
     note_completion(s);
+    CMGI_TRY(build_smoothers(s, 0, ahead ? 0 : -1));
+    cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);
     CMGI_TRY(s->levels->begun ? CMG_OK : build_outer(s));
     CMGI_TRY(build_levels(s, total));
     s->levels->begun = false;
@@ -397,7 +402,9 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     cmgi_setup_lap(s->levels, CMG_SETUP_CONVERT, &begin);
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
-    CMGI_TRY(build_smoothers(s, 0, inverse ? total - 2 : total - 1));
+    const int last = inverse ? total - 2 : total - 1;
+    CMGI_TRY(build_smoothers(s, ahead ? 1 : 0, last));
+    CMGI_TRY(last >= 0 ? note_smoother(s) : CMG_OK);
     CMGI_TRY(build_fused(s, first - 1));
     cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);
     s->levels->count = total;

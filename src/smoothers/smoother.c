@@ -159,6 +159,18 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
     return CMG_OK;
 }
 
+bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega)
+{
+    const cmgi_smoother_method *method = NULL;
+    cmgi_arguments arguments;
+    if (cmgi_smoother_parse(ctx, name, &method, &arguments) != CMG_OK) {
+        return false;
+    }
+    const double given = arguments.omega != 0 ? arguments.omega : omega;
+    return method->first && !arguments.omega_auto &&
+           (given != 0 || method->omega != CMGI_OMEGA_AUTO);
+}
+
 void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
 {
     for (int k = 0; k < CMGI_MAX_FACTORS; ++k) {

@@ -96,6 +96,7 @@ typedef struct cmgi_smoother_method {
     bool takes_name;             /* written method:NAME */
     bool any_matrix;             /* does not look at A */
     bool resident;               /* is satisfied with `there`, and may make factors there */
+    bool first;                  /* takes much memory while it is made, and A alone */
     bool symmetric;              /* M is symmetric, by default arguments, where A is */
     const cmgi_key *keys;        /* arguments, NULL = none but omega */
     const char *const *examples; /* arguments that the tests try besides none, NULL = none */
@@ -135,6 +136,8 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
  */
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
                               cmgi_smoother_factors *out);
+/* Whether it may be made before the level's matrix is, which an estimated damping needs. */
+bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega);
 /* The same source with the level matrix on the host, fetched where it is on the device alone. */
 cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source,
                                      cmgi_smoother_source *here);

@@ -210,6 +210,7 @@ const cmgi_smoother_method cmgi_smoother_spai = {
     .omega = 1.0,
     .keys = keys,
     .resident = true,
+    .first = true,
     .symmetric = true,
     .examples = examples,
     .make = make,
