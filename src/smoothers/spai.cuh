@@ -77,6 +77,11 @@ typedef struct cmgi_spai_left {
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                             const int *list, int rows, cmgi_spai_left *left);
 
+/* The rows that are left, the first time all, where they have patterns of a few kinds
+ * (spai_placed.cu). */
+cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                            cmgi_spai_left *left);
+
 /* A matrix on the device made ready for an approximate inverse (pattern.cu). */
 typedef struct cmgi_prepared {
     cmg_context *ctx;

@@ -1,0 +1,293 @@
+/*
+ * SPAI by normal equations where rows have patterns of a few kinds (spai_kinds.cu): the entries of
+ * L are not put where its equations are. The rows of A that are its columns lie in shared memory as
+ * they are, each after a zero, and each lane takes the operands of the tensor cores from there by
+ * the places of its kind, 0 where an equation has none: all that a kind says of a column and a
+ * quarter of its equations are 32 bytes.
+ *
+ * Half a warp is enough for 16 unknowns: such rows are solved by twos.
+ */
+#include "smoothers/spai_normal.cuh"
+
+enum { WARPS = 2, HALF = WARP / 2, STRIDE = CMGI_SPAI_LONGEST + 1 };
+
+/* Doubles for the rows of A, by tiles of eight, or L^T L. */
+static const int room_for_rows[] = {0, 0, 16 * STRIDE, 24 * STRIDE, 32 * 33};
+enum { ROOM_OF_G = 16 * 17 }; /* of the first of two problems */
+
+/* Shared memory of a warp. */
+typedef struct space {
+    double *rows;
+    double *weight;   /* CMGI_SPAI_EQUATIONS */
+    double *pivot[2]; /* PIVOTS each */
+    double *G;        /* ROOM_OF_G, where there are two problems */
+} space;
+
+__device__ __forceinline__ space carve(char *from, int room)
+{
+    space s;
+    s.rows = (double *)from;
+    s.weight = s.rows + room;
+    s.pivot[0] = s.weight + CMGI_SPAI_EQUATIONS;
+    s.pivot[1] = s.pivot[0] + PIVOTS;
+    s.G = s.pivot[1] + PIVOTS;
+    return s;
+}
+
+static size_t bytes_of(int room)
+{
+    return ((size_t)room + CMGI_SPAI_EQUATIONS + 2 * PIVOTS + ROOM_OF_G) * sizeof(double);
+}
+
+/* The lane's place in the first 32 entries of row i, which ascend, of column j; -1: not there. */
+__device__ __forceinline__ int entry_of(const cmgi_device_csr &A, cmg_size i, cmg_index j, int lane)
+{
+    const cmg_size begin = A.indptr[i];
+    const cmg_index mine = lane < A.indptr[i + 1] - begin ? A.indices[begin + lane] : INT32_MAX;
+    int at = 0;
+#pragma unroll
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        at += __shfl_sync(~0U, mine, at + d - 1) < j ? d : 0;
+    }
+    return __shfl_sync(~0U, mine, at) == j ? at : -1;
+}
+
+/* The rows of A that row i's columns J name, each after a 0 for the equations without it, and the
+ * weights; c.start becomes the entry of row i. False: the kind has no table, or J is no part of
+ * row i. */
+template <int T>
+__device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
+                                       const cmgi_spai_kind *kind, const cmg_index *J, cmg_size i,
+                                       int lane, columns *c)
+{
+    c->m = kind->equations;
+    c->j = lane < c->n ? J[lane] : 0;
+    c->start = entry_of(A, i, c->j, lane);
+    if (!__all_sync(~0U, c->m > 0 && (lane >= c->n || c->start >= 0))) {
+        return false;
+    }
+    c->begin = lane < c->n ? A.indptr[c->j] : 0;
+    c->length = lane < c->n ? (int)(A.indptr[c->j + 1] - c->begin) : 0;
+    for (int q = lane; q < CMGI_SPAI_EQUATIONS; q += WARP) {
+        const double weight = q < c->m && A.s != NULL ? A.s[i + kind->offset[q]] : 1;
+        s.weight[q] = q < c->m ? weight : 0;
+    }
+#pragma unroll
+    for (int p = 0; p < TILE * T; p += TILE) {
+        double value[TILE];
+#pragma unroll
+        for (int q = 0; q < TILE; ++q) {
+            const cmg_size b = __shfl_sync(~0U, c->begin, p + q);
+            value[q] = lane < __shfl_sync(~0U, c->length, p + q) ? A.values[b + lane] : 0;
+        }
+#pragma unroll
+        for (int q = 0; q < TILE; ++q) {
+            if (lane < STRIDE - 1) {
+                s.rows[(p + q) * STRIDE + 1 + lane] = value[q];
+            }
+        }
+    }
+    if (lane < TILE * T) {
+        s.rows[lane * STRIDE] = 0;
+    }
+    __syncwarp();
+    const int own = kind->own;
+    c->b = lane < c->n && own >= 0
+               ? s.rows[lane * STRIDE + kind->place[c->start][own % 4][own / 4]] *
+                     (A.s != NULL ? A.s[i] : 1)
+               : 0;
+    return true;
+}
+
+/* G = L^T L, which may lie where the rows of A are. */
+template <int T>
+__device__ __forceinline__ void multiply(const space &s, const cmgi_spai_kind *kind,
+                                         const columns &c, int lane, double *G)
+{
+    enum { TRIANGLE = T * (T + 1) / 2, WORDS = CMGI_SPAI_EQUATIONS / 16 };
+    double sum[TRIANGLE][2] = {};
+    const double *from[T];
+    unsigned place[T][WORDS];
+#pragma unroll
+    for (int t = 0; t < T; ++t) {
+        const int p = TILE * t + lane / 4;
+        const int e = __shfl_sync(~0U, c.start, p);
+        const uint4 *at = (const uint4 *)kind->place[p < c.n ? e : 0][lane % 4];
+        from[t] = s.rows + p * STRIDE;
+#pragma unroll
+        for (int h = 0; h < WORDS / 4; ++h) {
+            const uint4 four = p < c.n ? at[h] : make_uint4(0, 0, 0, 0);
+            place[t][4 * h] = four.x;
+            place[t][4 * h + 1] = four.y;
+            place[t][4 * h + 2] = four.z;
+            place[t][4 * h + 3] = four.w;
+        }
+    }
+#pragma unroll
+    for (int w = 0; w < WORDS; ++w) {
+        if (16 * w < c.m) { /* what comes after m has weight 0 */
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const double weight = s.weight[16 * w + 4 * k + lane % 4];
+                double f[T];
+#pragma unroll
+                for (int t = 0; t < T; ++t) {
+                    f[t] = from[t][place[t][w] >> 8 * k & 0xff] * weight;
+                }
+                add_tiles<T>(sum, f);
+            }
+        }
+    }
+    keep<T>(G, sum, lane);
+}
+
+/* Row i, or none where it is negative: its columns, and L^T L; false: it is left. */
+template <int T>
+__device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_device_csr &S,
+                                        const cmgi_spai_kinds &K, const space &s, cmg_size i,
+                                        int lane, columns *c, double *G)
+{
+    *c = {};
+    if (i < 0) {
+        return false;
+    }
+    const cmg_size first = S.indptr[i];
+    const cmg_size n = S.indptr[i + 1] - first;
+    const cmgi_spai_kind *kind = &K.of[K.kind[i]];
+    c->n = n <= TILE * T ? (int)n : 0;
+    const bool fits = n <= TILE * T && gather<T>(A, s, kind, S.indices + first, i, lane, c);
+    if (fits) {
+        multiply<T>(s, kind, *c, lane, G);
+    }
+    return fits;
+}
+
+__device__ __forceinline__ void write(const cmgi_device_csr &A, const cmgi_device_csr &S,
+                                      cmg_size i, int r, cmg_index j, double x)
+{
+    S.values[S.indptr[i] + r] = A.s != NULL ? x / A.s[j] : x;
+}
+
+/* The rows of a list, NULL: all, a warp a row; those that are left go into another one. */
+template <int T>
+__global__ void __launch_bounds__(WARPS *WARP)
+    placed_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
+                  int room, size_t bytes, const cmgi_spai_rows w)
+{
+    extern __shared__ double2 shared_space[];
+    const int lane = (int)threadIdx.x % WARP;
+    const int warp = (int)threadIdx.x / WARP;
+    const space s = carve((char *)shared_space + warp * bytes, room);
+    for (int a = (int)blockIdx.x * WARPS + warp; a < w.rows; a += (int)gridDim.x * WARPS) {
+        const cmg_size i = w.list != NULL ? w.list[a] : a;
+        columns c;
+        double x = 0;
+        bool solved = prepare<T>(A, S, K, s, i, lane, &c, s.rows);
+        if (solved) {
+            const group p = {s.rows, {s.pivot[0], s.pivot[1]}, lane, 0, c.n, c.n};
+            solved = __all_sync(~0U, solve<T>(p, c.b, &x));
+        }
+        if (solved && lane < c.n) {
+            write(A, S, i, lane, c.j, x);
+        }
+        if (!solved && lane == 0) {
+            w.left[atomicAdd(w.count, 1)] = (int)i;
+        }
+        __syncwarp();
+    }
+}
+
+/* The same, a warp two rows of at most 16 entries. */
+__global__ void __launch_bounds__(WARPS *WARP)
+    pairs_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
+                 int room, size_t bytes, const cmgi_spai_rows w)
+{
+    extern __shared__ double2 shared_space[];
+    const int lane = (int)threadIdx.x % WARP;
+    const int warp = (int)threadIdx.x / WARP;
+    const int half = lane / HALF;
+    const int r = lane % HALF;
+    const int step = 2 * (int)gridDim.x * WARPS;
+    const space s = carve((char *)shared_space + warp * bytes, room);
+    for (int a = 2 * ((int)blockIdx.x * WARPS + warp); a < w.rows; a += step) {
+        columns mine = {}; /* of the half's problem */
+        bool solved = false;
+        int most = 0;
+        double x = 0;
+        const int place = a + half;
+        const cmg_size i = place >= w.rows ? -1 : w.list != NULL ? w.list[place] : place;
+#pragma unroll 1
+        for (int h = 0; h < 2; ++h) {
+            columns c;
+            const bool fits = prepare<2>(A, S, K, s, __shfl_sync(~0U, i, HALF * h), lane, &c,
+                                         h == 0 ? s.G : s.rows);
+            const double b = __shfl_sync(~0U, c.b, r);
+            const cmg_index j = __shfl_sync(~0U, c.j, r);
+            most = fits && c.n > most ? c.n : most;
+            if (half == h) {
+                mine.n = fits ? c.n : 0;
+                mine.b = b;
+                mine.j = j;
+                solved = fits;
+            }
+        }
+        const int at = half * (HALF + 2); /* in another bank */
+        const group p = {half == 0 ? s.G : s.rows,
+                         {s.pivot[0] + at, s.pivot[1] + at},
+                         r,
+                         HALF * half,
+                         mine.n,
+                         most};
+        const unsigned bad = __ballot_sync(~0U, !solve<2>(p, mine.b, &x));
+        solved = solved && (bad >> HALF * half & 0xffff) == 0;
+        if (solved && r < mine.n) {
+            write(A, S, i, r, mine.j, x);
+        }
+        if (!solved && r == 0 && i >= 0) {
+            w.left[atomicAdd(w.count, 1)] = (int)i;
+        }
+        __syncwarp();
+    }
+}
+
+typedef void kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
+                    int room, size_t bytes, const cmgi_spai_rows w);
+
+template <kernel *RUN>
+static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
+                           const cmgi_device_csr *S, const cmgi_spai_kinds *K, cmgi_spai_left *left)
+{
+    const cmgi_spai_rows w = rows_of(left, S->rows);
+    const int room = room_for_rows[tiles];
+    const size_t bytes = bytes_of(room);
+    const int most = BLOCKS * cmgi_device_of(ctx)->processors;
+    const int wanted = (w.rows + WARPS - 1) / WARPS;
+    if (w.rows == 0) {
+        return CMG_OK;
+    }
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)(WARPS * bytes)));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        cudaSharedmemCarveoutMaxShared));
+    CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
+    RUN<<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
+          cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return take_left(ctx, &w, left);
+}
+
+cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
+                            cmgi_spai_left *left)
+{
+    cmgi_spai_kinds K = {};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_spai_kinds_find(ctx, A, &K));
+    if (K.count > 0) {
+        CMGI_TRY_GOTO(done, solve_in<pairs_kernel>(ctx, 2, A, S, &K, left));
+        CMGI_TRY_GOTO(done, solve_in<placed_kernel<3>>(ctx, 3, A, S, &K, left));
+        CMGI_TRY_GOTO(done, solve_in<placed_kernel<4>>(ctx, 4, A, S, &K, left));
+    }
+done:
+    cmgi_spai_kinds_free(ctx, &K);
+    return status;
+}
