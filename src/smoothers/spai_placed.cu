@@ -9,7 +9,12 @@
  */
 #include "smoothers/spai_normal.cuh"
 
-enum { WARPS = 2, HALF = WARP / 2, STRIDE = CMGI_SPAI_LONGEST + 1 };
+enum {
+    WARPS = 2,
+    HALF = WARP / 2,
+    STRIDE = CMGI_SPAI_LONGEST + 1,
+    SHARED_PERCENT = 85 /* 196 of 228 kB hold what registers allow; the rest caches rows of A */
+};
 
 /* Doubles for the rows of A, by tiles of eight, or L^T L. */
 static const int room_for_rows[] = {0, 0, 16 * STRIDE, 24 * STRIDE, 32 * 33};
@@ -34,9 +39,11 @@ __device__ __forceinline__ space carve(char *from, int room)
     return s;
 }
 
-static size_t bytes_of(int room)
+static size_t bytes_of(int tiles)
 {
-    return ((size_t)room + CMGI_SPAI_EQUATIONS + 2 * PIVOTS + ROOM_OF_G) * sizeof(double);
+    return ((size_t)room_for_rows[tiles] + CMGI_SPAI_EQUATIONS + 2 * PIVOTS +
+            (tiles == 2 ? ROOM_OF_G : 0)) *
+           sizeof(double);
 }
 
 /* The lane's place in the first 32 entries of row i, which ascend, of column j; -1: not there. */
@@ -259,7 +266,7 @@ static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A
 {
     const cmgi_spai_rows w = rows_of(left, S->rows);
     const int room = room_for_rows[tiles];
-    const size_t bytes = bytes_of(room);
+    const size_t bytes = bytes_of(tiles);
     const int most = BLOCKS * cmgi_device_of(ctx)->processors;
     const int wanted = (w.rows + WARPS - 1) / WARPS;
     if (w.rows == 0) {
@@ -268,7 +275,7 @@ static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A
     CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         (int)(WARPS * bytes)));
     CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                        cudaSharedmemCarveoutMaxShared));
+                                        SHARED_PERCENT));
     CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
     RUN<<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
           cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
