@@ -99,7 +99,10 @@ __global__ void hash_kernel(const cmgi_device_csr A, unsigned long long *hash)
         all = 0;
     }
     __syncthreads();
-    atomicAdd(&all, sum);
+    sum = cmgi_warp_sum(sum);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&all, sum);
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
         atomicAdd(hash, all);
