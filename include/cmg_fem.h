@@ -346,8 +346,8 @@ CMG_API cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path,
 /**
  * Sum matrices of a mesh: with e the numbers of all cell matrices, one cell after the other,
  * values(A) = S e, where S has ones alone and is never stored as more than where they are. The
- * pattern is found once, on the host; new values are one pass over e on the context's backend, and
- * nothing leaves the device. Cell matrices come from cmg_fem_sum_cells or from the caller's own
+ * pattern is found once and new values are one pass over e, on the context's backend both: nothing
+ * leaves the device. Cell matrices come from cmg_fem_sum_cells or from the caller's own
  * kernels, which write e themselves (cmg_vector_data).
  *
  * A cell matrix is rows x rows numbers, rows = nodes of a cell x components, row by row, node by
@@ -373,8 +373,19 @@ CMG_API cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh
 CMG_API void cmg_fem_sum_destroy(cmg_fem_sum **sum);
 /** Numbers that a cell matrix has in e; e has as many for every cell. */
 CMG_API int cmg_fem_sum_entries(const cmg_fem_sum *sum);
-/** The pattern of A on the host, columns ascending, with zeros for values; valid as long as sum. */
+/**
+ * The pattern of A on the host, columns ascending, with zeros for values; valid as long as sum. On
+ * the CUDA backend the first call fetches it; without memory for it the arrays are NULL.
+ */
 CMG_API cmg_csr cmg_fem_sum_csr(const cmg_fem_sum *sum);
+/**
+ * The same in the memory of the context's backend, without values: with cmg_vector_data of a vector
+ * of nnz numbers in their place it is a matrix for cmg_hierarchy_wrap_csr or cmg_matrix_create_csr,
+ * and nothing of it passes through the host.
+ *
+ * @param[out] nnz  entries of A; NULL = not wanted
+ */
+CMG_API cmg_csr cmg_fem_sum_pattern(const cmg_fem_sum *sum, cmg_size *nnz);
 /**
  * values = S e in the order of the CSR, for cmg_matrix_update or cmg_hierarchy_update. Terms are
  * added in the order of the cells: the same bits on every backend and for any number of threads.
@@ -384,7 +395,7 @@ CMG_API cmg_csr cmg_fem_sum_csr(const cmg_fem_sum *sum);
 CMG_API cmg_status cmg_fem_sum_matrix(const cmg_fem_sum *sum, const cmg_vector *e,
                                       cmg_vector *values);
 /**
- * A matrix whose storage cmg_fem_sum_store writes: made from cmg_fem_sum_csr with keep_map, in a
+ * A matrix whose storage cmg_fem_sum_store writes: made from this pattern with keep_map, in a
  * format of one part (not HYB). One at a time; it is borrowed.
  *
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_SHAPE, CMG_ERR_STATE (no value map), CMG_ERR_UNSUPPORTED,

@@ -256,9 +256,7 @@ cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t b
     if (ctx->backend->to_device != NULL) {
         return ctx->backend->to_device(ctx, dst, src, bytes);
     }
-    if (bytes > 0) {
-        memcpy(dst, src, bytes);
-    }
+    cmgi_copy(ctx, dst, src, bytes);
     return CMG_OK;
 }
 
@@ -267,9 +265,7 @@ cmg_status cmgi_to_host(cmg_context *ctx, void *dst, const void *src, size_t byt
     if (ctx->backend->to_host != NULL) {
         return ctx->backend->to_host(ctx, dst, src, bytes);
     }
-    if (bytes > 0) {
-        memcpy(dst, src, bytes);
-    }
+    cmgi_copy(ctx, dst, src, bytes);
     return CMG_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 typedef cmg_status (*matrices_fn)(cmg_context *ctx, const cmgi_cell_batch *cells);
+typedef cmg_status (*inverted_fn)(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found);
 
 /* Stores the upper triangle of a matrix as the layout wants it. */
 static inline void store(cmgi_cell_layout layout, int rows, const double *K, double *e)
@@ -71,25 +72,7 @@ cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
     return matrices[cmgi_column(ctx)](ctx, cells);
 }
 
-static inline bool is_inverted(const cmgi_cell_batch *c, bool simplex, int dim, cmg_size cell)
-{
-    const int local = simplex ? dim + 1 : 1 << dim;
-    double map[CMGI_FIRST_NODES][3] = {{0}};
-    cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
-    for (int q = 0; q < (simplex ? 1 : local); ++q) {
-        double line[3][2];
-        double J[3][3];
-        double A[3][3];
-        cmgi_lines(dim, q, line);
-        cmgi_cell_jacobian(simplex, dim, map, line, J);
-        if (!(cmgi_adjugate(dim, J, A) > 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
+static cmg_status inverted_cpu(cmg_context *ctx, const cmgi_cell_batch *c, cmg_index *found)
 {
     const bool flat = c->dim == 2;
     cmg_index bad = -1;
@@ -97,10 +80,18 @@ cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *c)
     reduction(max                                                                                  \
               : bad) if (c->cells > 256)
     for (cmg_size cell = 0; cell < c->cells; ++cell) {
-        const bool is =
-            c->simplex ? (flat ? is_inverted(c, true, 2, cell) : is_inverted(c, true, 3, cell))
-                       : (flat ? is_inverted(c, false, 2, cell) : is_inverted(c, false, 3, cell));
+        const bool is = c->simplex ? (flat ? cmgi_cell_inverted(c, true, 2, cell)
+                                           : cmgi_cell_inverted(c, true, 3, cell))
+                                   : (flat ? cmgi_cell_inverted(c, false, 2, cell)
+                                           : cmgi_cell_inverted(c, false, 3, cell));
         bad = is && (cmg_index)cell > bad ? (cmg_index)cell : bad;
     }
-    return bad;
+    *found = bad;
+    return CMG_OK;
+}
+
+cmg_status cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found)
+{
+    static const inverted_fn inverted[2] = {inverted_cpu, CMGI_CUDA_FN(cmgi_cells_inverted_cuda)};
+    return inverted[cmgi_column(ctx)](ctx, cells, found);
 }

@@ -266,9 +266,31 @@ CMGI_INLINE void cmgi_cell_matrix(const cmgi_cell_batch *c, bool simplex, int di
     }
 }
 
+/* Whether the map of a cell has a determinant <= 0 at a point. */
+CMGI_INLINE bool cmgi_cell_inverted(const cmgi_cell_batch *c, bool simplex, int dim, cmg_size cell)
+{
+    const int local = simplex ? dim + 1 : 1 << dim;
+    double map[CMGI_FIRST_NODES][3] = {{0}};
+    cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
+    bool inverted = false;
+    CMGI_UNROLL
+    for (int q = 0; q < (simplex ? 1 : local) && !inverted; ++q) {
+        double line[3][2];
+        double J[3][3];
+        double A[3][3];
+        cmgi_lines(dim, q, line);
+        cmgi_cell_jacobian(simplex, dim, map, line, J);
+        inverted = !(cmgi_adjugate(dim, J, A) > 0);
+    }
+    return inverted;
+}
+
 cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells);
-/* Number of the last cell whose map has a determinant <= 0 at a point, -1 = none; on the host. */
-cmg_index cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells);
+/* Number of the last inverted cell, -1 = none. */
+cmg_status cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found);
 
 /* cell_matrices.cu */
 cmg_status cmgi_cell_matrices_cuda(cmg_context *ctx, const cmgi_cell_batch *cells);
+/* cell_inverted.cu */
+cmg_status cmgi_cells_inverted_cuda(cmg_context *ctx, const cmgi_cell_batch *cells,
+                                    cmg_index *found);

@@ -21,15 +21,22 @@ cmg_status cmgi_fem_mesh_check(cmg_context *ctx, const cmg_fem_mesh *m, const ch
                CMG_ERR_ARG, "the %s has %lld nodes and %lld cells", name, (long long)m->nodes,
                (long long)m->cells);
     const cmg_size entries = m->cells * cmgi_basis_nodes(cmgi_basis_of(m->element, m->dim));
+    const cmg_size numbers = m->nodes * m->dim;
+    cmg_size bad = entries;
+    cmg_size wild = numbers;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
     for (cmg_size k = 0; k < entries; ++k) {
-        CMGI_CHECK(ctx, m->cell_nodes[k] >= 0 && m->cell_nodes[k] < m->nodes, CMG_ERR_ARG,
-                   "cell %lld has node %d, there are %lld", (long long)(k * m->cells / entries),
-                   (int)m->cell_nodes[k], (long long)m->nodes);
+        const bool good = m->cell_nodes[k] >= 0 && m->cell_nodes[k] < m->nodes;
+        bad = good || bad < k ? bad : k;
     }
-    for (cmg_size k = 0; k < m->nodes * m->dim; ++k) {
-        CMGI_CHECK(ctx, isfinite(m->x[k]), CMG_ERR_ARG, "node %lld has a coordinate %g",
-                   (long long)(k / m->dim), m->x[k]);
+    CMGI_CHECK(ctx, bad == entries, CMG_ERR_ARG, "cell %lld has node %d, there are %lld",
+               (long long)(bad * m->cells / entries), (int)m->cell_nodes[bad], (long long)m->nodes);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : wild)
+    for (cmg_size k = 0; k < numbers; ++k) {
+        wild = isfinite(m->x[k]) || wild < k ? wild : k;
     }
+    CMGI_CHECK(ctx, wild == numbers, CMG_ERR_ARG, "node %lld has a coordinate %g",
+               (long long)(wild / m->dim), m->x[wild]);
     return CMG_OK;
 }
 

@@ -59,8 +59,8 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     double *F = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_space_pattern(space, &made));
-    CMGI_TRY_GOTO(done, cmgi_space_sum_matrix(space, (cmgi_cell_layout){.rows = form->rows}, &made,
-                                              made.indptr[made.rows], NULL, &S));
+    CMGI_TRY_GOTO(done,
+                  cmgi_space_sum_matrix(space, (cmgi_cell_layout){.rows = form->rows}, &made, &S));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
     if (b != NULL) {
         CMGI_TRY_GOTO(done, cmgi_space_sum_load(space, &T));

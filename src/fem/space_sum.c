@@ -1,150 +1,246 @@
 /*
  * The sum matrices of a space. Every row of A is visited from its node, whose cells are listed in
  * ascending order: so terms are added in the order in which the assembly by rows adds them.
+ *
+ * All terms of a node stand together, so that rows of terms can be filled in one visit: the terms
+ * of an entry of A are the pairs (cell, local number of its column) that were found at its place,
+ * and the same for each pair of components.
  */
 #include "fem/space_sum.h"
 
 #include "core/memory.h"
 #include "core/search.h"
 
-/* Lists of terms while they are counted, then filled. */
+#include <string.h>
+
 typedef struct builder {
     const cmgi_space *space;
     cmgi_cell_layout layout;
     const cmgi_csr *A; /* NULL: of the load */
-    const cmg_size *map;
-    cmg_size *indptr; /* rows + 2: the count of row k goes to indptr[k + 2], so that the row is
-                         filled through indptr[k + 1], which then ends where the next begins */
+    cmg_size *first;   /* unknowns + 1: first term of a node's rows */
+    cmg_size *indptr;
     cmg_index *indices;
-    bool fill;
+    cmg_index *scratch; /* room of every thread */
+    cmg_size room;
 } builder;
 
-static inline int entry(cmgi_cell_layout layout, int i, int j)
+/* Local number of a node in its cell e, of those around it; a cell that has the node twice is
+ * listed twice. */
+static int local_number(const cmgi_space *space, cmg_index node, cmg_size e, int last)
 {
-    return layout.symmetric ? cmgi_upper_place(layout.rows, i < j ? i : j, i < j ? j : i)
-                            : i * layout.rows + j;
-}
-
-static inline void add_term(const builder *s, cmg_size row, cmg_size at)
-{
-    if (s->fill) {
-        s->indices[s->indptr[row + 1]++] = (cmg_index)at;
-    } else {
-        ++s->indptr[row + 2];
+    const bool again = e > space->start[node] && space->cell[e] == space->cell[e - 1];
+    const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
+    int a = again ? last + 1 : 0;
+    while (nodes[a] != node) {
+        ++a;
     }
+    return a;
 }
 
-static cmg_size place(const builder *s, cmg_size k)
-{
-    return s->map != NULL ? s->map[k] : k;
-}
-
-/* Terms of the rows of A of a node. */
-static void visit_matrix(const builder *s, cmg_index node)
+/* Terms of a node's rows. */
+static cmg_size count_terms(const builder *s, cmg_index node)
 {
     const cmgi_space *space = s->space;
     const int nc = space->components;
-    const cmg_size row = (cmg_size)space->unknown[node] * nc;
-    const cmg_size entries = cmgi_cell_entries(s->layout);
-    for (int c = 0; c < nc && space->fixed[node]; ++c) {
-        add_term(s, place(s, s->A->indptr[row + c]), -1);
+    cmg_size n = 0;
+    if (space->fixed[node]) {
+        return s->A != NULL ? nc : 0;
     }
-    for (cmg_size e = space->start[node]; e < space->start[node + 1] && !space->fixed[node]; ++e) {
-        const cmg_size cell = space->cell[e];
-        const int a = cmgi_space_local(space, cell, node);
-        const cmg_index *nodes = space->cell_nodes + cell * space->local;
+    if (s->A == NULL) {
+        return (space->start[node + 1] - space->start[node]) * nc;
+    }
+    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
+        const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
         for (int b = 0; b < space->local; ++b) {
-            if (!cmgi_space_keeps(space, nodes[b])) {
-                continue;
-            }
-            const cmg_size column = cmgi_space_column(s->A, row, space->unknown[nodes[b]] * nc);
-            for (int n = 0; n < nc * nc; ++n) {
-                const int c = n / nc;
-                const int j = n % nc;
-                const cmg_size k = s->A->indptr[row + c] + column + j;
-                add_term(s, place(s, k), cell * entries + entry(s->layout, a * nc + c, b * nc + j));
-            }
+            n += cmgi_space_keeps(space, nodes[b]);
         }
     }
+    return n * nc * nc;
 }
 
-static void visit_load(const builder *s, cmg_index node)
+/* The position in row, a node's first row of A, of every column of the cells around it, in their
+ * order, -1 = it is not kept; count[p] becomes the number of those before position p. */
+static void find_places(const builder *s, cmg_index node, cmg_size row, cmg_index *place,
+                        cmg_index *count)
 {
     const cmgi_space *space = s->space;
     const int nc = space->components;
-    const cmg_size row = (cmg_size)space->unknown[node] * nc;
-    for (cmg_size e = space->start[node]; e < space->start[node + 1] && !space->fixed[node]; ++e) {
-        const cmg_size cell = space->cell[e];
-        const int a = cmgi_space_local(space, cell, node);
-        for (int c = 0; c < nc; ++c) {
-            add_term(s, row + c, cell * s->layout.rows + a * nc + c);
+    const cmg_size columns = (s->A->indptr[row + 1] - s->A->indptr[row]) / nc;
+    for (cmg_size p = 0; p <= columns; ++p) {
+        count[p] = 0;
+    }
+    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
+        const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
+        for (int b = 0; b < space->local; ++b, ++place) {
+            *place = -1;
+            if (cmgi_space_keeps(space, nodes[b])) {
+                *place =
+                    (cmg_index)(cmgi_space_column(s->A, row, space->unknown[nodes[b]] * nc) / nc);
+                ++count[*place + 1];
+            }
+        }
+    }
+    for (cmg_size p = 0; p < columns; ++p) {
+        count[p + 1] += count[p];
+    }
+}
+
+/* What a node's rows of A have: their columns as nodes, the terms of each component, and, for
+ * column p, the number of cells that have columns before it, and that have been visited. */
+typedef struct node_rows {
+    cmg_size first;
+    cmg_size terms;
+    cmg_size columns;
+    const cmg_index *before;
+    cmg_index *taken;
+} node_rows;
+
+/* Where the rows of terms begin. */
+static void begin_entries(const builder *s, const node_rows *r, cmg_size *at)
+{
+    const int nc = s->space->components;
+    for (int c = 0; c < nc; ++c) {
+        for (cmg_size p = 0; p < r->columns; ++p) {
+            const cmg_size first = r->first + c * r->terms + (cmg_size)r->before[p] * nc;
+            for (int j = 0; j < nc; ++j) {
+                *at++ = first + j * (r->before[p + 1] - r->before[p]);
+            }
         }
     }
 }
 
-static void visit_all(const builder *s)
+/* The terms of nodes a and b of a cell, which are one in each of the entries at position p. */
+static inline void add_terms(const builder *s, const node_rows *r, cmg_size p, cmg_size cell, int a,
+                             int b)
+{
+    const int nc = s->space->components;
+    const cmg_size many = r->before[p + 1] - r->before[p];
+    cmg_index *to = s->indices + r->first + (cmg_size)r->before[p] * nc + r->taken[p]++;
+    for (int c = 0; c < nc; ++c) {
+        for (int j = 0; j < nc; ++j) {
+            to[c * r->terms + j * many] =
+                (cmg_index)(cell + cmgi_cell_place(s->layout, a * nc + c, b * nc + j));
+        }
+    }
+}
+
+static void visit_matrix(const builder *s, cmg_size u, cmg_index *place)
 {
     const cmgi_space *space = s->space;
-#pragma omp parallel for num_threads(space->ctx->threads)                                          \
-    schedule(static) if (space->unknowns > 256)
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        if (s->A != NULL) {
-            visit_matrix(s, space->node[u]);
-        } else {
-            visit_load(s, space->node[u]);
+    const cmg_index node = space->node[u];
+    const cmg_size row = u * space->components;
+    const cmg_size begin = s->A->indptr[row];
+    const cmg_size pairs = (space->start[node + 1] - space->start[node]) * space->local;
+    const cmg_size entries = cmgi_cell_entries(s->layout);
+    cmg_index *const before = place + pairs;
+    node_rows r = {s->first[u], (s->first[u + 1] - s->first[u]) / space->components,
+                   (s->A->indptr[row + 1] - begin) / space->components, before, NULL};
+    r.taken = before + r.columns + 1;
+    find_places(s, node, row, place, before);
+    begin_entries(s, &r, s->indptr + begin);
+    memset(r.taken, 0, (size_t)r.columns * sizeof *r.taken);
+    int a = 0;
+    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
+        a = local_number(space, node, e, a);
+        for (int b = 0; b < space->local; ++b, ++place) {
+            if (*place >= 0) {
+                add_terms(s, &r, *place, space->cell[e] * entries, a, b);
+            }
         }
     }
 }
 
-/* at[k] += at[0] + .. + at[k - 1], k < n: sums of pieces first, then every piece from its sum. */
-static void add_up(const cmg_context *ctx, cmg_size *at, cmg_size n)
+static void visit_load(const builder *s, cmg_size u)
 {
-    enum { PIECES = 256 };
-    cmg_size sum[PIECES + 1] = {0};
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
-    for (cmg_size p = 0; p < PIECES; ++p) {
-        cmg_size total = 0;
-        for (cmg_size k = n * p / PIECES; k < n * (p + 1) / PIECES; ++k) {
-            total += at[k];
-        }
-        sum[p + 1] = total;
-    }
-    cmgi_add_up(sum, PIECES);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
-    for (cmg_size p = 0; p < PIECES; ++p) {
-        cmg_size total = sum[p];
-        for (cmg_size k = n * p / PIECES; k < n * (p + 1) / PIECES; ++k) {
-            total += at[k];
-            at[k] = total;
+    const cmgi_space *space = s->space;
+    const cmg_index node = space->node[u];
+    const int nc = space->components;
+    const cmg_size cells = (s->first[u + 1] - s->first[u]) / nc;
+    int a = 0;
+    for (cmg_size e = 0; e < cells; ++e) {
+        a = local_number(space, node, space->start[node] + e, a);
+        const cmg_size cell = space->cell[space->start[node] + e];
+        for (int c = 0; c < nc; ++c) {
+            s->indices[s->first[u] + c * cells + e] =
+                (cmg_index)(cell * s->layout.rows + a * nc + c);
         }
     }
+    for (int c = 0; c < nc; ++c) {
+        s->indptr[u * nc + c] = s->first[u] + c * cells;
+    }
+}
+
+static void visit(const builder *s, cmg_size u)
+{
+    const int nc = s->space->components;
+    if (s->A == NULL) {
+        visit_load(s, u);
+    } else if (!s->space->fixed[s->space->node[u]]) {
+        visit_matrix(s, u, s->scratch + s->room * cmgi_thread());
+    } else {
+        for (int c = 0; c < nc; ++c) {
+            s->indptr[s->A->indptr[u * nc + c]] = s->first[u] + c;
+            s->indices[s->first[u] + c] = -1;
+        }
+    }
+}
+
+/* Most numbers that a node needs: places of columns, and two more for each that differs. */
+static cmg_size room_of(const cmgi_space *space)
+{
+    cmg_size most = 0;
+    for (cmg_size n = 0; n < space->nodes; ++n) {
+        const cmg_size cells = space->start[n + 1] - space->start[n];
+        most = cells > most ? cells : most;
+    }
+    return 3 * most * space->local + 2;
 }
 
 static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
 {
-    cmg_context *ctx = s->space->ctx;
+    const cmgi_space *space = s->space;
+    cmg_context *ctx = space->ctx;
+    const cmg_size n = space->unknowns;
     const cmg_size numbers = s->A != NULL ? cmgi_cell_entries(s->layout) : s->layout.rows;
+    cmg_size *indptr = NULL; /* in the backend's memory */
     cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, s->space->mesh->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
+    CMGI_CHECK(ctx, space->mesh->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
-               (long long)s->space->mesh->cells, (long long)numbers);
-    CMGI_TRY(cmgi_alloc_zero(ctx, rows + 2, sizeof *s->indptr, &s->indptr));
-    visit_all(s);
-    add_up(ctx, s->indptr + 2, rows);
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, s->indptr[rows + 1], sizeof *s->indices, &s->indices));
-    s->fill = true;
-    visit_all(s);
-    return cmgi_sum_create(ctx, rows, s->indptr, s->indices, S);
-failed:
-    cmgi_free(ctx, s->indptr);
+               (long long)space->mesh->cells, (long long)numbers);
+    s->room = room_of(space);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n + 1, sizeof *s->first, &s->first));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s->room * ctx->threads, sizeof *s->scratch, &s->scratch));
+    s->first[0] = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
+    for (cmg_size u = 0; u < n; ++u) {
+        s->first[u + 1] = count_terms(s, space->node[u]);
+    }
+    cmgi_add_up(s->first, n);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *s->indptr, &s->indptr));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s->first[n], sizeof *s->indices, &s->indices));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
+    for (cmg_size u = 0; u < n; ++u) {
+        visit(s, u);
+    }
+    s->indptr[rows] = s->first[n];
+    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &s->indptr, rows + 1, sizeof *s->indptr));
+    indptr = s->indptr;
+    s->indptr = NULL;
+    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &s->indices, s->first[n], sizeof *s->indices));
+    status = cmgi_sum_create(ctx, rows, indptr, s->indices, S);
+    indptr = NULL;
+    s->indices = NULL;
+done:
+    cmgi_free_device(ctx, indptr);
+    CMGI_FREE(ctx, s->first, s->scratch, s->indptr, s->indices);
     return status;
 }
 
 cmg_status cmgi_space_sum_matrix(const cmgi_space *space, cmgi_cell_layout layout,
-                                 const cmgi_csr *A, cmg_size rows, const cmg_size *map, cmgi_sum *S)
+                                 const cmgi_csr *A, cmgi_sum *S)
 {
-    builder s = {.space = space, .layout = layout, .A = A, .map = map};
-    return build(&s, rows, S);
+    builder s = {.space = space, .layout = layout, .A = A};
+    return build(&s, A->indptr[A->rows], S);
 }
 
 cmg_status cmgi_space_sum_load(const cmgi_space *space, cmgi_sum *T)

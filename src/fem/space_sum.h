@@ -11,7 +11,7 @@ typedef struct cmgi_cell_layout {
 } cmgi_cell_layout;
 
 /* Numbers of a cell. */
-static inline int cmgi_cell_entries(cmgi_cell_layout layout)
+CMGI_INLINE int cmgi_cell_entries(cmgi_cell_layout layout)
 {
     return layout.symmetric ? layout.rows * (layout.rows + 1) / 2 : layout.rows * layout.rows;
 }
@@ -22,12 +22,15 @@ CMGI_INLINE int cmgi_upper_place(int rows, int r, int s)
     return r * (2 * rows - r - 1) / 2 + s;
 }
 
-/*
- * values(A) = S e. A is the space's pattern; map, unless NULL, gives the place of entry k of A
- * among `rows` places of a storage, those that are not named get 0. Rows of fixed nodes become 1.
- */
+/* Place of (i, j) of a cell matrix among its numbers. */
+CMGI_INLINE int cmgi_cell_place(cmgi_cell_layout layout, int i, int j)
+{
+    return layout.symmetric ? cmgi_upper_place(layout.rows, i < j ? i : j, i < j ? j : i)
+                            : i * layout.rows + j;
+}
+
+/* values(A) = S e. A is the space's pattern. Rows of fixed nodes become 1. */
 cmg_status cmgi_space_sum_matrix(const cmgi_space *space, cmgi_cell_layout layout,
-                                 const cmgi_csr *A, cmg_size rows, const cmg_size *map,
-                                 cmgi_sum *S);
+                                 const cmgi_csr *A, cmgi_sum *S);
 /* b = T f, f the loads of the cells; 0 at fixed nodes. */
 cmg_status cmgi_space_sum_load(const cmgi_space *space, cmgi_sum *T);

@@ -18,6 +18,7 @@
  */
 #pragma once
 #include "core/context.h"
+#include "core/search.h"
 
 enum { CMGI_SUM_ROWS = 256, CMGI_SUM_TERMS = 2048 };
 
@@ -33,16 +34,58 @@ typedef struct cmgi_sum {
     cmg_index *indices;  /* terms: position in e, -1 = the number 1 */
 } cmgi_sum;
 
+/* End of the block that begins at row r, in a chunk of rows that ends at `to`. */
+CMGI_INLINE cmg_size cmgi_sum_block_end(const cmg_size *indptr, cmg_size r, cmg_size to)
+{
+    const cmg_size most = to - r < CMGI_SUM_ROWS ? to : r + CMGI_SUM_ROWS;
+    const cmg_size full = indptr[r] + CMGI_SUM_TERMS + 1;
+    return indptr[most] < full ? most : cmgi_search_size(indptr, r + 2, most + 1, full) - 1;
+}
+
+/* First term of row r of block b, and of the next one. */
+CMGI_INLINE cmg_size cmgi_sum_begin(const cmgi_sum *S, cmg_size b, cmg_size r)
+{
+    return S->start[b] + (r > S->first_row[b] ? S->end[r - 1] : 0);
+}
+CMGI_INLINE cmg_size cmgi_sum_end(const cmgi_sum *S, cmg_size b, cmg_size r)
+{
+    return r + 1 == S->first_row[b + 1] ? S->start[b + 1] : S->start[b] + S->end[r];
+}
+
 /*
- * Takes over indptr and indices, host arrays of cmgi_alloc, also when it fails; *S is written only
- * on success.
+ * Takes over indptr and indices, arrays in the backend's memory, also when it fails; *S is written
+ * only on success.
  */
 cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cmg_index *indices,
                            cmgi_sum *S);
 void cmgi_sum_free(cmgi_sum *S);
+/* T has row k of S as row map[k] of `rows` rows, the others are empty; map, with different numbers,
+ * in the backend's memory. */
+cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *map, cmgi_sum *T);
 /* y = S e; y in fp64 or fp32, sums in fp64. */
 cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y);
 
-/* sum.cu */
-cmg_status cmgi_sum_apply_cuda(const cmgi_sum *S, const double *e, cmg_precision precision,
-                               void *y);
+/* What the backends do of it. */
+typedef struct cmgi_sum_kernels {
+    /* at[c] = blocks of chunk c, or, where the blocks before it are at[c], their first rows into
+     * S->first_row, and S->rows at the end */
+    cmg_status (*count)(const cmgi_sum *S, const cmg_size *indptr, cmg_size *at);
+    cmg_status (*cut)(const cmgi_sum *S, const cmg_size *indptr, const cmg_size *at);
+    /* each of n counts becomes the sum of those before it, count[n] that of all */
+    cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
+    /* start and end of a sum with blocks */
+    cmg_status (*fill)(const cmgi_sum *S, const cmg_size *indptr);
+    /* count[map[k]] = terms of row k, 0 in the others of `rows` places; these terms to where row
+     * map[k] begins */
+    cmg_status (*lengths)(const cmgi_sum *S, const cmg_size *map, cmg_size rows, cmg_size *count);
+    cmg_status (*move)(const cmgi_sum *S, const cmg_size *map, const cmg_size *indptr,
+                       cmg_index *indices);
+    cmg_status (*apply)(const cmgi_sum *S, const double *e, cmg_precision precision, void *y);
+} cmgi_sum_kernels;
+
+/* Blocks do not reach over a multiple of so many rows. */
+enum { CMGI_SUM_CHUNK = 8192 };
+static inline cmg_size cmgi_sum_chunks(const cmgi_sum *S)
+{
+    return (S->rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
+}

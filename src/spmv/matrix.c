@@ -114,21 +114,21 @@ static cmg_status store_values(cmg_matrix *A, const double *values)
                                            A->value_map, A->values);
 }
 
-cmg_status cmgi_matrix_map(const cmg_matrix *A, cmg_size *map)
+cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
-    cmg_context *ctx = A->ctx;
-    const size_t bytes = (size_t)A->nnz * sizeof *map;
     cmg_size *there = NULL;
+    *map = A->value_map;
     if (A->value_map != NULL || A->nnz == 0 || A->format->map_cuda == NULL) {
-        return cmgi_to_host(ctx, map, A->value_map, bytes);
+        return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *there, &there));
-    cmg_status status = A->format->map_cuda(A, there);
-    if (status == CMG_OK) {
-        status = cmgi_to_host(ctx, map, there, bytes);
+    CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *there, &there));
+    const cmg_status status = A->format->map_cuda(A, there);
+    if (status != CMG_OK) {
+        cmgi_free_device(A->ctx, there);
+        return status;
     }
-    cmgi_free_device(ctx, there);
-    return status;
+    *map = *made = there;
+    return CMG_OK;
 }
 
 /* Formats of several parts share the values out themselves, on the host. */

@@ -88,8 +88,9 @@ struct cmg_matrix {
     cmg_compression_info *compression; /* under options.explain, else NULL */
 };
 
-/* The storage position of every CSR entry, on the host, of a matrix with keep_map. */
-cmg_status cmgi_matrix_map(const cmg_matrix *A, cmg_size *map);
+/* The storage position of every CSR entry, in the backend's memory, of a matrix with keep_map:
+ * borrowed, or made for the call, and then *made as well is what the caller has to free. */
+cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made);
 /* Builds a matrix as a row says, the options resolved: what was chosen is done. */
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             const cmgi_matrix_source *from, const cmg_matrix_options *options,

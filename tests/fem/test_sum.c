@@ -231,6 +231,8 @@ static void long_rows_and_ones(void)
             expected[r] += indices[k] < 0 ? 1 : e[indices[k]];
         }
     }
+    CHECK_OK(cmgi_move_to_device(ctx, &indices, indptr[ROWS], sizeof *indices));
+    CHECK_OK(cmgi_move_to_device(ctx, &indptr, ROWS + 1, sizeof *indptr));
     CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
     cmg_vector *from = vector(MOST);
     CHECK_OK(cmg_vector_set(from, e));
