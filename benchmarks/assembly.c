@@ -1,8 +1,9 @@
 /*
  * Seconds of an assembly as a product: cell matrices, values in CSR order, values in the storage of
- * a matrix; and, to compare, of the way through CSR order and cmg_matrix_update.
+ * a matrix; and, to compare, of the way through CSR order and cmg_matrix_update. Of the set-up: the
+ * sums from the mesh, the matrix from their pattern in the backend's memory, binding it.
  *
- *   bench_assembly [cpu|cuda] [hex|tet] [heat|elasticity] N
+ *   bench_assembly [cpu|cuda] [hex|tet] [heat|elasticity] N [REPEATS]
  *
  * on N^3 cubes, bent a little; a tetrahedral mesh has six a cube. One JSON line. Checked against A
  * times a vector of ones: rows of the stiffness sum to 0, of the mass to its total. Floors: what
@@ -14,8 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { REPEATS = 20 };
 
 static void cut(const cmg_index *c, cmg_index *tets)
 {
@@ -76,6 +75,9 @@ typedef struct bench {
     cmg_vector *e;
     cmg_vector *values;
     cmg_matrix *A;
+    int repeats;
+    double setup[3]; /* seconds of the sums, of A, of binding it */
+    size_t peak[2]; /* bytes of the context in the memory of the device, after the first and last */
 } bench;
 
 /* One part of the work. */
@@ -99,12 +101,23 @@ static cmg_status clock_part(const bench *b, int which, double *seconds)
     cmg_status status = part(b, which);
     status = status ? status : cmg_context_synchronize(b->ctx);
     const double begin = bench_seconds();
-    for (int r = 0; r < REPEATS && status == CMG_OK; ++r) {
+    for (int r = 0; r < b->repeats && status == CMG_OK; ++r) {
         status = part(b, which);
     }
     status = status ? status : cmg_context_synchronize(b->ctx);
-    *seconds = (bench_seconds() - begin) / REPEATS;
+    *seconds = (bench_seconds() - begin) / b->repeats;
     return status;
+}
+
+/* Seconds since the last note, and the peak of memory. */
+static void note(bench *b, int part, double *since, size_t *most)
+{
+    size_t peak[2] = {0, 0};
+    (void)cmg_context_synchronize(b->ctx);
+    b->setup[part] = bench_seconds() - *since;
+    *since = bench_seconds();
+    cmg_context_memory(b->ctx, NULL, peak);
+    *most = peak[1];
 }
 
 static cmg_status create(bench *b, const cmg_fem_mesh *mesh, int nc)
@@ -112,17 +125,23 @@ static cmg_status create(bench *b, const cmg_fem_mesh *mesh, int nc)
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.keep_map = true;
+    cmg_size nnz = 0;
+    double since = bench_seconds();
     cmg_status status = cmg_fem_sum_create(b->ctx, mesh, nc, true, NULL, &b->sum);
-    const cmg_csr A = cmg_fem_sum_csr(b->sum);
-    const cmg_size nnz = status == CMG_OK ? A.indptr[A.rows] : 0;
+    note(b, 0, &since, &b->peak[0]);
+    cmg_csr A = cmg_fem_sum_pattern(b->sum, &nnz);
+    status = status ? status : cmg_vector_create(b->ctx, nnz, CMG_FP64, &b->values);
+    status = status ? status : cmg_vector_fill(b->values, 0);
+    A.values = cmg_vector_data(b->values);
+    status = status ? status : cmg_matrix_create_csr(b->ctx, &A, &options, &b->A);
+    note(b, 1, &since, &b->peak[1]);
+    status = status ? status : cmg_fem_sum_bind(b->sum, b->A);
+    note(b, 2, &since, &b->peak[1]);
     status = status ? status : cmg_vector_create(b->ctx, mesh->cells, CMG_FP64, &b->k);
     status = status ? status : cmg_vector_fill(b->k, 1);
-    status = status ? status
-                    : cmg_vector_create(b->ctx, mesh->cells * cmg_fem_sum_entries(b->sum), CMG_FP64,
-                                        &b->e);
-    status = status ? status : cmg_vector_create(b->ctx, nnz, CMG_FP64, &b->values);
-    status = status ? status : cmg_matrix_create_csr(b->ctx, &A, &options, &b->A);
-    return status ? status : cmg_fem_sum_bind(b->sum, b->A);
+    return status ? status
+                  : cmg_vector_create(b->ctx, mesh->cells * cmg_fem_sum_entries(b->sum), CMG_FP64,
+                                      &b->e);
 }
 
 /* A 1 added up: the volume for the heat equation, 0 for elasticity. */
@@ -161,14 +180,15 @@ int main(int argc, char **argv)
     cmg_context_options options;
     cmg_context_options_default(&options);
     int backend = 0;
-    if (argc != 5 || cmg_enum_parse("backend", argv[1], &backend) != CMG_OK) {
-        (void)fprintf(stderr, "usage: %s cpu|cuda hex|tet heat|elasticity N\n", argv[0]);
+    if (argc < 5 || argc > 6 || cmg_enum_parse("backend", argv[1], &backend) != CMG_OK) {
+        (void)fprintf(stderr, "usage: %s cpu|cuda hex|tet heat|elasticity N [REPEATS]\n", argv[0]);
         return 1;
     }
     const bool tets = strcmp(argv[2], "tet") == 0;
     const int nc = strcmp(argv[3], "elasticity") == 0 ? 3 : 1;
     const cmg_fem_mesh mesh = make(atoi(argv[4]), tets);
-    bench b = {.form = {nc == 3 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_HEAT, 0.1, 1, 0.3}};
+    bench b = {.form = {nc == 3 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_HEAT, 0.1, 1, 0.3},
+               .repeats = argc > 5 ? atoi(argv[5]) : 20};
     double seconds[4] = {0};
     double total = 0;
     options.backend = (cmg_backend)backend;
@@ -189,11 +209,14 @@ int main(int argc, char **argv)
     (void)printf(
         "{\"benchmark\": \"assembly\", \"backend\": \"%s\", \"cell\": \"%s\", \"problem\": "
         "\"%s\", \"n\": %s, \"cells\": %lld, \"rows\": %lld, \"entries\": %lld, "
-        "\"format\": \"%s\", \"setup_seconds\": %.4g, \"cells_seconds\": %.4g, "
+        "\"format\": \"%s\", \"setup_seconds\": %.4g, \"sums_seconds\": "
+        "%.4g, \"matrix_seconds\": %.4g, \"bind_seconds\": %.4g, \"sums_peak_gb\": %.4g, "
+        "\"peak_gb\": %.4g, \"cells_seconds\": %.4g, "
         "\"csr_seconds\": %.4g, \"update_seconds\": %.4g, \"store_seconds\": %.4g, "
         "\"total\": %.15g, ",
         argv[1], argv[2], argv[3], argv[4], (long long)mesh.cells, (long long)info.rows,
-        (long long)info.nnz, cmg_enum_name("format", (int)info.format), setup, seconds[0],
+        (long long)info.nnz, cmg_enum_name("format", (int)info.format), setup, b.setup[0],
+        b.setup[1], b.setup[2], 1e-9 * (double)b.peak[0], 1e-9 * (double)b.peak[1], seconds[0],
         seconds[1], seconds[2], seconds[3], total);
     print_floors(&b, &mesh, nc, info.nnz);
     bench_machine(stdout, cmg_context_threads(b.ctx));

@@ -37,9 +37,9 @@ typedef struct level {
     cmg_matrix *average; /* from the cells of the next finer level; NULL on level 0 */
     cmg_vector *k[STATES];
     cmg_vector *e;
-    cmg_vector *values; /* of A, in CSR order: the hierarchy's own */
-    cmg_vector *array[5];
-    cmg_csr A; /* in the backend's memory */
+    cmg_vector *values;   /* of A, in CSR order: the hierarchy's own */
+    cmg_vector *array[3]; /* of P */
+    cmg_csr A;            /* in the backend's memory */
     cmg_csr P;
 } level;
 
@@ -144,24 +144,20 @@ static cmg_status make_coefficients(bench *b)
     return status;
 }
 
-/* Copies a CSR to the backend's memory, its values into *values where there is such a vector. */
-static cmg_status copy_csr(bench *b, const cmg_csr *from, cmg_vector **array, cmg_vector *values,
-                           cmg_csr *to)
+/* Copies a CSR to the backend's memory. */
+static cmg_status copy_csr(bench *b, const cmg_csr *from, cmg_vector **array, cmg_csr *to)
 {
     const size_t nnz = (size_t)from->indptr[from->rows];
-    *to = (cmg_csr){from->rows, from->cols, NULL, NULL, NULL};
-    cmg_status status = bench_array(b->ctx, from->indptr,
-                                    ((size_t)from->rows + 1) * sizeof *from->indptr, &array[0]);
-    status = status ? status
-                    : bench_array(b->ctx, from->indices, nnz * sizeof *from->indices, &array[1]);
-    if (status == CMG_OK && values == NULL) {
-        status = bench_array(b->ctx, from->values, nnz * sizeof *from->values, &array[2]);
-        values = array[2];
+    const void *const host[3] = {from->indptr, from->indices, from->values};
+    const size_t bytes[3] = {((size_t)from->rows + 1) * sizeof *from->indptr,
+                             nnz * sizeof *from->indices, nnz * sizeof *from->values};
+    cmg_status status = CMG_OK;
+    for (int k = 0; k < 3 && status == CMG_OK; ++k) {
+        status = bench_array(b->ctx, host[k], bytes[k], &array[k]);
     }
     if (status == CMG_OK) {
-        to->indptr = cmg_vector_data(array[0]);
-        to->indices = cmg_vector_data(array[1]);
-        to->values = cmg_vector_data(values);
+        *to = (cmg_csr){from->rows, from->cols, cmg_vector_data(array[0]),
+                        cmg_vector_data(array[1]), cmg_vector_data(array[2])};
     }
     return status;
 }
@@ -201,19 +197,19 @@ static cmg_status make_level(bench *b, const cmg_hierarchy *from, int l)
     if (status != CMG_OK) {
         return status;
     }
-    const cmg_csr A = cmg_fem_sum_csr(v->sum);
-    const cmg_size nnz = A.indptr[A.rows];
+    cmg_size nnz = 0;
+    v->A = cmg_fem_sum_pattern(v->sum, &nnz);
     const cmg_size numbers = cells * cmg_fem_sum_entries(v->sum);
     for (int k = 0; k < STATES && status == CMG_OK; ++k) {
         status = cmg_vector_create(b->ctx, cells, CMG_FP64, &v->k[k]);
     }
     status = status ? status : cmg_vector_create(b->ctx, numbers, CMG_FP64, &v->e);
     status = status ? status : cmg_vector_create(b->ctx, nnz, CMG_FP64, &v->values);
-    status = status ? status : copy_csr(b, &A, v->array, v->values, &v->A);
+    v->A.values = cmg_vector_data(v->values);
     status = status || l == 0 ? status : make_average(b, l);
     const double terms = (double)cells * 64;
     b->floor_bytes[0] += l > 0 ? 9.0 * (double)cells * sizeof(double) : 0;
-    b->floor_bytes[1] += 8.0 * (double)(numbers + cells + 3 * A.rows) + 32.0 * (double)cells;
+    b->floor_bytes[1] += 8.0 * (double)(numbers + cells + 3 * v->A.rows) + 32.0 * (double)cells;
     b->floor_bytes[2] += 4 * terms + 2 * (double)nnz + 8 * (double)(numbers + nnz);
     b->floor_bytes[3] += 8 * (double)nnz;
     return status ? status : verify(b, from, l);
@@ -267,7 +263,7 @@ static cmg_status make(bench *b)
         status = l < b->assembled ? make_level(b, from, l) : CMG_OK;
         if (l + 1 < b->levels && status == CMG_OK) {
             status = cmg_hierarchy_get_csr(from, l, CMG_ROLE_P, NULL, 0, &P);
-            status = status ? status : copy_csr(b, &P, v->array + 2, NULL, &v->P);
+            status = status ? status : copy_csr(b, &P, v->array, &v->P);
             status = status ? status : cmg_hierarchy_wrap_csr(b->h, l, CMG_ROLE_P, NULL, 0, &v->P);
         }
     }
@@ -392,7 +388,7 @@ static void drop(bench *b)
         for (int k = 0; k < STATES; ++k) {
             cmg_vector_destroy(&v->k[k]);
         }
-        for (int a = 0; a < 5; ++a) {
+        for (int a = 0; a < 3; ++a) {
             cmg_vector_destroy(&v->array[a]);
         }
         cmg_fem_sum_destroy(&v->sum);
