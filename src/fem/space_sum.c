@@ -20,6 +20,7 @@ typedef struct builder {
     cmg_size *first;   /* unknowns + 1: first term of a node's rows */
     cmg_size *indptr;
     cmg_index *indices;
+    cmg_index *place;   /* rows x rows: of the numbers of a cell matrix */
     cmg_index *scratch; /* room of every thread */
     cmg_size room;
 } builder;
@@ -58,6 +59,23 @@ static cmg_size count_terms(const builder *s, cmg_index node)
     return n * nc * nc;
 }
 
+/* The place of a column that a row has, of n columns `step` apart; the one after `last` is the most
+ * likely. */
+static inline cmg_size find_column(const cmg_index *columns, cmg_size n, int step, cmg_index wanted,
+                                   cmg_size last)
+{
+    if (last + 1 < n && columns[(last + 1) * step] == wanted) {
+        return last + 1;
+    }
+    cmg_size low = 0;
+    while (n > 1) {
+        const cmg_size half = n / 2;
+        low += columns[(low + half) * step] <= wanted ? half : 0;
+        n -= half;
+    }
+    return low;
+}
+
 /* The position in row, a node's first row of A, of every column of the cells around it, in their
  * order, -1 = it is not kept; count[p] becomes the number of those before position p. */
 static void find_places(const builder *s, cmg_index node, cmg_size row, cmg_index *place,
@@ -65,23 +83,23 @@ static void find_places(const builder *s, cmg_index node, cmg_size row, cmg_inde
 {
     const cmgi_space *space = s->space;
     const int nc = space->components;
+    const cmg_index *in_row = s->A->indices + s->A->indptr[row];
     const cmg_size columns = (s->A->indptr[row + 1] - s->A->indptr[row]) / nc;
-    for (cmg_size p = 0; p <= columns; ++p) {
-        count[p] = 0;
-    }
+    cmg_size p = -1;
+    memset(count, 0, (size_t)(columns + 1) * sizeof *count);
     for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
         const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
         for (int b = 0; b < space->local; ++b, ++place) {
             *place = -1;
             if (cmgi_space_keeps(space, nodes[b])) {
-                *place =
-                    (cmg_index)(cmgi_space_column(s->A, row, space->unknown[nodes[b]] * nc) / nc);
-                ++count[*place + 1];
+                p = find_column(in_row, columns, nc, space->unknown[nodes[b]] * nc, p);
+                *place = (cmg_index)p;
+                ++count[p + 1];
             }
         }
     }
-    for (cmg_size p = 0; p < columns; ++p) {
-        count[p + 1] += count[p];
+    for (cmg_size q = 0; q < columns; ++q) {
+        count[q + 1] += count[q];
     }
 }
 
@@ -109,17 +127,16 @@ static void begin_entries(const builder *s, const node_rows *r, cmg_size *at)
     }
 }
 
-/* The terms of nodes a and b of a cell, which are one in each of the entries at position p. */
-static inline void add_terms(const builder *s, const node_rows *r, cmg_size p, cmg_size cell, int a,
-                             int b)
+/* The terms of two nodes of a cell, one in each of the entries at position p; their numbers are
+ * those from `place` on, beginning at that of the cell. */
+static inline void add_terms(const node_rows *r, int nc, int rows, cmg_size p, cmg_index cell,
+                             const cmg_index *place, cmg_index *indices)
 {
-    const int nc = s->space->components;
     const cmg_size many = r->before[p + 1] - r->before[p];
-    cmg_index *to = s->indices + r->first + (cmg_size)r->before[p] * nc + r->taken[p]++;
+    cmg_index *to = indices + r->first + (cmg_size)r->before[p] * nc + r->taken[p]++;
     for (int c = 0; c < nc; ++c) {
         for (int j = 0; j < nc; ++j) {
-            to[c * r->terms + j * many] =
-                (cmg_index)(cell + cmgi_cell_place(s->layout, a * nc + c, b * nc + j));
+            to[c * r->terms + j * many] = cell + place[c * rows + j];
         }
     }
 }
@@ -127,14 +144,15 @@ static inline void add_terms(const builder *s, const node_rows *r, cmg_size p, c
 static void visit_matrix(const builder *s, cmg_size u, cmg_index *place)
 {
     const cmgi_space *space = s->space;
+    const int nc = space->components;
     const cmg_index node = space->node[u];
-    const cmg_size row = u * space->components;
+    const cmg_size row = u * nc;
     const cmg_size begin = s->A->indptr[row];
     const cmg_size pairs = (space->start[node + 1] - space->start[node]) * space->local;
     const cmg_size entries = cmgi_cell_entries(s->layout);
     cmg_index *const before = place + pairs;
-    node_rows r = {s->first[u], (s->first[u + 1] - s->first[u]) / space->components,
-                   (s->A->indptr[row + 1] - begin) / space->components, before, NULL};
+    node_rows r = {s->first[u], (s->first[u + 1] - s->first[u]) / nc,
+                   (s->A->indptr[row + 1] - begin) / nc, before, NULL};
     r.taken = before + r.columns + 1;
     find_places(s, node, row, place, before);
     begin_entries(s, &r, s->indptr + begin);
@@ -142,9 +160,11 @@ static void visit_matrix(const builder *s, cmg_size u, cmg_index *place)
     int a = 0;
     for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
         a = local_number(space, node, e, a);
+        const cmg_index *of_row = s->place + (cmg_size)a * nc * s->layout.rows;
+        const cmg_index cell = (cmg_index)(space->cell[e] * entries);
         for (int b = 0; b < space->local; ++b, ++place) {
             if (*place >= 0) {
-                add_terms(s, &r, *place, space->cell[e] * entries, a, b);
+                add_terms(&r, nc, s->layout.rows, *place, cell, of_row + b * nc, s->indices);
             }
         }
     }
@@ -185,6 +205,16 @@ static void visit(const builder *s, cmg_size u)
     }
 }
 
+static cmg_status make_places(builder *s)
+{
+    const int rows = s->layout.rows;
+    CMGI_TRY(cmgi_alloc(s->space->ctx, (cmg_size)rows * rows, sizeof *s->place, &s->place));
+    for (int k = 0; k < rows * rows; ++k) {
+        s->place[k] = cmgi_cell_place(s->layout, k / rows, k % rows);
+    }
+    return CMG_OK;
+}
+
 /* Most numbers that a node needs: places of columns, and two more for each that differs. */
 static cmg_size room_of(const cmgi_space *space)
 {
@@ -208,6 +238,7 @@ static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
                (long long)space->mesh->cells, (long long)numbers);
     s->room = room_of(space);
+    CMGI_TRY_GOTO(done, make_places(s));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n + 1, sizeof *s->first, &s->first));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s->room * ctx->threads, sizeof *s->scratch, &s->scratch));
     s->first[0] = 0;
@@ -232,7 +263,7 @@ static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
     s->indices = NULL;
 done:
     cmgi_free_device(ctx, indptr);
-    CMGI_FREE(ctx, s->first, s->scratch, s->indptr, s->indices);
+    CMGI_FREE(ctx, s->first, s->place, s->scratch, s->indptr, s->indices);
     return status;
 }
 
