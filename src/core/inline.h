@@ -1,5 +1,8 @@
-/* Functions that C and CUDA share, and loops in them: arrays stay in registers of a GPU only where
- * the loops over them are unrolled. */
+/*
+ * Functions that C and CUDA share, and loops in them: arrays stay in registers only where the loops
+ * over them are unrolled. gcc has to be told so as well, of loops of one condition; others are
+ * unrolled on the device alone.
+ */
 #pragma once
 
 #ifdef __CUDACC__
@@ -10,8 +13,15 @@
 
 #ifdef __CUDA_ARCH__
 #define CMGI_UNROLL _Pragma("unroll")
+#define CMGI_UNROLL_THERE _Pragma("unroll")
 #define CMGI_ROLLED _Pragma("unroll 1")
+#elif defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define CMGI_UNROLL _Pragma("GCC unroll 8")
+#define CMGI_UNROLL_THERE
+#define CMGI_ROLLED
 #else
 #define CMGI_UNROLL
+#define CMGI_UNROLL_THERE
 #define CMGI_ROLLED
 #endif

@@ -61,11 +61,11 @@ CMGI_INLINE void cmgi_cell_map(bool simplex, int dim, const double *x, const cmg
             c[to][d] = simplex && t > 0 ? at[d] - c[0][d] : at[d];
         }
     }
-    CMGI_UNROLL
+    CMGI_UNROLL_THERE
     for (int e = 0; e < dim && !simplex; ++e) {
         CMGI_UNROLL
         for (int t = 0; t < local; ++t) {
-            CMGI_UNROLL
+            CMGI_UNROLL_THERE
             for (int d = 0; d < dim && (t >> e & 1) == 0; ++d) {
                 const double low = c[t][d];
                 const double high = c[t | 1 << e][d];
@@ -103,12 +103,12 @@ CMGI_INLINE void cmgi_cell_jacobian(bool simplex, int dim, double c[CMGI_FIRST_N
             for (int f = 0; f < dim; ++f) { /* xi_f = line 1 - line 0 */
                 factor *= (S >> f & 1) != 0 && f != e ? line[f][1] - line[f][0] : 1;
             }
-            CMGI_UNROLL
+            CMGI_UNROLL_THERE
             for (int d = 0; d < dim && !simplex && (S >> e & 1) != 0 && S != 1 << e; ++d) {
                 J[d][e] += c[S][d] * factor;
             }
         }
-        CMGI_UNROLL
+        CMGI_UNROLL_THERE
         for (int d = 0; d < dim && !simplex; ++d) {
             J[d][e] *= 2;
         }
@@ -121,9 +121,9 @@ CMGI_INLINE double cmgi_cell_point(bool simplex, int dim, double c[CMGI_FIRST_NO
                                    double g[3][CMGI_FIRST_NODES])
 {
     const int local = simplex ? dim + 1 : 1 << dim;
-    double line[3][2];
+    double line[3][2] = {{0}};
     double J[3][3];
-    double A[3][3];
+    double A[3][3] = {{0}};
     cmgi_lines(dim, q, line);
     cmgi_cell_jacobian(simplex, dim, c, line, J);
     const double determinant = cmgi_adjugate(dim, J, A);
@@ -175,8 +175,8 @@ CMGI_INLINE void cmgi_add_scalar(bool simplex, int dim, int q, double stiff, dou
     if (mass == 0) {
         return;
     }
-    double line[3][2];
-    double N[CMGI_FIRST_NODES];
+    double line[3][2] = {{0}};
+    double N[CMGI_FIRST_NODES] = {0};
     cmgi_lines(dim, q, line);
     CMGI_UNROLL
     for (int a = 0; a < local; ++a) {
@@ -233,7 +233,7 @@ CMGI_INLINE void cmgi_cell_matrix(const cmgi_cell_batch *c, bool simplex, int di
     double M[CMGI_FIRST_NUMBERS];
     double *sums = elastic ? M : K;
     cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
-    CMGI_UNROLL
+    CMGI_UNROLL_THERE
     for (int n = 0; n < local * (local + 1) / 2 * (elastic ? dim * dim : 1); ++n) {
         sums[n] = 0;
     }
@@ -249,7 +249,7 @@ CMGI_INLINE void cmgi_cell_matrix(const cmgi_cell_batch *c, bool simplex, int di
             cmgi_add_scalar(simplex, dim, q, scale * c->diffusion, weight * c->mass * det, g, K);
         }
     }
-    CMGI_UNROLL
+    CMGI_UNROLL_THERE
     for (int a = 0, n = 0; a < local && elastic; ++a) {
         CMGI_UNROLL
         for (int b = a; b < local; ++b, ++n) {
@@ -273,11 +273,11 @@ CMGI_INLINE bool cmgi_cell_inverted(const cmgi_cell_batch *c, bool simplex, int 
     double map[CMGI_FIRST_NODES][3] = {{0}};
     cmgi_cell_map(simplex, dim, c->x, c->nodes + cell * local, map);
     bool inverted = false;
-    CMGI_UNROLL
+    CMGI_UNROLL_THERE
     for (int q = 0; q < (simplex ? 1 : local) && !inverted; ++q) {
-        double line[3][2];
+        double line[3][2] = {{0}};
         double J[3][3];
-        double A[3][3];
+        double A[3][3] = {{0}};
         cmgi_lines(dim, q, line);
         cmgi_cell_jacobian(simplex, dim, map, line, J);
         inverted = !(cmgi_adjugate(dim, J, A) > 0);
