@@ -111,7 +111,9 @@ cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int co
                                 .layout = {.rows = local * components, .symmetric = symmetric}};
     s->made.matrix.ctx = s->made.vector.ctx = s->stored.ctx = ctx;
     s->inverted = -1;
+    cmgi_hold_memory(ctx, true);
     const cmg_status status = make(s, mesh, fixed);
+    cmgi_hold_memory(ctx, false);
     if (status != CMG_OK) {
         cmg_fem_sum_destroy(&s);
         return status;
@@ -203,6 +205,7 @@ cmg_status cmg_fem_sum_bind(cmg_fem_sum *sum, cmg_matrix *A)
     cmg_size *made = NULL;
     cmgi_sum stored = {.ctx = ctx};
     cmg_status status = CMG_OK;
+    cmgi_hold_memory(ctx, true);
     CMGI_TRY_GOTO(done, cmgi_matrix_map(A, &map, &made));
     CMGI_TRY_GOTO(done, cmgi_sum_permute(&sum->made.matrix, A->stored, map, &stored));
     cmgi_sum_free(&sum->stored);
@@ -210,6 +213,7 @@ cmg_status cmg_fem_sum_bind(cmg_fem_sum *sum, cmg_matrix *A)
     sum->bound = A;
 done:
     cmgi_free_device(ctx, made);
+    cmgi_hold_memory(ctx, false);
     return status;
 }
 

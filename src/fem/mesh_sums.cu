@@ -88,22 +88,29 @@ static __device__ __forceinline__ node_pair pair_of(const around &m, cmg_size fi
     return p;
 }
 
-/* Pairs of smaller columns, of the same, and of the same before pair i. */
+/* Pairs of smaller columns, of the same before pair i, and of the same; the last is only wanted
+ * where a node has more than ONE component. */
 typedef struct pair_rank {
     int less;
-    int same;
     int before;
+    int same;
 } pair_rank;
 
+/* Adds what pairs i and i + WARP learn from a tile of columns, the pairs from `first` on. */
+template <bool ONE>
 static __device__ __forceinline__ void compare(const cmg_index *tile, int first, int i,
-                                               cmg_index column, pair_rank *r)
+                                               const node_pair (&pair)[2], pair_rank (&rank)[2])
 {
-#pragma unroll 8
+    const int ahead = i - first;
+#pragma unroll
     for (int t = 0; t < TILE; ++t) {
         const cmg_index other = tile[t];
-        r->less += other < column;
-        r->same += other == column;
-        r->before += other == column && first + t < i;
+#pragma unroll
+        for (int q = 0; q < 2; ++q) {
+            rank[q].less += other < pair[q].column;
+            rank[q].before += other == pair[q].column && t - q * WARP < ahead;
+            rank[q].same += !ONE && other == pair[q].column;
+        }
     }
 }
 
@@ -127,6 +134,7 @@ static __device__ __forceinline__ void put_terms(const around &m, cmg_size node,
 }
 
 /* A warp a node: ranks of its pairs by comparison with all of them, and lengths of its rows. */
+template <bool ONE>
 __global__ void __launch_bounds__(THREADS) pair_kernel(around m)
 {
     __shared__ cmg_index tiles[THREADS / WARP][TILE];
@@ -154,8 +162,7 @@ __global__ void __launch_bounds__(THREADS) pair_kernel(around m)
                                             : pair_of(m, first, pairs, t + lane + q * WARP).column;
             }
             __syncwarp();
-            compare(tile, t, at, mine[0].column, &rank[0]);
-            compare(tile, t, at + WARP, mine[1].column, &rank[1]);
+            compare<ONE>(tile, t, at, mine, rank);
         }
         for (int q = 0; q < 2; ++q) {
             if (mine[q].column != NONE) {
@@ -297,7 +304,11 @@ static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_
     A.indptr = m->indptr;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, terms, sizeof *m->indices, &m->indices));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, pairs, sizeof *m->column, &m->column));
-    pair_kernel<<<grid, THREADS, 0, stream>>>(*m);
+    if (m->in.components == 1) {
+        pair_kernel<true><<<grid, THREADS, 0, stream>>>(*m);
+    } else {
+        pair_kernel<false><<<grid, THREADS, 0, stream>>>(*m);
+    }
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, rows, m->indptr, &sums->nnz));
     CMGI_TRY_GOTO(done, cmgi_mesh_sums_check(ctx, sums->nnz));
