@@ -15,7 +15,7 @@
 
 /* A row of the vectors has LANES places: registers take four at once. The last one is of MARKS, the
  * sum of basis functions so far apart that A couples no two of them. */
-enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 16, BALLS = 16, PARTS = 64 };
+enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 14, BALLS = 16, PARTS = 64 };
 /* Places that a thread takes at once, and that sums are made of. */
 enum { CHUNK = 4096 };
 

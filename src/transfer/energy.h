@@ -11,7 +11,7 @@
 /*
  * The largest factor, >= 1, by which the two energies of some vector differ; 1 where they do not
  * tell (A not definite), HUGE_VAL where the coarse one alone is not positive. The vectors live on
- * at most 65536 rows of the coarse level, so that the cost is bounded by those and one pass over P.
+ * at most 16384 rows of the coarse level, so that the cost is bounded by those and one pass over P.
  */
 cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,
                               cmgi_dirichlet *coarse, double *factor);
