@@ -191,14 +191,16 @@ def solves():
 def first():
     """Set-up and first solution on one H200 from matrices that lie there, smoother `auto`."""
     found = latest((line for line in read("first") if line["benchmark"] == "first" and not line["matrix_alone"]),
-                   lambda line: (line["problem"], line["distort"], line["options"]))
+                   lambda line: (line["problem"], line["distort"], line["options"], line["dirichlet"], line["whole_transfer"]))
     keys = ("check_seconds", "setup_seconds", "first_setup_seconds", "solve_seconds", "first_solution_seconds",
             "host_setup_seconds", "refresh_seconds")
     return markdown(["problem", "it", "check ms", "set-up ms", "first of a process ms", "solve ms", "first solution ms",
                      "set-up from the host ms", "new values ms"],
                     [[line["problem"] + (", distorted" if line["distort"] else "")
                       + (", R A P" if "galerkin=always" in line["options"] else "")
-                      + (", smoother kept" if "reuse=smoother" in line["options"] else ""), line["iterations"],
+                      + (", smoother kept" if "reuse=smoother" in line["options"] else "")
+                      + (f", Dirichlet {line['dirichlet']}" if line["dirichlet"] != "eliminate" else "")
+                      + (", whole P" if line["whole_transfer"] else ""), line["iterations"],
                       *(ms(line, key) for key in keys)] for line in found])
 
 
@@ -297,12 +299,13 @@ def spai_setup():
 
 @table
 def spai_there():
-    """Set-up with SPAI from matrices that lie on one H200."""
-    found = latest(read("spai"), lambda line: (line["problem"], line["distort"]))
+    """Set-up with SPAI and FSAI from matrices that lie on one H200."""
+    found = latest(read("spai"), lambda line: (line["problem"], line["distort"], line["options"]))
     keys = ("setup_seconds", "refresh_seconds", "host_setup_seconds", "solve_seconds")
-    return markdown(["problem", "it", "set-up ms", "of it the smoother ms", "new values ms", "set-up from the host ms",
-                     "solve ms", "device GB beyond the matrices"],
-                    [[line["problem"] + (", distorted" if line["distort"] else ""), line["iterations"],
+    return markdown(["problem", "smoother", "it", "set-up ms", "of it the smoother ms", "new values ms",
+                     "set-up from the host ms", "solve ms", "device GB beyond the matrices"],
+                    [[line["problem"] + (", distorted" if line["distort"] else ""),
+                      line["options"].partition("smoother=")[2], line["iterations"],
                       ms(line, keys[0]), number(1e3 * line["setup"]["smoother"]), *(ms(line, key) for key in keys[1:]),
                       number(1e-9 * line["setup_device_bytes"])] for line in found])
 
@@ -345,7 +348,8 @@ def readme():
     run = tables_peers.last_run("peers")
     host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
     large = [line for line in read("first")
-             if (line["problem"], line["distort"], line["options"]) == ("q1-3d-256", 0, "format=compressed precision=mixed")][-1]
+             if (line["problem"], line["distort"], line["dirichlet"], line["options"])
+             == ("q1-3d-256", 0, "eliminate", "format=compressed precision=mixed")][-1]
     single = pick(read("alone"), benchmark="first", problem="q1-3d-256", matrix_alone=True)
     rows = [("H200", large, "matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
             ("H200", single, "A alone, on the GPU", "the same with `--matrix 1`"),
