@@ -301,7 +301,8 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
                                          &coarse->dirichlet, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
-    cmgi_csr_free(ctx, options->fuse_all || small ? &fine->restriction : &R); /* P takes its place */
+    cmgi_csr_free(ctx,
+                  options->fuse_all || small ? &fine->restriction : &R); /* P takes its place */
     if (options->fuse_all || small) { /* whether it pays is seen once it is formed */
         fine->restriction = R;
         R = (cmgi_csr){0};
