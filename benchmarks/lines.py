@@ -25,7 +25,7 @@ FILES = {
     "assembly": ["h200-assembly-2026-11-23.jsonl", "cpu-assembly-2026-11-22.jsonl"],
     "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
-    "peers": ["cpu-solve-2026-11-21.jsonl", "cpu-peers-2026-11-22.jsonl"],
+    "peers": ["cpu-solve-2026-11-21.jsonl", "cpu-peers-2026-11-22.jsonl", "cpu-peers-2026-11-23.jsonl"],
     "peers-cpu-time": ["cpu-setup-2026-11-22.jsonl"],
     "python": ["h200-python-2026-11-22.jsonl", "cpu-python-2026-11-22.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
