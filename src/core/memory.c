@@ -11,6 +11,7 @@
 #include "core/memory.h"
 
 #include "core/backend.h"
+#include "core/blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,16 +179,10 @@ cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *
     void *q = NULL;
     CMGI_TRY(cmgi_alloc(ctx, count, size, &q));
     const cmg_size bytes = count * (cmg_size)size;
-    const cmg_size chunk = 1 << 20;
-    if (bytes <= chunk) {
-        memset(q, 0, (size_t)bytes);
-        *(void **)p = q;
-        return CMG_OK;
-    }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (bytes > 4 * chunk)
-    for (cmg_size first = 0; first < bytes; first += chunk) {
-        memset((char *)q + first, 0, (size_t)(bytes - first < chunk ? bytes - first : chunk));
-    }
+    const int parts = bytes > (cmg_size)4 << 20 ? ctx->threads : 1;
+    CMGI_PARTS(parts, k,
+               memset((char *)q + bytes * k / parts, 0,
+                      (size_t)(bytes * (k + 1) / parts - bytes * k / parts)));
     *(void **)p = q;
     return CMG_OK;
 }
