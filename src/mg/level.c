@@ -301,12 +301,12 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
                                          &coarse->dirichlet, &R));
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
-    cmgi_csr_free(ctx,
-                  options->fuse_all || small ? &fine->restriction : &R); /* P takes its place */
     if (options->fuse_all || small) { /* whether it pays is seen once it is formed */
+        cmgi_csr_free(ctx, &fine->restriction);
         fine->restriction = R;
         R = (cmgi_csr){0};
     }
+    cmgi_csr_free(ctx, &R); /* P takes its place */
     CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
 done:
     cmgi_csr_free(ctx, &P);
