@@ -126,7 +126,7 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
     }
     if (!R->borrowed_facts) {
         cmgi_row_statistics_free(ctx, &R->rows);
-        cmgi_free_device(ctx, R->diagonal);
+        CMGI_FREE_DEVICE(ctx, R->diagonal, R->diagonal_entry);
         CMGI_FREE_DEVICE(ctx, R->kinds.kind, R->kinds.first, R->kinds.place);
     }
     *R = (cmgi_resident){0};

@@ -47,6 +47,7 @@ typedef struct cmgi_resident {
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;
     double *diagonal;         /* of a square matrix, on the device */
+    uint8_t *diagonal_entry;  /* which of a row's entries that is, 255 = not known; on the device */
     cmgi_product_kinds kinds; /* of a product */
 } cmgi_resident;
 

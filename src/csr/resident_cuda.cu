@@ -3,7 +3,7 @@
 
 #include <float.h>
 
-enum { THREADS = 256, WARP = 32, LANES = 8, AT_ONCE = 4 };
+enum { THREADS = 256, WARP = 32, LANES = 8, AT_ONCE = 4, UNKNOWN = 255 };
 
 /* What the kernels add up; rows as unsigned numbers, ~0 = none. */
 typedef struct facts {
@@ -79,18 +79,23 @@ struct view {
     double sum;
     double first;
     double second;
+    int entry; /* of the diagonal */
     bool range;
     bool descends;
     bool nonzero; /* an entry off the diagonal */
     bool other;   /* one, zero or not */
 };
 
-/* With PATTERN the order of the columns, and whether they are inside, too. */
+/*
+ * With PATTERN the order of the columns, and whether they are inside, too. `known`: which entry is
+ * the diagonal, so that no column is read.
+ */
 template <bool PATTERN>
 static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, cmg_size begin,
-                                                   cmg_size length, int lane)
+                                                   cmg_size length, int lane, int known)
 {
     view v = {};
+    v.entry = UNKNOWN;
     const cmg_index *indices = A.indices + begin;
     const double *values = A.values + begin;
     for (cmg_size first = lane; first < length; first += AT_ONCE * LANES) {
@@ -101,7 +106,11 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
         for (int u = 0; u < AT_ONCE; ++u) { /* read together, so that one wait is that of all */
             const cmg_size e = first + u * LANES;
             const bool real = e < length;
-            column[u] = real ? indices[e] : 0;
+            if (PATTERN || known == UNKNOWN) {
+                column[u] = real ? indices[e] : 0;
+            } else {
+                column[u] = e == known ? (cmg_index)i : -1;
+            }
             before[u] = PATTERN && real && e > 0 ? indices[e - 1] : -1;
             value[u] = real ? values[e] : 0;
         }
@@ -117,6 +126,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             v.sum += size;
             if (j == i) {
                 v.diagonal += value[u];
+                v.entry = first + u * LANES < UNKNOWN ? (int)first + u * LANES : UNKNOWN;
             } else {
                 v.other = true;
                 v.nonzero = v.nonzero || value[u] != 0;
@@ -172,7 +182,7 @@ static __device__ void count_square(const view &v, cmg_size i, double *diagonal,
 
 template <bool PATTERN>
 __global__ void __launch_bounds__(THREADS)
-    entries_kernel(const cmg_csr A, double *diagonal, facts *all)
+    entries_kernel(const cmg_csr A, double *diagonal, uint8_t *entry, facts *all)
 {
     __shared__ counts mine;
     const int lane = (int)threadIdx.x % LANES;
@@ -189,7 +199,8 @@ __global__ void __launch_bounds__(THREADS)
         const bool real = i < A.rows;
         const cmg_size begin = real ? A.indptr[i] : 0;
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
-        view v = look_at_row<PATTERN>(A, i, begin, length, lane);
+        const int known = !PATTERN && real && entry != NULL ? entry[i] : UNKNOWN;
+        view v = look_at_row<PATTERN>(A, i, begin, length, lane, known);
         const unsigned range = PATTERN ? __ballot_sync(0xffffffffU, v.range) & mask : 0;
         const unsigned descends = PATTERN ? __ballot_sync(0xffffffffU, v.descends) & mask : 0;
         v.nonzero = (__ballot_sync(0xffffffffU, v.nonzero) & mask) != 0;
@@ -201,6 +212,10 @@ __global__ void __launch_bounds__(THREADS)
             const double a = __shfl_xor_sync(0xffffffffU, v.first, d);
             const double b = __shfl_xor_sync(0xffffffffU, v.second, d);
             merge_largest(v.first, v.second, a, b);
+            if (PATTERN) {
+                const int other = __shfl_xor_sync(0xffffffffU, v.entry, d);
+                v.entry = other < v.entry ? other : v.entry;
+            }
         }
         if (!real) {
             continue;
@@ -222,6 +237,9 @@ __global__ void __launch_bounds__(THREADS)
         }
         if (v.other) {
             atomicAdd(&mine.beside, 1U);
+        }
+        if (PATTERN && entry != NULL) {
+            entry[i] = (uint8_t)v.entry;
         }
         if (diagonal != NULL) {
             count_square(v, i, diagonal, all, &mine);
@@ -271,13 +289,18 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     if (A->rows == A->cols && R->diagonal == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal, &R->diagonal));
     }
+    if (A->rows == A->cols && !R->known && R->diagonal_entry == NULL) {
+        CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal_entry, &R->diagonal_entry));
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
         if (R->known) {
-            entries_kernel<false><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
+            entries_kernel<false>
+                <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
         } else {
-            entries_kernel<true><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, all);
+            entries_kernel<true>
+                <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
         }
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     }
