@@ -392,6 +392,10 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     note_completion(s);
     CMGI_TRY(build_smoothers(s, 0, ahead ? 0 : -1));
     cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);
+    if (!s->levels->begun) {
+        CMGI_TRY(cmgi_level_renew(s->h, &options, s->levels->A, &s->levels->level[0],
+                                  &s->levels->begun));
+    }
     CMGI_TRY(s->levels->begun ? CMG_OK : build_outer(s));
     CMGI_TRY(build_levels(s, total));
     s->levels->begun = false;

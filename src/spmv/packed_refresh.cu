@@ -15,50 +15,118 @@ enum {
     WIDEST = 40 /* slice columns in shared memory: a grid has 27, and 34 at its sides */
 };
 
+/* Where the values of a matrix go. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    refresh_kernel(const cmg_size *step, const cmg_size *entry, const uint16_t *place,
-                   const double *x, T *values)
-{
-    __shared__ T tile[WIDEST * SLICE];
-    const int thread = (int)threadIdx.x;
-    const cmg_size begin = step[blockIdx.x] * SLICE;
-    const int places = (int)(step[blockIdx.x + 1] * SLICE - begin);
-    const cmg_size first = entry[blockIdx.x];
-    const int count = (int)(entry[blockIdx.x + 1] - first);
-    const bool fits = places <= WIDEST * SLICE;
-    for (int e = thread; fits && e < places; e += THREADS) {
-        tile[e] = 0;
+struct target {
+    const cmg_size *step;
+    const uint16_t *place; /* of each entry */
+    T *values;
+};
+
+/* A slice of it, collected in shared memory where it fits. */
+template <typename T>
+struct collector {
+    T *tile;
+    T *values;
+    int places;
+
+    __device__ collector(const target<T> &to, T *shared)
+        : tile(shared), values(to.values + to.step[blockIdx.x] * SLICE),
+          places((int)((to.step[blockIdx.x + 1] - to.step[blockIdx.x]) * SLICE))
+    {
     }
-    __syncthreads();
-#pragma unroll 4
-    for (int k = thread; k < count; k += THREADS) {
-        const int at = cmgi_load_once(place + first + k);
-        const T value = (T)cmgi_load_once(x + first + k);
-        if (fits) {
-            tile[at] = value;
-        } else {
-            values[begin + at] = value;
+    __device__ bool fits() const
+    {
+        return places <= WIDEST * SLICE;
+    }
+    __device__ void clear() const
+    {
+        for (int e = (int)threadIdx.x; fits() && e < places; e += THREADS) {
+            tile[e] = 0;
         }
     }
-    __syncthreads();
-    for (int e = thread; fits && e < places; e += THREADS) {
-        values[begin + e] = tile[e];
+    __device__ void put(int at, double value) const
+    {
+        (fits() ? tile : values)[at] = (T)value;
     }
+    __device__ void write() const
+    {
+        for (int e = (int)threadIdx.x; fits() && e < places; e += THREADS) {
+            values[e] = tile[e];
+        }
+    }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    refresh_kernel(const cmg_size *entry, const double *x, const target<T> to)
+{
+    __shared__ T tile[WIDEST * SLICE];
+    const collector<T> slice(to, tile);
+    const cmg_size first = entry[blockIdx.x];
+    const int count = (int)(entry[blockIdx.x + 1] - first);
+    slice.clear();
+    __syncthreads();
+#pragma unroll 4
+    for (int k = (int)threadIdx.x; k < count; k += THREADS) {
+        const int at = cmgi_load_once(to.place + first + k);
+        slice.put(at, cmgi_load_once(x + first + k));
+    }
+    __syncthreads();
+    slice.write();
+}
+
+/* Two matrices at once: the values are read once. */
+__global__ void __launch_bounds__(THREADS)
+    both_kernel(const cmg_size *entry, const double *x, const target<double> wide,
+                const target<float> narrow)
+{
+    __shared__ double wide_tile[WIDEST * SLICE];
+    __shared__ float narrow_tile[WIDEST * SLICE];
+    const collector<double> a(wide, wide_tile);
+    const collector<float> b(narrow, narrow_tile);
+    const cmg_size first = entry[blockIdx.x];
+    const int count = (int)(entry[blockIdx.x + 1] - first);
+    a.clear();
+    b.clear();
+    __syncthreads();
+#pragma unroll 4
+    for (int k = (int)threadIdx.x; k < count; k += THREADS) {
+        const int at_a = cmgi_load_once(wide.place + first + k);
+        const int at_b = cmgi_load_once(narrow.place + first + k);
+        const double value = cmgi_load_once(x + first + k);
+        a.put(at_a, value);
+        b.put(at_b, value);
+    }
+    __syncthreads();
+    a.write();
+    b.write();
+}
+
+static const cmgi_packed_slices *slices_of(const cmg_matrix *A)
+{
+    return &((const cmgi_compressed *)A->data)->p;
+}
+
+template <typename T>
+static target<T> target_of(const cmg_matrix *A)
+{
+    const cmgi_packed_slices *P = slices_of(A);
+    return {P->step, P->place, (T *)A->values};
 }
 
 template <typename T>
 static cmg_status refresh(const cmg_matrix *A, const double *x)
 {
-    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
-    refresh_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(
-        P->step, P->entry, P->place, x, (T *)A->values);
+    const cmgi_packed_slices *P = slices_of(A);
+    refresh_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(P->entry, x,
+                                                                            target_of<T>(A));
     return CMGI_LAUNCHED(A->ctx);
 }
 
 extern "C" cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done)
 {
-    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    const cmgi_packed_slices *P = slices_of(A);
     CMGI_ON_DEVICE(A->ctx);
     *done = P->place != NULL;
     if (!*done || P->count == 0) {
@@ -66,6 +134,23 @@ extern "C" cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *valu
     }
     return A->options.precision == CMG_FP64 ? refresh<double>(A, values)
                                             : refresh<float>(A, values);
+}
+
+extern "C" cmg_status cmgi_packed_refresh_both_cuda(cmg_matrix *A, cmg_matrix *B,
+                                                    const double *values, bool *done)
+{
+    const cmgi_packed_slices *P = slices_of(A);
+    const cmgi_packed_slices *Q = slices_of(B);
+    CMGI_ON_DEVICE(A->ctx);
+    /* without templates both have the entries of 64 rows after each other */
+    *done = P->place != NULL && Q->place != NULL && P->count == Q->count &&
+            A->options.precision == CMG_FP64 && B->options.precision == CMG_FP32;
+    if (!*done || P->count == 0) {
+        return CMG_OK;
+    }
+    both_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(
+        P->entry, values, target_of<double>(A), target_of<float>(B));
+    return CMGI_LAUNCHED(A->ctx);
 }
 
 __global__ void map_kernel(const cmg_size *step, const cmg_size *entry, const uint16_t *place,
@@ -78,7 +163,7 @@ __global__ void map_kernel(const cmg_size *step, const cmg_size *entry, const ui
 
 extern "C" cmg_status cmgi_packed_map_cuda(const cmg_matrix *A, cmg_size *map)
 {
-    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    const cmgi_packed_slices *P = slices_of(A);
     CMGI_ON_DEVICE(A->ctx);
     if (P->count == 0) {
         return CMG_OK;

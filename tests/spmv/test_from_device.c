@@ -300,6 +300,111 @@ static void facts_are_those_of_the_rows(void)
     }
 }
 
+/* Rows of n entries, the diagonal behind others that are counted in a byte and behind more. */
+static cmgi_csr full_matrix(cmg_size n)
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 9;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * n, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        A.indptr[i + 1] = (i + 1) * n;
+        for (cmg_size j = 0; j < n; ++j) {
+            A.indices[i * n + j] = (cmg_index)j;
+            A.values[i * n + j] = cmgi_random(&seed) - 0.5;
+        }
+    }
+    return A;
+}
+
+/* Facts of new values on the same pattern, for which columns are not read again. */
+static void facts_follow_new_values(void)
+{
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int s = 0; s <= SUITE; ++s) {
+        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : full_matrix(300);
+        const cmg_csr view = cmgi_csr_view(&A);
+        const cmg_size nnz = A.indptr[A.rows];
+        cmgi_resident R = {0};
+        double *diagonal = calloc((size_t)A.rows + 1, sizeof *diagonal);
+        uint64_t seed = 4;
+        CHECK_OK(cmgi_resident_send(ctx, &view, &R));
+        CHECK_OK(cmgi_resident_look_again(ctx, &R));
+        for (cmg_size k = 0; k < nnz; ++k) {
+            A.values[k] *= 1 + cmgi_random(&seed);
+        }
+        if (nnz > 0) {
+            CHECK_OK(cmgi_to_device(ctx, (void *)(uintptr_t)R.csr.values, A.values,
+                                    (size_t)nnz * sizeof *A.values));
+        }
+        CHECK_OK(cmgi_resident_look_again(ctx, &R));
+        double bound = 0;
+        cmg_size zero = -1;
+        for (cmg_size i = 0; i < A.rows && A.rows == A.cols; ++i) {
+            const double d = cmgi_csr_diagonal_at(&view, i);
+            diagonal[i] = d;
+            zero = d == 0 && zero < 0 ? i : zero;
+            bound = d != 0 ? fmax(bound, cmgi_row_magnitude(&view, i) * fabs(1 / d)) : bound;
+        }
+        CHECK(R.facts.gershgorin == bound && R.facts.zero_diagonal == zero);
+        if (A.rows == A.cols) {
+            check_array_at(diagonal, R.diagonal, A.rows, sizeof *diagonal);
+        }
+        free(diagonal);
+        cmgi_resident_free(ctx, &R);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* The compressed storage of one precision, with a value map. */
+static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
+{
+    cmg_matrix_options options;
+    cmg_matrix *M = NULL;
+    cmgi_resident R = {0};
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.precision = precision;
+    options.keep_map = true;
+    CHECK_OK(cmgi_resident_send(ctx, A, &R));
+    CHECK_OK(cmgi_matrix_create_resident(ctx, &R, CMGI_USE_ANY, &options, &M));
+    cmgi_resident_free(ctx, &R);
+    return M;
+}
+
+/* Matrices of two precisions that get new values together are those that are made of them. */
+static void two_matrices_are_updated_together(void)
+{
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int s = 0; s <= SUITE; ++s) {
+        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : grid_matrix(61, -1, true);
+        const cmg_csr view = cmgi_csr_view(&A);
+        const cmg_size nnz = A.indptr[A.rows];
+        cmg_matrix *both[2] = {compressed_of(&view, CMG_FP64), compressed_of(&view, CMG_FP32)};
+        uint64_t seed = 8;
+        for (cmg_size k = 0; k < nnz; ++k) {
+            A.values[k] = cmgi_random(&seed) - 0.3;
+        }
+        double *values = copy_there(A.values, nnz, sizeof *values);
+        CHECK_OK(cmgi_matrix_update_both(both[0], both[1], values));
+        for (int p = 0; p < 2; ++p) {
+            cmg_matrix *anew = compressed_of(&view, p == 0 ? CMG_FP64 : CMG_FP32);
+            CHECK(anew->stored == both[p]->stored);
+            check_arrays(anew->values, both[p]->values, anew->stored,
+                         cmgi_precision_bytes(anew->options.precision));
+            cmg_matrix_destroy(&anew);
+            cmg_matrix_destroy(&both[p]);
+        }
+        cmgi_free_device(ctx, values);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void wrong_arrays_are_refused(void)
 {
     const cmg_size indptr[] = {0, 1, 2};
@@ -364,6 +469,8 @@ int main(int argc, char **argv)
     RUN(every_format_is_made_on_the_device);
     RUN(compressed_is_the_same);
     RUN(facts_are_those_of_the_rows);
+    RUN(facts_follow_new_values);
+    RUN(two_matrices_are_updated_together);
     RUN(wrong_arrays_are_refused);
     RUN(new_values_of_packed_slices);
     return TEST_END();
