@@ -35,8 +35,9 @@ typedef struct cmgi_device {
     int processors;      /* multiprocessors */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
-    cudaMemPool_t pool; /* NULL where the device has no memory pools */
-    bool held;          /* it gives nothing back */
+    cudaMemPool_t pool;  /* NULL where the device has no memory pools */
+    uint64_t pool_keeps; /* of what is freed */
+    bool held;           /* it gives nothing back */
     cmgi_device_block *blocks;
     size_t nblocks;
     size_t capacity;

@@ -11,8 +11,12 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-/* Freed memory that the pool keeps for the next allocation; more is given back to the device. */
+/*
+ * Freed memory that the pool keeps for the next allocation, at least, and as a share of the
+ * device's: the vectors of a refresh of as many unknowns as there is room for. More is given back.
+ */
 static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
+static const uint64_t POOL_SHARE = 256;
 /* What the host reads of less comes through pinned memory at once: to pageable memory CUDA copies
  * in pieces that it waits for. */
 static const size_t LETTER = (size_t)2 << 20;
@@ -159,7 +163,7 @@ static void hold_memory(cmg_context *ctx, bool hold)
 {
     cmgi_device *d = cmgi_device_of(ctx);
     const cmgi_device_guard guard(ctx);
-    uint64_t keeps = hold ? UINT64_MAX : POOL_KEEPS;
+    uint64_t keeps = hold ? UINT64_MAX : d->pool_keeps;
     if (d->pool != NULL) {
         const cudaError_t error =
             cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps);
@@ -318,7 +322,11 @@ static cmg_status make_pool(cmg_context *ctx)
     props.location.type = cudaMemLocationTypeDevice;
     props.location.id = d->number;
     CMGI_CUDA(ctx, cudaMemPoolCreate(&d->pool, &props));
-    uint64_t keeps = POOL_KEEPS;
+    size_t available = 0;
+    size_t total = 0;
+    CMGI_CUDA(ctx, cudaMemGetInfo(&available, &total));
+    d->pool_keeps = total / POOL_SHARE > POOL_KEEPS ? total / POOL_SHARE : POOL_KEEPS;
+    uint64_t keeps = d->pool_keeps;
     CMGI_CUDA(ctx, cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps));
     return CMG_OK;
 }
