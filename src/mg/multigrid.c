@@ -162,6 +162,9 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
     }
     const cmg_status status = take_values(mg, &kept);
     mg->outdated = mg->options.reuse != CMG_REUSE_NONE;
+    for (int l = 0; l < mg->levels.count; ++l) {
+        mg->outdated = mg->outdated || mg->levels.level[l].smoother.renewed;
+    }
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
     }

@@ -15,6 +15,10 @@
 #include "core/memory.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { HEAD = 3 };               /* steps that tell whether the later ones are needed again */
+static const double NEAR = 0.05; /* change of their coefficients, as a share of the largest */
 
 /* Places of the scalars: rho_k = r_k . z_k, then p_k . A p_k, then the look at symmetry. */
 enum {
@@ -124,10 +128,40 @@ static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmg
     return !T->definite;
 }
 
-cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, cmgi_tridiagonal *T)
+/* The coefficients of the first steps, which are moments of the spectrum, are nearly those. */
+static bool is_near(const cmgi_tridiagonal *before, const cmgi_tridiagonal *T)
+{
+    double size = 0;
+    double change = 0;
+    for (int k = 0; k < HEAD; ++k) {
+        size = fmax(size, before->diagonal[k]);
+        change = fmax(change, fabs(T->diagonal[k] - before->diagonal[k]));
+        change = fmax(change, fabs(T->off[k] - before->off[k]));
+    }
+    return change <= NEAR * size;
+}
+
+/* After the first steps: what `before` has is enough, and T becomes whole with it. */
+static bool renew(const cmgi_tridiagonal *before, cmgi_tridiagonal *T)
+{
+    if (before == NULL || T->count != HEAD || T->definite || !is_near(before, T)) {
+        return false;
+    }
+    cmgi_tridiagonal whole = *before;
+    memcpy(whole.diagonal, T->diagonal, HEAD * sizeof *T->diagonal);
+    memcpy(whole.off, T->off, HEAD * sizeof *T->off);
+    whole.renewed = true;
+    *T = whole;
+    return true;
+}
+
+cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, const cmgi_tridiagonal *before,
+                        cmgi_tridiagonal *T)
 {
     const bool here = P->ctx->backend->alloc == NULL;
+    const bool whole = before != NULL && before->definite && before->count == P->steps;
     double read[CMGI_LANCZOS_SCALARS] = {0};
+    before = whole && P->steps > HEAD ? before : NULL;
     *T = (cmgi_tridiagonal){0};
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
     CMGI_TRY(dot(P, P->r, P->z, RHO));
@@ -136,6 +170,17 @@ cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, cmgi_tridiagonal *
         cmgi_threads_adapt(P->ctx);
         CMGI_TRY(step(P, allowed > 0, k));
         if (here && !note_step(P, P->scalar, allowed, T)) {
+            return CMG_OK;
+        }
+        if (!here && before != NULL && k + 1 == HEAD) {
+            CMGI_TRY(cmgi_to_host(P->ctx, read, P->scalar, sizeof read));
+            while (T->count < HEAD) {
+                if (!note_step(P, read, allowed, T)) {
+                    return CMG_OK;
+                }
+            }
+        }
+        if (k + 1 == HEAD && renew(before, T)) {
             return CMG_OK;
         }
     }

@@ -25,15 +25,6 @@ typedef struct cmgi_pencil {
 
 enum { CMGI_LANCZOS_SCALARS = 2 * CMGI_LANCZOS_STEPS + 5 };
 
-/* Coefficients of the tridiagonal matrix; `next` couples it to the step that was not taken. */
-typedef struct cmgi_tridiagonal {
-    int count;
-    double diagonal[CMGI_LANCZOS_STEPS];
-    double off[CMGI_LANCZOS_STEPS];
-    double next;
-    bool definite; /* false when A or M turns out not to be positive definite */
-} cmgi_tridiagonal;
-
 /* M = D^-1 alone. */
 static inline bool cmgi_pencil_is_jacobi(const cmgi_pencil *P)
 {
@@ -47,6 +38,10 @@ cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z
  * Steps from the start vector in r. With D^-1 alone the symmetry of A is looked at on the way: A is
  * symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two directions up to `allowed` of its
  * size, 0 = it is known; otherwise T is not definite.
+ *
+ * `before` has the coefficients from the same start vector with other values, NULL = none: where
+ * the first three steps come out nearly as they did, the later ones are taken from it.
  */
-cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, cmgi_tridiagonal *T);
+cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, const cmgi_tridiagonal *before,
+                        cmgi_tridiagonal *T);
 void cmgi_ritz_values(const cmgi_tridiagonal *T, cmgi_spectrum *spectrum);

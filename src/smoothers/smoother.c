@@ -270,6 +270,20 @@ done:
     return status;
 }
 
+/*
+ * The dampings are those that are there, but for a thousandth, far less than what the estimates
+ * behind them leave open: then they stay, and with them what was recorded.
+ */
+static bool dampings_are_near(const cmgi_smoother *s, const cmgi_smoother_factors *out)
+{
+    bool near = true;
+    for (int j = 0; j < out->stages; ++j) {
+        near = near && fabs(s->omega[j] - out->stage[j]) <= 1e-3 * fabs(s->omega[j]) &&
+               fabs(s->momentum[j] - out->momentum[j]) <= 1e-3 * fabs(s->momentum[j]);
+    }
+    return near;
+}
+
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
@@ -281,8 +295,9 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     if (options->reuse == CMG_REUSE_SMOOTHER && s->factors > 0) {
         return CMG_OK;
     }
-    if (options->reuse == CMG_REUSE_BOUNDS && s->kept == NULL) {
+    if (options->matrix.keep_map && s->kept == NULL) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s->kept, &s->kept));
+        s->kept->same = options->reuse == CMG_REUSE_BOUNDS;
     }
     with_bounds.kept = s->kept;
     cmgi_spectra_begin(s->kept);
@@ -291,15 +306,15 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     for (int k = 0; k < out->factors; ++k) {
         CMGI_TRY_GOTO(done, place_factor(source, out, options, k, s));
     }
-    s->changed = s->changed || s->factors != out->factors || s->stages != out->stages;
+    s->changed = s->changed || s->factors != out->factors || s->stages != out->stages ||
+                 !dampings_are_near(s, out);
     s->factors = out->factors;
     s->diagonal = s->factors == 1 && s->factor[0]->format->id == CMG_FORMAT_DIAGONAL;
+    s->renewed = s->kept != NULL && s->kept->renewed;
     s->stages = out->stages;
     memcpy(s->chosen, out->chosen, sizeof s->chosen);
     s->symmetric = out->symmetric;
-    for (int j = 0; j < out->stages; ++j) {
-        s->changed =
-            s->changed || s->omega[j] != out->stage[j] || s->momentum[j] != out->momentum[j];
+    for (int j = 0; s->changed && j < out->stages; ++j) {
         s->omega[j] = out->stage[j];
         s->momentum[j] = out->momentum[j];
     }

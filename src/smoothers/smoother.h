@@ -115,7 +115,8 @@ typedef struct cmgi_smoother {
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
     bool symmetric;           /* A and the smoother are known to be symmetric */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
-    struct cmgi_spectra *kept; /* what reuse of bounds has from the first build, else NULL */
+    bool renewed; /* its bounds rest on the values of an earlier build in part */
+    struct cmgi_spectra *kept; /* the bounds, for new values; NULL = there will be none */
 } cmgi_smoother;
 
 typedef struct cmgi_smoother_options {

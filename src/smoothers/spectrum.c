@@ -267,8 +267,8 @@ static bool is_bound(double largest)
     return largest > 0 && isfinite(largest);
 }
 
-/* The estimate itself. */
-static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
+/* The estimate itself; T has that of earlier values, and gets the coefficients. */
+static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
     const double allowed = asymmetry_allowed(P->on.A);
     const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
@@ -283,9 +283,13 @@ static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
     }
     if (symmetric) {
         CMGI_TRY(start_vector(P, 0, P->on.r));
-        CMGI_TRY(cmgi_lanczos(&P->on, on_the_way ? allowed : 0, &T));
+        CMGI_TRY(cmgi_lanczos(&P->on, on_the_way ? allowed : 0, kept, &T));
+    }
+    if (kept != NULL && !T.renewed) {
+        *kept = T;
     }
     spectrum->symmetric = T.definite;
+    spectrum->renewed = T.renewed;
     if (T.definite) {
         cmgi_ritz_values(&T, spectrum);
         return CMG_OK;
@@ -296,7 +300,8 @@ static cmg_status estimate(problem *P, cmgi_spectrum *spectrum)
 
 /* The estimate with the source's matrix, or with the CSR in fp64 where it has none. */
 static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                               int factors, int steps, cmgi_spectrum *spectrum)
+                               int factors, int steps, cmgi_tridiagonal *kept,
+                               cmgi_spectrum *spectrum)
 {
     problem P = {.on = {.ctx = source->ctx,
                         .precision = CMG_FP64,
@@ -306,7 +311,7 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_cs
     cmg_status status = CMG_OK;
     *spectrum = (cmgi_spectrum){.largest = 1};
     CMGI_TRY_GOTO(done, prepare(source, factor, factors, &P));
-    CMGI_TRY_GOTO(done, estimate(&P, spectrum));
+    CMGI_TRY_GOTO(done, estimate(&P, kept, spectrum));
 done:
     release(&P);
     return status;
@@ -349,18 +354,19 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
 
 /* From above and below: what is computed and what Gershgorin's circles allow. */
 static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                 int factors, int steps, cmgi_spectrum *spectrum)
+                                 int factors, int steps, cmgi_tridiagonal *kept,
+                                 cmgi_spectrum *spectrum)
 {
     cmg_context *ctx = source->ctx;
     *spectrum = (cmgi_spectrum){.largest = 1};
     if (cmgi_source_total(source) == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(try_estimate(source, factor, factors, steps, spectrum));
+    CMGI_TRY(try_estimate(source, factor, factors, steps, kept, spectrum));
     if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
-        CMGI_TRY(try_estimate(&exact, factor, factors, steps, spectrum));
+        CMGI_TRY(try_estimate(&exact, factor, factors, steps, NULL, spectrum));
     }
     CMGI_TRY(lower_to_gershgorin(source, factor, factors, &spectrum->largest));
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
@@ -372,14 +378,19 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
                                      int factors, int steps, cmgi_spectrum *spectrum)
 {
     cmgi_spectra *kept = source->kept;
-    if (kept != NULL && kept->used < kept->count) {
-        *spectrum = kept->spectrum[kept->used++];
+    const int at = kept != NULL ? kept->used : CMGI_SPECTRA;
+    if (at >= CMGI_SPECTRA) {
+        return bound_spectrum(source, factor, factors, steps, NULL, spectrum);
+    }
+    kept->used = at + 1;
+    if (kept->same && at < kept->count) {
+        *spectrum = kept->spectrum[at];
         return CMG_OK;
     }
-    CMGI_TRY(bound_spectrum(source, factor, factors, steps, spectrum));
-    if (kept != NULL && kept->count < CMGI_SPECTRA) {
-        kept->spectrum[kept->count++] = *spectrum;
-        kept->used = kept->count;
-    }
+    CMGI_TRY(
+        bound_spectrum(source, factor, factors, steps, kept->same ? NULL : &kept->T[at], spectrum));
+    kept->spectrum[at] = *spectrum;
+    kept->count = at + 1 > kept->count ? at + 1 : kept->count;
+    kept->renewed = kept->renewed || spectrum->renewed;
     return CMG_OK;
 }

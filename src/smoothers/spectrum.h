@@ -12,17 +12,34 @@ enum { CMGI_LANCZOS_STEPS = 12 };
 typedef struct cmgi_spectrum {
     double largest; /* safeguarded estimate from above of the largest |eigenvalue| */
     bool symmetric; /* A and M are symmetric positive definite as far as seen */
+    bool renewed;   /* partly an estimate for earlier values */
     int count;      /* Ritz values, 0 when not symmetric */
     double ritz[CMGI_LANCZOS_STEPS];   /* ascending */
     double weight[CMGI_LANCZOS_STEPS]; /* their spectral weights, sum 1 */
 } cmgi_spectrum;
 
-/* The estimates of a smoother's set-up in their order, for the same bounds in those to come. */
+/* Coefficients of the tridiagonal matrix; `next` couples it to the step that was not taken. */
+typedef struct cmgi_tridiagonal {
+    int count;
+    double diagonal[CMGI_LANCZOS_STEPS];
+    double off[CMGI_LANCZOS_STEPS];
+    double next;
+    bool definite; /* false when A or M turns out not to be positive definite */
+    bool renewed;  /* the later coefficients are those for earlier values */
+} cmgi_tridiagonal;
+
+/*
+ * The estimates of a smoother's set-up in their order. Those to come, for new values, get the same
+ * bounds, or renew them from the coefficients of Lanczos.
+ */
 enum { CMGI_SPECTRA = 4 };
 typedef struct cmgi_spectra {
+    bool same; /* the same bounds */
     int count;
-    int used; /* of them, so far */
+    int used;     /* of them, so far */
+    bool renewed; /* one of them was, by some of its steps */
     cmgi_spectrum spectrum[CMGI_SPECTRA];
+    cmgi_tridiagonal T[CMGI_SPECTRA]; /* of the last whole estimate */
 } cmgi_spectra;
 
 /* Another set-up begins; NULL = nothing is kept. */
@@ -30,13 +47,14 @@ static inline void cmgi_spectra_begin(cmgi_spectra *kept)
 {
     if (kept != NULL) {
         kept->used = 0;
+        kept->renewed = false;
     }
 }
 
 /*
  * Lanczos where A (Dirichlet rows decoupled) is symmetric and M positive definite, the power method
  * otherwise; where M is diagonal the result is not above the Gershgorin bound. What source->kept
- * has is given instead, and else put there.
+ * has is given instead or renewed, and else put there.
  *
  * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
  */
