@@ -1,32 +1,7 @@
 /* Kernels of matrices on the device; see resident.h. */
-#include "csr/resident.cuh"
+#include "csr/entries.cuh"
 
-#include <float.h>
-
-enum { THREADS = 256, WARP = 32, LANES = 8, AT_ONCE = 4, UNKNOWN = 255 };
-
-/* What the kernels add up; rows as unsigned numbers, ~0 = none. */
-typedef struct facts {
-    unsigned long long bad_column;
-    unsigned long long duplicate;
-    unsigned long long not_finite;
-    unsigned long long zero_diagonal;
-    unsigned long long least;    /* of the |a_ii|, as bits of a double >= 0, which are ordered like
-                                    it: the last that is a minimum */
-    unsigned long long identity; /* the first that is a sum or a maximum */
-    unsigned long long beside;
-    unsigned long long lines;
-    unsigned long long unsorted;
-    unsigned long long gershgorin; /* likewise */
-    unsigned long long most;
-} facts;
-
-static const unsigned long long NONE = ~0ULL;
-
-static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_size row)
-{
-    atomicMin(first, (unsigned long long)row);
-}
+enum { THREADS = 256, WARP = 32, LANES = 8, AT_ONCE = 4 };
 
 static cmg_status clear_facts(cmg_context *ctx, facts *all)
 {
@@ -50,16 +25,6 @@ static __device__ __forceinline__ T group_add(T s)
     return s;
 }
 
-/* The two largest of two pairs that are in order. */
-static __device__ __forceinline__ void merge_largest(double &first, double &second, double a,
-                                                     double b)
-{
-    const double less = first < a ? first : a;
-    first = first < a ? a : first;
-    second = second < b ? b : second;
-    second = second < less ? less : second;
-}
-
 /* A duplicate column of a row whose columns do not ascend. */
 static __device__ bool has_duplicate(const cmg_index *columns, cmg_size length, int lane)
 {
@@ -73,19 +38,6 @@ static __device__ bool has_duplicate(const cmg_index *columns, cmg_size length, 
     return false;
 }
 
-/* What the lanes of a row have seen. */
-struct view {
-    double diagonal;
-    double sum;
-    double first;
-    double second;
-    int entry; /* of the diagonal */
-    bool range;
-    bool descends;
-    bool nonzero; /* an entry off the diagonal */
-    bool other;   /* one, zero or not */
-};
-
 /*
  * With PATTERN the order of the columns, and whether they are inside, too. `known`: which entry is
  * the diagonal, so that no column is read.
@@ -95,7 +47,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
                                                    cmg_size length, int lane, int known)
 {
     view v = {};
-    v.entry = UNKNOWN;
+    v.entry = CMGI_DIAGONAL_UNKNOWN;
     const cmg_index *indices = A.indices + begin;
     const double *values = A.values + begin;
     for (cmg_size first = lane; first < length; first += AT_ONCE * LANES) {
@@ -106,7 +58,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
         for (int u = 0; u < AT_ONCE; ++u) { /* read together, so that one wait is that of all */
             const cmg_size e = first + u * LANES;
             const bool real = e < length;
-            if (PATTERN || known == UNKNOWN) {
+            if (PATTERN || known == CMGI_DIAGONAL_UNKNOWN) {
                 column[u] = real ? indices[e] : 0;
             } else {
                 column[u] = e == known ? (cmg_index)i : -1;
@@ -126,7 +78,8 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             v.sum += size;
             if (j == i) {
                 v.diagonal += value[u];
-                v.entry = first + u * LANES < UNKNOWN ? (int)first + u * LANES : UNKNOWN;
+                v.entry = first + u * LANES < CMGI_DIAGONAL_UNKNOWN ? (int)first + u * LANES
+                                                                    : CMGI_DIAGONAL_UNKNOWN;
             } else {
                 v.other = true;
                 v.nonzero = v.nonzero || value[u] != 0;
@@ -137,49 +90,6 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
     return v;
 }
 
-/* Counts of a block. */
-struct counts {
-    unsigned identity;
-    unsigned beside;
-    unsigned lines;
-    unsigned unsorted;
-    unsigned long long gershgorin;
-    unsigned long long most;
-    unsigned long long least;
-};
-
-static __device__ __forceinline__ unsigned long long bits_of(double v)
-{
-    return (unsigned long long)__double_as_longlong(v);
-}
-
-static __device__ void count_square(const view &v, cmg_size i, double *diagonal, facts *all,
-                                    counts *mine)
-{
-    diagonal[i] = v.diagonal;
-    if (v.diagonal == 0) {
-        note_row(&all->zero_diagonal, i);
-        return;
-    }
-    if (!v.nonzero) {
-        atomicAdd(&mine->identity, 1U);
-    }
-    if (v.first + v.second > CMGI_LINE * fabs(v.diagonal)) {
-        atomicAdd(&mine->lines, 1U);
-    }
-    const unsigned long long bound = bits_of(v.sum * fabs(1 / v.diagonal));
-    const unsigned long long size = bits_of(fabs(v.diagonal));
-    if (bound > mine->gershgorin) {
-        atomicMax(&mine->gershgorin, bound);
-    }
-    if (size > mine->most) {
-        atomicMax(&mine->most, size);
-    }
-    if (size < mine->least) {
-        atomicMin(&mine->least, size);
-    }
-}
-
 template <bool PATTERN>
 __global__ void __launch_bounds__(THREADS)
     entries_kernel(const cmg_csr A, double *diagonal, uint8_t *entry, facts *all)
@@ -188,8 +98,7 @@ __global__ void __launch_bounds__(THREADS)
     const int lane = (int)threadIdx.x % LANES;
     const unsigned mask = 0xffU << ((threadIdx.x % WARP) / LANES * LANES);
     if (threadIdx.x == 0) {
-        mine = counts{};
-        mine.least = NONE;
+        mine = no_counts();
     }
     __syncthreads();
     const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
@@ -199,10 +108,10 @@ __global__ void __launch_bounds__(THREADS)
         const bool real = i < A.rows;
         const cmg_size begin = real ? A.indptr[i] : 0;
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
-        const int known = !PATTERN && real && entry != NULL ? entry[i] : UNKNOWN;
+        const int known = !PATTERN && real && entry != NULL ? entry[i] : CMGI_DIAGONAL_UNKNOWN;
         view v = look_at_row<PATTERN>(A, i, begin, length, lane, known);
-        const unsigned range = PATTERN ? __ballot_sync(0xffffffffU, v.range) & mask : 0;
-        const unsigned descends = PATTERN ? __ballot_sync(0xffffffffU, v.descends) & mask : 0;
+        v.range = PATTERN && (__ballot_sync(0xffffffffU, v.range) & mask) != 0;
+        v.descends = PATTERN && (__ballot_sync(0xffffffffU, v.descends) & mask) != 0;
         v.nonzero = (__ballot_sync(0xffffffffU, v.nonzero) & mask) != 0;
         v.other = (__ballot_sync(0xffffffffU, v.other) & mask) != 0;
         v.sum = group_add(v.sum);
@@ -220,40 +129,17 @@ __global__ void __launch_bounds__(THREADS)
         if (!real) {
             continue;
         }
-        if (descends != 0 && has_duplicate(A.indices + begin, length, lane)) {
+        if (v.descends && has_duplicate(A.indices + begin, length, lane)) {
             note_row(&all->duplicate, i);
         }
-        if (lane != 0) {
-            continue;
-        }
-        if (range != 0) {
-            note_row(&all->bad_column, i);
-        }
-        if (descends != 0) {
-            atomicAdd(&mine.unsorted, 1U);
-        }
-        if (!(v.sum <= DBL_MAX)) {
-            note_row(&all->not_finite, i);
-        }
-        if (v.other) {
-            atomicAdd(&mine.beside, 1U);
-        }
-        if (PATTERN && entry != NULL) {
-            entry[i] = (uint8_t)v.entry;
-        }
-        if (diagonal != NULL) {
-            count_square(v, i, diagonal, all, &mine);
+        if (lane == 0) {
+            atomicAdd(&mine.beside, v.other ? 1U : 0U);
+            count_row<PATTERN>(v, i, diagonal, entry, all, &mine);
         }
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        atomicAdd(&all->identity, (unsigned long long)mine.identity);
-        atomicAdd(&all->beside, (unsigned long long)mine.beside);
-        atomicAdd(&all->lines, (unsigned long long)mine.lines);
-        atomicAdd(&all->unsorted, (unsigned long long)mine.unsorted);
-        atomicMax(&all->gershgorin, mine.gershgorin);
-        atomicMax(&all->most, mine.most);
-        atomicMin(&all->least, mine.least);
+        add_counts(mine, all);
     }
 }
 
@@ -295,7 +181,10 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        if (R->known) {
+        if (R->rows.count != NULL && R->rows.longest <= CMGI_SHORT_ROWS) {
+            CMGI_TRY_GOTO(
+                done, cmgi_entries_short(ctx, A, !R->known, R->diagonal, R->diagonal_entry, all));
+        } else if (R->known) {
             entries_kernel<false>
                 <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
         } else {
