@@ -1,7 +1,8 @@
 /*
  * New values of packed slices on the device. The entries of a slice follow each other in the CSR,
  * and its storage is one piece: a block of threads collects the slice in shared memory, by the
- * places of its entries, and writes it as it lies there.
+ * places of its entries, and writes it as it lies there. The entries of a row are a slice column
+ * apart, which the tile lengthens by one: else all would be in the same bank.
  */
 #include "core/cuda.cuh"
 
@@ -10,10 +11,16 @@ extern "C" {
 }
 
 enum {
-    THREADS = 128,
+    THREADS = 256,
     SLICE = CMGI_SLICE,
-    WIDEST = 40 /* slice columns in shared memory: a grid has 27, and 34 at its sides */
+    WIDEST = 40, /* slice columns in shared memory: a grid has 27, and 34 at its sides */
+    TILE = WIDEST * (SLICE + 1)
 };
+
+static __device__ __forceinline__ int in_tile(int place)
+{
+    return place + (int)((unsigned)place / SLICE);
+}
 
 /* Where the values of a matrix go. */
 template <typename T>
@@ -42,17 +49,21 @@ struct collector {
     __device__ void clear() const
     {
         for (int e = (int)threadIdx.x; fits() && e < places; e += THREADS) {
-            tile[e] = 0;
+            tile[in_tile(e)] = 0;
         }
     }
     __device__ void put(int at, double value) const
     {
-        (fits() ? tile : values)[at] = (T)value;
+        if (fits()) {
+            tile[in_tile(at)] = (T)value;
+        } else {
+            values[at] = (T)value;
+        }
     }
     __device__ void write() const
     {
         for (int e = (int)threadIdx.x; fits() && e < places; e += THREADS) {
-            values[e] = tile[e];
+            values[e] = tile[in_tile(e)];
         }
     }
 };
@@ -61,7 +72,7 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
     refresh_kernel(const cmg_size *entry, const double *x, const target<T> to)
 {
-    __shared__ T tile[WIDEST * SLICE];
+    __shared__ T tile[TILE];
     const collector<T> slice(to, tile);
     const cmg_size first = entry[blockIdx.x];
     const int count = (int)(entry[blockIdx.x + 1] - first);
@@ -81,8 +92,8 @@ __global__ void __launch_bounds__(THREADS)
     both_kernel(const cmg_size *entry, const double *x, const target<double> wide,
                 const target<float> narrow)
 {
-    __shared__ double wide_tile[WIDEST * SLICE];
-    __shared__ float narrow_tile[WIDEST * SLICE];
+    __shared__ double wide_tile[TILE];
+    __shared__ float narrow_tile[TILE];
     const collector<double> a(wide, wide_tile);
     const collector<float> b(narrow, narrow_tile);
     const cmg_size first = entry[blockIdx.x];
