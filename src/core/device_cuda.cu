@@ -13,10 +13,10 @@ extern "C" {
 
 /*
  * Freed memory that the pool keeps for the next allocation, at least, and as a share of the
- * device's: the vectors of a refresh of as many unknowns as there is room for. More is given back.
+ * device's: the vectors of a refresh of some ten million unknowns. More is given back.
  */
 static const uint64_t POOL_KEEPS = (uint64_t)256 << 20;
-static const uint64_t POOL_SHARE = 256;
+static const uint64_t POOL_SHARE = 192;
 /* What the host reads of less comes through pinned memory at once: to pageable memory CUDA copies
  * in pieces that it waits for. */
 static const size_t LETTER = (size_t)2 << 20;
@@ -158,16 +158,19 @@ static cmg_status memory_free(cmg_context *ctx, size_t *bytes)
     return CMG_OK;
 }
 
-/* Else the pool maps and unmaps the large arrays of a set-up at each of its waits. */
+/*
+ * Else the pool maps and unmaps the large arrays of a set-up at each of its waits. Its threshold
+ * counts what is in use, too.
+ */
 static void hold_memory(cmg_context *ctx, bool hold)
 {
     cmgi_device *d = cmgi_device_of(ctx);
     const cmgi_device_guard guard(ctx);
-    uint64_t keeps = hold ? UINT64_MAX : d->pool_keeps;
     if (d->pool != NULL) {
-        const cudaError_t error =
-            cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps);
-        cmgi_cuda_ignore(error);
+        uint64_t used = 0;
+        cmgi_cuda_ignore(cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used));
+        uint64_t keeps = hold ? UINT64_MAX : used + d->pool_keeps;
+        cmgi_cuda_ignore(cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps));
         d->held = hold;
     }
 }

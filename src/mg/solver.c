@@ -176,6 +176,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmgi_parts_destroy(&v->mg.parts);
     cmgi_fallback_clear(ctx, &v->fallback);
     CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);
+    cmgi_hold_memory(ctx, false); /* less is in use */
     cmgi_free(ctx, v);
     *s = NULL;
 }
@@ -382,6 +383,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
     cmgi_column_solver_forget(s->columns);
+    cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
