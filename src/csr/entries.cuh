@@ -18,6 +18,7 @@ typedef struct facts {
     unsigned long long beside;
     unsigned long long lines;
     unsigned long long unsorted;
+    unsigned long long beyond;
     unsigned long long gershgorin; /* likewise */
     unsigned long long most;
 } facts;
@@ -50,7 +51,15 @@ struct view {
     bool descends;
     bool nonzero; /* an entry off the diagonal */
     bool other;   /* one, zero or not */
+    bool beyond;  /* a value that fp32 does not have with all its bits */
 };
+
+/* |value| is under 2^-126 and no 0, or 2^127 and more. */
+static __device__ __forceinline__ bool is_beyond(double size)
+{
+    const unsigned high = (unsigned)((unsigned long long)__double_as_longlong(size) >> 32);
+    return size != 0 && high - 0x38100000U >= 0x0fd00000U;
+}
 
 /* Counts of a block. */
 struct counts {
@@ -58,6 +67,7 @@ struct counts {
     unsigned beside;
     unsigned lines;
     unsigned unsorted;
+    unsigned beyond;
     unsigned long long gershgorin;
     unsigned long long most;
     unsigned long long least;
@@ -106,6 +116,9 @@ static __device__ void count_row(const view &v, cmg_size i, double *diagonal, ui
     if (PATTERN && v.descends) {
         atomicAdd(&mine->unsorted, 1U);
     }
+    if (v.beyond) {
+        atomicAdd(&mine->beyond, 1U);
+    }
     if (!(v.sum <= DBL_MAX)) {
         note_row(&all->not_finite, i);
     }
@@ -130,6 +143,7 @@ static __device__ void add_counts(const counts &mine, facts *all)
     atomicAdd(&all->beside, (unsigned long long)mine.beside);
     atomicAdd(&all->lines, (unsigned long long)mine.lines);
     atomicAdd(&all->unsorted, (unsigned long long)mine.unsorted);
+    atomicAdd(&all->beyond, (unsigned long long)mine.beyond);
     atomicMax(&all->gershgorin, mine.gershgorin);
     atomicMax(&all->most, mine.most);
     atomicMin(&all->least, mine.least);

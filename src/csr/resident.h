@@ -22,6 +22,7 @@ typedef struct cmgi_resident_facts {
     double most;       /* largest and least of the |a_ii| that are not zero */
     double least;
     bool ascending; /* columns of every row */
+    bool single;    /* values are 0 or lie where fp32 has all its bits, below its last binade */
 } cmgi_resident_facts;
 
 /*

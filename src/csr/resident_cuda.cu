@@ -76,6 +76,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             v.range = v.range || (PATTERN && (j < 0 || j >= A.cols));
             v.descends = v.descends || (PATTERN && first + u > 0 && before[u] >= j);
             v.sum += size;
+            v.beyond = v.beyond || is_beyond(size);
             if (j == i) {
                 v.diagonal += value[u];
                 v.entry = first + u * LANES < CMGI_DIAGONAL_UNKNOWN ? (int)first + u * LANES
@@ -114,6 +115,7 @@ __global__ void __launch_bounds__(THREADS)
         v.descends = PATTERN && (__ballot_sync(0xffffffffU, v.descends) & mask) != 0;
         v.nonzero = (__ballot_sync(0xffffffffU, v.nonzero) & mask) != 0;
         v.other = (__ballot_sync(0xffffffffU, v.other) & mask) != 0;
+        v.beyond = (__ballot_sync(0xffffffffU, v.beyond) & mask) != 0;
         v.sum = group_add(v.sum);
         v.diagonal = group_add(v.diagonal);
 #pragma unroll
@@ -155,6 +157,7 @@ static cmgi_resident_facts facts_of(const facts *f)
     made.beside = (cmg_size)f->beside;
     made.lines = (cmg_size)f->lines;
     made.ascending = f->unsorted == 0;
+    made.single = f->beyond == 0;
     memcpy(&made.gershgorin, &f->gershgorin, sizeof made.gershgorin);
     if (f->least != NONE) {
         memcpy(&made.most, &f->most, sizeof made.most);

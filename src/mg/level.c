@@ -137,6 +137,11 @@ static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role rol
     return cmgi_hierarchy_there(h, l, role);
 }
 
+bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options)
+{
+    return !cmgi_parts_have(options->parts, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
+}
+
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
                               cmg_matrix **M)
 {

@@ -38,6 +38,8 @@ typedef struct cmgi_level_options {
     bool fuse_all; /* form R S or R A on all levels where that moves fewer bytes */
 } cmgi_level_options;
 
+/* Whether the finest A is on the device and used there. */
+bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options);
 /* A of level l by its elements, where the format wants them and the level has them: then *taken. */
 cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmg_matrix_options *options, bool *taken, cmg_matrix **M);

@@ -46,7 +46,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
 static cmg_status build_levels(const cmgi_setup *s, int total)
 {
     const cmgi_level_options options = level_options(s);
-    for (int l = s->levels->begun ? 1 : 0; l < total; ++l) {
+    for (int l = 1; l < total; ++l) {
         CMGI_TRY(cmgi_progress(s->ctx, "building levels", l, total));
         cmgi_threads_adapt(s->ctx);
         CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, l, &options, &s->levels->level[l]));
@@ -106,7 +106,8 @@ static cmg_status build_fused(const cmgi_setup *s, int last)
 
 /*
  * The finest matrix in fp64 for the outer iteration, where the cycle has fewer bits. It comes
- * before the levels, as its numbering is that of level 0.
+ * before the levels, as its numbering is that of level 0; but of a matrix that is used on the
+ * device, which keeps its numbering, after that of level 0, beside which it may be stored in less.
  */
 static cmg_status build_outer(const cmgi_setup *s)
 {
@@ -133,7 +134,8 @@ static cmg_status build_outer(const cmgi_setup *s)
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
     return there != NULL
-               ? cmgi_matrix_create_resident(s->ctx, there, CMGI_USE_ANY, &options, &s->levels->A)
+               ? cmgi_matrix_create_beside(s->ctx, there, CMGI_USE_ANY, s->levels->level[0].A,
+                                           &options, &s->levels->A)
                : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
@@ -363,13 +365,22 @@ void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin)
     *begin = now;
 }
 
+/* A of the outer iteration and of level 0. */
+static cmg_status build_finest(const cmgi_setup *s)
+{
+    const cmgi_level_options there = level_options(s);
+    const bool after = cmgi_level_is_there(s->h, &there);
+    CMGI_TRY(after ? CMG_OK : build_outer(s));
+    const cmgi_level_options options = level_options(s);
+    CMGI_TRY(cmgi_progress(s->ctx, "building levels", 0, cmgi_setup_count(s->h, s->options)));
+    cmgi_threads_adapt(s->ctx);
+    CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, 0, &options, &s->levels->level[0]));
+    return after ? build_outer(s) : CMG_OK;
+}
+
 cmg_status cmgi_setup_finest(const cmgi_setup *s)
 {
-    cmg_status status = build_outer(s);
-    if (status == CMG_OK) {
-        const cmgi_level_options options = level_options(s);
-        status = cmgi_level_matrix(s->h, s->ctx, 0, &options, &s->levels->level[0]);
-    }
+    const cmg_status status = build_finest(s);
     s->levels->begun = status == CMG_OK;
     if (status != CMG_OK) {
         cmg_matrix_destroy(&s->levels->A);
@@ -396,7 +407,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
         CMGI_TRY(cmgi_level_renew(s->h, &options, s->levels->A, &s->levels->level[0],
                                   &s->levels->begun));
     }
-    CMGI_TRY(s->levels->begun ? CMG_OK : build_outer(s));
+    CMGI_TRY(s->levels->begun ? CMG_OK : build_finest(s));
     CMGI_TRY(build_levels(s, total));
     s->levels->begun = false;
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;

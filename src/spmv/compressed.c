@@ -263,6 +263,7 @@ static void destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
+    A->values = C->p.rest != NULL ? NULL : A->values; /* of the matrix in fp32 */
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
     CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);

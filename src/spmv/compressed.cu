@@ -19,7 +19,7 @@ enum { BLOCK = 256 };
  * loaded at once, one a lane, so that the loads of x wait for no other load. NEAR: x1 is x0 + 32.
  */
 template <typename T, cmg_values VALUES, int BYTES, bool NEAR>
-__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::type *values,
+__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::places values,
                                             const int *base, const unsigned char *codes, int width,
                                             int lane, const T *x0, const T *x1, T &s0, T &s1)
 {
@@ -28,7 +28,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
     const int loads = width / COLUMNS; /* the width is a multiple */
     int mine = 0;
     for (int k = 0; k < loads; k += AHEAD) {
-        typename pair::type v[AHEAD];
+        typename pair::places::type v[AHEAD];
         int c0[AHEAD][COLUMNS];
         int c1[AHEAD][COLUMNS];
         T y0[AHEAD][COLUMNS];
@@ -40,7 +40,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
         for (int u = 0; u < AHEAD; ++u) {
             /* a repeated load costs nothing, its product is dropped */
             const int e = k + u < loads ? k + u : k;
-            v[u] = __ldcs(values + (cmg_size)e * 32 + lane);
+            v[u] = values.load((cmg_size)e * 32 + lane);
             load_codes<BYTES, COLUMNS>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j) {
@@ -78,7 +78,7 @@ template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
 __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
     packed_kernel(const compressed_args<T> a)
 {
-    typedef typename pair_of<T, VALUES>::type pair_type;
+    typedef pair_of<T, VALUES> pair;
     const cmg_size p = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
     if (p >= a.C.p.count) { /* the same for the whole warp */
@@ -94,15 +94,14 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
     const T *x1 = a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1);
     const cmg_size step = a.C.p.step[p];
     const int width = (int)(a.C.p.step[p + 1] - step);
-    const pair_type *values = (const pair_type *)a.values + step / pair_of<T, VALUES>::columns * 32;
+    const typename pair::places values(a.values, a.C.p.rest, step / pair::columns * 32);
     const int *base = a.C.p.base + step;
     const unsigned char *codes = a.C.p.codes + a.C.p.code[p];
     T s0 = 0;
     T s1 = 0;
     switch (a.C.p.bytes[p]) {
     case 0:
-        if (pair_of<T, VALUES>::handed_round && a.C.ref == NULL &&
-            (slice + 1) * CMGI_SLICE <= a.C.rows) {
+        if (pair::handed_round && a.C.ref == NULL && (slice + 1) * CMGI_SLICE <= a.C.rows) {
             packed_sums<T, VALUES, 0, true>(values, base, codes, width, lane, x0, x1, s0, s1);
         } else {
             packed_sums<T, VALUES, 0, false>(values, base, codes, width, lane, x0, x1, s0, s1);
@@ -118,7 +117,7 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
         packed_sums<T, VALUES, 4, false>(values, base, codes, width, lane, x0, x1, s0, s1);
         break;
     }
-    if (VALUES != CMG_VALUES_FULL) {
+    if (pair::scaled) {
         const T scale = (T)a.C.p.scale[p];
         s0 *= scale;
         s1 *= scale;
@@ -136,14 +135,19 @@ __global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
     put_dot<T, KIND>(a, slice, i0, i1, s0, s1);
 }
 
-/* Values in 16 and 8 bits exist in fp32 only: the fp64 instantiation is the full one. */
+/* Values in 16 and 8 bits exist in fp32 only, those that are sums in fp64 only. */
 template <typename T, cmgi_wb_kind KIND>
 struct launch_packed {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const compressed_args<T> a = arguments(A, f, x);
-        packed_kernel<T, KIND, CMG_VALUES_FULL>
-            <<<cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+        const cudaStream_t stream = cmgi_stream(A->ctx);
+        const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
+        if (a.C.p.rest != NULL) {
+            packed_kernel<T, KIND, CMGI_VALUES_SUMS><<<grid, BLOCK, 0, stream>>>(a);
+        } else {
+            packed_kernel<T, KIND, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
+        }
         return CMGI_LAUNCHED(A->ctx);
     }
 };

@@ -39,14 +39,14 @@ static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *op
     return format->fill_cuda != NULL ? MEANS_FILL : MEANS_NONE;
 }
 
-/* Of a CSR on the device, where it has the means; `like`, which may be NULL: the same on the host,
- * of which its row pointers are looked at, else they are fetched. */
+/* Of a CSR on the device, where it has the means; `like`, which may be NULL: what else is known of
+ * the same, as its row pointers on the host, which else are fetched. */
 static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R,
                              const cmgi_matrix_source *like, const cmg_matrix_options *options,
                              cmg_matrix **A)
 {
     const cmgi_format *format = cmgi_format_find(options->format);
-    const cmg_size *rows = like != NULL ? like->csr->indptr : NULL;
+    const cmg_size *rows = like != NULL && like->csr != NULL ? like->csr->indptr : NULL;
     const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *rows;
     cmgi_matrix_source from = {.device = &R->csr, .there = R};
     cmg_csr view = R->csr;
@@ -54,6 +54,7 @@ static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R,
     cmg_status status = CMG_OK;
     from.leading = like != NULL && like->leading;
     from.lead = like != NULL ? like->lead : 0;
+    from.like = like != NULL ? like->like : NULL;
     if (means_of(&R->rows, options) == MEANS_FILL) {
         if (rows == NULL) {
             CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
@@ -149,6 +150,14 @@ static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_us
 cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
                                        const cmg_matrix_options *options, cmg_matrix **A)
 {
+    return cmgi_matrix_create_beside(ctx, R, use, NULL, options, A);
+}
+
+cmg_status cmgi_matrix_create_beside(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
+                                     const cmg_matrix *other, const cmg_matrix_options *options,
+                                     cmg_matrix **A)
+{
+    const cmgi_matrix_source like = {.like = other};
     cmg_matrix_options resolved;
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &resolved));
     const cmg_matrix_options asked = resolved;
@@ -156,7 +165,7 @@ cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R,
     CMGI_TRY(cmgi_choose(ctx, &from, use, &resolved, NULL));
     const bool known = resolved.format != CMG_FORMAT_TUNE && !resolved.explain;
     return known && means_of(&R->rows, &resolved) != MEANS_NONE
-               ? make_there(ctx, R, NULL, &resolved, A)
+               ? make_there(ctx, R, &like, &resolved, A)
                : through_host(ctx, R, use, &asked, A);
 }
 

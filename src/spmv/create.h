@@ -21,3 +21,8 @@ cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_us
 /* The same of a matrix on the device that has been looked at. */
 cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
                                        const cmg_matrix_options *options, cmg_matrix **A);
+/* The same beside another matrix of that CSR, NULL = none, which outlives this one: what it stores
+ * in fp32 may be no second time in one of fp64. */
+cmg_status cmgi_matrix_create_beside(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
+                                     const cmg_matrix *other, const cmg_matrix_options *options,
+                                     cmg_matrix **A);

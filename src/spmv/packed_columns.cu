@@ -37,7 +37,7 @@ struct columns_args {
 
 /* Sums of W columns of two rows of a packed slice; x0 and x1 are at the first of the columns. */
 template <typename T, cmg_values VALUES, int BYTES, int W>
-__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::type *values,
+__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::places values,
                                             const int *base, const unsigned char *codes, int width,
                                             int k, const T *x0, const T *x1, pack<T, W> &s0,
                                             pack<T, W> &s1)
@@ -46,7 +46,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
     enum { COLUMNS = pair::columns, LOADS = AHEAD / pair::columns };
     const int loads = width / COLUMNS;
     for (int e0 = 0; e0 < loads; e0 += LOADS) {
-        typename pair::type v[LOADS];
+        typename pair::places::type v[LOADS];
         pack<T, W> y0[LOADS][COLUMNS];
         pack<T, W> y1[LOADS][COLUMNS];
 #pragma unroll
@@ -54,7 +54,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
             const int e = e0 + u < loads ? e0 + u : e0; /* repeated, its product is dropped */
             int c0[COLUMNS];
             int c1[COLUMNS];
-            v[u] = __ldcs(values + (cmg_size)e * 32);
+            v[u] = values.load((cmg_size)e * 32);
             load_codes<BYTES, COLUMNS>(codes, (cmg_size)e * 32, c0, c1);
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j) {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::t
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, int W>
 __device__ __forceinline__ void packed_pair(const compressed_args<T> &a, int k, cmg_size u, int c)
 {
-    typedef typename pair_of<T, VALUES>::type pair_type;
+    typedef pair_of<T, VALUES> pair;
     const cmg_size p = u >> 5;
     const int lane = (int)u & 31;
     const cmg_size slice = a.C.p.slice != NULL ? a.C.p.slice[p] : p;
@@ -98,11 +98,9 @@ __device__ __forceinline__ void packed_pair(const compressed_args<T> &a, int k, 
     const cmg_size step = a.C.p.step[p];
     const int width = (int)(a.C.p.step[p + 1] - step);
     const int bytes = a.C.p.bytes[p];
-    const pair_type *values =
-        (const pair_type *)a.values + step / pair_of<T, VALUES>::columns * 32 + lane;
+    const typename pair::places values(a.values, a.C.p.rest, step / pair::columns * 32 + lane);
     const int *base = a.C.p.base + step;
-    const unsigned char *codes =
-        a.C.p.codes + a.C.p.code[p] + 2 * pair_of<T, VALUES>::columns * lane * bytes;
+    const unsigned char *codes = a.C.p.codes + a.C.p.code[p] + 2 * pair::columns * lane * bytes;
     pack<T, W> s0 = {};
     pack<T, W> s1 = {};
     switch (bytes) {
@@ -119,7 +117,7 @@ __device__ __forceinline__ void packed_pair(const compressed_args<T> &a, int k, 
         packed_sums<T, VALUES, 4, W>(values, base, codes, width, k, x0, x1, s0, s1);
         break;
     }
-    if (VALUES != CMG_VALUES_FULL) {
+    if (pair::scaled) {
         const T scale = (T)a.C.p.scale[p];
         const bool apart = a.C.diagonal != NULL;
         const T d0 = apart ? (T)a.C.diagonal[r0] : T(0);
@@ -203,7 +201,8 @@ extern "C" cmg_status cmgi_packed_columns_cuda(const cmg_matrix *A, const cmgi_w
         return CMG_OK;
     }
     if (A->options.precision == CMG_FP64) {
-        return run<double, CMG_VALUES_FULL>(A, w, x);
+        return C->p.rest != NULL ? run<double, CMGI_VALUES_SUMS>(A, w, x)
+                                 : run<double, CMG_VALUES_FULL>(A, w, x);
     }
     return C->p.kind == CMG_VALUES_FULL   ? run<float, CMG_VALUES_FULL>(A, w, x)
            : C->p.kind == CMG_VALUES_FP16 ? run<float, CMG_VALUES_FP16>(A, w, x)

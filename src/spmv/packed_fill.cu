@@ -3,6 +3,19 @@
  * packed_there.cu has measured it, and brings it to the storage by eight slice columns at a time.
  */
 #include "spmv/packed_there.cuh"
+#include "spmv/rest.cuh"
+
+/* A value as it is stored: whole numbers are what the fp32 value lacks. */
+template <typename T>
+static __device__ __forceinline__ T kept(double value)
+{
+    return (T)value;
+}
+template <>
+__device__ __forceinline__ int kept<int>(double value)
+{
+    return cmgi_rest(value);
+}
 
 static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg_size at,
                                                   cmg_size code)
@@ -65,7 +78,7 @@ static __device__ __forceinline__ void take_pattern(const source &S, const plan 
     }
     const bool here = e < e0 + EIGHT;
     if (here) {
-        to.value[(e - e0) * SLICE + row.at] = (T)S.A.values[k];
+        to.value[(e - e0) * SLICE + row.at] = kept<T>(S.A.values[k]);
         if (place != NULL) {
             place[k] = (uint16_t)(e * SLICE + row.at);
         }
@@ -90,7 +103,7 @@ static __device__ __forceinline__ void take_codes(const source &S, const plan &P
     const bool real = e < row.length;
     const cmg_size low = (cmg_size)row.ref + P.base[e];
     const cmg_size k = row.begin + e;
-    to.value[place] = real ? (T)S.A.values[k] : (T)0;
+    to.value[place] = real ? kept<T>(S.A.values[k]) : (T)0;
     to.code[place] = real ? (int)(S.A.indices[k] - low) : low < 0 ? (int)-low : 0;
     if (real && map != NULL) {
         map[k] = (uint16_t)(e * SLICE + row.at);
@@ -112,7 +125,7 @@ static __device__ void scatter_rows(const source &S, const plan &P, cmg_size sta
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
             const int e = find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
             const int at = e * SLICE + row.at;
-            values[start + at] = (T)S.A.values[k];
+            values[start + at] = kept<T>(S.A.values[k]);
             if (place != NULL) {
                 place[k] = (uint16_t)at;
             }
@@ -191,7 +204,10 @@ cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest)
     if (S.count == 0) {
         return CMG_OK;
     }
-    if (B->A->options.precision == CMG_FP64) {
+    if (B->C->p.rest != NULL) {
+        fill_kernel<int>
+            <<<grid, THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(S, target_of(B), B->C->p.rest);
+    } else if (B->A->options.precision == CMG_FP64) {
         fill_kernel<double><<<grid, THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
             S, target_of(B), (double *)B->A->values);
     } else {

@@ -1,8 +1,45 @@
 /* How a thread loads values and codes of packed slices (compressed.h): two rows at once. */
 #pragma once
-#include "core/cuda.cuh"
+#include "spmv/rest.cuh"
 
 #include <cuda_fp16.h>
+
+/* Whole values that are the sums of two numbers (rest.cuh): a kind for these kernels alone. */
+static const cmg_values CMGI_VALUES_SUMS = (cmg_values)(CMG_VALUES_FP8 + 1);
+
+/* Where the values of a slice are, from place `at` on; one array of all that is loaded at once. */
+template <typename V>
+struct one_array {
+    typedef V type;
+    const V *values;
+    __device__ __forceinline__ one_array(const void *all, const int *, cmg_size at)
+        : values((const V *)all + at)
+    {
+    }
+    __device__ __forceinline__ V load(cmg_size at) const
+    {
+        return __ldcs(values + at);
+    }
+};
+
+/* Two numbers of two rows. */
+struct two_sums {
+    float2 rounded;
+    int2 rest;
+};
+struct two_arrays {
+    typedef two_sums type;
+    const float2 *rounded;
+    const int2 *rest;
+    __device__ __forceinline__ two_arrays(const void *all, const int *rests, cmg_size at)
+        : rounded((const float2 *)all + at), rest((const int2 *)rests + at)
+    {
+    }
+    __device__ __forceinline__ two_sums load(cmg_size at) const
+    {
+        return two_sums{__ldcs(rounded + at), __ldcs(rest + at)};
+    }
+};
 
 /*
  * What a thread loads at once, `columns` entries of its two rows, as factors of two sums. How many
@@ -19,8 +56,8 @@ template <typename T, cmg_values VALUES>
 struct pair_of;
 template <>
 struct pair_of<double, CMG_VALUES_FULL> {
-    typedef double2 type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1 };
+    typedef one_array<double2> places;
+    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
     static __device__ __forceinline__ void split(double2 v, double (&a)[1], double (&b)[1])
     {
         a[0] = v.x;
@@ -28,9 +65,19 @@ struct pair_of<double, CMG_VALUES_FULL> {
     }
 };
 template <>
+struct pair_of<double, CMGI_VALUES_SUMS> {
+    typedef two_arrays places;
+    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
+    static __device__ __forceinline__ void split(const two_sums &v, double (&a)[1], double (&b)[1])
+    {
+        a[0] = cmgi_whole(v.rounded.x, v.rest.x);
+        b[0] = cmgi_whole(v.rounded.y, v.rest.y);
+    }
+};
+template <>
 struct pair_of<float, CMG_VALUES_FULL> {
-    typedef float2 type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1 };
+    typedef one_array<float2> places;
+    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
     static __device__ __forceinline__ void split(float2 v, float (&a)[1], float (&b)[1])
     {
         a[0] = v.x;
@@ -39,8 +86,8 @@ struct pair_of<float, CMG_VALUES_FULL> {
 };
 template <>
 struct pair_of<float, CMG_VALUES_FP16> {
-    typedef unsigned int type;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 0 };
+    typedef one_array<unsigned int> places;
+    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 0, scaled = 1 };
     static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
     {
         a[0] = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
@@ -50,8 +97,8 @@ struct pair_of<float, CMG_VALUES_FP16> {
 /* Bytes 0 and 2 are the first row's, in two slice columns, 1 and 3 the second's. */
 template <>
 struct pair_of<float, CMG_VALUES_FP8> {
-    typedef unsigned int type;
-    enum { columns = 2, ahead = 2, blocks = 6, handed_round = 1 };
+    typedef one_array<unsigned int> places;
+    enum { columns = 2, ahead = 2, blocks = 6, handed_round = 1, scaled = 1 };
     static __device__ __forceinline__ void split(unsigned int v, float (&a)[2], float (&b)[2])
     {
         halves(v << 7 & 0x3f803f80U | v << 8 & 0x80008000U, a);

@@ -220,6 +220,10 @@ cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_pack
 
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)
 {
+    if (P->rest != NULL) { /* the only array that is not another's */
+        cmgi_free_device(ctx, P->rest);
+        return;
+    }
     CMGI_FREE_DEVICE(ctx, P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale);
     CMGI_FREE_DEVICE(ctx, P->place, P->entry);
 }

@@ -35,15 +35,86 @@ static cmg_status measure(const cmgi_compressor *B, const source &S)
     return on->offsets(ctx, P->count, P->code, &P->code_bytes);
 }
 
+/* *differ = 1 where two lists do */
+__global__ void compare_kernel(cmg_size count, const cmg_index *a, const cmg_index *b, int *differ)
+{
+    const cmg_size s = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (s < count && a[s] != b[s]) {
+        *differ = 1;
+    }
+}
+
+static cmg_status same_lists(cmg_context *ctx, const cmgi_packed_slices *P,
+                             const cmgi_packed_slices *Q, bool *same)
+{
+    int *flag = NULL;
+    int differ = 0;
+    cmg_status status = CMG_OK;
+    *same = (P->slice == NULL) == (Q->slice == NULL);
+    if (!*same || P->slice == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *flag, &flag));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, flag, sizeof *flag));
+    compare_kernel<<<cmgi_grid(P->count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        P->count, P->slice, Q->slice, flag);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &differ, flag, sizeof differ));
+    *same = differ == 0;
+done:
+    cmgi_free_device(ctx, flag);
+    return status;
+}
+
+/* Whether there is a matrix in fp32 of the same CSR with the same packed slices, so that its values
+ * need no more than a rest. */
+static cmg_status look_beside(const cmgi_compressor *B, bool *beside)
+{
+    const cmg_matrix *like = B->from->like;
+    const cmg_matrix_options *o = &B->A->options;
+    *beside = like != NULL && like->format == B->A->format && o->precision == CMG_FP64 &&
+              like->options.precision == CMG_FP32 && like->options.values == CMG_VALUES_FULL &&
+              !o->keep_map && !like->options.keep_map && B->from->there->facts.single;
+    if (!*beside) {
+        return CMG_OK;
+    }
+    const cmgi_compressed *C = (const cmgi_compressed *)like->data;
+    *beside = C->block == 1 && C->rows == B->C->rows && C->cols == B->C->cols &&
+              C->p.count == B->C->p.count && C->p.count > 0;
+    return *beside ? same_lists(B->A->ctx, &B->C->p, &C->p, beside) : CMG_OK;
+}
+
+/* All of that matrix but what its values lack, which is stored as they are. */
+static cmg_status build_beside(const cmgi_compressor *B, cmg_size longest)
+{
+    const cmg_matrix *like = B->from->like;
+    cmgi_packed_slices *P = &B->C->p;
+    cmgi_compressor as_there = *B;
+    int *rest = NULL;
+    as_there.value_bytes = (int)cmgi_precision_bytes(like->options.precision);
+    B->A->stored = like->stored;
+    CMGI_TRY(cmgi_alloc_device(B->A->ctx, B->A->stored, sizeof *rest, &rest));
+    cmgi_packed_slices_free(B->A->ctx, P);
+    *P = ((const cmgi_compressed *)like->data)->p;
+    P->rest = rest;
+    B->A->values = like->values;
+    return cmgi_packed_fill(&as_there, longest);
+}
+
 extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest)
 {
     cmg_context *ctx = B->A->ctx;
     CMGI_ON_DEVICE(ctx);
     cmgi_packed_slices *P = &B->C->p;
+    bool beside = false;
+    CMGI_TRY(look_beside(B, &beside));
+    if (beside) {
+        return build_beside(B, longest);
+    }
     CMGI_TRY(measure(B, source_of(B, longest)));
+    B->A->stored = P->steps * SLICE;
     CMGI_TRY(cmgi_alloc_device(ctx, P->steps, sizeof *P->base, &P->base));
     CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
-    B->A->stored = P->steps * SLICE;
     CMGI_TRY(cmgi_alloc_device(ctx, B->A->stored, cmgi_precision_bytes(B->A->options.precision),
                                &B->A->values));
     if (B->A->options.keep_map) { /* without templates: all slices are there */

@@ -266,6 +266,10 @@ inline long long __double_as_longlong(double v)
 {
     return emulated::value_of<long long>(emulated::bits(v));
 }
+inline double __longlong_as_double(long long v)
+{
+    return emulated::value_of<double>(emulated::bits(v));
+}
 inline float __int_as_float(int v)
 {
     return emulated::value_of<float>(emulated::bits(v));
