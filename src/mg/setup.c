@@ -418,7 +418,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     const bool inverse = wants_inverse(s, total);
     const int first = inverse ? collapse_from(s, total) : total - 1;
     const int last = inverse ? total - 2 : total - 1;
-    CMGI_TRY(build_smoothers(s, ahead ? 1 : 0, last));
+    CMGI_TRY(build_smoothers(s, ahead && !s->levels->level[0].smoother.undamped ? 1 : 0, last));
     CMGI_TRY(last >= 0 ? note_smoother(s) : CMG_OK);
     CMGI_TRY(build_fused(s, first - 1));
     cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);

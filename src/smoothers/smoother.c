@@ -98,13 +98,18 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
  * lambda] is least: 2 / (lambda/2 + lambda). Where M is so good that all eigenvalues lie higher,
  * the lower end is the least Ritz value; the exact inverse gets 1.
  */
+static double damping(const cmgi_spectrum *spectrum)
+{
+    const double least = spectrum->count > 0 ? spectrum->ritz[0] : 0;
+    return 2 / (spectrum->largest + fmax(least, spectrum->largest / 2));
+}
+
 static cmg_status estimate_omega(const cmgi_smoother_source *source,
                                  const cmgi_smoother_factors *out, double *omega)
 {
     cmgi_spectrum spectrum;
     CMGI_TRY(cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum));
-    const double least = spectrum.count > 0 ? spectrum.ritz[0] : 0;
-    *omega = 2 / (spectrum.largest + fmax(least, spectrum.largest / 2));
+    *omega = damping(&spectrum);
     return CMG_OK;
 }
 
@@ -128,8 +133,9 @@ cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factor
     return CMG_OK;
 }
 
-cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
-                              cmgi_smoother_factors *out)
+/* Without an estimated damping where that may come *later, NULL: it may not. */
+static cmg_status make(const cmgi_smoother_source *source, const char *name, double omega,
+                       cmgi_smoother_factors *out, bool *later)
 {
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments arguments;
@@ -149,7 +155,13 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
     if (arguments.omega != 0) {
         scale = arguments.omega;
     }
-    if (arguments.omega_auto || scale == CMGI_OMEGA_AUTO) {
+    const bool estimated = arguments.omega_auto || scale == CMGI_OMEGA_AUTO;
+    if (later != NULL) {
+        *later = estimated && method->later;
+    }
+    if (estimated && later != NULL && *later) {
+        scale = 1;
+    } else if (estimated) {
         CMGI_TRY(cmgi_smoother_is_product(source->ctx, out, name));
         CMGI_TRY(estimate_omega(&with_arguments, out, &scale));
     }
@@ -157,6 +169,12 @@ cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *na
         out->stage[j] *= scale;
     }
     return CMG_OK;
+}
+
+cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
+                              cmgi_smoother_factors *out)
+{
+    return make(source, name, omega, out, NULL);
 }
 
 bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega)
@@ -167,8 +185,8 @@ bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega)
         return false;
     }
     const double given = arguments.omega != 0 ? arguments.omega : omega;
-    return method->first && !arguments.omega_auto &&
-           (given != 0 || method->omega != CMGI_OMEGA_AUTO);
+    const bool known = !arguments.omega_auto && (given != 0 || method->omega != CMGI_OMEGA_AUTO);
+    return method->first && (known || method->later);
 }
 
 void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
@@ -284,14 +302,60 @@ static bool dampings_are_near(const cmgi_smoother *s, const cmgi_smoother_factor
     return near;
 }
 
+/* The damping from the factors as they are stored, else, where these have no bound in their
+ * precision, from what they were made of; `out` has them. */
+static cmg_status damp(const cmgi_smoother_source *source, const cmgi_smoother *s,
+                       cmgi_smoother_factors *out)
+{
+    cmgi_spectrum spectrum;
+    double omega = 0;
+    bool bounded = false;
+    CMGI_TRY(cmgi_spectrum_estimate_stored(source, s->factor, out->factors, &spectrum, &bounded));
+    if (bounded) {
+        omega = damping(&spectrum);
+    } else {
+        CMGI_TRY(estimate_omega(source, out, &omega));
+    }
+    for (int j = 0; j < out->stages; ++j) {
+        out->stage[j] *= omega;
+    }
+    return CMG_OK;
+}
+
+/* What was left when there was no matrix of the level. */
+static cmg_status damp_built(const cmgi_smoother_source *source,
+                             const cmgi_smoother_options *options, cmgi_smoother *s)
+{
+    cmgi_spectrum spectrum;
+    bool bounded = false;
+    s->undamped = false;
+    cmgi_spectra_begin(source->kept);
+    CMGI_TRY(cmgi_spectrum_estimate_stored(source, s->factor, s->factors, &spectrum, &bounded));
+    if (!bounded) {
+        cmgi_smoother_clear(source->ctx, s);
+        return cmgi_smoother_build(source, options, s);
+    }
+    for (int j = 0; j < s->stages; ++j) {
+        s->omega[j] *= damping(&spectrum);
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = source->ctx;
     cmgi_smoother_source with_bounds = *source;
     cmgi_smoother_factors *out = NULL;
+    const bool stored = source->there != NULL && source->frame == NULL && options->perm == NULL &&
+                        options->matrix.values == CMG_VALUES_FULL;
+    bool later = false;
     cmg_status status = CMG_OK;
     s->changed = false;
+    if (s->undamped) {
+        with_bounds.kept = s->kept;
+        return damp_built(&with_bounds, options, s);
+    }
     if (options->reuse == CMG_REUSE_SMOOTHER && s->factors > 0) {
         return CMG_OK;
     }
@@ -302,9 +366,17 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     with_bounds.kept = s->kept;
     cmgi_spectra_begin(s->kept);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
-    CMGI_TRY_GOTO(done, cmgi_smoother_make(&with_bounds, options->name, options->omega, out));
+    CMGI_TRY_GOTO(done,
+                  make(&with_bounds, options->name, options->omega, out, stored ? &later : NULL));
     for (int k = 0; k < out->factors; ++k) {
         CMGI_TRY_GOTO(done, place_factor(source, out, options, k, s));
+        if (later && source->matrix == NULL) { /* nothing needs it any more */
+            cmgi_csr_free(ctx, &out->factor[k]);
+        }
+    }
+    s->undamped = later && source->matrix == NULL;
+    if (later && !s->undamped) {
+        CMGI_TRY_GOTO(done, damp(&with_bounds, s, out));
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages ||
                  !dampings_are_near(s, out);
@@ -332,4 +404,5 @@ void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s)
     cmgi_free(ctx, s->kept);
     s->kept = NULL;
     s->factors = 0;
+    s->undamped = false;
 }

@@ -97,6 +97,7 @@ typedef struct cmgi_smoother_method {
     bool any_matrix;             /* does not look at A */
     bool resident;               /* is satisfied with `there`, and may make factors there */
     bool first;                  /* takes much memory while it is made, and A alone */
+    bool later;                  /* several factors, as stored, give its estimated damping */
     bool symmetric;              /* M is symmetric, by default arguments, where A is */
     const cmgi_key *keys;        /* arguments, NULL = none but omega */
     const char *const *examples; /* arguments that the tests try besides none, NULL = none */
@@ -114,6 +115,7 @@ typedef struct cmgi_smoother {
     int stages;
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
     bool symmetric;           /* A and the smoother are known to be symmetric */
+    bool undamped;            /* the estimate waits for the level's matrix */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
     bool renewed; /* its bounds rest on the values of an earlier build in part */
     struct cmgi_spectra *kept; /* the bounds, for new values; NULL = there will be none */
@@ -137,7 +139,8 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
  */
 cmg_status cmgi_smoother_make(const cmgi_smoother_source *source, const char *name, double omega,
                               cmgi_smoother_factors *out);
-/* Whether it may be made before the level's matrix is, which an estimated damping needs. */
+/* Whether it may be made before the level's matrix is, for which an estimated damping then waits.
+ */
 bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega);
 /* The same source with the level matrix on the host, fetched where it is on the device alone. */
 cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source,
@@ -149,6 +152,7 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
 /*
  * Builds the smoother of a level, or, when `s` already has factors, takes over new values. A
  * pattern that follows the values (thresholds, drop tolerances) may change; `changed` then says so.
+ * One that was built without the level's matrix is undamped until this is called again with it.
  */
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s);

@@ -20,9 +20,10 @@ enum { POWER_STEPS = 15, SMALL = 4096 };
 /* What is estimated, and what it takes. */
 typedef struct problem {
     cmgi_pencil on;
-    cmg_matrix *own;         /* A, where the caller has none */
-    const cmgi_frame *frame; /* NULL = all rows are here */
-    cmg_matrix *mask;        /* diagonal: 0 in identity rows, else 1; NULL = there are none */
+    cmg_matrix *const *given; /* M, NULL = made of CSR */
+    cmg_matrix *own;          /* A, where the caller has none */
+    const cmgi_frame *frame;  /* NULL = all rows are here */
+    cmg_matrix *mask;         /* diagonal: 0 in identity rows, else 1; NULL = there are none */
 } problem;
 
 /* The scalar of that place becomes x . y. */
@@ -236,6 +237,10 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
     const cmg_index *perm = cmg_matrix_permutation(P->on.A);
     for (int f = 0; f < factors; ++f) {
         P->on.factors = f + 1;
+        if (P->given != NULL) {
+            P->on.M[f] = P->given[f];
+            continue;
+        }
         CMGI_TRY(factor[f].there != NULL ? place_there(P, factor[f].there, &P->on.M[f])
                                          : place(P, &factor[f].view, perm, &P->on.M[f]));
     }
@@ -255,7 +260,7 @@ static void release(problem *P)
     for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
         cmgi_free_device(P->on.ctx, vectors[v]);
     }
-    for (int f = 0; f < P->on.factors; ++f) {
+    for (int f = 0; f < P->on.factors && P->given == NULL; ++f) {
         cmg_matrix_destroy(&P->on.M[f]);
     }
     cmg_matrix_destroy(&P->mask);
@@ -298,15 +303,17 @@ static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *sp
     return power_method(P, &spectrum->largest);
 }
 
-/* The estimate with the source's matrix, or with the CSR in fp64 where it has none. */
-static cmg_status try_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                               int factors, int steps, cmgi_tridiagonal *kept,
-                               cmgi_spectrum *spectrum)
+/* The estimate with the source's matrix, or with the CSR in fp64 where it has none; M is given, or
+ * has factors as CSR. */
+static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *const *given,
+                               const cmgi_csr *factor, int factors, int steps,
+                               cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
     problem P = {.on = {.ctx = source->ctx,
                         .precision = CMG_FP64,
                         .total = cmgi_source_total(source),
                         .steps = steps},
+                 .given = given,
                  .frame = source->frame};
     cmg_status status = CMG_OK;
     *spectrum = (cmgi_spectrum){.largest = 1};
@@ -362,11 +369,11 @@ static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_
     if (cmgi_source_total(source) == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(try_estimate(source, factor, factors, steps, kept, spectrum));
+    CMGI_TRY(try_estimate(source, NULL, factor, factors, steps, kept, spectrum));
     if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
-        CMGI_TRY(try_estimate(&exact, factor, factors, steps, NULL, spectrum));
+        CMGI_TRY(try_estimate(&exact, NULL, factor, factors, steps, NULL, spectrum));
     }
     CMGI_TRY(lower_to_gershgorin(source, factor, factors, &spectrum->largest));
     CMGI_CHECK(ctx, is_bound(spectrum->largest), CMG_ERR_SINGULAR,
@@ -374,23 +381,59 @@ static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_
     return CMG_OK;
 }
 
+/* The next of those that are kept, *place of them (-1 = none); false: it is to be estimated, ... */
+static bool find_kept(cmgi_spectra *kept, int *place, cmgi_spectrum *spectrum)
+{
+    *place = kept != NULL && kept->used < CMGI_SPECTRA ? kept->used++ : -1;
+    const bool found = *place >= 0 && kept->same && *place < kept->count;
+    if (found) {
+        *spectrum = kept->spectrum[*place];
+    }
+    return found;
+}
+
+/* ... from these coefficients, */
+static cmgi_tridiagonal *coefficients(cmgi_spectra *kept, int place)
+{
+    return place >= 0 && !kept->same ? &kept->T[place] : NULL;
+}
+
+/* and put there. */
+static void keep(cmgi_spectra *kept, int place, const cmgi_spectrum *spectrum)
+{
+    if (place >= 0) {
+        kept->spectrum[place] = *spectrum;
+        kept->count = place + 1 > kept->count ? place + 1 : kept->count;
+        kept->renewed = kept->renewed || spectrum->renewed;
+    }
+}
+
 cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                      int factors, int steps, cmgi_spectrum *spectrum)
 {
-    cmgi_spectra *kept = source->kept;
-    const int at = kept != NULL ? kept->used : CMGI_SPECTRA;
-    if (at >= CMGI_SPECTRA) {
-        return bound_spectrum(source, factor, factors, steps, NULL, spectrum);
+    int place = -1;
+    if (!find_kept(source->kept, &place, spectrum)) {
+        CMGI_TRY(bound_spectrum(source, factor, factors, steps, coefficients(source->kept, place),
+                                spectrum));
+        keep(source->kept, place, spectrum);
     }
-    kept->used = at + 1;
-    if (kept->same && at < kept->count) {
-        *spectrum = kept->spectrum[at];
+    return CMG_OK;
+}
+
+cmg_status cmgi_spectrum_estimate_stored(const cmgi_smoother_source *source, cmg_matrix *const *M,
+                                         int factors, cmgi_spectrum *spectrum, bool *bounded)
+{
+    int place = -1;
+    *bounded = true;
+    *spectrum = (cmgi_spectrum){.largest = 1};
+    if (source->A.rows == 0 || find_kept(source->kept, &place, spectrum)) {
         return CMG_OK;
     }
-    CMGI_TRY(
-        bound_spectrum(source, factor, factors, steps, kept->same ? NULL : &kept->T[at], spectrum));
-    kept->spectrum[at] = *spectrum;
-    kept->count = at + 1 > kept->count ? at + 1 : kept->count;
-    kept->renewed = kept->renewed || spectrum->renewed;
+    CMGI_TRY(try_estimate(source, M, NULL, factors, CMGI_LANCZOS_STEPS,
+                          coefficients(source->kept, place), spectrum));
+    *bounded = is_bound(spectrum->largest);
+    if (*bounded) {
+        keep(source->kept, place, spectrum);
+    }
     return CMG_OK;
 }

@@ -63,6 +63,10 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
 /* The same in so many steps of Lanczos, at most CMGI_LANCZOS_STEPS. */
 cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                      int factors, int steps, cmgi_spectrum *spectrum);
+/* The same of several factors as a cycle multiplies with them, with source->matrix; *bounded =
+ * false: there is no bound in their precision. */
+cmg_status cmgi_spectrum_estimate_stored(const cmgi_smoother_source *source, cmg_matrix *const *M,
+                                         int factors, cmgi_spectrum *spectrum, bool *bounded);
 /* Largest row sum of |M A|, M diagonal: no eigenvalue is larger (Gershgorin 1931). */
 cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest);
 
