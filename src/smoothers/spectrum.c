@@ -434,6 +434,8 @@ cmg_status cmgi_spectrum_estimate_stored(const cmgi_smoother_source *source, cmg
     *bounded = is_bound(spectrum->largest);
     if (*bounded) {
         keep(source->kept, place, spectrum);
+    } else if (place >= 0) {
+        source->kept->used = place; /* for an estimate of another kind */
     }
     return CMG_OK;
 }
