@@ -103,16 +103,6 @@ static const cmg_size IN_CACHE = 1 << 18;
 /* A compressed matrix has to save this much to be worth its dearer conversion. */
 static const double worth = 0.95;
 
-/*
- * Compressed slices save bytes, and so pay where bytes are the cost. On a CPU P and R, whose short
- * rows jump through x, gain nothing (measured), and factors of smoothers are left to the model.
- */
-static bool gains(const cmg_context *ctx, cmgi_use use, cmg_size rows, cmg_size cols)
-{
-    const bool square = rows == cols || use == CMGI_USE_ROWS;
-    return cmgi_on_cuda(ctx) || (use != CMGI_USE_P && use != CMGI_USE_R && square);
-}
-
 /* A, or what a rank has of it. */
 static bool is_level_matrix(cmgi_use use)
 {
@@ -126,7 +116,7 @@ static cmg_format compressed_for(const cmg_context *ctx, cmgi_use use, cmg_size 
 {
     const bool large = (rows > cols ? rows : cols) >= COMPRESS_FROM;
     const bool taken =
-        cmgi_on_cuda(ctx) ? large : gains(ctx, use, rows, cols) && is_level_matrix(use);
+        cmgi_on_cuda(ctx) ? large : is_level_matrix(use) && (rows == cols || use == CMGI_USE_ROWS);
     return taken ? CMG_FORMAT_COMPRESSED : CMG_FORMAT_AUTO;
 }
 
@@ -337,6 +327,16 @@ static cmg_size sample_rows(const chooser *c)
     return wanted < most ? wanted : most;
 }
 
+/*
+ * Compressed slices save bytes, and so pay where bytes are the cost. On a CPU transfer, whose short
+ * rows jump through x, gains by templates alone (measured: patterns and codes take as long as K1).
+ */
+static bool gains_by_templates_alone(const chooser *c)
+{
+    const bool transfer = c->use == CMGI_USE_P || c->use == CMGI_USE_R;
+    return !cmgi_on_cuda(c->ctx) && (transfer || (!c->from->leading && c->s.rows != c->s.cols));
+}
+
 /* T from what the sample holds: rows in templates, patterns and codes each at their own cost. */
 static double compressed_seconds(const chooser *c, const cmg_compression_info *info)
 {
@@ -359,8 +359,7 @@ static bool may_compress(const chooser *c)
     const bool fits = o->values == CMG_VALUES_FULL || !o->keep_map;
     const bool cached =
         !cmgi_on_cuda(c->ctx) && o->values == CMG_VALUES_FULL && c->s.nnz < IN_CACHE;
-    return c->s.rows >= COMPRESS_ROWS && !cached && fits &&
-           gains(c->ctx, c->use, c->s.rows, c->from->leading ? c->s.rows : c->s.cols);
+    return c->s.rows >= COMPRESS_ROWS && !cached && fits;
 }
 
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
@@ -374,6 +373,9 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
                                         .quick = true};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info, NULL));
     const double rows = (double)c->s.rows;
+    if (gains_by_templates_alone(c)) {
+        return CMG_OK;
+    }
     c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
                   (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /
                  rows;
@@ -410,7 +412,9 @@ static cmg_status choose_format(chooser *c)
     }
     CMGI_TRY(look_for_compression(c, &info));
     consider_plain(c);
-    const double with = compressed_seconds(c, &info);
+    const bool none =
+        gains_by_templates_alone(c) && info.stored_rows[CMG_COMPRESSION_TEMPLATE] < info.rows;
+    const double with = none ? INFINITY : compressed_seconds(c, &info);
     if (with < worth * c->best.seconds) {
         c->best = (cmgi_choice){
             .format = CMG_FORMAT_COMPRESSED, .seconds = with, .bytes = (double)info.bytes};

@@ -15,6 +15,7 @@
 #define LOAD CAT(cmgi_load_, SUFFIX)
 #define STORE CAT(cmgi_store_, SUFFIX)
 #define AXPY CAT(cmgi_axpy_, SUFFIX)
+#define AXPY_EVEN CAT(cmgi_axpy_even_, SUFFIX)
 #define PART CAT(cmgi_part_of_, SUFFIX)
 #define PART_OF CAT(cmgi_part_, SUFFIX)
 #define LOAD_PART CAT(cmgi_load_part_, SUFFIX)

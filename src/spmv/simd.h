@@ -4,6 +4,7 @@
  * CMGI_V32 floats.
  *
  *   axpy(s, a, x)      s + a x[0..]
+ *   axpy_even(s, a, x) s + a x[0, 2, ..]; may read the entry after the last of them, too
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
  *   multiply_add(s, v, x)  the same with v as a vector
  *   prefetch(p)        what lies at p is wanted soon; any address will do
@@ -87,6 +88,12 @@ static inline cmgi_v32 cmgi_axpy_f32(cmgi_v32 s, float a, const float *x)
 {
     return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(x), s);
 }
+static inline cmgi_v32 cmgi_axpy_even_f32(cmgi_v32 s, float a, const float *x)
+{
+    const __m256 halves = _mm256_shuffle_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), 0x88);
+    const __m256d even = _mm256_permute4x64_pd(_mm256_castps_pd(halves), 0xd8);
+    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_castpd_ps(even), s);
+}
 typedef __m256i cmgi_part_of_f32;
 static inline cmgi_part_of_f32 cmgi_part_f32(int n)
 {
@@ -141,6 +148,13 @@ static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
 {
     return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_loadu_pd(x), s);
 }
+static inline cmgi_v64 cmgi_axpy_even_f64(cmgi_v64 s, double a, const double *x)
+{
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    return _mm512_fmadd_pd(_mm512_set1_pd(a),
+                           _mm512_permutex2var_pd(_mm512_loadu_pd(x), even, _mm512_loadu_pd(x + 8)),
+                           s);
+}
 typedef __mmask8 cmgi_part_of_f64;
 static inline cmgi_part_of_f64 cmgi_part_f64(int n)
 {
@@ -192,6 +206,11 @@ static inline cmgi_v64 cmgi_load_f64(const double *from)
 static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
 {
     return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(x), s);
+}
+static inline cmgi_v64 cmgi_axpy_even_f64(cmgi_v64 s, double a, const double *x)
+{
+    const __m256d halves = _mm256_unpacklo_pd(_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4));
+    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_permute4x64_pd(halves, 0xd8), s);
 }
 typedef __m256i cmgi_part_of_f64;
 static inline cmgi_part_of_f64 cmgi_part_f64(int n)
@@ -263,6 +282,13 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
     {                                                                                              \
         for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
             s.e[l] += a * x[l];                                                                    \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_axpy_even_f##BITS(cmgi_v##BITS s, T a, const T *x)             \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] += a * x[2 * l];                                                                \
         }                                                                                          \
         return s;                                                                                  \
     }                                                                                              \
