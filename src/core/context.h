@@ -18,7 +18,7 @@ static inline int cmgi_thread(void)
 }
 
 struct cmgi_backend;
-enum { CMGI_KEPT = 16 };
+enum { CMGI_KEPT = 64 };
 
 struct cmg_context {
     const struct cmgi_backend *backend; /* table of memory and vector operations */

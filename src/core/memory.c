@@ -4,8 +4,9 @@
  * gathers over x otherwise miss the TLB.
  *
  * What a set-up frees is kept for it: a page that the system gives is cleared first, which takes
- * longer than most passes over it. Of a block that is larger than what is asked for the rest goes
- * back.
+ * longer than most passes over it. A kept block that is larger than what is asked for is split; its
+ * parts meet again when both are kept, and the block goes back to the system with the last of them,
+ * its pages before that.
  */
 #define _DEFAULT_SOURCE
 #include "core/memory.h"
@@ -34,11 +35,25 @@
 
 enum { HEADER = 64, ALIGN = 64 };
 static const size_t HUGE_PAGE = (size_t)1 << 21;
+static const size_t GRAIN = (size_t)1 << 16; /* of parts, a multiple of every system's pages */
+static const size_t LEAST = (size_t)1 << 18; /* that is kept */
+#ifdef MADV_DONTNEED
+static const bool splits = true; /* pages of a part can go back before the block */
+#else
+static const bool splits = false;
+#endif
+
+/* A block that has been split. */
+typedef struct whole {
+    char *begin;
+    int parts; /* not yet back */
+} whole;
 
 /* What stands before an array. */
 typedef struct header {
     size_t bytes; /* asked for */
-    size_t room;  /* of the block, the header included */
+    size_t room;  /* of the block or part, the header included */
+    whole *of;    /* what it is a part of, NULL = a block by itself */
 } header;
 
 static header header_of(const void *block)
@@ -48,11 +63,59 @@ static header header_of(const void *block)
     return h;
 }
 
-/* The least of the kept blocks that has room, but no more than four times as much; else NULL. */
+static void write_header(char *block, header h)
+{
+    memcpy(block, &h, sizeof h);
+}
+
+/* Gives a block back, or the pages of a part. */
+static void give_back(char *block)
+{
+    const header h = header_of(block);
+    ASAN_UNPOISON_MEMORY_REGION(block, h.room);
+    if (h.of == NULL) {
+        free(block);
+    } else if (--h.of->parts == 0) {
+        free(h.of->begin);
+        free(h.of);
+    } else {
+#ifdef MADV_DONTNEED
+        (void)madvise(block, h.room, MADV_DONTNEED);
+#endif
+    }
+}
+
+/* Keeps what a block has after its first `total` bytes, or gives the pages of it back. */
+static void split(cmg_context *ctx, char *block, size_t total)
+{
+#ifdef MADV_DONTNEED
+    header h = header_of(block);
+    const size_t rest = h.room - total;
+    whole *of = h.of;
+    if (rest >= LEAST && of == NULL && (of = malloc(sizeof *of)) != NULL) {
+        *of = (whole){block, 1};
+    }
+    if (rest >= LEAST && of != NULL) {
+        ++of->parts;
+        write_header(block, (header){h.bytes, total, of});
+        write_header(block + total, (header){0, rest, of});
+        ASAN_POISON_MEMORY_REGION(block + total + HEADER, rest - HEADER);
+        ctx->keep[ctx->kept++] = block + total;
+    } else if (rest > 0) {
+        (void)madvise(block + total, rest, MADV_DONTNEED);
+    }
+#else
+    (void)ctx;
+    (void)block;
+    (void)total;
+#endif
+}
+
+/* The least of the kept blocks that has room, split; else NULL. */
 static char *take_kept(cmg_context *ctx, size_t total)
 {
     int least = -1;
-    size_t room = 4 * total + 1;
+    size_t room = splits ? SIZE_MAX : 4 * total + 1;
     for (int k = 0; k < ctx->kept; ++k) {
         const header h = header_of(ctx->keep[k]);
         if (h.room >= total && h.room < room) {
@@ -66,32 +129,49 @@ static char *take_kept(cmg_context *ctx, size_t total)
     char *block = ctx->keep[least];
     ctx->keep[least] = ctx->keep[--ctx->kept];
     ASAN_UNPOISON_MEMORY_REGION(block, room);
-#ifdef MADV_DONTNEED
-    if (room > total) {
-        (void)madvise(block + total, room - total, MADV_DONTNEED);
-    }
-#endif
+    split(ctx, block, total);
     return block;
+}
+
+/* The kept part that `block`, a part too, touches, becomes one with it; false = there is none. */
+static bool join(cmg_context *ctx, char **block)
+{
+    const header h = header_of(*block);
+    for (int k = 0; k < ctx->kept && h.of != NULL; ++k) {
+        char *other = ctx->keep[k];
+        const header o = header_of(other);
+        if (o.of == h.of && (other + o.room == *block || *block + h.room == other)) {
+            ctx->keep[k] = ctx->keep[--ctx->kept];
+            --h.of->parts;
+            *block = other < *block ? other : *block;
+            write_header(*block, (header){0, h.room + o.room, h.of});
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A large block that is freed, where those are kept and there is a place for it. */
 static bool keep(cmg_context *ctx, char *block)
 {
-    const size_t room = header_of(block).room;
-    if (!ctx->holds || ctx->kept == CMGI_KEPT || room < 2 * HUGE_PAGE) {
+    if (!ctx->holds || header_of(block).room < LEAST) {
         return false;
     }
-    ctx->keep[ctx->kept++] = block;
-    ASAN_POISON_MEMORY_REGION(block + HEADER, room - HEADER);
+    ASAN_POISON_MEMORY_REGION(block + HEADER, header_of(block).room - HEADER);
+    while (join(ctx, &block)) {
+    }
+    if (ctx->kept == CMGI_KEPT) {
+        give_back(block);
+    } else {
+        ctx->keep[ctx->kept++] = block;
+    }
     return true;
 }
 
 static void release_kept(cmg_context *ctx)
 {
     while (ctx->kept > 0) {
-        char *block = ctx->keep[--ctx->kept];
-        ASAN_UNPOISON_MEMORY_REGION(block, header_of(block).room);
-        free(block);
+        give_back(ctx->keep[--ctx->kept]);
     }
 }
 
@@ -141,16 +221,20 @@ void cmgi_unaccount(cmg_context *ctx, int space, size_t bytes)
     ctx->bytes_now[space] -= bytes;
 }
 
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
 cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
 {
     size_t bytes = 0;
     CMGI_TRY(product(ctx, count, size, &bytes));
     CMGI_TRY(cmgi_account(ctx, 0, bytes));
-    const size_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGN;
-    const size_t total = (bytes + HEADER + align - 1) / align * align;
-    const bool large = align == HUGE_PAGE;
-    char *block = large ? take_kept(ctx, total) : NULL;
-    const size_t room = block != NULL ? header_of(block).room : total;
+    const bool large = bytes >= 2 * HUGE_PAGE;
+    const size_t align = large ? HUGE_PAGE : bytes >= LEAST ? GRAIN : ALIGN;
+    const size_t total = round_up(bytes + HEADER, align);
+    char *block = bytes >= LEAST ? take_kept(ctx, round_up(bytes + HEADER, GRAIN)) : NULL;
     const bool fresh = block == NULL;
     if (fresh) {
         block = aligned_alloc(align, total);
@@ -166,11 +250,11 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
         (void)madvise(block, total, MADV_HUGEPAGE);
     }
 #endif
-    const header h = {bytes, room};
-    memcpy(block, &h, sizeof h);
+    const header before = fresh ? (header){bytes, total, NULL} : header_of(block);
+    write_header(block, (header){bytes, before.room, before.of});
     *(void **)p = block + HEADER;
     /* what rounding up has added is nobody's: the sanitizer is to say so */
-    ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, room - HEADER - bytes);
+    ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, before.room - HEADER - bytes);
     return CMG_OK;
 }
 
@@ -195,7 +279,7 @@ void cmgi_free(cmg_context *ctx, void *p)
     char *block = (char *)p - HEADER;
     cmgi_unaccount(ctx, 0, header_of(block).bytes);
     if (!keep(ctx, block)) {
-        free(block);
+        give_back(block);
     }
     cmgi_context_release(ctx);
 }
