@@ -36,8 +36,9 @@ typedef struct probe {
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
     bool *inside;    /* of all coarse rows */
+    cmg_index *at;   /* coarse rows: place in the vectors, which begin with a row of zeros */
     double *inverse; /* 1 / (2 c_ii), 0 in Dirichlet rows; of the rows of the list */
-    double *x;       /* coarse rows x LANES */
+    double *x;       /* (count + 1) x LANES; row e of the list has place e + 1 */
     double *y;
     cmg_index *slot; /* fine rows: place in the vectors there, which begin with a row of zeros */
     cmg_index *row;  /* fine rows that are not zero, from place 1 on */
@@ -81,13 +82,14 @@ static void choose_rows(probe *p)
     for (cmg_size i = 0; i < p->C.rows; ++i) { /* in order, as C is read */
         p->list[p->count] = (cmg_index)i;
         p->count += p->inside[i];
+        p->at[i] = p->inside[i] ? (cmg_index)p->count : 0;
     }
 }
 
 /* Half of the places of a row, a register of SSE2 and of NEON; compilers find none in loops. */
 typedef double half __attribute__((vector_size(LANES / 2 * sizeof(double))));
 
-/* to[v] = (row i of M) x_v; `place` of a column is where it stands in x, NULL: the same. */
+/* to[v] = (row i of M) x_v; `place` of a column is where it stands in x. */
 static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x,
                                 const cmg_index *place, double to[LANES])
 {
@@ -96,7 +98,7 @@ static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x,
     const double *value = M->values;
     half sum[2] = {{0}, {0}};
     for (cmg_size k = M->indptr[i]; k < end; ++k) {
-        const cmg_size at = place != NULL ? place[column[k]] : column[k];
+        const cmg_size at = place[column[k]];
         half first;
         half second;
         memcpy(&first, x + at * LANES, sizeof first);
@@ -116,7 +118,7 @@ static void make_smooth(probe *p)
         const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
         for (int v = 0; v < VECTORS; ++v) {
             const double value = 2 * cmgi_random(&seed) - 1;
-            p->x[i * LANES + v] = fixed ? 0 : value;
+            p->x[(e + 1) * LANES + v] = fixed ? 0 : value;
         }
     }
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
@@ -132,9 +134,10 @@ static void make_smooth(probe *p)
             const cmg_size i = p->list[e];
             const double inverse = p->inverse[e];
             double sum[LANES];
-            multiply_row(&p->C, i, p->x, NULL, sum);
+            multiply_row(&p->C, i, p->x, p->at, sum);
             for (int v = 0; v < LANES; ++v) {
-                p->y[i * LANES + v] = inverse == 0 ? 0 : p->x[i * LANES + v] - sum[v] * inverse;
+                const cmg_size to = (e + 1) * LANES + v;
+                p->y[to] = inverse == 0 ? 0 : p->x[to] - sum[v] * inverse;
             }
         }
         double *swapped = p->x;
@@ -148,9 +151,9 @@ static void coarse_energies(const probe *p, double energy[VECTORS])
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
         double sum[LANES];
-        multiply_row(&p->C, i, p->x, NULL, sum);
+        multiply_row(&p->C, i, p->x, p->at, sum);
         for (int v = 0; v < VECTORS; ++v) {
-            energy[v] += p->x[i * LANES + v] * sum[v];
+            energy[v] += p->x[(e + 1) * LANES + v] * sum[v];
         }
     }
 }
@@ -163,6 +166,40 @@ static bool wants_row(const probe *p, cmg_size i)
         wanted = p->inside[p->P.indices[e]];
     }
     return wanted && !(p->fine->row != NULL && p->fine->row[i]);
+}
+
+/* From marks in `slot` to places, by chunks: how many each has, where it begins, then which. */
+static cmg_status place_rows(probe *p)
+{
+    cmg_context *ctx = p->ctx;
+    const cmg_size n = p->P.rows;
+    const cmg_size chunks = (n + CHUNK - 1) / CHUNK;
+    cmg_size *first = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
+    first[0] = 1;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const cmg_size end = (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n;
+        first[c + 1] = 0;
+        for (cmg_size i = c * CHUNK; i < end; ++i) {
+            first[c + 1] += p->slot[i];
+        }
+    }
+    cmgi_add_up(first, chunks);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
+    for (cmg_size c = 0; c < chunks; ++c) {
+        const cmg_size end = (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n;
+        cmg_size next = first[c];
+        for (cmg_size i = c * CHUNK; i < end && next < first[c + 1]; ++i) {
+            if (p->slot[i] != 0) {
+                p->row[next] = (cmg_index)i;
+                p->slot[i] = (cmg_index)next++;
+            }
+        }
+    }
+    p->places = first[chunks];
+    cmgi_free(ctx, first);
+    return CMG_OK;
 }
 
 /* The fine rows that P x or R^T x reach, without Dirichlet rows. */
@@ -182,14 +219,7 @@ static cmg_status number_fine(probe *p)
             p->slot[i] = p->fine->row == NULL || !p->fine->row[i];
         }
     }
-    p->places = 1;
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_index reached = p->slot[i];
-        p->row[p->places] = (cmg_index)i; /* taken back where it is not: the next one comes there */
-        p->slot[i] = reached != 0 ? (cmg_index)p->places : 0;
-        p->places += reached;
-    }
-    return CMG_OK;
+    return place_rows(p);
 }
 
 /* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap. */
@@ -213,7 +243,7 @@ static void mark(const probe *p, bool *near, cmg_size j)
     if (near[j] || (p->coarse->row != NULL && p->coarse->row[j])) {
         return;
     }
-    p->x[j * LANES + MARKS] = 1;
+    p->x[p->at[j] * LANES + MARKS] = 1;
     near[j] = true;
     for (cmg_size k = p->C.indptr[j]; k < p->C.indptr[j + 1]; ++k) {
         const cmg_index i = p->C.indices[k];
@@ -278,7 +308,7 @@ static void restrict_back(const probe *p, double *w)
         for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
             double *to = w + (cmg_size)p->slot[p->R->indices[k]] * LANES;
             for (int v = 0; v < VECTORS; ++v) {
-                to[v] += p->R->values[k] * p->x[j * LANES + v];
+                to[v] += p->R->values[k] * p->x[(e + 1) * LANES + v];
             }
         }
     }
@@ -313,7 +343,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
     for (cmg_size c = 1; c < p->places; ++c) {
-        multiply_row(&p->P, p->row[c], p->x, NULL, y + c * LANES);
+        multiply_row(&p->P, p->row[c], p->x, p->at, y + c * LANES);
     }
     if (p->R != NULL) {
         CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->places * LANES, sizeof *w, &w));
@@ -348,7 +378,7 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
     *factor = 1;
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size j = p->list[e];
-        const bool marked = p->x[j * LANES + MARKS] != 0;
+        const bool marked = p->x[(e + 1) * LANES + MARKS] != 0;
         const double c = marked ? cmgi_csr_diagonal_at(&p->C, j) : 0;
         if (c > 0 && diagonal[j] > 0) {
             *factor = fmax(*factor, fmax(c / diagonal[j], diagonal[j] / c));
@@ -427,11 +457,12 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *p.x, &p.x));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * LANES, sizeof *p.y, &p.y));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.at, &p.at));
     double here[VECTORS] = {0};
     double above[VECTORS] = {0};
     choose_rows(&p);
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.x, &p.x));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.y, &p.y));
     make_smooth(&p);
     coarse_energies(&p, here);
     CMGI_TRY_GOTO(done, number_fine(&p));
@@ -450,6 +481,6 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
         *factor = fmax(*factor, single / SINGLE);
     }
 done:
-    CMGI_FREE(ctx, p.list, p.inside, p.inverse, p.x, p.y, p.slot, p.row, p.image);
+    CMGI_FREE(ctx, p.list, p.inside, p.at, p.inverse, p.x, p.y, p.slot, p.row, p.image);
     return status;
 }
