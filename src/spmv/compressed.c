@@ -18,14 +18,19 @@ static cmg_status (*const splits)(cmg_context *, const uint16_t *,
 static cmg_status (*const packs)(const cmgi_compressor *,
                                  cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
 
-/* Sorts the slices into those of templates and the packed ones; fills the lists. */
-static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id)
+/* Sorts the slices into those of templates and the packed ones; fills the lists, which nobody needs
+ * where `every` row is known to be a template. */
+static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id, bool every)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     if (B->from->device != NULL) {
         return splits(ctx, id, C);
+    }
+    if (every) {
+        C->t.count = slices;
+        return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->t.slice, &C->t.slice));
     CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->p.slice, &C->p.slice));
@@ -84,7 +89,7 @@ static cmg_status find_templates(cmgi_compressor *B)
     const cmgi_template_slices *known = known_templates(B);
     cmgi_templates t = {0};
     if (o->keep_map || o->no_templates) {
-        return split_slices(B, NULL);
+        return split_slices(B, NULL, false);
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
     CMGI_TRY(known != NULL ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
@@ -94,7 +99,7 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (B->entries != NULL) {
         cmgi_compressed_blocks_verify(B, &t);
     }
-    CMGI_TRY_GOTO(done, split_slices(B, t.id));
+    CMGI_TRY_GOTO(done, split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
         CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
         CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
@@ -119,7 +124,7 @@ static cmg_status make_reference(const cmgi_compressor *B)
         return refers(B->A->ctx, B->from->device, B->C->ref);
     }
     CMGI_TRY(cmgi_alloc(B->A->ctx, csr->rows, sizeof *B->C->ref, &B->C->ref));
-    cmgi_references(csr, B->C->ref);
+    cmgi_references(csr, B->A->ctx->threads, B->C->ref);
     return CMG_OK;
 }
 

@@ -362,7 +362,7 @@ static cmg_status predict_gathered(cmg_context *ctx, const cmgi_compression_look
         ref[k] += (cmg_index)l->lead;
     }
     if (!is_square(l)) { /* else that is the number of the row */
-        cmgi_references(&sample.view, ref);
+        cmgi_references(&sample.view, ctx->threads, ref);
     }
     /* a template of 64 rows is seen in proportion, but one row repeats nothing */
     const double share = A->rows > 0 ? (double)rows / (double)A->rows : 1;
@@ -385,7 +385,7 @@ static cmg_status predict_whole(cmg_context *ctx, const cmgi_compression_look *l
     tally t;
     if (!is_square(l)) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *ref, &ref));
-        cmgi_references(A, ref);
+        cmgi_references(A, ctx->threads, ref);
     }
     const cmg_status status = look(ctx, l, A, ref, CMGI_TEMPLATE_ROWS, &t);
     cmgi_free(ctx, ref);

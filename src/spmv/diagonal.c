@@ -75,14 +75,19 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
                (long long)csr->cols);
     A->stored = csr->rows;
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    cmg_size bad = csr->indptr[csr->rows]; /* first entry off the diagonal */
+#pragma omp parallel for num_threads(A->ctx->threads) schedule(static)                             \
+    reduction(min                                                                                  \
+              : bad) if (csr->rows > 4096)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            CMGI_CHECK(A->ctx, csr->indices[k] == i, CMG_ERR_SHAPE,
-                       "diagonal format: row %lld has an entry in column %lld", (long long)i,
-                       (long long)csr->indices[k]);
+            bad = csr->indices[k] != i && k < bad ? k : bad;
             cmgi_matrix_put(A, k, i, csr->values[k]);
         }
     }
+    CMGI_CHECK(A->ctx, bad == csr->indptr[csr->rows], CMG_ERR_SHAPE,
+               "diagonal format: row %lld has an entry in column %lld",
+               (long long)cmgi_csr_row_of(csr, bad), (long long)csr->indices[bad]);
     A->bytes = value_bytes(A);
     return CMG_OK;
 }

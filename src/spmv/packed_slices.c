@@ -114,7 +114,7 @@ static cmg_status measure_slices(const cmgi_compressor *B)
     CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.step, &C->p.step));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.code, &C->p.code));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.bytes, &C->p.bytes));
-    const cmg_size longest = cmgi_csr_longest_row(B->csr);
+    const cmg_size longest = C->p.count > 0 ? cmgi_csr_longest_row(B->csr) : 0;
     const cmg_size room = cmgi_plan_room(longest);
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
@@ -200,9 +200,9 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
             pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
         }
     }
-    const bool small = cmgi_csr_longest_row(B->csr) <= CMGI_PACKED_LONGEST;
-    const bool places = cmgi_on_cuda(B->A->ctx) && C->block < 2 && small;
-    return places && B->A->value_map != NULL ? keep_places(B) : CMG_OK;
+    const bool places = cmgi_on_cuda(B->A->ctx) && C->block < 2 && B->A->value_map != NULL &&
+                        cmgi_csr_longest_row(B->csr) <= CMGI_PACKED_LONGEST;
+    return places ? keep_places(B) : CMG_OK;
 }
 
 cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P)
