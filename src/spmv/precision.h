@@ -23,3 +23,4 @@
 #define AXPY_PART CAT(cmgi_axpy_part_, SUFFIX)
 #define FMA CAT(cmgi_fma_, SUFFIX)
 #define MADD CAT(cmgi_madd_, SUFFIX)
+#define PICK CAT(cmgi_pick_, SUFFIX)

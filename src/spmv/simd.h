@@ -14,12 +14,14 @@
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
  *                      else element by element, which no gather instruction beats on current CPUs
+ *   pick(s, v, c, x)   the same where columns hardly ever run on: it does not look
  */
 #pragma once
 #include "spmv/reduced.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
+#include <string.h>
 
 /* True when the n columns from c on run on without a gap; n is a multiple of 8. */
 static inline int cmgi_columns_run(const int32_t *c, int n)
@@ -47,6 +49,15 @@ static inline cmgi_v32 cmgi_zero_f32(void)
 {
     return _mm256_setzero_ps();
 }
+static inline cmgi_v32 cmgi_pick_f32(cmgi_v32 s, const float *v, const int32_t *c, const float *x)
+{
+    uint64_t two[4];
+    memcpy(two, c, sizeof two);
+    const __m256 picked =
+        _mm256_setr_ps(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32],
+                       x[(uint32_t)two[2]], x[two[2] >> 32], x[(uint32_t)two[3]], x[two[3] >> 32]);
+    return _mm256_fmadd_ps(_mm256_loadu_ps(v), picked, s);
+}
 static inline cmgi_v32 cmgi_madd_f32(cmgi_v32 s, const float *v, const int32_t *c, const float *x)
 {
     const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
@@ -55,9 +66,7 @@ static inline cmgi_v32 cmgi_madd_f32(cmgi_v32 s, const float *v, const int32_t *
     if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
         return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x + c[0]), s);
     }
-    const __m256 gathered =
-        _mm256_setr_ps(x[c[0]], x[c[1]], x[c[2]], x[c[3]], x[c[4]], x[c[5]], x[c[6]], x[c[7]]);
-    return _mm256_fmadd_ps(_mm256_loadu_ps(v), gathered, s);
+    return cmgi_pick_f32(s, v, c, x);
 }
 static inline void cmgi_store_f32(float *to, cmgi_v32 s)
 {
@@ -124,6 +133,16 @@ static inline cmgi_v64 cmgi_zero_f64(void)
 {
     return _mm512_setzero_pd();
 }
+/* Columns are read two at a time: loads are what this waits for. */
+static inline cmgi_v64 cmgi_pick_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
+{
+    uint64_t two[4];
+    memcpy(two, c, sizeof two);
+    const __m512d picked =
+        _mm512_setr_pd(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32],
+                       x[(uint32_t)two[2]], x[two[2] >> 32], x[(uint32_t)two[3]], x[two[3] >> 32]);
+    return _mm512_fmadd_pd(_mm512_loadu_pd(v), picked, s);
+}
 static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
 {
     const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
@@ -132,9 +151,7 @@ static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t 
     if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
         return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x + c[0]), s);
     }
-    const __m512d gathered =
-        _mm512_setr_pd(x[c[0]], x[c[1]], x[c[2]], x[c[3]], x[c[4]], x[c[5]], x[c[6]], x[c[7]]);
-    return _mm512_fmadd_pd(_mm512_loadu_pd(v), gathered, s);
+    return cmgi_pick_f64(s, v, c, x);
 }
 static inline void cmgi_store_f64(double *to, cmgi_v64 s)
 {
@@ -185,6 +202,14 @@ static inline cmgi_v64 cmgi_zero_f64(void)
 {
     return _mm256_setzero_pd();
 }
+static inline cmgi_v64 cmgi_pick_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
+{
+    uint64_t two[2];
+    memcpy(two, c, sizeof two);
+    const __m256d picked =
+        _mm256_setr_pd(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32]);
+    return _mm256_fmadd_pd(_mm256_loadu_pd(v), picked, s);
+}
 static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
 {
     const __m128i columns = _mm_loadu_si128((const __m128i *)(const void *)c);
@@ -192,8 +217,7 @@ static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t 
     if (_mm_movemask_epi8(_mm_cmpeq_epi32(columns, run)) == 0xffff) {
         return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_loadu_pd(x + c[0]), s);
     }
-    return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_setr_pd(x[c[0]], x[c[1]], x[c[2]], x[c[3]]),
-                           s);
+    return cmgi_pick_f64(s, v, c, x);
 }
 static inline void cmgi_store_f64(double *to, cmgi_v64 s)
 {
@@ -263,6 +287,11 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
             s.e[l] += v[l] * x[c[l]];                                                              \
         }                                                                                          \
         return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_pick_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
+                                                 const T *x)                                       \
+    {                                                                                              \
+        return cmgi_madd_f##BITS(s, v, c, x);                                                      \
     }                                                                                              \
     static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
     {                                                                                              \

@@ -1,0 +1,130 @@
+/*
+ * Slices by each instruction set against plain loops: columns that run on from row to row, that
+ * jump, and that do either in turns, as the kernels choose by the first step of a slice.
+ */
+#include "spmv/cpu_kernels.h"
+#include "core/random.h"
+#include "suite.h"
+#include "test.h"
+
+enum { ROWS = 1000, STEPS = 7 };
+typedef enum columns { RUNNING, JUMPING, FIRST_RUNS, FIRST_JUMPS, KINDS } columns;
+
+/* Row i has `length` entries; a column runs on where that of row i + 1 is the next one. */
+static cmg_index column_of(columns kind, cmg_size i, int e, uint64_t *seed)
+{
+    const bool runs =
+        kind == RUNNING || (kind == FIRST_RUNS && e == 0) || (kind == FIRST_JUMPS && e > 0);
+    const cmg_size span = 400; /* columns of an entry, no two entries of a row alike */
+    const cmg_size drawn = (cmg_size)(cmgi_random(seed) * (double)span);
+    return (cmg_index)(e * (ROWS + span) + (runs ? i : i / 3 + drawn));
+}
+
+static cmgi_csr make(columns kind)
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 3;
+    CHECK_OK(cmgi_csr_alloc_rows(ctx, ROWS, STEPS * (ROWS + 400), &A));
+    for (cmg_size i = 0; i < ROWS; ++i) {
+        A.indptr[i + 1] = i % 50 == 49 ? 0 : i % 20 == 19 ? STEPS - 3 : STEPS;
+    }
+    CHECK_OK(cmgi_csr_alloc_entries(ctx, &A));
+    for (cmg_size i = 0; i < ROWS; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            A.indices[k] = column_of(kind, i, (int)(k - A.indptr[i]), &seed);
+            A.values[k] = 2 * cmgi_random(&seed) - 1;
+        }
+    }
+    return A;
+}
+
+/* The largest difference of a product from the loop over the CSR. */
+static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg_matrix *M)
+{
+    const bool single = M->options.precision == CMG_FP32;
+    const cmgi_slices *S = M->data;
+    double *x = suite_vector(A->cols, 5);
+    double *y = calloc((size_t)A->rows, sizeof *y);
+    float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
+    float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = single ? (void *)narrow_y : (void *)y};
+    double worst = 0;
+    for (cmg_size j = 0; j < A->cols; ++j) {
+        narrow_x[j] = (float)x[j];
+    }
+    if (single) {
+        set->slices_f32(S, M->values, &w, narrow_x, 0, S->nslices);
+    } else {
+        set->slices_f64(S, M->values, &w, x, 0, S->nslices);
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double sum = single ? (double)narrow_y[i] : y[i];
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum -= A->values[k] * x[A->indices[k]];
+        }
+        worst = fmax(worst, fabs(sum));
+    }
+    free(x);
+    free(y);
+    free(narrow_x);
+    free(narrow_y);
+    return worst;
+}
+
+static void instruction_sets_multiply(void)
+{
+    static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_K1, CMG_FORMAT_ELLPACK};
+    const cmgi_cpu_kernels *set = NULL;
+    for (int turn = 0; turn < KINDS * 3 * 2; ++turn) {
+        cmgi_csr A = make((columns)(turn / 6));
+        cmg_matrix_options o;
+        cmg_matrix_options_default(&o);
+        o.format = formats[turn / 2 % 3];
+        o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
+        for (int warp = 8; warp <= 32; warp += 24) {
+            cmg_matrix *M = NULL;
+            o.warp = warp;
+            CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &o, &M));
+            for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
+                /* sums of seven products of up to 1 */
+                CHECK_NEAR(worst_of(set, &A, M), 0, turn % 2 ? 4e-6 : 1e-14);
+            }
+            cmg_matrix_destroy(&M);
+        }
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* With a map of values rows are filled one entry after the other: the same slices. */
+static void maps_change_nothing(void)
+{
+    cmgi_csr A = make(JUMPING);
+    for (int turn = 0; turn < 4; ++turn) {
+        cmg_matrix *M[2] = {NULL, NULL};
+        cmg_matrix_options o;
+        cmg_matrix_options_default(&o);
+        o.format = turn < 2 ? CMG_FORMAT_SELL : CMG_FORMAT_K1;
+        o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
+        for (int k = 0; k < 2; ++k) {
+            o.keep_map = k == 1;
+            CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &o, &M[k]));
+        }
+        const cmgi_slices *S[2] = {M[0]->data, M[1]->data};
+        const size_t bytes = (size_t)M[0]->stored * cmgi_precision_bytes(o.precision);
+        CHECK(M[0]->stored == M[1]->stored && S[0]->places == S[1]->places);
+        CHECK(memcmp(M[0]->values, M[1]->values, bytes) == 0);
+        CHECK(memcmp(S[0]->columns, S[1]->columns, (size_t)S[0]->places * sizeof *S[0]->columns) ==
+              0);
+        cmg_matrix_destroy(&M[0]);
+        cmg_matrix_destroy(&M[1]);
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(instruction_sets_multiply);
+    RUN(maps_change_nothing);
+    return TEST_END();
+}
