@@ -74,10 +74,12 @@ int cmgi_sharing_step(cmgi_sharing *s, int threads, double seconds, long preempt
 void cmgi_threads_adapt(cmg_context *ctx)
 {
 #if defined(__unix__) || defined(__APPLE__)
-    const double seconds = cmgi_seconds();
     struct rusage usage;
-    if (ctx->sharing.fixed || seconds - ctx->sharing.since < WINDOW ||
-        getrusage(RUSAGE_SELF, &usage) != 0) {
+    if (ctx->sharing.fixed || ctx->sharing.most == 1) {
+        return;
+    }
+    const double seconds = cmgi_seconds();
+    if (seconds - ctx->sharing.since < WINDOW || getrusage(RUSAGE_SELF, &usage) != 0) {
         return;
     }
     const int before = ctx->threads;

@@ -116,6 +116,28 @@ static cmg_status add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, doubl
 }
 
 /* Blocks [from, to). */
+static void jacobi_part(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s, double scale,
+                        cmg_size from, cmg_size to)
+{
+    for (cmg_size k = from; k < to; ++k) {
+        ctx->partials[k] =
+            IN(s->precision, jacobi_block)(s, scale, k * BLOCK, cmgi_block_end(k, n, BLOCK));
+    }
+}
+
+static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
+{
+    const cmg_size blocks = cmgi_block_count(n, BLOCK);
+    const int parts = cmgi_part_count(ctx->threads, n);
+    CMGI_TRY(dot(ctx, s->precision, n, s->p, s->q, s->curvature));
+    const double scale = *s->curvature != 0 ? -(s->rho[0] / *s->curvature) : 0;
+    CMGI_PARTS(parts, p,
+               jacobi_part(ctx, n, s, scale, blocks * p / parts, blocks * (p + 1) / parts));
+    s->rho[1] = sum_partials(ctx->partials, blocks);
+    return direction(ctx, n, s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p);
+}
+
+/* Blocks [from, to). */
 static void update_part(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u, double a,
                         cmg_size from, cmg_size to)
 {
@@ -207,6 +229,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .sum = sum,
     .direction = direction,
     .add_ratio = add_ratio,
+    .jacobi_step = jacobi_step,
     .cg_update = cg_update,
     .cg_note = cg_note,
     .cg_merge = cg_merge,

@@ -277,8 +277,8 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     }
     if (s->factor[k] == NULL) {
         CMGI_TRY_GOTO(done, out->solves ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
-                                        : cmgi_matrix_create(ctx, &view, options->use, &matrix,
-                                                             &s->factor[k]));
+                                        : cmgi_matrix_create_checked(ctx, &view, options->use,
+                                                                     &matrix, &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
         CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], view.values));

@@ -152,7 +152,8 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
         CMGI_TRY(cmgi_csr_permute(P->on.ctx, csr, perm, perm, true, &renumbered));
         view = renumbered.view;
     }
-    const cmg_status status = cmg_matrix_create_csr(P->on.ctx, &view, &options, M);
+    const cmg_status status =
+        cmgi_matrix_create_checked(P->on.ctx, &view, CMGI_USE_ANY, &options, M);
     cmgi_csr_free(P->on.ctx, &renumbered);
     return status;
 }

@@ -176,6 +176,71 @@ static void cg_kernels_match_loops_in_fp32(void)
 }
 
 /* A stopped iteration, and one whose p . q is not positive, leave x and r as they are. */
+/* The step that is made at once is that of the operations it stands for. */
+static void jacobi_steps_match_loops(void)
+{
+    for (int turn = 0; turn < 2 * SIZES; ++turn) {
+        const cmg_size n = sizes[turn / 2];
+        const cmg_precision precision = turn % 2 ? CMG_FP32 : CMG_FP64;
+        const double eps = turn % 2 ? 1e-6 : 1e-14;
+        double scalars[3] = {0.75, 0, 0}; /* rho_0, rho_1, curvature */
+        double *d_scalars = NULL;
+        double *host[4]; /* D^-1, q, p, r */
+        cmg_vector *v[5];
+        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
+        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
+        for (int k = 0; k < 5; ++k) {
+            CHECK_OK(cmg_vector_create(ctx, n, precision, &v[k]));
+        }
+        for (int k = 0; k < 4; ++k) {
+            host[k] = random_array(n, (uint64_t)(50 + k));
+            CHECK_OK(cmg_vector_set(v[k], host[k]));
+        }
+        const cmgi_jacobi_step step = {.precision = precision,
+                                       .inverse = v[0]->data,
+                                       .q = v[1]->data,
+                                       .p = v[2]->data,
+                                       .r = v[3]->data,
+                                       .z = v[4]->data,
+                                       .rho = d_scalars,
+                                       .curvature = d_scalars + 2};
+        CHECK_OK(ctx->backend->jacobi_step(ctx, n, &step));
+        CHECK_OK(cmgi_to_host(ctx, scalars, d_scalars, sizeof scalars));
+        double *out = malloc((size_t)(n + 1) * sizeof *out);
+        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        CHECK_OK(cmg_vector_get(v[3], out));
+        CHECK_OK(cmg_vector_get(v[2], p));
+        double curvature = 0;
+        double rho = 0;
+        double worst = 0;
+        const double size = (double)n + 1;
+        for (cmg_size i = 0; i < n; ++i) {
+            curvature += host[2][i] * host[1][i];
+        }
+        CHECK_NEAR(scalars[2], curvature, eps * size);
+        const double a = scalars[2] != 0 ? scalars[0] / scalars[2] : 0;
+        const double beta = scalars[1] / scalars[0];
+        for (cmg_size i = 0; i < n; ++i) {
+            const double r = host[3][i] - a * host[1][i];
+            const double z = host[0][i] * r;
+            rho += r * z;
+            worst = fmax(worst, fabs(out[i] - r) / (1 + fabs(a)));
+            worst = fmax(worst, fabs(p[i] - z - beta * host[2][i]) / (1 + fabs(a) + fabs(beta)));
+        }
+        CHECK_NEAR(worst, 0, eps);
+        CHECK_NEAR(scalars[1], rho, eps * size * (1 + a * a));
+        for (int k = 0; k < 4; ++k) {
+            free(host[k]);
+        }
+        for (int k = 0; k < 5; ++k) {
+            cmg_vector_destroy(&v[k]);
+        }
+        free(out);
+        free(p);
+        cmgi_free_device(ctx, d_scalars);
+    }
+}
+
 static void cg_update_can_be_frozen(void)
 {
     enum { N = 1000 };
@@ -342,6 +407,7 @@ int main(int argc, char **argv)
     RUN(axpby_and_dot_match_loops);
     RUN(cg_kernels_match_loops);
     RUN(cg_kernels_match_loops_in_fp32);
+    RUN(jacobi_steps_match_loops);
     RUN(cg_update_can_be_frozen);
     RUN(dot_is_repeatable_for_any_thread_count);
     RUN(conversion_rounds_once);
