@@ -181,14 +181,24 @@ cmg_size cmgi_csr_longest_row(const cmg_csr *A)
     return longest;
 }
 
+double cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i)
+{
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = cmgi_search_index(A->indices, A->indptr[i], end, (cmg_index)i);
+    if (k < end && A->indices[k] == i) {
+        return A->values[k];
+    }
+    for (k = A->indptr[i]; k < end && A->indices[k] != i; ++k) { /* rows need not be sorted */
+    }
+    return k < end ? A->values[k] : 0;
+}
+
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
 {
     (void)ctx;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size k = A->indptr[i] + (A->indptr[i + 1] - A->indptr[i]) / 2;
-        const bool middle = k < A->indptr[i + 1] && A->indices[k] == i; /* the usual place */
-        diagonal[i] = middle ? A->values[k] : cmgi_csr_diagonal_at(A, i);
+        diagonal[i] = cmgi_csr_diagonal_at(A, i);
     }
 }
 

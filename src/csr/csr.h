@@ -73,16 +73,12 @@ cmg_status cmgi_csr_check_sizes(cmg_context *ctx, const char *name, const cmg_cs
 /* Entries of the longest row, 0 without rows. */
 cmg_size cmgi_csr_longest_row(const cmg_csr *A);
 /* a_ii, 0 where the row does not have it. */
+double cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
 static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
 {
-    const cmg_size end = A->indptr[i + 1];
-    cmg_size k = cmgi_search_index(A->indices, A->indptr[i], end, (cmg_index)i);
-    if (k < end && A->indices[k] == i) {
-        return A->values[k];
-    }
-    for (k = A->indptr[i]; k < end && A->indices[k] != i; ++k) { /* rows need not be sorted */
-    }
-    return k < end ? A->values[k] : 0;
+    const cmg_size k = A->indptr[i] + (A->indptr[i + 1] - A->indptr[i]) / 2; /* the usual place */
+    return k < A->indptr[i + 1] && A->indices[k] == i ? A->values[k]
+                                                      : cmgi_csr_search_diagonal(A, i);
 }
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);

@@ -8,14 +8,17 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "core/search.h"
+#include "transfer/energy_rows.h"
 #include "transfer/energy_there.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A row of the vectors has LANES places: registers take four at once. The last one is of MARKS, the
- * sum of basis functions so far apart that A couples no two of them. */
-enum { VECTORS = 3, MARKS = 3, LANES = 4, SWEEPS = 8, ROWS = 1 << 14, BALLS = 16, PARTS = 64 };
+/* The last place of a row of the vectors is of MARKS, the sum of basis functions so far apart that
+ * A couples no two of them. */
+enum { VECTORS = 3, MARKS = 3, LANES = CMGI_ENERGY_LANES, SWEEPS = 8 };
+enum { ROWS = 1 << 14, BALLS = 16, PARTS = 64 };
+enum { BATCH = 64 }; /* rows multiplied before their sums are used */
 /* Places that a thread takes at once, and that sums are made of. */
 enum { CHUNK = 4096 };
 
@@ -33,6 +36,7 @@ typedef struct probe {
     const cmgi_csr *R; /* NULL = P^T */
     const cmgi_dirichlet *fine;
     const cmgi_dirichlet *coarse;
+    cmgi_energy_rows_fn rows;
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
     bool *inside;    /* of all coarse rows */
@@ -86,27 +90,20 @@ static void choose_rows(probe *p)
     }
 }
 
-/* Half of the places of a row, a register of SSE2 and of NEON; compilers find none in loops. */
-typedef double half __attribute__((vector_size(LANES / 2 * sizeof(double))));
-
-/* to[v] = (row i of M) x_v; `place` of a column is where it stands in x. */
-static inline void multiply_row(const cmg_csr *M, cmg_size i, const double *x,
-                                const cmg_index *place, double to[LANES])
+/* y = x - D^-1 C x / 2 on rows of the list from `first` on. */
+static void sweep_batch(const probe *p, cmg_size first)
 {
-    const cmg_size end = M->indptr[i + 1];
-    const cmg_index *column = M->indices;
-    const double *value = M->values;
-    half sum[2] = {{0}, {0}};
-    for (cmg_size k = M->indptr[i]; k < end; ++k) {
-        const cmg_size at = place[column[k]];
-        half first;
-        half second;
-        memcpy(&first, x + at * LANES, sizeof first);
-        memcpy(&second, x + at * LANES + LANES / 2, sizeof second);
-        sum[0] += value[k] * first;
-        sum[1] += value[k] * second;
+    const cmg_size count = first + BATCH < p->count ? BATCH : p->count - first;
+    double sum[BATCH * LANES];
+    p->rows(&p->C, p->list + first, count, p->at, p->x, sum);
+    for (cmg_size c = 0; c < count; ++c) {
+        const double inverse = p->inverse[first + c];
+        const double *x = p->x + (first + c + 1) * LANES;
+        double *y = p->y + (first + c + 1) * LANES;
+        for (int v = 0; v < LANES; ++v) {
+            y[v] = inverse == 0 ? 0 : x[v] - sum[c * LANES + v] * inverse;
+        }
     }
-    memcpy(to, sum, sizeof sum);
 }
 
 /* Random values, zero at Dirichlet rows, and SWEEPS times x <- x - D^-1 C x / 2 on the rows. */
@@ -130,15 +127,8 @@ static void make_smooth(probe *p)
     }
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
-        for (cmg_size e = 0; e < p->count; ++e) {
-            const cmg_size i = p->list[e];
-            const double inverse = p->inverse[e];
-            double sum[LANES];
-            multiply_row(&p->C, i, p->x, p->at, sum);
-            for (int v = 0; v < LANES; ++v) {
-                const cmg_size to = (e + 1) * LANES + v;
-                p->y[to] = inverse == 0 ? 0 : p->x[to] - sum[v] * inverse;
-            }
+        for (cmg_size e = 0; e < p->count; e += BATCH) {
+            sweep_batch(p, e);
         }
         double *swapped = p->x;
         p->x = p->y;
@@ -148,12 +138,16 @@ static void make_smooth(probe *p)
 
 static void coarse_energies(const probe *p, double energy[VECTORS])
 {
+    double sum[BATCH * LANES];
     for (cmg_size e = 0; e < p->count; ++e) {
-        const cmg_size i = p->list[e];
-        double sum[LANES];
-        multiply_row(&p->C, i, p->x, p->at, sum);
+        const cmg_size c = e % BATCH;
+        const cmg_size left = p->count - e;
+        if (c == 0) {
+            p->rows(&p->C, p->list + e, left < BATCH ? left : BATCH, p->at, p->x, sum);
+        }
+        const double *x = p->x + (e + 1) * LANES;
         for (int v = 0; v < VECTORS; ++v) {
-            energy[v] += p->x[(e + 1) * LANES + v] * sum[v];
+            energy[v] += x[v] * sum[c * LANES + v];
         }
     }
 }
@@ -320,13 +314,17 @@ static void chunk_energies(const probe *p, cmg_size chunk, const double *left, c
                            double *sum)
 {
     const cmg_size first = chunk > 0 ? chunk * CHUNK : 1;
-    for (cmg_size c = first; c < p->places && c < (chunk + 1) * CHUNK; ++c) {
-        double row[LANES];
-        multiply_row(&p->A, p->row[c], y, p->slot, row);
-        for (int v = 0; v < VECTORS; ++v) {
-            sum[v] += left[c * LANES + v] * row[v];
+    const cmg_size last = (chunk + 1) * CHUNK < p->places ? (chunk + 1) * CHUNK : p->places;
+    double row[BATCH * LANES];
+    for (cmg_size from = first; from < last; from += BATCH) {
+        const cmg_size count = last - from < BATCH ? last - from : BATCH;
+        p->rows(&p->A, p->row + from, count, p->slot, y, row);
+        for (cmg_size c = 0; c < count; ++c) {
+            for (int v = 0; v < VECTORS; ++v) {
+                sum[v] += left[(from + c) * LANES + v] * row[c * LANES + v];
+            }
+            p->image[from + c] = row[c * LANES + MARKS];
         }
-        p->image[c] = row[MARKS];
     }
 }
 
@@ -342,8 +340,10 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 1; c < p->places; ++c) {
-        multiply_row(&p->P, p->row[c], p->x, p->at, y + c * LANES);
+    for (cmg_size k = 0; k < chunks; ++k) {
+        const cmg_size c = k > 0 ? k * CHUNK : 1;
+        const cmg_size last = (k + 1) * CHUNK < p->places ? (k + 1) * CHUNK : p->places;
+        p->rows(&p->P, p->row + c, last - c, p->at, p->x, y + c * LANES);
     }
     if (p->R != NULL) {
         CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->places * LANES, sizeof *w, &w));
@@ -445,7 +445,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
                               cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
-    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
+    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse, .rows = cmgi_energy_rows_best()};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
     CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));

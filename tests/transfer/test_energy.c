@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "test.h"
 #include "transfer/energy.h"
+#include "transfer/energy_rows.h"
 
 enum { BAND = 2, WIDTH = 2 * BAND + 1 };
 
@@ -242,9 +243,50 @@ static void indefinite_matrices_are_told(void)
     free_levels(&s);
 }
 
+/* Rows of 0 to 9 entries, with and without a list of places, against plain loops. */
+static void rows_match_loops(void)
+{
+    enum { N = 40, LANES = CMGI_ENERGY_LANES };
+    const cmgi_energy_rows_fn kinds[2] = {cmgi_energy_rows, cmgi_energy_rows_best()};
+    cmgi_csr M = {0};
+    uint64_t seed = 8;
+    cmg_index row[N];
+    cmg_index place[N];
+    double x[N * LANES];
+    double to[N * LANES];
+    CHECK_OK(cmgi_csr_alloc_rows(ctx, N, N, &M));
+    for (cmg_size i = 0; i < N; ++i) {
+        M.indptr[i + 1] = i % 10;
+        row[i] = (cmg_index)(N - 1 - i);
+        place[i] = (cmg_index)(i * 7 % N);
+    }
+    CHECK_OK(cmgi_csr_alloc_entries(ctx, &M));
+    for (cmg_size k = 0; k < M.indptr[N]; ++k) {
+        M.indices[k] = (cmg_index)(k * 3 % N);
+        M.values[k] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (int k = 0; k < N * LANES; ++k) {
+        x[k] = 2 * cmgi_random(&seed) - 1;
+    }
+    for (int turn = 0; turn < 4; ++turn) {
+        const cmg_index *at = turn / 2 ? place : NULL;
+        kinds[turn % 2](&M.view, row, N, at, x, to);
+        for (int c = 0; c < N * LANES; ++c) {
+            double sum = 0;
+            for (cmg_size k = M.indptr[row[c / LANES]]; k < M.indptr[row[c / LANES] + 1]; ++k) {
+                const cmg_index j = M.indices[k];
+                sum += M.values[k] * x[(at != NULL ? at[j] : j) * LANES + c % LANES];
+            }
+            CHECK_NEAR(to[c], sum, 1e-14); /* nine products of up to 1 */
+        }
+    }
+    cmgi_csr_free(ctx, &M);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    RUN(rows_match_loops);
     RUN(galerkin_matrices_fit);
     RUN(factors_are_found);
     RUN(single_functions_are_found);
