@@ -63,6 +63,7 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
         f.identity += own && row.most == 0;
+        f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
         f.lines += own && two > CMGI_LINE * row.diagonal;
         f.strong_lines += own && two > CMGI_STRONG_LINE * row.diagonal &&
                           A->indptr[i + 1] - A->indptr[i] >= CMGI_STRONG_ENTRIES;
@@ -84,6 +85,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     for (int p = 0; p < parts; ++p) {
         all.bad = all.bad < 0 ? part[p].bad : all.bad;
         all.identity += part[p].identity;
+        all.dominated += part[p].dominated;
         all.lines += part[p].lines;
         all.strong_lines += part[p].strong_lines;
         all.gershgorin = fmax(all.gershgorin, part[p].gershgorin);

@@ -11,6 +11,7 @@ typedef struct cmgi_csr_facts {
     cmg_size identity; /* rows whose only nonzero is on the diagonal */
     cmg_size lines;    /* rows whose two largest other entries have CMGI_LINE of the diagonal ... */
     cmg_size strong_lines; /* ... or CMGI_STRONG_LINE, and that have CMGI_STRONG_ENTRIES or more */
+    cmg_size dominated;    /* rows whose other entries sum up to CMGI_DOMINATED of the diagonal */
     double gershgorin;     /* largest row sum of |D^-1 A| */
 } cmgi_csr_facts;
 
@@ -18,6 +19,7 @@ typedef struct cmgi_csr_facts {
  * without weak couplings between them: one dimension. */
 #define CMGI_STRONG_LINE 0.98
 enum { CMGI_STRONG_ENTRIES = 4 };
+#define CMGI_DOMINATED 0.75
 
 /* Counts are of rows first .. last - 1, the others of all rows; parallel. */
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,

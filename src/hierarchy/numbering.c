@@ -205,6 +205,7 @@ typedef struct search {
     cmg_index *queue; /* nodes in the order they were reached */
     unsigned char *seen;
     int64_t *sorted; /* neighbours of one node: degree and number */
+    int sweeps;      /* at most, for a start */
 } search;
 
 static cmg_size degree_of(const search *s, cmg_size node)
@@ -217,6 +218,24 @@ static int ascending(const void *a, const void *b)
     const int64_t x = *(const int64_t *)a;
     const int64_t y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+/* By insertion where there are few, which most nodes have. */
+static void sort_found(int64_t *list, size_t n)
+{
+    enum { FEW = 32 };
+    if (n > FEW) {
+        qsort(list, n, sizeof *list, ascending);
+        return;
+    }
+    for (size_t k = 1; k < n; ++k) {
+        const int64_t moved = list[k];
+        size_t to = k;
+        for (; to > 0 && list[to - 1] > moved; --to) {
+            list[to] = list[to - 1];
+        }
+        list[to] = moved;
+    }
 }
 
 /*
@@ -243,7 +262,7 @@ static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth
                     s->sorted[found++] = degree_of(s, j) << 32 | j;
                 }
             }
-            qsort(s->sorted, found, sizeof *s->sorted, ascending);
+            sort_found(s->sorted, found);
             for (size_t f = 0; f < found; ++f) {
                 s->queue[end++] = (cmg_index)(s->sorted[f] & INT32_MAX);
             }
@@ -258,12 +277,11 @@ static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth
  */
 static cmg_size search_component(search *s, cmg_index root, cmg_size begin)
 {
-    enum { MOST_SWEEPS = 16 };
     cmg_size depth = 0;
     cmg_size before = -1;
     cmg_size last = begin;
     cmg_size end = sweep(s, root, begin, &depth, &last);
-    for (int sweeps = 1; depth > before && sweeps < MOST_SWEEPS; ++sweeps) {
+    for (int sweeps = 1; depth > before && sweeps < s->sweeps; ++sweeps) {
         cmg_index best = s->queue[last];
         for (cmg_size k = last; k < end; ++k) {
             best = degree_of(s, s->queue[k]) < degree_of(s, best) ? s->queue[k] : best;
@@ -277,30 +295,49 @@ static cmg_size search_component(search *s, cmg_index root, cmg_size begin)
     return end;
 }
 
+/* Components one after the other, then the whole from the end. */
+static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
+{
+    const cmg_size n = s->g->n;
+    cmg_size end = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s->sorted, &s->sorted));
+    for (cmg_size i = 0; i < n; ++i) {
+        if (!s->seen[i]) {
+            end = search_component(s, (cmg_index)i, end);
+        }
+    }
+    for (cmg_size k = 0; k < n / 2 && reverse; ++k) {
+        const cmg_index first = s->queue[k];
+        s->queue[k] = s->queue[n - 1 - k];
+        s->queue[n - 1 - k] = first;
+    }
+done:
+    CMGI_FREE(ctx, s->seen, s->sorted);
+    return status;
+}
+
 cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
                                     cmg_index *order)
 {
+    enum { MOST_SWEEPS = 16 };
     graph g = {0};
-    search s = {.g = &g, .queue = order};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_graph(ctx, A, block, &g));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, g.n, sizeof *s.seen, &s.seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.n, sizeof *s.sorted, &s.sorted));
-    cmg_size end = 0;
-    for (cmg_size i = 0; i < g.n; ++i) {
-        if (!s.seen[i]) {
-            end = search_component(&s, (cmg_index)i, end);
-        }
-    }
-    for (cmg_size k = 0; k < g.n / 2 && reverse; ++k) {
-        const cmg_index first = order[k];
-        order[k] = order[g.n - 1 - k];
-        order[g.n - 1 - k] = first;
-    }
-done:
+    search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    const cmg_status status = search_all(ctx, &s, reverse);
     clear_graph(ctx, &g);
-    CMGI_FREE(ctx, s.seen, s.sorted);
     return status;
+}
+
+cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *order)
+{
+    enum { FEW_SWEEPS = 3 };
+    const graph g = {.n = A->rows,
+                     .start = (cmg_size *)(uintptr_t)A->indptr,
+                     .neighbour = (cmg_index *)(uintptr_t)A->indices};
+    search s = {.g = &g, .queue = order, .sweeps = FEW_SWEEPS};
+    return search_all(ctx, &s, true);
 }
 
 #ifdef CMGI_HAVE_METIS

@@ -22,6 +22,11 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
 cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
                                     cmg_index *order);
 /*
+ * The same reversed, of a matrix that is taken to have a symmetric pattern, from a start that few
+ * searches find: no graph is made. Every pattern gives a permutation.
+ */
+cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *order);
+/*
  * Nodes that take over one coarse node (a row of P with the one entry 1) first, in the order that
  * the coarse nodes have after their own renumbering (`coarse`, NULL = as they are), then the
  * others. block[0] unknowns a node, block[1] a coarse one.

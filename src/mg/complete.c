@@ -2,6 +2,7 @@
  * What a solver forms for itself, by its options: level matrices that are missing or do not fit,
  * and algebraic levels where the coarsest is too large to be solved.
  */
+#include "mg/dominated.h"
 #include "mg/multigrid.h"
 
 #include <string.h>
@@ -98,10 +99,115 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
+/*
+ * Multiplications of a factorisation that levels below a matrix alone would not save: so many a
+ * nonzero, and in any case those of some dozens of rows. On one core, two-dimensional grids: 900
+ * rows take half the time of levels, 2500 as much.
+ */
+static const double DIRECT_EACH = 600;
+static const double DIRECT_ALWAYS = 2e5;
+/* Of the n^3 of a dense inverse, in whose place on the last rung a factorisation may take so many.
+ */
+static const double DIRECT_OF_DENSE = 0.25;
+enum { FACTOR_ROWS = 64 }; /* fewer are inverted */
+
+/* Backends for which substitution is no detour, and values that are kept whole. */
+static bool may_factor(const cmgi_multigrid *mg)
+{
+    return mg->options.cycle != CMG_CYCLE_NONE && mg->ctx->backend->alloc == NULL &&
+           mg->options.matrix.values == CMG_VALUES_FULL &&
+           cmgi_schedule_least(&mg->schedule) == CMG_VALUES_FULL;
+}
+
+/* A matrix alone, of which nothing was said. */
+static bool is_bare(const cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    return cmg_hierarchy_levels(mg->h) == 1 && o->coarsen && strcmp(o->smoother, "auto") == 0 &&
+           o->coarse == CMG_COARSE_AUTO && o->coarse_limit == APPEND_ABOVE &&
+           !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_INVERSE);
+}
+
+/* The last level of what was completed. */
+static cmg_status get_last(cmgi_multigrid *mg, cmg_csr *A)
+{
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
+    return cmg_hierarchy_get_csr(h, cmg_hierarchy_levels(h) - 1, CMG_ROLE_A, NULL, 0, A);
+}
+
+/* What takes the place of levels below a matrix, or of its dense inverse on the last rung. */
+static cmg_status look_for_less(cmgi_multigrid *mg)
+{
+    const bool bare = is_bare(mg);
+    const bool last = mg->from_matrix && mg->options.coarse == CMG_COARSE_INVERSE;
+    cmg_csr A;
+    if (!may_factor(mg) || (!bare && !last)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    if (bare && !mg->from_matrix && cmgi_hierarchy_facts(mg->h, 0) != NULL) {
+        CMGI_TRY(cmgi_dominated(mg->ctx, &A, cmgi_hierarchy_facts(mg->h, 0), &mg->dominated));
+    }
+    if (mg->dominated) {
+        return CMG_OK;
+    }
+    const double n = (double)A.rows;
+    const double budget =
+        last ? DIRECT_OF_DENSE * n * n * n : DIRECT_ALWAYS + DIRECT_EACH * (double)A.indptr[A.rows];
+    return cmgi_envelope_create(mg->ctx, &A, budget, &mg->envelope);
+}
+
+/* The same of a coarsest level that would get levels below it: each of its rows is worth more of
+ * them, as they cost an iteration or two. */
+static cmg_status solves_coarsest(void *user, const cmg_csr *A, bool *solved)
+{
+    cmgi_multigrid *mg = user;
+    const double budget = DIRECT_ALWAYS + DIRECT_EACH * (double)A->indptr[A->rows];
+    CMGI_TRY(cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope));
+    *solved = mg->envelope != NULL;
+    return CMG_OK;
+}
+
+/* A factor in place of the inverse of the coarsest level, where that is more work. */
+static cmg_status factor_coarsest(cmgi_multigrid *mg)
+{
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
+    const int last = cmg_hierarchy_levels(h) - 1;
+    const cmg_size rows = cmg_hierarchy_rows(h, last);
+    cmg_csr A;
+    if (!may_factor(mg) || mg->options.coarse != CMG_COARSE_AUTO || last == 0 ||
+        rows < FACTOR_ROWS || rows > mg->options.coarse_limit ||
+        cmgi_hierarchy_has(h, last, CMG_ROLE_INVERSE)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(get_last(mg, &A));
+    const double n = (double)rows;
+    CMGI_TRY(cmgi_envelope_create(mg->ctx, &A, DIRECT_OF_DENSE * n * n * n, &mg->envelope));
+    return CMG_OK;
+}
+
+cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg)
+{
+    cmg_csr A;
+    bool definite = false;
+    if (mg->envelope == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(get_last(mg, &A));
+    CMGI_TRY(cmgi_envelope_update(mg->ctx, &A, mg->envelope, &definite));
+    if (!definite) {
+        cmg_matrix_destroy(&mg->levels.coarse);
+        cmgi_envelope_destroy(mg->ctx, &mg->envelope);
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 {
     cmg_hierarchy_destroy(&mg->completion.h);
     mg->completion = (cmgi_completion){0};
+    cmgi_envelope_destroy(mg->ctx, &mg->envelope);
+    mg->dominated = false;
     if (mg->h->blocks != NULL) {
         return prepare_ranks(mg);
     }
@@ -109,8 +215,17 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
         return CMG_OK;
     }
     CMGI_TRY(look_for_lines(mg));
-    const cmgi_completion_options options = completion_options(mg);
-    return cmgi_complete(mg->h, &options, &mg->completion);
+    CMGI_TRY(look_for_less(mg));
+    if (mg->envelope != NULL || mg->dominated) {
+        return CMG_OK;
+    }
+    cmgi_completion_options options = completion_options(mg);
+    if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
+        options.solves = solves_coarsest;
+        options.user = mg;
+    }
+    CMGI_TRY(cmgi_complete(mg->h, &options, &mg->completion));
+    return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
 }
 
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg)

@@ -69,7 +69,8 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     const cmgi_ending stagnated = {.outcome = CMG_STAGNATED, .factor = 1};
     const cmgi_ending steady = {.outcome = CMG_STAGNATED, .factor = 1, .steady = true};
     const bool climbs = mg->options.fallback;
-    const bool single = mg->levels.count == 1 && mg->levels.coarse == NULL; /* slow by nature */
+    const bool single = /* slow by nature */
+        mg->levels.count == 1 && mg->levels.coarse == NULL && !mg->dominated;
     const cmgi_rung next = climbs ? cmgi_ladder_next(&f->ladder, mg, &stagnated) : CMGI_RUNG_NONE;
     const bool faster =
         climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;

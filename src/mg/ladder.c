@@ -71,12 +71,6 @@ static bool is_weak(const char *smoother)
     return false;
 }
 
-/* One level that is smoothed: a stronger smoother does not make it fast. */
-static bool is_single(const cmgi_multigrid *mg)
-{
-    return mg->levels.count == 1 && mg->levels.coarse == NULL;
-}
-
 static bool takes_symmetry(const cmgi_multigrid *mg)
 {
     const cmg_krylov method = mg->krylov->options.method;
@@ -99,7 +93,7 @@ static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg
     return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] &&
            mg->options.coarsen && mg->options.coarse == CMG_COARSE_AUTO &&
            mg->options.cycle != CMG_CYCLE_NONE && !mg->from_matrix &&
-           cmg_hierarchy_levels(mg->h) > 1;
+           (cmg_hierarchy_levels(mg->h) > 1 || mg->dominated);
 }
 
 /*
@@ -132,8 +126,8 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
         return CMGI_RUNG_RENEW;
     }
     const bool bits = mg->options.precision != CMG_FP64 && !ladder->used[CMGI_RUNG_BITS];
-    const bool smoother =
-        !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && !is_single(mg);
+    const bool smoother = /* one level: a stronger smoother does not make it fast */
+        !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && mg->levels.count > 1;
     if (bits &&
         (why == CMG_NOT_A_NUMBER || least_values(mg) != CMG_VALUES_FULL || end->factor < FAR)) {
         return CMGI_RUNG_BITS;

@@ -42,7 +42,10 @@ static cmg_status precondition(void *user, const void *r, void *z)
 static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
     *method = mg->options.krylov;
-    if (*method == CMG_KRYLOV_AUTO) {
+    if (*method == CMG_KRYLOV_AUTO && mg->envelope != NULL &&
+        cmgi_envelope_negative(mg->envelope)) {
+        *method = CMG_KRYLOV_FGMRES;
+    } else if (*method == CMG_KRYLOV_AUTO) {
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
         *method = !mg->symmetry.matrix  ? CMG_KRYLOV_FGMRES
                   : !mg->symmetry.cycle ? CMG_KRYLOV_FCG
@@ -77,6 +80,8 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .options = &mg->options,
                         .schedule = &mg->schedule,
                         .parts = mg->parts,
+                        .envelope = mg->envelope,
+                        .dominated = mg->dominated,
                         .levels = &mg->levels};
 }
 
@@ -137,11 +142,14 @@ static bool stays_recorded(const cmgi_multigrid *mg)
 /* *kept: the cycles, whose dampings are as they were. */
 static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 {
-    const cmgi_setup setup = setup_of(mg);
+    const bool factored = mg->envelope != NULL;
     double begin = cmgi_seconds();
     *kept = mg->cycle != NULL;
     CMGI_TRY(cmgi_completion_update(mg->h, &mg->completion));
+    CMGI_TRY(cmgi_multigrid_factor_again(mg));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_COMPLETE, &begin);
+    *kept = *kept && factored == (mg->envelope != NULL);
+    const cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
     for (int l = 0; l < mg->levels.count; ++l) {
         *kept = *kept && !mg->levels.level[l].smoother.changed;

@@ -12,6 +12,7 @@ typedef struct cmgi_multigrid {
     cmg_context *ctx;
     cmg_hierarchy *h;           /* borrowed */
     cmgi_completion completion; /* what h lacks, over its matrices */
+    cmgi_envelope *envelope;    /* factors of the last level, NULL = it has none */
     cmgi_parts *parts;          /* of an h that several ranks share, else NULL */
     uint64_t generation;        /* of its structure, when the solver was created */
     cmg_solver_options options;
@@ -20,6 +21,7 @@ typedef struct cmgi_multigrid {
     cmgi_cycle *cycle;
     cmgi_cycle *nested; /* NULL unless asked for */
     cmgi_krylov *krylov;
+    bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
@@ -30,6 +32,8 @@ typedef struct cmgi_multigrid {
  * levels below a coarsest one that is too large; in place of what was formed before.
  */
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
+/* New values of the last level to its factors, which go where it is no longer definite. */
+cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg);
 /* One unknown a node, as far as is said. */
 bool cmgi_multigrid_scalar(const cmgi_multigrid *mg);
 /* The hierarchy that levels are built of: h, or the one over it. */

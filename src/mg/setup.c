@@ -33,7 +33,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
                                   .schedule = s->schedule,
                                   .parts = s->parts,
                                   .dirichlet = s->options->dirichlet,
-                                  .smoother = s->options->smoother,
+                                  .smoother = s->dominated ? "jacobi" : s->options->smoother,
                                   .omega = s->options->omega,
                                   .reuse = s->options->reuse,
                                   .pre = s->options->pre,
@@ -63,6 +63,7 @@ static cmg_status build_levels(const cmgi_setup *s, int total)
 static cmg_status note_smoother(const cmgi_setup *s)
 {
     const cmgi_smoother *smoother = &s->levels->level[0].smoother;
+    const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
     char dampings[CMGI_NOTE / 2] = "";
     size_t used = 0;
     double nnz[2] = {0, (double)s->levels->level[0].A->nnz}; /* of M and A */
@@ -76,9 +77,9 @@ static cmg_status note_smoother(const cmgi_setup *s)
         used += n > 0 ? (size_t)n : 0;
     }
     note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
-         s->options->smoother, smoother->chosen[0] != '\0' ? ", " : "", smoother->chosen,
-         smoother->factors, smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1],
-         smoother->stages == 1 ? "" : "s", dampings);
+         s->options->smoother, chosen[0] != '\0' ? ", " : "", chosen, smoother->factors,
+         smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], smoother->stages == 1 ? "" : "s",
+         dampings);
     return CMG_OK;
 }
 
@@ -183,11 +184,28 @@ done:
     return status;
 }
 
+/* Factors of the last level as its operator; it stays with new values. */
+static cmg_status take_envelope(const cmgi_setup *s, int last)
+{
+    const cmgi_level *level = &s->levels->level[last];
+    const cmg_matrix_options options = coarse_options(s, last);
+    if (s->levels->coarse == NULL) {
+        CMGI_TRY(
+            cmgi_envelope_matrix(s->ctx, s->envelope, level->perm, &options, &s->levels->coarse));
+    }
+    s->levels->symmetric_inverse = true;
+    note(s->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
+         last == 0 ? "direct" : "coarse", (long long)level->rows,
+         (double)cmgi_envelope_entries(s->envelope) / (double)level->A->nnz,
+         cmgi_envelope_zeros(s->envelope) > 0 ? ", singular" : "");
+    return CMG_OK;
+}
+
 /* Smoothing steps where nothing solves the last level. */
 static int last_steps(const cmgi_setup *s)
 {
-    return s->options->cycle == CMG_CYCLE_NONE ? s->options->pre + s->options->post
-                                               : s->options->coarse_steps;
+    return s->options->cycle == CMG_CYCLE_NONE || s->dominated ? s->options->pre + s->options->post
+                                                               : s->options->coarse_steps;
 }
 
 static cmgi_cycle_plan cycle_plan(const cmgi_setup *s)
@@ -195,7 +213,9 @@ static cmgi_cycle_plan cycle_plan(const cmgi_setup *s)
     return (cmgi_cycle_plan){.levels = s->levels->level,
                              .nlevels = s->levels->count,
                              .coarse = s->levels->coarse,
-                             .coarse_name = s->levels->collapsed ? "collapsed" : "inverse",
+                             .coarse_name = s->levels->collapsed  ? "collapsed"
+                                            : s->envelope != NULL ? "factor"
+                                                                  : "inverse",
                              .coarse_exact = s->levels->coarse != NULL && !s->levels->collapsed,
                              .coarse_steps = last_steps(s),
                              .shape = s->options->cycle,
@@ -260,6 +280,9 @@ static bool wants_inverse(const cmgi_setup *s, int total)
 {
     if (s->options->cycle == CMG_CYCLE_NONE) {
         return false;
+    }
+    if (s->envelope != NULL) {
+        return true;
     }
     if (s->options->coarse != CMG_COARSE_AUTO) {
         return s->options->coarse == CMG_COARSE_INVERSE;
@@ -427,7 +450,8 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
         cmg_matrix *kept = s->levels->collapsed ? s->levels->coarse : NULL;
         s->levels->coarse = s->levels->collapsed ? NULL : s->levels->coarse;
         s->levels->collapsed = false;
-        const cmg_status status = build_inverse(s, total - 1);
+        const cmg_status status =
+            s->envelope != NULL ? take_envelope(s, total - 1) : build_inverse(s, total - 1);
         if (status != CMG_OK) {
             cmg_matrix_destroy(&kept);
             return status;
@@ -438,7 +462,9 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
         return collapsed;
     }
     note(s->levels,
-         total > 1 ? "coarse solve: %d smoothing steps" : "one level: %d smoothing steps",
+         total > 1      ? "coarse solve: %d smoothing steps"
+         : s->dominated ? "one level: %d smoothing steps, as the diagonal rules"
+                        : "one level: %d smoothing steps",
          last_steps(s));
     return CMG_OK;
 }

@@ -173,6 +173,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmgi_column_solver_destroy(&v->columns);
     cmgi_multigrid_clear(&v->mg);
     cmg_hierarchy_destroy(&v->mg.completion.h);
+    cmgi_envelope_destroy(ctx, &v->mg.envelope);
     cmgi_parts_destroy(&v->mg.parts);
     cmgi_fallback_clear(ctx, &v->fallback);
     CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);

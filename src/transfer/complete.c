@@ -125,6 +125,24 @@ static cmg_status replace_misfits(cmg_hierarchy *h, bool zero_dirichlet, cmgi_co
     return CMG_OK;
 }
 
+static cmg_status append_levels(cmg_hierarchy *h, const cmgi_completion_options *options,
+                                cmgi_completion *c)
+{
+    const cmg_size above = c->misfits > 0 ? options->above_misfit : options->above;
+    const int last = h->levels - 1;
+    bool solved = false;
+    cmg_csr A;
+    if (!options->coarsen || cmg_hierarchy_rows(h, last) <= above ||
+        h->level[last].inverse.indptr != NULL) {
+        return CMG_OK;
+    }
+    if (options->solves != NULL) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, last, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(options->solves(options->user, &A, &solved));
+    }
+    return solved ? CMG_OK : cmgi_coarsen(h, &options->levels, &c->appended);
+}
+
 static int first_missing(const cmg_hierarchy *h)
 {
     int l = 1;
@@ -152,11 +170,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     if (options->galerkin == CMG_GALERKIN_AUTO && h->levels > 1) {
         CMGI_TRY_GOTO(done, replace_misfits(h, options->zero_dirichlet, &c));
     }
-    const cmg_size rows = cmg_hierarchy_rows(h, h->levels - 1);
-    const cmg_size above = c.misfits > 0 ? options->above_misfit : options->above;
-    if (options->coarsen && rows > above && h->level[h->levels - 1].inverse.indptr == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_coarsen(h, &options->levels, &c.appended));
-    }
+    CMGI_TRY_GOTO(done, append_levels(h, options, &c));
     h->stale = false;
     h->checked = true; /* the caller's is, and what was formed here is finite */
     const bool changed = c.formed + c.misfits + c.appended > 0 || c.alone;

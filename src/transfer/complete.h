@@ -13,6 +13,9 @@ typedef struct cmgi_completion_options {
     cmg_size above;
     cmg_size above_misfit; /* the same where a level matrix did not fit: coarse errors are rough */
     cmg_coarsen_options levels;
+    /* Whether a coarsest A of more than `above` rows is solved as it is; NULL = never. */
+    cmg_status (*solves)(void *user, const cmg_csr *A, bool *solved);
+    void *user;
 } cmgi_completion_options;
 
 /* What was done. */

@@ -28,8 +28,12 @@ class Coarsen(cli.Case):
         self.assertTrue(solved["converged"])
         self.assertEqual(solved["levels"], levels)
         self.assertFalse([note for note in solved["notes"] if "algebraic levels" in note])
+        again = self.json("solve", self.a, "--smoother", "chebyshev4")  # which asks for levels
+        self.assertTrue([note for note in again["notes"] if "algebraic levels" in note])
+        self.assertLessEqual(abs(again["iterations"] - solved["iterations"]), 2)
         direct = self.json("solve", self.a)
-        self.assertLessEqual(abs(direct["iterations"] - solved["iterations"]), 2)
+        self.assertTrue([note for note in direct["notes"] if "direct solve" in note])
+        self.assertEqual(direct["iterations"], 1)
 
     def test_in_place(self):
         h = self.path("h.cmg")

@@ -246,6 +246,7 @@ static void facts_are_those_of_every_row(void)
             const double two = other[0] + other[1];
             wanted.gershgorin = fmax(wanted.gershgorin, sum / 2);
             wanted.identity += i >= first && other[0] == 0;
+            wanted.dominated += i >= first && sum <= (1 + CMGI_DOMINATED) * 2;
             wanted.lines += i >= first && two > CMGI_LINE * 2;
             wanted.strong_lines += i >= first && two > CMGI_STRONG_LINE * 2 &&
                                    A.indptr[i + 1] - A.indptr[i] >= CMGI_STRONG_ENTRIES;
@@ -253,7 +254,7 @@ static void facts_are_those_of_every_row(void)
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.known && found.bad == -1);
         CHECK(found.identity == wanted.identity && found.lines == wanted.lines);
-        CHECK(found.strong_lines == wanted.strong_lines);
+        CHECK(found.strong_lines == wanted.strong_lines && found.dominated == wanted.dominated);
         CHECK_NEAR(found.gershgorin, wanted.gershgorin, 1e-14);
         A.values[A.indptr[n / 2] + (n / 2 > 0)] = 0; /* the diagonal */
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));

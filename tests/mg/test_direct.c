@@ -1,0 +1,381 @@
+/*
+ * What takes the place of levels below a matrix alone: a factorisation in its envelope, or Jacobi
+ * where the diagonal rules.
+ */
+#include "mg/dominated.h"
+#include "mg/envelope.h"
+#include "hierarchy/numbering.h"
+#include "solves.h"
+
+#include <float.h>
+
+/* A symmetric matrix in the order that `seed` draws: `band` neighbours on both sides, the diagonal
+ * that their sizes add up to, and `more`. */
+static cmgi_csr banded(cmg_size n, cmg_size band, double more, uint64_t seed)
+{
+    triplet_list t = triplets(n, n);
+    cmg_size *place = malloc((size_t)(n + 1) * sizeof *place);
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size j = (cmg_size)(cmgi_random_bits(&seed) % (uint64_t)(i + 1));
+        place[i] = place[j];
+        place[j] = i;
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        triplet_add(&t, place[i], place[i], more);
+        for (cmg_size j = i + 1; j <= i + band && j < n; ++j) {
+            const double v = -0.1 - cmgi_random(&seed);
+            triplet_add(&t, place[i], place[j], v);
+            triplet_add(&t, place[j], place[i], v);
+            triplet_add(&t, place[i], place[i], -v);
+            triplet_add(&t, place[j], place[j], -v);
+        }
+    }
+    free(place);
+    return triplet_csr(&t);
+}
+
+/* y = A x */
+static void apply(const cmg_csr *A, const double *x, double *y)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        y[i] = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            y[i] += A->values[k] * x[A->indices[k]];
+        }
+    }
+}
+
+/* The largest |A G b - b| over |b|, b = A x of a random x; with perm the vectors are renumbered. */
+static double error_of(const cmg_csr *A, const cmgi_envelope *E, const cmg_index *perm)
+{
+    const cmg_size n = A->rows;
+    uint64_t seed = 9;
+    double *v[5];
+    double worst = 0;
+    double size = 0;
+    cmg_matrix_options o;
+    cmg_matrix *G = NULL;
+    for (int k = 0; k < 5; ++k) {
+        v[k] = calloc((size_t)n + 1, sizeof *v[k]);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        v[0][i] = 2 * cmgi_random(&seed) - 1;
+    }
+    apply(A, v[0], v[1]);
+    for (cmg_size i = 0; i < n; ++i) {
+        v[2][i] = v[1][perm != NULL ? perm[i] : i];
+    }
+    cmg_matrix_options_default(&o);
+    o.precision = CMG_FP64;
+    CHECK_OK(cmgi_envelope_matrix(ctx, E, perm, &o, &G));
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = v[3]};
+    CHECK_OK(cmgi_matrix_spmv(G, &w, v[2]));
+    /* c may be y: y = 2 G x - c */
+    memcpy(v[4], v[3], (size_t)n * sizeof *v[4]);
+    const cmgi_writeback less = {
+        .kind = CMGI_WB_AXPBY, .alpha = 2, .beta = -1, .c = v[4], .y = v[4]};
+    CHECK_OK(cmgi_matrix_spmv(G, &less, v[2]));
+    for (cmg_size i = 0; i < n; ++i) {
+        CHECK_NEAR(v[4][i], v[3][i], 1e-12 * (1 + fabs(v[3][i])));
+        v[0][perm != NULL ? perm[i] : i] = v[3][i];
+    }
+    apply(A, v[0], v[4]);
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = fmax(worst, fabs(v[4][i] - v[1][i]));
+        size = fmax(size, fabs(v[1][i]));
+    }
+    cmg_matrix_destroy(&G);
+    for (int k = 0; k < 5; ++k) {
+        free(v[k]);
+    }
+    return size > 0 ? worst / size : worst;
+}
+
+static void solves_what_is_definite(void)
+{
+    static const cmg_size sizes[] = {1, 2, 3, 4, 5, 8, 31, 32, 33, 64, 65, 150};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+        const cmg_size n = sizes[s];
+        for (cmg_size band = 0; band <= n; band = 3 * band + 1) {
+            cmgi_csr A = banded(n, band, 0.5, (uint64_t)(n + band));
+            cmg_index *perm = malloc((size_t)n * sizeof *perm);
+            cmgi_envelope *E = NULL;
+            cmgi_order_random(n, 3, perm);
+            CHECK_OK(cmgi_envelope_create(ctx, &A.view, 1e12, &E));
+            CHECK(E != NULL && cmgi_envelope_zeros(E) == 0 && !cmgi_envelope_negative(E));
+            CHECK(E == NULL || cmgi_envelope_entries(E) <= (n + 1) * (n + 3) / 2 + n + 1);
+            if (E != NULL && band > 0 && n > 8 * band) { /* the order was found again */
+                CHECK(cmgi_envelope_entries(E) <= 3 * n * (band + 2));
+            }
+            CHECK(E == NULL || error_of(&A.view, E, NULL) <= 1e3 * (double)n * DBL_EPSILON);
+            CHECK(E == NULL || error_of(&A.view, E, perm) <= 1e3 * (double)n * DBL_EPSILON);
+            cmgi_envelope_destroy(ctx, &E);
+            /* the same with rows of either sign, where they are not coupled; all of them here */
+            for (cmg_size k = 0; k < A.indptr[n]; ++k) {
+                A.values[k] = -A.values[k];
+            }
+            CHECK_OK(cmgi_envelope_create(ctx, &A.view, 1e12, &E));
+            CHECK(E != NULL && cmgi_envelope_negative(E));
+            CHECK(E == NULL || error_of(&A.view, E, perm) <= 1e3 * (double)n * DBL_EPSILON);
+            cmgi_envelope_destroy(ctx, &E);
+            cmgi_csr_free(ctx, &A);
+            free(perm);
+        }
+    }
+}
+
+/* Every component of the graph of such a matrix takes its constant to zero. */
+static void leaves_out_what_is_singular(void)
+{
+    static const cmg_size sizes[] = {2, 3, 40, 81};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+        const cmg_size n = sizes[s];
+        cmgi_csr A = banded(n, 2, 0, (uint64_t)n);
+        cmgi_envelope *E = NULL;
+        CHECK_OK(cmgi_envelope_create(ctx, &A.view, 1e12, &E));
+        CHECK(E != NULL && cmgi_envelope_zeros(E) == 1);
+        CHECK(E == NULL || error_of(&A.view, E, NULL) <= 1e4 * (double)n * DBL_EPSILON);
+        cmgi_envelope_destroy(ctx, &E);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+static void refuses_the_rest(void)
+{
+    cmgi_csr A = banded(30, 3, 0.5, 4);
+    cmgi_envelope *E = NULL;
+    bool definite = true;
+    CHECK_OK(cmgi_envelope_create(ctx, &A.view, 30, &E));
+    CHECK(E == NULL); /* too much work */
+    CHECK_OK(cmgi_envelope_create(ctx, &A.view, 1e6, &E));
+    const cmg_size at = A.indptr[7] + (A.indices[A.indptr[7]] == 7);
+    const double kept = A.values[at];
+    A.values[at] = 1.01 * kept; /* unsymmetric */
+    CHECK_OK(cmgi_envelope_update(ctx, &A.view, E, &definite));
+    CHECK(!definite);
+    A.values[at] = kept;
+    CHECK_OK(cmgi_envelope_update(ctx, &A.view, E, &definite));
+    CHECK(definite && error_of(&A.view, E, NULL) <= 1e-12);
+    for (cmg_size i = 0; i < 30; ++i) { /* indefinite: the smallest eigenvalue was 0.5 */
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            A.values[k] -= A.indices[k] == i ? 0.6 : 0;
+        }
+    }
+    CHECK_OK(cmgi_envelope_update(ctx, &A.view, E, &definite));
+    CHECK(!definite);
+    A.values[A.indptr[3]] = NAN;
+    CHECK_OK(cmgi_envelope_update(ctx, &A.view, E, &definite));
+    CHECK(!definite);
+    cmgi_envelope_destroy(ctx, &E);
+    cmgi_csr_free(ctx, &A);
+}
+
+static cmg_hierarchy *alone(cmgi_csr *A)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_A, NULL, 0, A));
+    return h;
+}
+
+static bool notes(const cmg_solver *s, const char *word)
+{
+    bool found = false;
+    for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+        found = found || strstr(cmg_solver_note(s, i), word) != NULL;
+    }
+    return found;
+}
+
+/* Solves; the note is there, and the residual is what is told. */
+static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *word)
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_report report = {.size = sizeof report};
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK(notes(s, word));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL);
+    CHECK(true_residual(h, b, x) <= 1.1e-8);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    report.history = NULL;
+    return report;
+}
+
+static void one_iteration_is_enough(void)
+{
+    cmgi_csr A = poisson_matrix(20, 0);
+    cmg_hierarchy *h = alone(&A);
+    CHECK(solve_noting(h, "", "direct solve").iterations == 1);
+    CHECK(solve_noting(h, "precision=mixed", "direct solve").iterations <= 3);
+    CHECK(solve_noting(h, "format=sell", "direct solve").iterations == 1); /* renumbered */
+    CHECK(solve_noting(h, "smoother=chebyshev4", "algebraic levels").iterations > 1);
+    CHECK(solve_noting(h, "no-coarsen", "one level").iterations > 1);
+    CHECK(solve_noting(h, "coarse-limit=999", "algebraic levels").iterations > 1);
+    scale(h, -1); /* negative definite, but for nothing */
+    CHECK(solve_noting(h, "", "direct solve").krylov == CMG_KRYLOV_FGMRES);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* New values; then some that are not definite, for which there is a smoother. */
+static void follows_new_values(void)
+{
+    cmgi_csr A = poisson_matrix(12, 0);
+    cmg_hierarchy *h = alone(&A);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_report report = {.size = sizeof report};
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_csr csr;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "keep_map krylov=fgmres max-it=400"));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK(notes(s, "direct solve"));
+    scale(h, 3);
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK(notes(s, "direct solve"));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.iterations == 1 && true_residual(h, b, x) <= 1e-8);
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
+    double *values = malloc((size_t)csr.indptr[n] * sizeof *values);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
+            values[k] = csr.values[k] - (csr.indices[k] == i ? 0.9 : 0); /* some are negative */
+        }
+    }
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK(!notes(s, "direct solve"));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(cmg_outcome_converged(report.outcome));
+    CHECK(true_residual(h, b, x) <= 1.1e-8);
+    free(values);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Three columns at once come to what each comes to. */
+static void several_columns(void)
+{
+    enum { K = 3 };
+    cmgi_csr A = banded(101, 4, 0.2, 8);
+    cmg_hierarchy *h = alone(&A);
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report = {.size = sizeof report};
+    double *values = malloc(101 * K * sizeof *values);
+    for (int k = 0; k < 101 * K; ++k) {
+        values[k] = sin(k);
+    }
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, values));
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK((cmg_solver_solve)(s, b, x, &report)); /* the oracle of solves takes one column */
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations == 1);
+    for (int c = 0; c < K; ++c) {
+        cmg_report column = {.size = sizeof column};
+        CHECK_OK(cmg_solver_column(s, c, &column));
+        CHECK(column.outcome == CMG_CONVERGED_RTOL && column.relative_residual <= 1e-12);
+    }
+    free(values);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* The coarsest level of a hierarchy is factorised where an inverse would be more work. */
+static void coarsest_levels(void)
+{
+    cmg_hierarchy *h = poisson(32, 3, 0);
+    cmg_hierarchy *two = poisson(32, 2, 0);
+    CHECK(solve_noting(h, "", "Cholesky factor of 81 rows").iterations <= 12);
+    /* 289 rows would have been inverted, 1089 got levels below them */
+    CHECK(solve_noting(two, "", "Cholesky factor of 289 rows").iterations <= 12);
+    cmg_hierarchy_destroy(&h);
+    cmg_hierarchy_destroy(&two);
+    h = poisson(64, 2, 0);
+    CHECK(solve_noting(h, "", "coarse solve: Cholesky factor of 1089 rows").iterations <= 12);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* I + a random matrix with entries of both signs, not symmetric; every `strong`th row has twice its
+ * diagonal beside it; the last `chain` rows are -1 2 -1. */
+static cmgi_csr ruled(cmg_size n, cmg_size strong, cmg_size chain)
+{
+    uint64_t seed = 11;
+    triplet_list t = triplets(n, n);
+    for (cmg_size i = 0; i < n - chain; ++i) {
+        const double size = i % strong == 0 ? 0.5 : 0.1;
+        triplet_add(&t, i, i, 1);
+        for (int e = 0; e < 4; ++e) {
+            const cmg_size j = (cmg_size)(cmgi_random_bits(&seed) % (uint64_t)(n - chain));
+            triplet_add(&t, i, j != i ? j : (i + 1) % (n - chain), size * (e % 2 ? 1 : -1));
+        }
+    }
+    for (cmg_size i = n - chain; i < n; ++i) {
+        triplet_add(&t, i, i, 2);
+        if (i > n - chain) {
+            triplet_add(&t, i, i - 1, -1);
+            triplet_add(&t, i - 1, i, -1);
+        }
+    }
+    return triplet_csr(&t);
+}
+
+static bool rules(const cmgi_csr *A)
+{
+    cmgi_csr_facts facts;
+    bool enough = false;
+    CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, &facts));
+    CHECK_OK(cmgi_dominated(ctx, &A->view, &facts, &enough));
+    return enough;
+}
+
+static void diagonals_that_rule(void)
+{
+    cmgi_csr A = ruled(900, 9, 0);
+    cmgi_csr mixed = ruled(900, 9, 60);
+    cmgi_csr grid = poisson_matrix(20, 0);
+    CHECK(rules(&A));
+    CHECK(!rules(&mixed)); /* a chain of 60 rows is enough to be slow, and to be seen */
+    CHECK(!rules(&grid));
+    cmg_hierarchy *h = alone(&A);
+    const cmg_report report = solve_noting(h, "", "as the diagonal rules");
+    CHECK(report.iterations <= 16 && report.krylov == CMG_KRYLOV_FGMRES);
+    CHECK(report.fallbacks == 0);
+    cmg_hierarchy_destroy(&h);
+    cmgi_csr_free(ctx, &mixed);
+    cmgi_csr_free(ctx, &grid);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(solves_what_is_definite);
+    RUN(leaves_out_what_is_singular);
+    RUN(refuses_the_rest);
+    RUN(one_iteration_is_enough);
+    RUN(follows_new_values);
+    RUN(several_columns);
+    RUN(coarsest_levels);
+    RUN(diagonals_that_rule);
+    return TEST_END();
+}
