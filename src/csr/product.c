@@ -12,7 +12,10 @@
 
 #include <string.h>
 
-enum { TOGETHER = 6 }; /* most rows that are formed at once */
+enum {
+    TOGETHER = 6,     /* most rows that are formed at once */
+    AT_ONCE = 1 << 22 /* most entries that may be too many for a while: 50 MB */
+};
 
 /* Who does what: rows of A in groups of equal columns, and rows of B that repeat the one before. */
 typedef struct plan {
@@ -197,6 +200,70 @@ static void form_group(const plan *p, cmg_index g, cmg_index *mark, double *sum,
     form_values(p, g, sum, C);
 }
 
+/* Entries of A B if no two products met in one place. */
+static cmg_size count_products(const cmg_csr *A, const cmg_csr *B)
+{
+    cmg_size count = 0;
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        count += B->indptr[A->indices[k] + 1] - B->indptr[A->indices[k]];
+    }
+    return count;
+}
+
+/* C by one thread, its row pointers allocated: every row is found and formed while its columns are
+ * in the cache, in arrays of `most` entries, and copied to those that C keeps. */
+static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmg_size most, cmgi_csr *C)
+{
+    cmgi_csr wide = *C;
+    cmg_status status = CMG_OK;
+    wide.indices = NULL;
+    wide.values = NULL;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *wide.indices, &wide.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *wide.values, &wide.values));
+    for (cmg_index g = 0; g < p->groups; ++g) {
+        const cmg_size i = p->group[g];
+        cmg_index *columns = wide.indices + wide.indptr[i];
+        const cmg_size length = find_columns(p, g, p->mark, columns);
+        cmgi_sort_indices(columns, length);
+        for (cmg_size next = i; next < p->group[g + 1]; ++next) {
+            wide.indptr[next + 1] = wide.indptr[next] + length;
+            if (next > i) {
+                memcpy(wide.indices + wide.indptr[next], columns, (size_t)length * sizeof *columns);
+            }
+        }
+        form_values(p, g, p->sum, &wide);
+    }
+    const cmg_size nnz = C->indptr[C->rows];
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *C->indices, &C->indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *C->values, &C->values));
+    memcpy(C->indices, wide.indices, (size_t)nnz * sizeof *C->indices);
+    memcpy(C->values, wide.values, (size_t)nnz * sizeof *C->values);
+done:
+    CMGI_FREE(ctx, wide.indices, wide.values);
+    return status;
+}
+
+/* The same by all threads: the lengths of all rows, then the rows. */
+static cmg_status form_in_two(cmg_context *ctx, const plan *p, cmgi_csr *C)
+{
+    const cmg_size cols = C->cols;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_index g = 0; g < p->groups; ++g) {
+        const cmg_size length = find_columns(p, g, p->mark + cols * cmgi_thread(), NULL);
+        for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
+            C->indptr[i + 1] = length;
+        }
+    }
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
+    memset(p->mark, 0, (size_t)(cols * ctx->threads) * sizeof *p->mark);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_index g = 0; g < p->groups; ++g) {
+        const cmg_size mine = cols * cmgi_thread();
+        form_group(p, g, p->mark + mine, p->sum + mine * p->widest, C);
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
 {
     CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE,
@@ -205,24 +272,12 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     plan p;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    const cmg_size room = B->cols * ctx->threads;
     CMGI_TRY_GOTO(done, make_plan(ctx, A, B, &p));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, room, sizeof *p.mark, &p.mark));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, B->cols * ctx->threads, sizeof *p.mark, &p.mark));
     CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_index g = 0; g < p.groups; ++g) {
-        const cmg_size length = find_columns(&p, g, p.mark + B->cols * cmgi_thread(), NULL);
-        for (cmg_size i = p.group[g]; i < p.group[g + 1]; ++i) {
-            made.indptr[i + 1] = length;
-        }
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-    memset(p.mark, 0, (size_t)room * sizeof *p.mark);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_index g = 0; g < p.groups; ++g) {
-        const cmg_size mine = B->cols * cmgi_thread();
-        form_group(&p, g, p.mark + mine, p.sum + mine * p.widest, &made);
-    }
+    const cmg_size most = ctx->threads == 1 ? count_products(A, B) : AT_ONCE + 1;
+    CMGI_TRY_GOTO(done, most <= AT_ONCE ? form_at_once(ctx, &p, most, &made)
+                                        : form_in_two(ctx, &p, &made));
     *C = made;
     made = (cmgi_csr){0};
 done:

@@ -120,7 +120,8 @@ cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double t
         const cmgi_row_look row = look_at_row(&C, i);
         s.of[i] = cmgi_coupling_of(&row, block == 1);
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, C.rows, C.rows, strong_row, &s, S));
+    const cmgi_csr_shape shape = {C.rows, C.rows, C.indptr[C.rows]};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows_once(ctx, &shape, strong_row, &s, S));
 done:
     cmgi_csr_free(ctx, &condensed);
     cmgi_free(ctx, s.of);

@@ -218,7 +218,8 @@ static double largest_row_sum(cmg_context *ctx, const cmg_csr *A, const double *
     double bound = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bound)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        bound = fmax(bound, d[i] != 0 ? cmgi_row_magnitude(A, i) / fabs(d[i]) : 0);
+        const double sum = d[i] != 0 ? cmgi_row_magnitude(A, i) / fabs(d[i]) : 0;
+        bound = sum > bound ? sum : bound;
     }
     return bound;
 }
@@ -353,7 +354,8 @@ cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_
     }
     if (S != NULL) {
         const filter f = {A, &S->view};
-        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->cols, filtered_row, &f, &filtered));
+        const cmgi_csr_shape shape = {A->rows, A->cols, A->indptr[A->rows]};
+        CMGI_TRY(cmgi_csr_by_rows_once(ctx, &shape, filtered_row, &f, &filtered));
     }
     const cmg_csr F = S != NULL ? filtered.view : *A;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, F.rows, sizeof *d, &d));
