@@ -141,7 +141,7 @@ static cmg_status look_for_less(cmgi_multigrid *mg)
     const bool bare = is_bare(mg);
     const bool last = mg->from_matrix && mg->options.coarse == CMG_COARSE_INVERSE;
     cmg_csr A;
-    if (!may_factor(mg) || (!bare && !last)) {
+    if (!may_factor(mg) || (!bare && !last) || !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_A)) {
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));

@@ -266,6 +266,14 @@ static void follows_new_values(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static void one_row(void)
+{
+    cmgi_csr A = banded(1, 0, 4, 1);
+    cmg_hierarchy *h = alone(&A);
+    CHECK(solve_noting(h, "", "direct solve").iterations == 1);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Three columns at once come to what each comes to. */
 static void several_columns(void)
 {
@@ -374,6 +382,7 @@ int main(int argc, char **argv)
     RUN(refuses_the_rest);
     RUN(one_iteration_is_enough);
     RUN(follows_new_values);
+    RUN(one_row);
     RUN(several_columns);
     RUN(coarsest_levels);
     RUN(diagonals_that_rule);
