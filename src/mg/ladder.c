@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-    STEPS = 2,         /* of a stronger smoother */
-    DIRECT_ROWS = 6000 /* a dense inverse of so many rows takes 5 s and 290 MB */
+    STEPS = 2, /* of a stronger smoother */
+    DIRECT_ROWS =
+        6000 /* where it has to be dense, an inverse of so many rows takes 5 s and 290 MB */
 };
 static const double FAR = 1e-4; /* a residual that fell so far was not stopped by the smoother */
 static const char *const HIGH_DEGREE = "chebyshev4:degree=16";
@@ -87,7 +88,7 @@ static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cm
            takes_symmetry(mg);
 }
 
-/* Levels come with the hierarchy, and A alone gives others. */
+/* Levels come with the hierarchy, or Jacobi was to do without, and A alone gives others. */
 static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
     return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] &&
@@ -190,7 +191,7 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     case CMGI_RUNG_DIRECT:
         mg->from_matrix = true;
         o->coarse = CMG_COARSE_INVERSE;
-        return "dense inverse";
+        return "direct solve";
     default:
         strengthen_options(mg);
         return cmgi_ladder_precision(mg);

@@ -5,11 +5,12 @@
  *   renew      the same smoother from the values there are, where new ones left it (reuse); this
  *              again after every refresh
  *   method     FGMRES, where CG finds that A or the cycle is not positive definite
- *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P
+ *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P,
+ *              or where Jacobi was to do without any
  *   degree     a polynomial of degree 16, where the iteration is slow but goes on
  *   smoother   FSAI where A is symmetric, SPAI or AINV where not, in place of a diagonal or a
  *              polynomial one; from smoother auto with two steps at least
- *   direct     a dense inverse of A, where that fits
+ *   direct     A factorised in its envelope, or a dense inverse, where that fits
  *   bits       fp8, then fp16, fp32, fp64; first where the cycle has fewer than fp32 or ends in
  *              what is no number, and where the residual has fallen far
  *

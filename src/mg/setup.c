@@ -1,6 +1,7 @@
 /*
  * Set-up of a solver: level matrices, transfers, smoothers, then the coarse end, which is a dense
- * inverse, smoothing, or all levels under a size collapsed into the matrix of their cycle.
+ * inverse, the factors of A, smoothing, or all levels under a size collapsed into the matrix of
+ * their cycle.
  */
 #include "mg/setup.h"
 

@@ -336,7 +336,7 @@ static void what_is_small_is_solved_directly(void)
     indptr[N] = 2 * N;
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    climbs(h, "dense inverse from iteration ", 60);
+    climbs(h, "direct solve from iteration ", 60);
     cmg_hierarchy_destroy(&h);
 }
 
