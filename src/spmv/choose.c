@@ -451,10 +451,19 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
         return CMG_OK;
     }
+    cmg_size lengths[2] = {0, A->rows}; /* of a diagonal matrix nobody needs to count them */
+    const bool counts = !there && options->format != CMG_FORMAT_DIAGONAL;
     if (there) {
         c.s = from->there->rows;
-    } else {
+    } else if (counts) {
         CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
+    } else {
+        c.s = (cmgi_row_statistics){.rows = A->rows,
+                                    .cols = A->cols,
+                                    .nnz = A->rows,
+                                    .longest = 1,
+                                    .filled = A->rows,
+                                    .count = lengths};
     }
     cmg_status status = CMG_OK;
     if (options->format == CMG_FORMAT_AUTO &&
@@ -477,7 +486,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
         *choice = c.best;
     }
 done:
-    if (!there) {
+    if (counts) {
         cmgi_row_statistics_free(ctx, &c.s);
     }
     return status;
