@@ -347,8 +347,8 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     cmg_context *ctx = source->ctx;
     cmgi_smoother_source with_bounds = *source;
     cmgi_smoother_factors *out = NULL;
-    const bool stored = source->there != NULL && source->frame == NULL && options->perm == NULL &&
-                        options->matrix.values == CMG_VALUES_FULL;
+    const bool stored = ctx->backend->alloc != NULL && source->frame == NULL &&
+                        options->perm == NULL && options->matrix.values == CMG_VALUES_FULL;
     bool later = false;
     cmg_status status = CMG_OK;
     s->changed = false;

@@ -249,7 +249,8 @@ static void failed_refresh_is_remembered(void)
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     const cmg_report fresh = run(h, &o, NULL);
     CHECK(cmg_outcome_converged(report.outcome));
-    CHECK(report.iterations == fresh.iterations && report.residual == fresh.residual);
+    CHECK(report.iterations == fresh.iterations);
+    CHECK_NEAR(report.residual / fresh.residual, 1, 1e-6);
     free(good);
     free(bad);
     cmg_vector_destroy(&b);
