@@ -67,7 +67,7 @@ struct pair_of<double, CMG_VALUES_FULL> {
 template <>
 struct pair_of<double, CMGI_VALUES_SUMS> {
     typedef two_arrays places;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
+    enum { columns = 1, ahead = 4, blocks = 4, handed_round = 1, scaled = 0 };
     static __device__ __forceinline__ void split(const two_sums &v, double (&a)[1], double (&b)[1])
     {
         a[0] = cmgi_whole(v.rounded.x, v.rest.x);
