@@ -31,12 +31,11 @@ static void begin(const cmg_csr *A, double *d, double *r)
 static void multiply(int threads, const cmg_csr *A, const double *d, const double *r, double *z,
                      double *q)
 {
-    const bool shared = threads > 1 && A->rows > 4096;
-#pragma omp parallel for num_threads(threads) schedule(static) if (shared)
+#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
         z[i] = d[i] * r[i];
     }
-#pragma omp parallel for num_threads(threads) schedule(static) if (shared)
+#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
         double s = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {

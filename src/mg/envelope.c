@@ -280,7 +280,11 @@ cmg_size cmgi_envelope_zeros(const cmgi_envelope *E)
 
 bool cmgi_envelope_negative(const cmgi_envelope *E)
 {
-    return E->rows > 0 && memchr(E->sign, -1, (size_t)E->rows) != NULL;
+    bool negative = false;
+    for (cmg_size i = 0; i < E->rows && !negative; ++i) {
+        negative = E->sign[i] < 0;
+    }
+    return negative;
 }
 
 /* ------------------------------------------------------------------ as a matrix */

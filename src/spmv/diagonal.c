@@ -81,7 +81,7 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
               : bad) if (csr->rows > 4096)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            bad = csr->indices[k] != i && k < bad ? k : bad;
+            bad = k < bad && csr->indices[k] != i ? k : bad;
             cmgi_matrix_put(A, k, i, csr->values[k]);
         }
     }

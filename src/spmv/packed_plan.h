@@ -93,13 +93,7 @@ static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 }
 
 /* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
-static inline void cmgi_references(const cmg_csr *A, int threads, cmg_index *ref)
-{
-#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        ref[i] = A->indptr[i] < A->indptr[i + 1] ? A->indices[A->indptr[i]] : 0;
-    }
-}
+void cmgi_references(const cmg_csr *A, int threads, cmg_index *ref);
 
 static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 {

@@ -123,10 +123,10 @@ cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr 
     cmgi_resident AP = {0};
     cmgi_resident made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, on->multiply(ctx, &t->A->csr, t->P, false, &AP));
-    if (t->R == NULL) {
+    if (t->R == NULL) { /* before A P, which is larger than what a transpose takes besides */
         CMGI_TRY_GOTO(done, cmgi_transpose_there(ctx, t->P, t->PT));
     }
+    CMGI_TRY_GOTO(done, on->multiply(ctx, &t->A->csr, t->P, false, &AP));
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
     CMGI_TRY_GOTO(done, on->multiply(ctx, &left->csr, &AP, true, &made));
     cmgi_resident_free(ctx, &AP);
