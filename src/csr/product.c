@@ -14,7 +14,7 @@
 
 enum {
     TOGETHER = 6,     /* most rows that are formed at once */
-    AT_ONCE = 1 << 22 /* most entries that may be too many for a while: 50 MB */
+    AT_ONCE = 1 << 20 /* most entries that may be too many for a while: 13 MB */
 };
 
 /* Who does what: rows of A in groups of equal columns, and rows of B that repeat the one before. */

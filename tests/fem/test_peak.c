@@ -18,8 +18,8 @@ static cmg_generate_options way(int c)
 }
 
 /*
- * Working space of the threads, some megabytes whatever the size, is not in the estimate; on large
- * grids and meshes it is 0.9 to 2.1 of what is taken.
+ * Working space of the threads, up to some ten megabytes whatever the size, is not in the estimate;
+ * on large grids and meshes it is 0.9 to 2.1 of what is taken.
  */
 static void peaks_are_what_generating_takes(void)
 {
@@ -37,7 +37,7 @@ static void peaks_are_what_generating_takes(void)
         const double peak = (double)size.peak;
         const double taken = (double)most[0];
         const double held = (double)size.bytes / (double)now[0];
-        CHECK(taken < 1.2 * peak + 6e6 && peak < 2.3 * taken);
+        CHECK(taken < 1.2 * peak + 1.4e7 && peak < 2.3 * taken);
         CHECK(held > 0.9 && held < (o.general || o.element > CMG_ELEMENT_Q2 ? 1.7 : 1.001));
         if (test_failures > 0) {
             printf("  case %d: %g of %g, %g\n", c, peak, taken, held);
