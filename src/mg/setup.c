@@ -427,13 +427,13 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     note_completion(s);
     CMGI_TRY(build_smoothers(s, 0, ahead ? 0 : -1));
     cmgi_setup_lap(s->levels, CMG_SETUP_SMOOTHER, &begin);
-    if (!s->levels->begun) {
-        CMGI_TRY(cmgi_level_renew(s->h, &options, s->levels->A, &s->levels->level[0],
-                                  &s->levels->begun));
-    }
-    CMGI_TRY(s->levels->begun ? CMG_OK : build_finest(s));
-    CMGI_TRY(build_levels(s, total));
+    bool there = s->levels->begun; /* once: after a failure the finest is made again, too */
     s->levels->begun = false;
+    if (!there) {
+        CMGI_TRY(cmgi_level_renew(s->h, &options, s->levels->A, &s->levels->level[0], &there));
+    }
+    CMGI_TRY(there ? CMG_OK : build_finest(s));
+    CMGI_TRY(build_levels(s, total));
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
     note_dirichlet(s, total);
     CMGI_TRY(cmgi_setup_boundary(s));
