@@ -11,33 +11,11 @@
 #include "mg/small_inverse.h"
 
 #include "core/memory.h"
+#include "mg/dots.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-/* s = products of rows a, a + 1 with rows b, b + 1 over columns first .. last - 1. */
-static void dots(const double *a, const double *b, cmg_size N, cmg_size first, cmg_size last,
-                 double s[4])
-{
-    const double *restrict a1 = a + N;
-    const double *restrict b1 = b + N;
-    double s00 = 0;
-    double s01 = 0;
-    double s10 = 0;
-    double s11 = 0;
-#pragma omp simd reduction(+ : s00, s01, s10, s11)
-    for (cmg_size k = first; k < last; ++k) {
-        s00 += a[k] * b[k];
-        s01 += a[k] * b1[k];
-        s10 += a1[k] * b[k];
-        s11 += a1[k] * b1[k];
-    }
-    s[0] = s00;
-    s[1] = s01;
-    s[2] = s10;
-    s[3] = s11;
-}
 
 /* L over A, two columns at a time; false at a pivot that is zero to rounding. */
 static bool factor(double *A, cmg_size N, double tiny)
@@ -47,7 +25,7 @@ static bool factor(double *A, cmg_size N, double tiny)
         double *Lj = A + j * N;
         for (cmg_size i = j; i < N; i += 2) {
             double *Li = A + i * N;
-            dots(Li, Lj, N, 0, j, s);
+            cmgi_dots(Li, N, Lj, N, j, s);
             const double a00 = Li[j] - s[0];
             const double a10 = Li[N + j] - s[2];
             const double a11 = Li[N + j + 1] - s[3];
@@ -81,7 +59,7 @@ static void invert_factor(const double *L, cmg_size N, double *V)
             const double *Li = L + i * N;
             const double d0 = 1 / Li[i];
             const double d1 = 1 / Li[N + i + 1];
-            dots(Li, v, N, c, i, s);
+            cmgi_dots(Li + c, N, v + c, N, i - c, s);
             v[i] = i == c ? d0 : -s[0] * d0;
             v[N + i] = i == c ? 0 : -s[1] * d0;
             v[i + 1] = -(s[2] + Li[N + i] * v[i]) * d1;
@@ -116,7 +94,7 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, double *X, bool *def
     invert_factor(L, N, V);
     for (cmg_size i = 0; i < N; i += 2) {
         for (cmg_size j = 0; j <= i; j += 2) {
-            dots(V + i * N, V + j * N, N, i, N, s);
+            cmgi_dots(V + i * N + i, N, V + j * N + i, N, N - i, s);
             for (cmg_size e = 0; e < 4; ++e) {
                 const cmg_size r = i + e / 2;
                 const cmg_size c = j + e % 2;
