@@ -220,11 +220,61 @@ static void other_types_that_are_none_are_refused(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Goes on as often as `user` says, then stops. */
+static int stop_later(void *user, const char *what, cmg_size done, cmg_size total)
+{
+    int *left = user;
+    (void)what;
+    (void)done;
+    (void)total;
+    return (*left)-- <= 0;
+}
+
+/* A refresh that was stopped, wherever that was, leaves nothing that the next one takes for made.
+ */
+static void stopped_refresh_is_made_up_for(void)
+{
+    cmg_csr arrays[MOST_ARRAYS];
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_solver *s = NULL;
+    cmg_solver *t = NULL;
+    cmg_solver_options o;
+    int stops = 0;
+    cmg_generate_options_default(&g);
+    g.dim = 3;
+    g.cells = 12;
+    g.levels = 3;
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    cmg_hierarchy *twin = twin_of(h, false, arrays);
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "format=compressed precision=mixed keep_map"));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK_OK(cmg_solver_create(twin, &o, &t));
+    for (bool through = false; !through && stops < 16; stops += !through) {
+        int left = stops;
+        ctx->options.progress = stop_later;
+        ctx->options.progress_user = &left;
+        const cmg_status status = cmg_solver_refresh(t);
+        ctx->options.progress = NULL;
+        ctx->options.progress_user = NULL;
+        through = status == CMG_OK;
+        CHECK(through || status == CMG_ERR_STATE);
+        check_refresh(h, 1.25, h, twin, s, t);
+    }
+    CHECK(stops >= 2 && stops < 16); /* a coarse level and more */
+    cmg_solver_destroy(&s);
+    cmg_solver_destroy(&t);
+    cmg_hierarchy_destroy(&twin);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(generated_hierarchies);
     RUN(hierarchies_made_by_others);
+    RUN(stopped_refresh_is_made_up_for);
     RUN(wrong_arrays_are_refused);
     RUN(other_types_are_taken);
     RUN(other_types_that_are_none_are_refused);
