@@ -326,20 +326,15 @@ def figures():
     yield "16 cores, compressed, fp32 cycle", 1e3 * host32["solve_seconds"], "ms"
     for question in ("peers", "peers-distorted"):
         run = tables_peers.last_run(question)
-        own = min((line for line in run if line["solver"] == "cascademg"), key=cost_of)
-        peer = min((line for line in run if line["solver"] != "cascademg"), key=cost_of)
-        yield f"best peer over this library, {question}", peer["solve_seconds"] / own["solve_seconds"], "times"
-        own = min(sum_of(line) for line in run if line["solver"] == "cascademg")
-        peer = min(sum_of(line) for line in run if line["solver"] != "cascademg")
-        yield f"the same of set-up and solve, {question}", peer / own, "times"
+        for what, parts in (("best peer over this library", ["solve"]),
+                            ("the same of set-up and solve", ["setup", "solve"])):
+            yield f"{what}, {question}", best(run, False, parts) / best(run, True, parts), "times"
 
 
-def cost_of(line):
-    return line["solve_seconds"]
-
-
-def sum_of(line):
-    return line["setup_seconds"] + line["solve_seconds"]
+def best(run, ours, parts):
+    """Least seconds in those parts together of this library, or of its peers, in a run."""
+    return min(sum(line[f"{part}_seconds"] for part in parts)
+               for line in run if (line["solver"] == "cascademg") == ours)
 
 
 @table

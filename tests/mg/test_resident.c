@@ -230,8 +230,7 @@ static int stop_later(void *user, const char *what, cmg_size done, cmg_size tota
     return (*left)-- <= 0;
 }
 
-/* A refresh that was stopped, wherever that was, leaves nothing that the next one takes for made.
- */
+/* A refresh that was stopped, wherever that was, leaves nothing that the next takes for made. */
 static void stopped_refresh_is_made_up_for(void)
 {
     cmg_csr arrays[MOST_ARRAYS];
