@@ -24,6 +24,7 @@ foreach(part OPENMP CUDA HDF5 LAPACK METIS MPI)
   set(CMG_WITH_${part} AUTO CACHE STRING "Use ${part}: ON (required), OFF or AUTO (if found)")
   set_property(CACHE CMG_WITH_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
+set_property(CACHE CMG_WITH_CUDA PROPERTY STRINGS AUTO ON OFF NATIVE)
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
@@ -75,6 +76,23 @@ if(NOT CMG_WITH_MPI STREQUAL "OFF")
 endif()
 cmg_part(MPI MPI_C_FOUND "libcmgmpi: one solve on several processes")
 
+# The architectures of the GPUs of this machine, without a dot: "90"; empty where none is seen.
+function(cmg_cuda_native list)
+  find_program(CMG_NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(CMG_NVIDIA_SMI)
+  set(seen "")
+  if(CMG_NVIDIA_SMI)
+    execute_process(COMMAND ${CMG_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE printed ERROR_QUIET RESULT_VARIABLE status)
+    if(status EQUAL 0)
+      string(REPLACE "." "" printed "${printed}")
+      string(REGEX MATCHALL "[0-9]+" seen "${printed}")
+      list(REMOVE_DUPLICATES seen)
+    endif()
+  endif()
+  set(${list} "${seen}" PARENT_SCOPE)
+endfunction()
+
 # What nvcc knows of A100, RTX 30, RTX 40 and H100, as machine code, and the last one as PTX for devices to come.
 # Developers and CI build for one: -DCMAKE_CUDA_ARCHITECTURES=90.
 function(cmg_cuda_architectures)
@@ -100,6 +118,15 @@ function(cmg_cuda_architectures)
 endfunction()
 
 option(CMG_EMULATED "For tests: the cuda backend on an emulated device, without nvcc and a GPU" OFF)
+if(CMG_WITH_CUDA STREQUAL "NATIVE") # kernels for the GPUs of this machine alone, and none where there is none
+  cmg_cuda_native(native)
+  if(native)
+    set(CMAKE_CUDA_ARCHITECTURES "${native}")
+  else()
+    message(STATUS "CMG: no GPU seen: a CPU build (-DCMG_WITH_CUDA=AUTO compiles for all GPUs where nvcc is)")
+    set(CMG_WITH_CUDA OFF)
+  endif()
+endif()
 if(CMG_EMULATED)
   include(${CMAKE_CURRENT_LIST_DIR}/CmgEmulate.cmake)
 elseif(NOT CMG_WITH_CUDA STREQUAL "OFF")
