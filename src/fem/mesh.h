@@ -135,6 +135,8 @@ typedef struct cmgi_mesh_report {
  * may be NULL.
  */
 cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report);
+/* Of that the numbers of each cell alone: lists of sides have room for different corners only. */
+cmg_status cmgi_mesh_check_cells(const cmgi_mesh *mesh, cmg_size *fault_cell);
 /* Determinant of the map's derivative at corner c. */
 double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c);
 

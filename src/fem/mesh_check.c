@@ -29,6 +29,16 @@ static cmg_status check_corners(const cmgi_mesh *mesh, cmg_size cell)
     return CMG_OK;
 }
 
+cmg_status cmgi_mesh_check_cells(const cmgi_mesh *mesh, cmg_size *fault_cell)
+{
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
+        *fault_cell = c;
+        CMGI_TRY(check_corners(mesh, c));
+    }
+    *fault_cell = -1;
+    return CMG_OK;
+}
+
 static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
 {
     const int facet_corners = cmgi_cell_table(mesh->cell)->facet_corners;
@@ -38,11 +48,7 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
                    "node %lld: coordinate %d is not a finite number", (long long)(k / mesh->dim),
                    (int)(k % mesh->dim));
     }
-    for (cmg_size c = 0; c < mesh->cells; ++c) {
-        *fault_cell = c;
-        CMGI_TRY(check_corners(mesh, c));
-    }
-    *fault_cell = -1;
+    CMGI_TRY(cmgi_mesh_check_cells(mesh, fault_cell));
     for (cmg_size f = 0; f < mesh->facets; ++f) {
         const cmg_index label = mesh->facet_label[f];
         CMGI_CHECK(mesh->ctx, label >= 0 && label < mesh->labels, CMG_ERR_SHAPE,

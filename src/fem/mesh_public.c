@@ -118,6 +118,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     cmgi_space *space[2] = {NULL, NULL};
     cmgi_refinement *relation = NULL;
     cmgi_csr made = {0};
+    cmg_size fault = -1;
     cmg_status status = CMG_OK;
     CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
     CMGI_CHECK(ctx, fine != NULL, CMG_ERR_ARG, "refine: the out-pointer is NULL");
@@ -125,6 +126,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     CMGI_CHECK(ctx, coarse->element == CMG_ELEMENT_P1 || coarse->element == CMG_ELEMENT_Q1,
                CMG_ERR_ARG, "refine: meshes of first order alone");
     CMGI_TRY_GOTO(done, take(ctx, coarse, &mesh[0]));
+    CMGI_TRY_GOTO(done, cmgi_mesh_check_cells(mesh[0], &fault));
     CMGI_TRY_GOTO(done, cmgi_mesh_refine(mesh[0], NULL, &mesh[1], &relation));
     for (int m = 0; m < 2; ++m) {
         CMGI_TRY_GOTO(done,

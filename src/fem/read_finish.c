@@ -161,17 +161,45 @@ static cmg_status copy_nodes(const cmgi_raw *raw, const cmgi_text *t, const cmg_
     return CMG_OK;
 }
 
-static void copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
-                       cmgi_mesh *mesh)
+/* The corner whose node is an earlier corner's too; the number of corners if all differ. */
+static int repeated_corner(const cmgi_raw_element *element)
+{
+    const int corners = cmgi_raw_corners(element->kind);
+    for (int k = 1; k < corners; ++k) {
+        for (int i = 0; i < k; ++i) {
+            if (element->node[i] == element->node[k]) {
+                return k;
+            }
+        }
+    }
+    return corners;
+}
+
+/* Sides are listed by node in room for cells of different corners: no other cell gets that far. */
+static cmg_status copy_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind kind,
+                             const cmg_index *number, cmgi_mesh *mesh)
 {
     static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* tensor order from ring order */
     const bool turn = kind == CMGI_RAW_QUAD || kind == CMGI_RAW_HEX;
-    cmg_index *node = mesh->cell_nodes;
+    const int corners = cmgi_raw_corners(kind);
+    cmg_size cell = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
-        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_corners(kind); ++k) {
-            *node++ = number[raw->element[e].node[turn ? ring[k] : k]];
+        const cmgi_raw_element *element = &raw->element[e];
+        if (element->kind != kind) {
+            continue;
         }
+        const int repeated = repeated_corner(element);
+        if (repeated < corners) {
+            t->line = element->line;
+            return cmgi_text_fail(t, CMG_ERR_SHAPE, "cell %lld is degenerate: it has node %d twice",
+                                  (long long)cell, (int)raw->node_tag[element->node[repeated]]);
+        }
+        for (int k = 0; k < corners; ++k) {
+            mesh->cell_nodes[cell * corners + k] = number[element->node[turn ? ring[k] : k]];
+        }
+        ++cell;
     }
+    return CMG_OK;
 }
 
 /* Facet elements, all of whose nodes are in the mesh; returns their number, fills where mesh !=
@@ -345,7 +373,7 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh)
     const cmg_size facets = copy_facets(raw, facet_of[kind], number, NULL);
     CMGI_TRY_GOTO(done, cmgi_mesh_create(raw->ctx, cell_of[kind], nodes, cells, facets, &m));
     CMGI_TRY_GOTO(done, copy_nodes(raw, t, number, m));
-    copy_cells(raw, kind, number, m);
+    CMGI_TRY_GOTO(done, copy_cells(raw, t, kind, number, m));
     (void)copy_facets(raw, facet_of[kind], number, m);
     CMGI_TRY_GOTO(done, complete(raw, kind, m));
     add_note(m, raw->nodes - nodes,

@@ -182,7 +182,16 @@ static const malformed gmsh_cases[] = {
     {GMSH SQUARE_NODES "$Elements\n1\n1 3 0 1 3 2 4\n$EndElements\n", CMG_ERR_SHAPE,
      ":13: cell 0 (quad) is inverted: determinant -1"},
     {GMSH SQUARE_NODES "$Elements\n1\n1 3 0 1 2 3 3\n$EndElements\n", CMG_ERR_SHAPE,
-     ":13: cell 0 is degenerate"},
+     ":13: cell 0 is degenerate: it has node 3 twice"},
+    {GMSH SQUARE_NODES "$Elements\n2\n1 3 0 1 1 1 1\n2 3 0 1 1 1 1\n$EndElements\n", CMG_ERR_SHAPE,
+     ":13: cell 0 is degenerate: it has node 1 twice"},
+    {GMSH SQUARE_NODES "$Elements\n2\n1 4 0 1 2 3 4\n2 4 0 2 4 4 2\n$EndElements\n", CMG_ERR_SHAPE,
+     ":14: cell 1 is degenerate: it has node 4 twice"},
+    {GMSH SQUARE_NODES "$Elements\n1\n1 5 0 1 2 3 4 1 2 3 4\n$EndElements\n", CMG_ERR_SHAPE,
+     ":13: cell 0 is degenerate: it has node 1 twice"},
+    {"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n1 3 7 9\n2 1 0 3\n7\n8\n9\n0 0 0\n1 0 0\n"
+     "0 1 0\n$EndNodes\n$Elements\n1 2 1 2\n2 1 2 2\n1 7 8 9\n2 8 8 8\n$EndElements\n",
+     CMG_ERR_SHAPE, ":18: cell 1 is degenerate: it has node 8 twice"},
     {GMSH "$Nodes\n3\n1 0 0 0\n2 1 0 0\n3 2 0 0\n$EndNodes\n$Elements\n1\n1 2 0 1 2 "
           "3\n$EndElements\n",
      CMG_ERR_SHAPE, ":12: cell 0 (tri) is degenerate: determinant 0"},
@@ -214,6 +223,8 @@ static const malformed other_cases[] = {
     {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\n2\n0 0\n1 0\n", CMG_ERR_FILE,
      "'' where a coordinate"},
     {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\n", CMG_ERR_FILE, "ends without vertices"},
+    {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 1\nvertices\n2\n2\n0 0\n1 0\n", CMG_ERR_SHAPE,
+     ":4: cell 0 is degenerate: it has node 1 twice"},
     {"MFEM mesh v1.0\nelements\n1\n1 2 0 1 2\nvertices\n3\nnodes\nFiniteElementSpace\n"
      "FiniteElementCollection: L2_T1_2D_P1\nVDim: 2\nOrdering: 1\n0 0 1 0 0 1\n",
      CMG_ERR_UNSUPPORTED, ":9: nodes in the space L2_T1_2D_P1"},

@@ -254,6 +254,12 @@ static void mistakes_are_refused(void)
     wrong.dim = 4;
     CHECK_STATUS(cmg_fem_transfer(ctx, &wrong, 1, a.nodes, a.x, &P), CMG_ERR_ARG);
     cmg_fem_mesh none = {.nodes = 0};
+    const cmg_index twice[6] = {0, 0, 0, 0, 0, 0}; /* two triangles of one node */
+    wrong = a;
+    wrong.cells = 2;
+    wrong.cell_nodes = twice;
+    CHECK_STATUS(cmg_fem_mesh_refine(ctx, &wrong, &none, NULL), CMG_ERR_SHAPE);
+    CHECK(strstr(cmg_context_message(ctx), "cell 0 is degenerate") != NULL && none.nodes == 0);
     CHECK_STATUS(cmg_fem_mesh_read(ctx, "/nowhere.msh", 1, &none), CMG_ERR_IO);
     CHECK_STATUS(cmg_fem_mesh_read(ctx, "/nowhere.msh", 3, &none), CMG_ERR_ARG);
     for (long n = 0; n < 100; ++n) { /* every allocation may fail */
