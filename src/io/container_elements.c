@@ -66,7 +66,10 @@ static cmg_status read_matrices(cmgi_h5 *h5, int level, cmgi_elements *E)
         return CMG_OK;
     }
     E->templates = d.dims[0];
+    const bool empty = d.count == 0; /* templates = 0 is a matrix for every element */
     cmgi_dataset_close(&d);
+    CMGI_CHECK(h5->ctx, !empty, CMG_ERR_FILE, "%s: /levels/%d/elements/template is empty", h5->path,
+               level);
     CMGI_TRY(read_real(h5, level, "template", E->templates * E->local * E->local, &E->matrices));
     CMGI_TRY(open_member(h5, level, "number", &there, &d));
     if (!there) {

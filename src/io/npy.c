@@ -1,7 +1,7 @@
 /*
- * NumPy arrays: `.npy` files of columns side by side, and matrices in CSR as scipy.sparse.save_npz
- * writes them without compression: a ZIP archive with data.npy, indices.npy, indptr.npy and
- * shape.npy.
+ * NumPy arrays: `.npy` files of columns side by side, and matrices in CSR or CSC as
+ * scipy.sparse.save_npz writes them without compression: a ZIP archive with format.npy, data.npy,
+ * indices.npy, indptr.npy and shape.npy.
  *
  * Source  NumPy Enhancement Proposal 1, "A simple file format for NumPy arrays", 2007;
  *         PKWARE, APPNOTE.TXT, .ZIP file format specification, version 6.3.
@@ -24,13 +24,17 @@ typedef struct array {
     bool by_columns; /* Fortran's order */
 } array;
 
-/* The text after "'key':" in the header's dictionary, NULL when it is not there. */
+/* The text after the last "'key':" in the header's dictionary (the one that counts in Python). */
 static const char *entry(const char *text, const char *key)
 {
     char quoted[32];
-    (void)snprintf(quoted, sizeof quoted, "'%s':", key);
-    const char *found = strstr(text, quoted);
-    return found != NULL ? found + strlen(quoted) + strspn(found + strlen(quoted), " ") : NULL;
+    const char *found = NULL;
+    (void)snprintf(quoted, sizeof quoted, "'%s'", key);
+    for (const char *at = strstr(text, quoted); at != NULL; at = strstr(at, quoted)) {
+        at += strlen(quoted);
+        found = at + strspn(at, " ");
+    }
+    return found != NULL && *found == ':' ? found + 1 + strspn(found + 1, " ") : NULL;
 }
 
 /* "(n,)" or "(n, width)" */
@@ -65,28 +69,39 @@ static bool parse_header(const char *text, array *a)
                        (a->type == 'i' && (a->bytes == 4 || a->bytes == 8));
     const char *order = entry(text, "fortran_order");
     a->by_columns = order != NULL && strncmp(order, "True", 4) == 0;
-    return known && descr[4] == '\'' && parse_shape(entry(text, "shape"), a);
+    return known && descr[4] == '\'' && parse_shape(entry(text, "shape"), a) &&
+           (a->by_columns || (order != NULL && strncmp(order, "False", 5) == 0));
 }
 
-/* Reads the header at `offset`; `limit` is the end of the array in the file. */
-static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size limit, array *a)
+enum { HEADER_TEXT = 1024 };
+
+/* The header's dictionary at `offset`, and where the values begin; the array ends at `limit`. */
+static cmg_status read_text(const cmgi_file *file, cmg_size offset, cmg_size limit,
+                            char text[HEADER_TEXT], cmg_size *values)
 {
     cmg_context *ctx = file->ctx;
     unsigned char head[12] = {0};
-    char text[1024] = "";
     CMGI_CHECK(ctx, limit - offset >= 12, CMG_ERR_FILE, "%s: too short for an array", file->path);
     CMGI_TRY(cmgi_file_read(file, offset, 12, head));
     CMGI_CHECK(ctx, memcmp(head, "\x93NUMPY", 6) == 0 && head[6] >= 1 && head[6] <= 3, CMG_ERR_FILE,
                "%s: no NumPy array, or of an unknown version", file->path);
     const int size = head[6] == 1 ? 2 : 4;
     const cmg_size length = (cmg_size)cmgi_little(head + 8, size);
-    CMGI_CHECK(ctx, length < (cmg_size)sizeof text && length <= limit - offset - 8 - size,
-               CMG_ERR_FILE, "%s: the header of an array has %lld bytes", file->path,
-               (long long)length);
+    CMGI_CHECK(ctx, length < HEADER_TEXT && length <= limit - offset - 8 - size, CMG_ERR_FILE,
+               "%s: the header of an array has %lld bytes", file->path, (long long)length);
     CMGI_TRY(cmgi_file_read(file, offset + 8 + size, length, text));
+    text[length] = '\0';
+    *values = offset + 8 + size + length;
+    return CMG_OK;
+}
+
+static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size limit, array *a)
+{
+    cmg_context *ctx = file->ctx;
+    char text[HEADER_TEXT];
+    CMGI_TRY(read_text(file, offset, limit, text, &a->offset));
     CMGI_CHECK(ctx, parse_header(text, a), CMG_ERR_FILE,
                "%s: not columns of fp64, fp32, int64 or int32 values", file->path);
-    a->offset = offset + 8 + size + length;
     CMGI_CHECK(ctx, a->n <= (limit - a->offset) / a->bytes, CMG_ERR_FILE,
                "%s: an array of %lld values ends early", file->path, (long long)a->n);
     return CMG_OK;
@@ -266,14 +281,14 @@ static const unsigned char *find_entry(const archive *z, const char *name)
     return NULL;
 }
 
-/* Where an array of the archive lies in the file, and its header. */
-static cmg_status open_entry(const archive *z, const char *name, array *a)
+/* Where an array of the archive lies in the file. */
+static cmg_status find_array(const archive *z, const char *name, cmg_size *first, cmg_size *last)
 {
     cmg_context *ctx = z->file.ctx;
     unsigned char local[LOCAL_HEADER];
     const unsigned char *p = find_entry(z, name);
     CMGI_CHECK(ctx, p != NULL, CMG_ERR_FILE,
-               "%s: no %s in it: not a CSR matrix of scipy.sparse.save_npz", z->file.path, name);
+               "%s: no %s in it: not a matrix of scipy.sparse.save_npz", z->file.path, name);
     CMGI_CHECK(ctx, cmgi_little(p + 10, 2) == 0, CMG_ERR_FILE,
                "%s: compressed; save it by scipy.sparse.save_npz(..., compressed=False)",
                z->file.path);
@@ -286,13 +301,52 @@ static cmg_status open_entry(const archive *z, const char *name, array *a)
                            (cmg_size)cmgi_little(local + 28, 2);
     CMGI_CHECK(ctx, begin <= z->file.size && size <= z->file.size - begin, CMG_ERR_FILE,
                "%s: %s ends after the end of the file", z->file.path, name);
-    CMGI_TRY(read_header(&z->file, begin, begin + size, a));
-    CMGI_CHECK(ctx, a->width == 1, CMG_ERR_FILE, "%s: %s has %lld columns", z->file.path, name,
-               (long long)a->width);
+    *first = begin;
+    *last = begin + size;
     return CMG_OK;
 }
 
-static cmg_status read_csr(const archive *z, const cmgi_expect *expect, cmgi_csr *A)
+static cmg_status open_entry(const archive *z, const char *name, array *a)
+{
+    cmg_size first = 0;
+    cmg_size last = 0;
+    CMGI_TRY(find_array(z, name, &first, &last));
+    CMGI_TRY(read_header(&z->file, first, last, a));
+    CMGI_CHECK(z->file.ctx, a->width == 1, CMG_ERR_FILE, "%s: %s has %lld columns", z->file.path,
+               name, (long long)a->width);
+    return CMG_OK;
+}
+
+/* One word, of bytes or of UTF-32: "csr" or "csc", whose arrays are those of the transpose. */
+static cmg_status read_format(const archive *z, bool *by_columns)
+{
+    cmg_size first = 0;
+    cmg_size last = 0;
+    char text[HEADER_TEXT];
+    unsigned char raw[16] = {0};
+    char word[sizeof raw + 1] = "";
+    size_t length = 0;
+    CMGI_TRY(find_array(z, "format.npy", &first, &last));
+    CMGI_TRY(read_text(&z->file, first, last, text, &first));
+    CMGI_TRY(cmgi_file_read(
+        &z->file, first, last - first < (cmg_size)sizeof raw ? last - first : (cmg_size)sizeof raw,
+        raw));
+    for (size_t k = 0; k < sizeof raw; ++k) {
+        if (raw[k] != 0) {
+            word[length++] = raw[k] >= 'a' && raw[k] <= 'z' ? (char)raw[k] : '?';
+        }
+    }
+    *by_columns = strcmp(word, "csc") == 0;
+    CMGI_CHECK(z->file.ctx, *by_columns || strcmp(word, "csr") == 0, CMG_ERR_FILE,
+               "%s: a matrix in the form '%s'; save it by scipy.sparse.save_npz(path, A.tocsr(), "
+               "compressed=False)",
+               z->file.path, word);
+    return CMG_OK;
+}
+
+/* The arrays of a matrix in CSR, or of the transpose of one in CSC. */
+static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool by_columns,
+                              cmgi_csr *A)
 {
     cmg_context *ctx = z->file.ctx;
     array data = {0};
@@ -307,16 +361,17 @@ static cmg_status read_csr(const archive *z, const cmgi_expect *expect, cmgi_csr
     CMGI_CHECK(ctx, shape.n == 2, CMG_ERR_FILE, "%s: the shape has %lld numbers", z->file.path,
                (long long)shape.n);
     CMGI_TRY(read_wholes(&z->file, &shape, sizes, NULL));
-    CMGI_CHECK(ctx, sizes[0] >= 0 && indptr.n == sizes[0] + 1 && indices.n == data.n, CMG_ERR_FILE,
-               "%s: %lld rows, but %lld row pointers; %lld columns of %lld values: not CSR",
-               z->file.path, (long long)sizes[0], (long long)indptr.n, (long long)indices.n,
-               (long long)data.n);
     CMGI_TRY(cmgi_expect_check(ctx, z->file.path, expect, sizes[0], sizes[1], data.n));
-    CMGI_TRY(cmgi_csr_alloc(ctx, sizes[0], sizes[1], data.n, A));
+    const cmg_size n = sizes[by_columns];
+    CMGI_CHECK(ctx, n >= 0 && indptr.n - 1 == n && indices.n == data.n, CMG_ERR_FILE,
+               "%s: %lld %s, but %lld pointers to them; %lld indices of %lld values", z->file.path,
+               (long long)n, by_columns ? "columns" : "rows", (long long)indptr.n,
+               (long long)indices.n, (long long)data.n);
+    CMGI_TRY(cmgi_csr_alloc(ctx, n, sizes[!by_columns], data.n, A));
     CMGI_TRY(read_wholes(&z->file, &indptr, A->indptr, NULL));
-    CMGI_CHECK(ctx, A->indptr[sizes[0]] == data.n, CMG_ERR_FILE,
+    CMGI_CHECK(ctx, A->indptr[n] == data.n, CMG_ERR_FILE,
                "%s: indptr ends with %lld, there are %lld values", z->file.path,
-               (long long)A->indptr[sizes[0]], (long long)data.n);
+               (long long)A->indptr[n], (long long)data.n);
     CMGI_TRY(read_wholes(&z->file, &indices, NULL, A->indices));
     return read_reals(&z->file, &data, A->values);
 }
@@ -325,13 +380,21 @@ cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *
 {
     archive z = {.directory = NULL};
     cmgi_csr made = {0};
+    bool by_columns = false;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &z.file));
     CMGI_TRY_GOTO(done, read_directory(&z));
-    CMGI_TRY_GOTO(done, read_csr(&z, expect, &made));
-    CMGI_TRY_GOTO(done, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, "matrix", &made.view)));
-    *A = made;
-    made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, read_format(&z, &by_columns));
+    CMGI_TRY_GOTO(done, read_arrays(&z, expect, by_columns, &made));
+    CMGI_TRY_GOTO(
+        done, cmgi_in_file(ctx, path,
+                           cmgi_csr_check(ctx, by_columns ? "transpose" : "matrix", &made.view)));
+    if (by_columns) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &made.view, A));
+    } else {
+        *A = made;
+        made = (cmgi_csr){0};
+    }
 done:
     cmgi_csr_free(ctx, &made);
     cmgi_free(ctx, z.directory);

@@ -19,6 +19,11 @@ def npy(values, kind="<d", descr="<f8", shape=None):
         struct.pack(kind, v) for v in values)
 
 
+def word(text, wide=False):
+    """One word as NumPy keeps it, of bytes or of UTF-32."""
+    return npy([], descr=f"<U{len(text)}" if wide else f"|S{len(text)}", shape="()") + text.encode("utf-32-le" if wide else "ascii")
+
+
 def read_npy(path):
     with open(path, "rb") as file:
         data = file.read()
@@ -116,7 +121,7 @@ class Outputs(cli.Case):
         columns = [j for row in A.row for j in sorted(row)]
         values = [row[j] for row in A.row for j in sorted(row)]
         parts = {"indices": npy(columns, "<i", "<i4"), "indptr": npy(indptr, "<i", "<i4"), "data": npy(values),
-                 "shape": npy([A.rows, A.cols], "<q", "<i8")}
+                 "shape": npy([A.rows, A.cols], "<q", "<i8"), "format": word("csr")}
         parts.update(change)
         with zipfile.ZipFile(path, "w", compression) as archive:
             for name, data in parts.items():
@@ -134,6 +139,52 @@ class Outputs(cli.Case):
         x = read_npy(self.path("x.npy"))
         self.assertLess(cli.relative_residual(self.A, x, self.b), 1e-8)
         self.assertEqual(result["levels"], 1)
+
+    def test_columns_of_scipy_are_transposed(self):
+        """The same arrays are one matrix by rows and its transpose by columns."""
+        path, x = self.path("c.npz"), self.path("cx.npy")
+        parts = {"indptr": npy([0, 2, 5, 6], "<i", "<i4"), "indices": npy([0, 2, 0, 1, 2, 2], "<i", "<i4"),
+                 "data": npy([2.0, 5.0, 1.0, 3.0, 6.0, 7.0]), "shape": npy([3, 3], "<q", "<i8")}
+        dense = {"csr": [[2, 0, 5], [1, 3, 6], [0, 0, 7]], "csc": [[2, 1, 0], [0, 3, 0], [5, 6, 7]]}
+        for form, wide in (("csr", False), ("csc", False), ("csc", True)):
+            with self.subTest(form=form, wide=wide):
+                self.matrix(path, format=word(form, wide), **parts)
+                with open(self.path("cb.npy"), "wb") as file:
+                    file.write(npy([sum(a * k for a, k in zip(row, (1, 2, 3))) for row in dense[form]]))
+                self.good("solve", path, "--rhs", self.path("cb.npy"), "--output", x)
+                for k, value in enumerate(read_npy(x)):
+                    self.assertAlmostEqual(value, k + 1, places=6)
+
+    def test_other_forms_of_scipy_are_refused(self):
+        path = self.path("c.npz")
+        for form in ("bsr", "dia", "coo"):
+            self.matrix(path, format=word(form))
+            message = self.refused(2, "solve", path)
+            self.assertIn(f"'{form}'", message)
+            self.assertIn("A.tocsr()", message)
+        self.matrix(path, format=None)
+        self.assertIn("no format.npy", self.refused(2, "solve", path))
+
+    def test_headers_are_read_as_by_python(self):
+        """Of a key that is there twice the last counts; an array has one order or the other."""
+        values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        turned = [values[i % 2 * 3 + i // 2] for i in range(6)]
+        good = npy(values, shape="(3, 2)")
+        path = self.path("twice.npy")
+        A = self.path("i.mtx")
+        self.write("i.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 1\n3 3 1\n")
+        for key, expected in ((b"'fortran_order': True, 'fortran_order': False,", values),
+                              (b"'fortran_order': False, 'fortran_order' : True,", turned),
+                              (b"'fortran_order' : True,", turned), (b"", None), (b"'fortran_order': Maybe,", None)):
+            text = good[10:].replace(b"'fortran_order': False,", key)
+            with open(path, "wb") as file:
+                file.write(good[:8] + struct.pack("<H", text.index(b"\n") + 1) + text)
+            with self.subTest(key=key):
+                if expected is None:
+                    self.refused(2, "solve", A, "--rhs", path)
+                    continue
+                self.good("solve", A, "--rhs", path, "--output", self.path("tx.npy"))
+                self.assertEqual(read_npy(self.path("tx.npy")), expected)
 
     def test_bad_archives_are_refused(self):
         A = self.path("A.npz")
