@@ -104,6 +104,20 @@ class Elements(unittest.TestCase):
             self.assertTrue(all(r["failure"] is None for r in rows))
             self.assertEqual([r["pad"] for r in rows if r["swept"] == "pad"], [1, 2, 4, 8])
 
+    def test_no_template_is_refused(self):
+        """None would be a matrix for every element."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.cmg")
+            self.run_cmg("generate", path, "--elements", "--cells", "4")
+            with h5py.File(path, "r+") as f:
+                e = f["levels/0/elements"]
+                local = e["dofs"].shape[1]
+                del e["template"]
+                e.create_dataset("template", shape=(0, local * local), dtype="f8")
+            result = run("info", path)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("/levels/0/elements/template is empty", result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -114,9 +114,49 @@ static void solves_by_elements(void)
     free(x);
 }
 
+/* Any entry of A that is off by more than rounding shows, the first column's too. */
+static void elements_of_another_matrix_are_refused(void)
+{
+    enum { N = 40, NNZ = 3 * N - 2 };
+    cmg_index dofs[2 * (N + 1)];
+    double factor[N + 1];
+    cmg_size indptr[N + 1] = {0};
+    cmg_index indices[NNZ];
+    double values[NNZ];
+    uint64_t seed = 9;
+    for (int e = 0; e <= N; ++e) {
+        factor[e] = pow(10, 6 * cmgi_random(&seed)); /* jumps */
+    }
+    const cmg_elements E = springs(N, dofs, factor);
+    cmg_size nnz = 0;
+    for (int i = 0; i < N; ++i) {
+        for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < N; ++j, ++nnz) {
+            indices[nnz] = j;
+            values[nnz] = j == i ? factor[i] + factor[i + 1] : -factor[j > i ? j : i];
+        }
+        indptr[i + 1] = nnz;
+    }
+    const cmg_csr A = {
+        .rows = N, .cols = N, .indptr = indptr, .indices = indices, .values = values};
+    for (cmg_size k = -1; k < NNZ; ++k) {
+        cmg_hierarchy *h = NULL;
+        const double kept = k >= 0 ? values[k] : 0;
+        if (k >= 0) {
+            const cmg_size i = k == 0 ? 0 : (k + 1) / 3;
+            values[k] += 1e-10 * (factor[i] + factor[i + 1]);
+        }
+        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        CHECK_STATUS(cmg_hierarchy_set_elements(h, 0, &E), k < 0 ? CMG_OK : CMG_ERR_ARG);
+        cmg_hierarchy_destroy(&h);
+        values[k >= 0 ? k : 0] = k >= 0 ? kept : values[0];
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(solves_by_elements);
+    RUN(elements_of_another_matrix_are_refused);
     return TEST_END();
 }
