@@ -115,19 +115,18 @@ static cmg_status swap_parts(cmg_context *ctx, size_t size, const char *send,
     for (int r = 0; r < ranks; ++r) {
         const size_t out = (size_t)(send_at[r + 1] - send_at[r]) * size;
         const size_t in = (size_t)(receive_at[r + 1] - receive_at[r]) * size;
-        char *from = (char *)(uintptr_t)send + (size_t)send_at[r] * size;
-        char *to = received + (size_t)receive_at[r] * size;
-        if (r == me) {
-            if (out > 0) {
-                memcpy(to, from, out);
-            }
+        if (r != me && in > 0) {
+            messages[ranks + receives++] =
+                (cmg_message){r, received + (size_t)receive_at[r] * size, in};
+        }
+        if (out == 0) { /* `send` may be NULL */
             continue;
         }
-        if (out > 0) {
+        char *from = (char *)(uintptr_t)send + (size_t)send_at[r] * size;
+        if (r == me) {
+            memcpy(received + (size_t)receive_at[r] * size, from, out);
+        } else {
             messages[sends++] = (cmg_message){r, from, out};
-        }
-        if (in > 0) {
-            messages[ranks + receives++] = (cmg_message){r, to, in};
         }
     }
     CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));

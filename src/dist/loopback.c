@@ -29,7 +29,9 @@ typedef struct peer {
     bool gone; /* its work has ended */
     pthread_cond_t woken;
     box *from;        /* one a rank */
-    const void *mine; /* its part of a gathering */
+    const void *mine; /* its part of a gathering, and its bytes */
+    size_t bytes;
+    long barriers; /* it has come to */
     const cmg_message *send;
     const cmg_message *receive;
     int sends;
@@ -104,33 +106,37 @@ static cmg_status failed(peer *me)
     return me->all->status;
 }
 
-/* A rank that has not come to the barrier, for the message. */
+/* A rank that has not come to the barrier: one that has left, if any. */
 static int absent_rank(const loop *all)
 {
+    int absent = -1;
     for (int r = 0; r < all->ranks; ++r) {
         if (all->peer[r].gone) {
             return r;
         }
+        absent = all->peer[r].barriers == all->barriers ? r : absent;
     }
-    return -1;
+    return absent;
 }
 
+/* True when all have come, whatever has failed since. */
 static bool barrier(peer *me)
 {
     loop *all = me->all;
     const long before = all->barriers;
     const struct timespec end = deadline_of(all);
+    ++me->barriers;
     if (++all->arrived == all->ranks) {
         all->arrived = 0;
         ++all->barriers;
         wake_all(all);
     }
     while (all->barriers == before) {
-        if (!wait_for(me, absent_rank(all), &end)) {
+        if (!wait_for(me, absent_rank(all), &end) && all->barriers == before) {
             return false;
         }
     }
-    return all->status == CMG_OK;
+    return true;
 }
 
 static cmg_status start(void *user, const cmg_message *send, int sends, const cmg_message *receive,
@@ -154,6 +160,20 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
     return status;
 }
 
+/* False, and the end of all ranks, where a peer gives other than what is due. */
+static bool has_length(peer *me, int from, size_t bytes, size_t due)
+{
+    char why[CMG_MESSAGE];
+    if (bytes != due) {
+        (void)snprintf(why, sizeof why,
+                       "rank %d sends %zu bytes where %zu are due: the ranks do not make the same "
+                       "calls in the same order",
+                       from, bytes, due);
+        note_failure(me->all, me->rank, CMG_ERR_STATE, why);
+    }
+    return bytes == due;
+}
+
 /* Copies the message of a peer, which may not be there yet; after a failure its memory may be gone.
  */
 static bool take(peer *me, const cmg_message *m, const struct timespec *end)
@@ -168,8 +188,7 @@ static bool take(peer *me, const cmg_message *m, const struct timespec *end)
     if (all->status != CMG_OK) {
         return false;
     }
-    if (b->bytes != m->bytes) {
-        note_failure(all, me->rank, CMG_ERR_INTERNAL, "a message has another length");
+    if (!has_length(me, m->peer, b->bytes, m->bytes)) {
         return false;
     }
     memcpy(m->data, b->data, m->bytes);
@@ -204,16 +223,18 @@ static cmg_status gather(void *user, const void *mine, void *to, const size_t *o
     loop *all = me->all;
     (void)pthread_mutex_lock(&all->lock);
     me->mine = mine;
-    bool good = all->status == CMG_OK && barrier(me);
+    me->bytes = offsets[me->rank + 1] - offsets[me->rank];
+    bool good = all->status == CMG_OK && barrier(me) && all->status == CMG_OK;
     for (int r = 0; r < all->ranks && good; ++r) {
         char *part = (char *)to + offsets[r];
         const size_t bytes = offsets[r + 1] - offsets[r];
-        if (bytes > 0 && all->peer[r].mine != part) {
+        good = has_length(me, r, all->peer[r].bytes, bytes);
+        if (good && bytes > 0 && all->peer[r].mine != part) {
             memcpy(part, all->peer[r].mine, bytes);
         }
     }
     good = good && barrier(me);
-    const cmg_status status = all->status == CMG_OK ? CMG_OK : failed(me);
+    const cmg_status status = good ? CMG_OK : failed(me);
     (void)pthread_mutex_unlock(&all->lock);
     return status;
 }

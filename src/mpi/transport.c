@@ -29,6 +29,8 @@ typedef struct process {
     MPI_Comm comm;
     MPI_Comm alarms;
     MPI_Request *request;
+    MPI_Status *done; /* of each request */
+    int *due;         /* bytes that it is to receive, -1 of one that sends */
     int requests;
     int capacity;
     bool collective; /* what is under way is no message */
@@ -69,17 +71,49 @@ static void fail(void *user, cmg_status status, const char *message)
     }
 }
 
+/* A part or a message is shorter or longer than what is due. */
+static cmg_status refuse_length(process *p)
+{
+    fail(p, CMG_ERR_STATE,
+         "a message has another length than is due: the ranks do not make the same calls in the "
+         "same order");
+    return p->status;
+}
+
 /* A failure of MPI itself. */
 static cmg_status check(process *p, int error)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
+    int kind = MPI_SUCCESS;
     if (error == MPI_SUCCESS) {
         return CMG_OK;
+    }
+    (void)MPI_Error_class(error, &kind);
+    for (int k = 0; k < p->requests && kind == MPI_ERR_IN_STATUS; ++k) {
+        const int own = p->done[k].MPI_ERROR;
+        error = own != MPI_SUCCESS && own != MPI_ERR_PENDING ? own : error;
+    }
+    (void)MPI_Error_class(error, &kind);
+    if (kind == MPI_ERR_TRUNCATE) {
+        return refuse_length(p);
     }
     (void)MPI_Error_string(error, text, &length);
     fail(p, CMG_ERR_STATE, text);
     return p->status;
+}
+
+/* All requests have ended: what has come is what was due. */
+static cmg_status check_lengths(process *p)
+{
+    for (int k = 0; k < p->requests; ++k) {
+        int count = 0;
+        if (p->due[k] >= 0 && MPI_Get_count(&p->done[k], MPI_BYTE, &count) == MPI_SUCCESS &&
+            count != p->due[k]) {
+            return refuse_length(p);
+        }
+    }
+    return CMG_OK;
 }
 
 /* Has another rank given up? */
@@ -108,18 +142,27 @@ static const char *message_of(void *user)
     return ((process *)user)->why;
 }
 
-static cmg_status next_request(process *p, MPI_Request **request)
+/* An array of requests, statuses or lengths with room for more. */
+static bool grow(void *array, int larger, size_t size)
+{
+    void *moved = realloc(*(void **)array, (size_t)larger * size);
+    *(void **)array = moved != NULL ? moved : *(void **)array;
+    return moved != NULL;
+}
+
+/* The next request, which is to receive so many bytes; -1 where it receives none. */
+static cmg_status next_request(process *p, int due, MPI_Request **request)
 {
     if (p->requests == p->capacity) {
         const int larger = p->capacity > 0 ? 2 * p->capacity : 32;
-        MPI_Request *moved = realloc(p->request, (size_t)larger * sizeof(MPI_Request));
-        if (moved == NULL) {
+        if (!grow(&p->request, larger, sizeof *p->request) ||
+            !grow(&p->done, larger, sizeof *p->done) || !grow(&p->due, larger, sizeof *p->due)) {
             fail(p, CMG_ERR_MEMORY, "out of memory for messages");
             return p->status;
         }
-        p->request = moved;
         p->capacity = larger;
     }
+    p->due[p->requests] = due;
     p->request[p->requests] = MPI_REQUEST_NULL;
     *request = &p->request[p->requests++];
     return CMG_OK;
@@ -132,7 +175,7 @@ static cmg_status post(process *p, bool receive, const cmg_message *m)
         const int count = left < PIECE ? (int)left : PIECE;
         char *data = (char *)m->data + at;
         MPI_Request *request = NULL;
-        cmg_status status = next_request(p, &request);
+        cmg_status status = next_request(p, receive ? count : -1, &request);
         if (status == CMG_OK) {
             status = check(
                 p, receive ? MPI_Irecv(data, count, MPI_BYTE, m->peer, TAG, p->comm, request)
@@ -172,7 +215,7 @@ static cmg_status wait_for_all(process *p)
     cmg_status status = p->failed ? p->status : CMG_OK;
     int done = 0;
     for (long spins = 0; status == CMG_OK && !done; ++spins) {
-        status = check(p, MPI_Testall(p->requests, p->request, &done, MPI_STATUSES_IGNORE));
+        status = check(p, MPI_Testall(p->requests, p->request, &done, p->done));
         if (status != CMG_OK || done || spins % SPINS != SPINS - 1) {
             continue;
         }
@@ -186,7 +229,9 @@ static cmg_status wait_for_all(process *p)
         }
         (void)sched_yield(); /* several processes may share a core */
     }
-    if (status != CMG_OK) {
+    if (status == CMG_OK) {
+        status = check_lengths(p);
+    } else {
         abandon(p);
     }
     p->requests = 0;
@@ -227,25 +272,43 @@ static cmg_status gather_messages(process *p, char *all, const size_t *offsets)
     return status == CMG_OK ? wait_for_all(p) : status;
 }
 
+/* Where a rank's part is in the staged memory: behind its length, which each of them sends. One
+ * that is longer than is due is an error of MPI, and under Open MPI ends the program. */
+static char *staged_part(const process *p, const size_t *offsets, int rank)
+{
+    return p->staged + offsets[rank] + ((size_t)rank + 1) * sizeof(size_t);
+}
+
 static cmg_status gather_staged(process *p, char *all, const size_t *offsets)
 {
     const int ranks = p->transport.ranks;
     const int me = p->transport.rank;
     MPI_Request *request = NULL;
     for (int r = 0; r < ranks; ++r) {
-        p->counts[r] = (int)(offsets[r + 1] - offsets[r]);
-        p->begins[r] = (int)offsets[r];
+        const size_t length = offsets[r + 1] - offsets[r];
+        char *part = staged_part(p, offsets, r);
+        p->counts[r] = (int)(length + sizeof length);
+        p->begins[r] = (int)(part - p->staged - (ptrdiff_t)sizeof length);
+        memset(part - sizeof length, 0, sizeof length);
     }
-    memcpy(p->staged + offsets[me], all + offsets[me], offsets[me + 1] - offsets[me]);
-    cmg_status status = next_request(p, &request);
+    const size_t own = offsets[me + 1] - offsets[me];
+    memcpy(staged_part(p, offsets, me) - sizeof own, &own, sizeof own);
+    memcpy(staged_part(p, offsets, me), all + offsets[me], own);
+    cmg_status status = next_request(p, -1, &request);
     if (status == CMG_OK) {
         p->collective = true;
         status = check(p, MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, p->staged, p->counts,
                                           p->begins, MPI_BYTE, p->comm, request));
     }
     status = status == CMG_OK ? wait_for_all(p) : status;
-    if (status == CMG_OK) {
-        memcpy(all, p->staged, offsets[ranks]);
+    for (int r = 0; r < ranks && status == CMG_OK; ++r) {
+        const size_t length = offsets[r + 1] - offsets[r];
+        size_t theirs = 0;
+        memcpy(&theirs, staged_part(p, offsets, r) - sizeof theirs, sizeof theirs);
+        if (theirs != length) {
+            return refuse_length(p);
+        }
+        memcpy(all + offsets[r], staged_part(p, offsets, r), length);
     }
     return status;
 }
@@ -261,8 +324,10 @@ static cmg_status gather(void *user, const void *mine, void *all, const size_t *
     if (mine != own) {
         memcpy(own, mine, offsets[me + 1] - offsets[me]);
     }
-    return offsets[p->transport.ranks] <= STAGED ? gather_staged(p, all, offsets)
-                                                 : gather_messages(p, all, offsets);
+    const int ranks = p->transport.ranks;
+    return offsets[ranks] + (size_t)ranks * sizeof *offsets <= STAGED
+               ? gather_staged(p, all, offsets)
+               : gather_messages(p, all, offsets);
 }
 
 static cmg_status open_comm(MPI_Comm comm, process *p)
@@ -332,6 +397,8 @@ void cmg_mpi_transport_destroy(cmg_transport **transport)
         (void)MPI_Comm_free(&p->alarms);
     }
     free(p->request);
+    free(p->done);
+    free(p->due);
     free(p->counts);
     free(p->begins);
     free(p->staged);
