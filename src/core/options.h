@@ -46,6 +46,9 @@ cmg_status cmgi_options_accept(const cmgi_option_table *table, const void *given
 /* The same with the sentence in the context. */
 cmg_status cmgi_options_take(cmg_context *ctx, const cmgi_option_table *table, const void *given,
                              void *own);
+/* CMG_ERR_ARG on every rank of the context, naming the field, where they have not been given the
+ * same in whole structs `own`; collective. */
+cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, const void *own);
 /* Sets options from text, all or none; a refusal is kept in the struct. */
 cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const char *text);
 /* Row i, NULL past the last. */

@@ -102,6 +102,11 @@ cmg_status cmgi_solver_options_take(cmg_context *ctx, const cmg_solver_options *
     return CMG_OK;
 }
 
+cmg_status cmgi_solver_options_agree(cmg_context *ctx, const cmg_solver_options *own)
+{
+    return cmgi_options_agree(ctx, &table, own);
+}
+
 cmg_status cmgi_solver_schedule(cmg_context *ctx, const cmg_solver_options *options,
                                 cmgi_schedule *schedule)
 {

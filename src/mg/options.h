@@ -6,6 +6,8 @@
 /* Checked options in full; NULL means the defaults. The reason of a refusal is in the context. */
 cmg_status cmgi_solver_options_take(cmg_context *ctx, const cmg_solver_options *given,
                                     cmg_solver_options *own);
+/* The same on all ranks, which have to have been given the same; collective. */
+cmg_status cmgi_solver_options_agree(cmg_context *ctx, const cmg_solver_options *own);
 /* The schedule that the options ask for. */
 cmg_status cmgi_solver_schedule(cmg_context *ctx, const cmg_solver_options *options,
                                 cmgi_schedule *schedule);

@@ -160,6 +160,7 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     CMGI_GIVEN(h);
     cmg_solver_options own;
     CMGI_TRY(cmgi_group_agree(h->ctx, check(h, options, s, &own)));
+    CMGI_TRY(cmgi_solver_options_agree(h->ctx, &own));
     return cmgi_group_fail(h->ctx, create(h, &own, s));
 }
 

@@ -1,4 +1,5 @@
 /* CG for callers with operators of their own: arrays are wrapped as vectors at the border. */
+#include "core/group.h"
 #include "core/report.h"
 #include "core/timer.h"
 #include "core/vector.h"
@@ -117,7 +118,8 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
     CMGI_TRY(check_operators(ctx, A, C));
     cmg_solver_options own;
-    CMGI_TRY(cmgi_solver_options_take(ctx, options, &own));
+    CMGI_TRY(cmgi_group_agree(ctx, cmgi_solver_options_take(ctx, options, &own)));
+    CMGI_TRY(cmgi_solver_options_agree(ctx, &own));
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
                "cg: operators have one precision, defect correction needs two");
     cmg_cg_solver *made = NULL;
