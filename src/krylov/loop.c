@@ -9,6 +9,8 @@
  */
 #include "krylov/krylov.h"
 
+#include "core/group.h"
+
 #include <string.h>
 
 void cmgi_krylov_drop_graphs(cmgi_krylov *k)
@@ -151,7 +153,7 @@ static cmg_status choose(cmgi_krylov *k)
     const bool loop = asked == CMG_LOOP_GRAPH || (asked == CMG_LOOP_AUTO && !on->no_loop);
     cmg_status status = CMG_ERR_UNSUPPORTED;
     k->used = CMG_LOOP_HOST;
-    if (can && loop && k->options.monitor == NULL) {
+    if (can && loop && !k->watched) {
         status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST);
         k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
     }
@@ -162,12 +164,21 @@ static cmg_status choose(cmgi_krylov *k)
     return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
 }
 
-/* Shows the last norm to the monitor; true when it asks to stop. */
-static bool watch(const cmgi_krylov *k)
+/* Shows the last norm to the monitor. One that asks to stop, on any rank, stops all. */
+static cmg_status watch(const cmgi_krylov *k, bool *stopped)
 {
     const cmgi_iteration_options *o = &k->options;
-    return o->monitor != NULL &&
-           o->monitor(o->monitor_user, k->iterations, k->history[k->iterations], k->rhs_norm) != 0;
+    double answer = 0;
+    if (!k->watched) {
+        return CMG_OK;
+    }
+    if (o->monitor != NULL) {
+        answer =
+            o->monitor(o->monitor_user, k->iterations, k->history[k->iterations], k->rhs_norm) != 0;
+    }
+    CMGI_TRY(cmgi_all_max(k->system.ctx, &answer, 1));
+    *stopped = answer != 0;
+    return CMG_OK;
 }
 
 /* Runs at least one iteration, if there is one to run. */
@@ -198,7 +209,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         CMGI_TRY(begin(k));
         if (k->used != CMG_LOOP_GRAPH) {
             CMGI_TRY(fetch(k));
-            stopped = k->iterations == 0 && watch(k);
+            CMGI_TRY(k->iterations == 0 ? watch(k, &stopped) : CMG_OK);
         }
     }
     while (!stopped && (k->seen.running || k->seen.outcome == CMGI_STOP_PAUSED)) {
@@ -207,7 +218,8 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         }
         CMGI_TRY(run_some(k));
         CMGI_TRY(fetch(k));
-        stopped = watch(k) && k->seen.running;
+        CMGI_TRY(watch(k, &stopped));
+        stopped = stopped && k->seen.running;
     }
     if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
         CMGI_TRY(end(k));

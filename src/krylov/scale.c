@@ -91,6 +91,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 {
     cmg_context *ctx = k->system.ctx;
     double largest = 0;
+    CMGI_TRY(cmgi_krylov_agree(k));
     CMGI_TRY(solve(user, b, x));
     if ((int)k->outcome != CMGI_STOP_SCALE) {
         return CMG_OK;
