@@ -278,6 +278,11 @@ CMG_API cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_
  * New values of A, P or R on the same pattern, in CSR order; copied, or, where the matrix was
  * wrapped, borrowed in place of the old ones, and then in the same memory. Solvers follow at
  * cmg_solver_refresh.
+ * Values that cmg_hierarchy_check would not pass are rejected and the old ones stay, unless the
+ * caller has written the new ones over borrowed old ones.
+ *
+ * @return CMG_ERR_ARG    a value is not finite, or a diagonal entry of A is 0
+ *         CMG_ERR_STATE  there is no such matrix
  */
 CMG_API cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role,
                                         const double *values);

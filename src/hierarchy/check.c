@@ -100,6 +100,12 @@ static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_cs
     return check_rows(ctx, name, A);
 }
 
+cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_role role,
+                                       const cmgi_csr *M, cmgi_csr_facts *facts)
+{
+    return role == CMG_ROLE_A ? check_matrix(ctx, name, M, facts) : check_values(ctx, name, M);
+}
+
 static cmg_status check_transfer(const cmg_hierarchy *h, int l)
 {
     cmg_context *ctx = h->ctx;

@@ -314,53 +314,96 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
     return CMG_OK;
 }
 
-/* New values of a matrix on the device, from there, or, where it is ours, from the host. */
-static cmg_status update_there(cmg_context *ctx, const char *what, cmgi_csr *stored,
-                               const double *values, bool device)
+/* What update_there and update_here are given: values that come into a matrix's place. */
+typedef struct new_values {
+    cmg_role role;
+    const char *what; /* the matrix as messages call it */
+    const double *values;
+    bool device; /* they are on one */
+} new_values;
+
+/*
+ * New values of a matrix on the device, from there, or, where it is ours, from the host: looked at
+ * in its place, which has the old ones again where they are refused.
+ */
+static cmg_status update_there(cmg_context *ctx, const new_values *given, cmgi_csr *stored,
+                               cmgi_csr_facts *facts)
 {
     cmgi_resident *R = stored->there;
-    cmgi_csr host = {.rows = stored->rows, .cols = stored->cols, .there = R};
-    const size_t bytes = (size_t)R->rows.nnz * sizeof *values;
-    bool reachable = device;
-    if (device) {
-        CMGI_TRY(ctx->backend->is_reachable(ctx, values, &reachable));
+    cmgi_csr seen = {.rows = stored->rows, .cols = stored->cols, .there = R};
+    const size_t bytes = (size_t)R->rows.nnz * sizeof *given->values;
+    const double *old = R->csr.values;
+    double *staged = NULL;
+    bool reachable = given->device;
+    cmg_status status = CMG_OK;
+    if (given->device) {
+        CMGI_TRY(ctx->backend->is_reachable(ctx, given->values, &reachable));
     }
-    CMGI_CHECK(ctx, reachable == device && (device || !R->borrowed), CMG_ERR_ARG,
-               "hierarchy update: %s is borrowed on device %d: so have to be its values", what,
-               ctx->options.device);
-    if (R->borrowed) {
-        R->csr.values = values;
-    } else {
-        CMGI_TRY(cmgi_to_device(ctx, (void *)(uintptr_t)R->csr.values, values, bytes));
+    CMGI_CHECK(ctx, reachable == given->device && (given->device || !R->borrowed), CMG_ERR_ARG,
+               "hierarchy update: %s is borrowed on device %d: so have to be its values",
+               given->what, ctx->options.device);
+    if (!given->device) {
+        CMGI_TRY(cmgi_alloc_device(ctx, R->rows.nnz, sizeof *staged, &staged));
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, staged, given->values, bytes));
     }
-    stored->there = NULL; /* what the host had is old */
+    const double *source = given->device ? given->values : staged;
+    R->csr.values = source;
+    CMGI_TRY_GOTO(refused, cmgi_resident_look_again(ctx, R));
+    CMGI_TRY_GOTO(refused,
+                  cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts));
+    if (!R->borrowed) {
+        R->csr.values = old;
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, (void *)(uintptr_t)old, source, bytes));
+    }
+    seen.there = NULL; /* what the host had is old */
+    stored->there = NULL;
     cmgi_csr_free(ctx, stored);
-    *stored = host;
-    return cmgi_resident_look_again(ctx, R);
+    *stored = (cmgi_csr){.rows = seen.rows, .cols = seen.cols, .there = R};
+    goto done;
+refused:
+    R->csr.values = old;
+    (void)cmgi_resident_look_again(ctx, R);
+done:
+    seen.there = NULL;
+    cmgi_csr_free(ctx, &seen);
+    cmgi_free_device(ctx, staged);
+    return status;
 }
 
 /* New values on the host, which may come from the device. */
-static cmg_status update_here(cmg_context *ctx, const char *what, cmgi_csr *stored,
-                              const double *values, bool device)
+static cmg_status update_here(cmg_context *ctx, const new_values *given, cmgi_csr *stored,
+                              cmgi_csr_facts *facts)
 {
-    CMGI_CHECK(ctx, !device || !stored->borrowed, CMG_ERR_ARG,
-               "hierarchy update: %s is borrowed on the host: so have to be its values", what);
+    CMGI_CHECK(ctx, !given->device || !stored->borrowed, CMG_ERR_ARG,
+               "hierarchy update: %s is borrowed on the host: so have to be its values",
+               given->what);
+    const cmg_size nnz = stored->indptr[stored->rows];
+    const size_t bytes = (size_t)nnz * sizeof *given->values;
+    cmg_csr view = stored->view;
+    double *fetched = NULL;
+    cmg_status status = CMG_OK;
+    if (given->device) {
+        CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *fetched, &fetched));
+        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, fetched, given->values, bytes));
+    }
+    view.values = given->device ? fetched : given->values;
+    const cmgi_csr seen = cmgi_csr_borrow(&view);
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts));
     if (stored->borrowed) {
-        stored->values = (double *)(uintptr_t)values;
-        return CMG_OK;
+        stored->values = (double *)(uintptr_t)view.values;
+    } else {
+        memmove(stored->values, view.values, bytes);
     }
-    const size_t bytes = (size_t)stored->indptr[stored->rows] * sizeof *values;
-    if (device) {
-        return cmgi_to_host(ctx, stored->values, values, bytes);
-    }
-    memcpy(stored->values, values, bytes);
-    return CMG_OK;
+done:
+    cmgi_free(ctx, fetched);
+    return status;
 }
 
 cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, const double *values)
 {
     char what[128];
-    bool device = false;
+    cmgi_csr_facts facts = {0};
+    new_values given = {.role = role, .what = what, .values = values};
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, values != NULL, CMG_ERR_ARG, "hierarchy update: values is NULL");
     CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
@@ -370,11 +413,18 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
                "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
     name_place(level, role, NULL, what, sizeof what);
-    CMGI_TRY(cmgi_is_device(h->ctx, values, &device));
-    h->checked = false;
+    CMGI_TRY(cmgi_is_device(h->ctx, values, &given.device));
+    const bool there = stored->there != NULL;
+    const double *old = there ? stored->there->csr.values : stored->values;
+    const cmg_status status = there ? update_there(h->ctx, &given, stored, &facts)
+                                    : update_here(h->ctx, &given, stored, &facts);
+    h->checked = h->checked && (status == CMG_OK || (status == CMG_ERR_ARG && values != old));
+    CMGI_TRY(status);
     h->stale = true;
-    return stored->there != NULL ? update_there(h->ctx, what, stored, values, device)
-                                 : update_here(h->ctx, what, stored, values, device);
+    if (role == CMG_ROLE_A) {
+        h->level[level].facts = facts;
+    }
+    return CMG_OK;
 }
 
 int cmg_hierarchy_levels(const cmg_hierarchy *h)

@@ -87,7 +87,7 @@ struct cmg_hierarchy {
     cmgi_stored_mesh *mesh;   /* NULL = none */
     cmgi_blocks_head *blocks; /* NULL = this rank has all rows, in `level` */
     bool stale;               /* values have changed above a formed A */
-    bool checked;             /* cmg_hierarchy_check passed and nothing was changed since */
+    bool checked;             /* cmg_hierarchy_check passed, as would it now */
     uint64_t generation;      /* rises whenever sizes, patterns or numbering change */
 };
 
@@ -132,6 +132,9 @@ cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *lev
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* Position of the first value that is not finite, -1 if none. */
 cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values);
+/* What cmg_hierarchy_check asks of the values of A, P or R, and what its pass over A has told. */
+cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_role role,
+                                       const cmgi_csr *M, cmgi_csr_facts *facts);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
 /* What its pass over A has told; NULL where A is on the device, or was formed since. */

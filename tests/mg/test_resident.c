@@ -112,12 +112,11 @@ static void wrong_arrays_are_refused(void)
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &there));
     CHECK_OK(cmg_hierarchy_check(h));
-    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite));
-    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "row 1, column 1: value inf") != NULL);
-    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_hollow));
-    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_hollow), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "row 1: the diagonal is zero") != NULL);
+    CHECK_OK(cmg_hierarchy_check(h)); /* the old ones are there */
     if (cmgi_on_cuda(
             ctx)) { /* borrowed on the device: values on the host cannot take their place */
         CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values), CMG_ERR_ARG);
@@ -129,6 +128,16 @@ static void wrong_arrays_are_refused(void)
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, there.values));
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view)); /* on the host */
     CHECK(view.values[0] == 2 && view.values[1] == 3 && view.indices[1] == 1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &there)); /* copied */
+    const double *const refused[] = {d_infinite, d_hollow, infinite, hollow};
+    const double *const taken[] = {there.values, values, there.values, values};
+    for (int k = 0; k < 4; ++k) {
+        CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, refused[k]), CMG_ERR_ARG);
+        CHECK_OK(cmg_hierarchy_check(h));
+        CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, taken[k]));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK(view.values[0] == 2 && view.values[1] == 3);
+    }
     cmg_hierarchy_destroy(&h);
     free_there(&there);
     cmgi_free_device(ctx, (void *)(uintptr_t)d_infinite);
@@ -165,15 +174,15 @@ static void other_types_are_taken(void)
             M.values = copy_there(values, 3, size);
             changed = copy_there(other, 3, sizeof *other);
         }
-        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-        CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M));
-        CHECK((cmgi_hierarchy_there(h, 0, CMG_ROLE_A) != NULL) == (there && cmgi_on_cuda(ctx)));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+        CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_P, &M));
+        CHECK((cmgi_hierarchy_there(h, 0, CMG_ROLE_P) != NULL) == (there && cmgi_on_cuda(ctx)));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &view));
         CHECK(memcmp(view.indptr, wide, sizeof wide) == 0);
         CHECK(memcmp(view.indices, indices, sizeof indices) == 0);
         CHECK(memcmp(view.values, full, sizeof full) == 0);
-        CHECK_OK(cmg_hierarchy_update_typed(h, 0, CMG_ROLE_A, changed, CMG_FP32));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK_OK(cmg_hierarchy_update_typed(h, 0, CMG_ROLE_P, changed, CMG_FP32));
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &view));
         CHECK(view.values[0] == 4 && view.values[1] == 0.25 && view.values[2] == 5);
         if (there) {
             cmgi_free_device(ctx, (void *)(uintptr_t)M.indptr);
