@@ -42,7 +42,7 @@ static const cmgi_key chebyshev_keys[] = {
     CMGI_POLYNOMIAL_KEYS,
     [RATIO] = {.key = "ratio",
                .text = "acts on [lambda/ratio, lambda]; 0 = degree squared, at least 2",
-               .high = 1e6},
+               .high = 1e12},
     [LOWER] = {.key = "lower",
                .text = "end of the interval: by the ratio, or the least Ritz value of the bound",
                .words = lower_ends},

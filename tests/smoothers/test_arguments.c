@@ -23,6 +23,7 @@ static void defaults_and_values(void)
     CHECK_OK(cmgi_smoother_parse(ctx, "chebyshev:degree=5:base=spai:tau=0.1", &method, &a));
     CHECK_NEAR(a.value[0], 5, 0);
     CHECK(a.rest != NULL && strcmp(a.rest, "spai:tau=0.1") == 0);
+    CHECK_OK(cmgi_smoother_parse(ctx, "chebyshev:degree=3:ratio=2.3e6", &method, &a));
     CHECK_OK(cmgi_smoother_parse(ctx, "file:spai-l0:omega=0.9", &method, &a));
     CHECK(strcmp(a.name, "spai-l0") == 0);
     CHECK_NEAR(a.omega, 0.9, 0);
