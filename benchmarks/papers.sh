@@ -24,6 +24,7 @@ trap 'rm -rf "$scratch"' EXIT
 least=3
 [ "$backend" = cuda ] || least=20
 commit=$(cat "$here/../.commit" 2>/dev/null || git -C "$here" rev-parse HEAD)
+processor=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 
 # one line of products: bench PART FILE OPTION...
 bench() {
@@ -31,7 +32,7 @@ bench() {
   file=$2
   shift 2
   timeout 60 "$build/tools/cmg" bench spmv "$file" --backend "$backend" --sample-ms $least --samples 7 "$@" \
-    --json "$scratch/b.json" >&2 && tr -d '\n' <"$scratch/b.json" | sed "s/^ *{/{\"paper\": \"$part\", \"commit\": \"$commit\",/" && echo
+    --json "$scratch/b.json" >&2 && tr -d '\n' <"$scratch/b.json" | sed "s|^ *{|{\"paper\": \"$part\", \"commit\": \"$commit\", \"processor\": \"$processor\",|" && echo
 }
 
 # one line of a solve: solve PART CASE FILE OPTION...
@@ -42,7 +43,7 @@ solve() {
   shift 3
   timeout ${CMG_TIMEOUT:-60} "$build/tools/cmg" solve "$file" --backend "$backend" --repeat 3 "$@" --json "$scratch/s.json" >&2
   tr -d '\n' <"$scratch/s.json" | sed 's/"history": \[[^]]*\]/"history": []/' |
-    sed "s/^ *{/{\"paper\": \"$part\", \"case\": \"$case\", \"asked\": \"$*\", \"commit\": \"$commit\",/"
+    sed "s|^ *{|{\"paper\": \"$part\", \"case\": \"$case\", \"asked\": \"$*\", \"commit\": \"$commit\", \"processor\": \"$processor\",|"
   echo
 }
 
@@ -170,16 +171,22 @@ counts_part() {
   rm -f "$scratch/pillar.cmg"
 }
 
-# Chebyshev on a smaller mesh of that kind: the upper end by rows, the lower 1 to 1000 times the least eigenvalue, 2.19e-5
+# Chebyshev on that mesh and on a smaller one: the upper end by rows (3.1265), the lower 1, 3, 10, 100 and 1000 times the
+# least eigenvalue of D^-1 A, 2.190e-5 and 1.3687e-6
 intervals_part() {
-  generate "$scratch/pillar-100.cmg" --problem elasticity --element q1 --dim 2 --cells 100 --dirichlet-labels bottom --levels 1
-  polynomial pillar-100 compressed jacobi fp64
-  for ratio in 142800 47600 14280 1428 142.8; do
-    for degree in 3 4 5 6 7; do
-      polynomial pillar-100 compressed chebyshev:degree=$degree:bound=gershgorin:ratio=$ratio fp64 --repeat 1
+  for cells in 100 400; do
+    generate "$scratch/pillar-$cells.cmg" --problem elasticity --element q1 --dim 2 --cells $cells --dirichlet-labels bottom \
+      --levels 1
+    polynomial pillar-$cells compressed jacobi fp64 --repeat 1
+    ratios="142800 47600 14280 1428 142.8"
+    [ $cells = 100 ] || ratios="2284000 761400 228400 22840 2284"
+    for ratio in $ratios; do
+      for degree in 3 4 5 6 7; do
+        polynomial pillar-$cells compressed chebyshev:degree=$degree:bound=gershgorin:ratio=$ratio fp64 --repeat 1
+      done
     done
+    rm -f "$scratch/pillar-$cells.cmg"
   done
-  rm -f "$scratch/pillar-100.cmg"
 }
 
 look_alike() {
