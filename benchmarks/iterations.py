@@ -9,6 +9,7 @@ published: stand-alone V-cycles on the hierarchies of the FE-gMG authors, with t
 polynomials: the polynomial preconditioners of Zhang and Zhang (2013) without a hierarchy, on plane elasticity, 96 x 96
     cells: CG in fp64, their algorithm 6 (preconditioner in fp32), their algorithm 5 (defect correction).
 
+convection: stand-alone V(1,1) on constant velocities, the table of docs/smoothers/auto.md.
 zhang: their mesh `quad` at its full size, on request.
 
 Every line has the command that made it, without the path of the tool.
@@ -97,6 +98,14 @@ def polynomials(options):
                             {"group": "polynomials", "family": family, "order": order, "way": name, "smoother": smoother})
 
 
+def convection(options):
+    for velocity, dim, cells in ((20, 2, 64), (20, 3, 16), (200, 2, 64), (1000, 2, 128)):
+        generate = ["--problem", "convection", "--velocity", str(velocity), "--dim", str(dim), "--cells", str(cells)]
+        for smoother in ("jacobi:omega=auto", "gauss-seidel", "spai", "ainv", "auto"):
+            yield solve(options, generate, ["--krylov", "none", "--smoother", smoother, "--max-it", "200", "--no-fallback"],
+                        {"group": "convection", "problem": f"{velocity}, {cells}^{dim}", "smoother": smoother})
+
+
 def zhang(options):
     """The mesh `quad` of Zhang and Zhang at its size, clamped on the left, to their 1e-7: minutes a solve."""
     generate = ["--problem", "elasticity", "--cells", "400", "--levels", "1", "--dirichlet-labels", "left"]
@@ -108,13 +117,13 @@ def zhang(options):
                     {"group": "zhang", "family": family, "order": int(degree or 1) - 1, "way": "fp64", "smoother": smoother})
 
 
-GROUPS = {"refinement": refinement, "published": published, "polynomials": polynomials, "zhang": zhang}
+GROUPS = {"refinement": refinement, "published": published, "polynomials": polynomials, "convection": convection, "zhang": zhang}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default="cmg", help="the command [cmg]")
-    parser.add_argument("--group", default="refinement,published,polynomials",
+    parser.add_argument("--group", default="refinement,published,polynomials,convection",
                         help=f"list of {','.join(GROUPS)} [all but zhang, which takes minutes a solve]")
     parser.add_argument("--output", metavar="FILE", help="JSON lines; those of other groups in it are kept")
     options = parser.parse_args()
@@ -123,7 +132,7 @@ def main():
     if options.output and os.path.exists(options.output):
         with open(options.output, encoding="utf-8") as file:
             kept = [line for line in map(json.loads, file) if line["group"] not in chosen]
-    made = [dict(line, commit=cases.commit()) for group in chosen for line in GROUPS[group](options)]
+    made = [dict(line, commit=cases.commit(), processor=cases.processor()) for group in chosen for line in GROUPS[group](options)]
     order = list(GROUPS)
     both = sorted([*kept, *made], key=lambda line: order.index(line["group"]))
     with open(options.output or os.devnull, "w", encoding="utf-8") as file:
