@@ -1,10 +1,13 @@
 /*
  * Roots of residual polynomials.
  *
- * Sources  Saad, Practical use of polynomial preconditionings for the conjugate gradient method,
- * SIAM J. Sci. Stat. Comput. 6 (1985); Lottes, Optimal polynomial smoothers for multigrid V-cycles,
- *          Numer. Linear Algebra Appl. 30 (2023); Phillips and Fischer, Optimal Chebyshev smoothers
- * and one-sided V-cycles, arXiv:2210.03179 (2022).
+ * Saad, Practical use of polynomial preconditionings for the conjugate gradient method, SIAM J.
+ * Sci. Stat. Comput. 6 (1985).
+ *
+ * Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30
+ * (2023).
+ *
+ * Phillips and Fischer, Optimal Chebyshev smoothers and one-sided V-cycles, arXiv:2210.03179 (2022).
  */
 #include "smoothers/recurrence.h"
 
