@@ -1,9 +1,8 @@
 /* Whether constants are the null space of level 0, as transfer/null_space.c asks on one rank. */
 #include "dist/parts.h"
+#include "transfer/null_space.h"
 
 #include <math.h>
-
-static const double ROUNDING = 1e-10; /* of a row's sum, next to the sum of its sizes */
 
 /* 1 where a row's entries do not add up to 0. */
 static double any_sum(const cmgi_own_rows *A)
@@ -15,7 +14,7 @@ static double any_sum(const cmgi_own_rows *A)
             sum += A->values[k];
             size += fabs(A->values[k]);
         }
-        if (!(fabs(sum) <= ROUNDING * size)) {
+        if (!(fabs(sum) <= CMGI_NULL_ROUNDING * size)) {
             return 1;
         }
     }

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double ROUNDING = 1e-10;  /* of a row's sum, next to the sum of its sizes */
-static const double GIVEN = 1e-6;      /* the same of a vector that is said to be exact */
+static const double GIVEN = 1e-6;      /* (A v)_i next to (|A| |v|)_i where v is said to be exact */
 static const double DEPENDENT = 1e-10; /* what is left of a vector that the others give already */
 
 void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
@@ -19,8 +18,18 @@ void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
 enum { FIRST_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
 enum { FEW_ROWS = 64 };                  /* of those, fetched from a device before the rest */
 
-/* The first row where A v is not 0 to `tolerance`, n where there is none. */
-static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance)
+/*
+ * |(A v)_i| <= tolerance sum_j |a_ij| max(|v_j|, least) is 0. Rounding of an entry of v is that of
+ * the largest one, or of the coordinates that it was made of: a rotation has small ones near its
+ * middle, as exact as the others.
+ */
+typedef struct limits {
+    double tolerance;
+    double least;
+} limits;
+
+/* The first row where A v is not 0, n where there is none. */
+static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, limits zero)
 {
     enum { ROWS = 1 << 14 }; /* looked at together */
     cmg_size found = A->rows;
@@ -33,11 +42,11 @@ static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, d
             double sum = 0;
             double size = 0;
             for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-                const double term = A->values[k] * v[A->indices[k]];
-                sum += term;
-                size += fabs(term);
+                const double at = v[A->indices[k]];
+                sum += A->values[k] * at;
+                size += fabs(A->values[k]) * fmax(fabs(at), zero.least);
             }
-            found = fabs(sum) <= tolerance * size ? found : (i < found ? i : found);
+            found = fabs(sum) <= zero.tolerance * size ? found : (i < found ? i : found);
         }
     }
     (void)ctx;
@@ -45,7 +54,7 @@ static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, d
 }
 
 /* A^T v = 0, too: else b is to be orthogonal to something else. */
-static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, double tolerance,
+static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, limits zero,
                           bool *left)
 {
     double *sum = NULL;
@@ -54,13 +63,12 @@ static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, d
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * A->cols, sizeof *sum, &sum));
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const double term = A->values[k] * v[i];
-            sum[A->indices[k]] += term;
-            sum[A->cols + A->indices[k]] += fabs(term);
+            sum[A->indices[k]] += A->values[k] * v[i];
+            sum[A->cols + A->indices[k]] += fabs(A->values[k]) * fmax(fabs(v[i]), zero.least);
         }
     }
     for (cmg_size j = 0; j < A->cols && *left; ++j) {
-        *left = fabs(sum[j]) <= tolerance * sum[A->cols + j];
+        *left = fabs(sum[j]) <= zero.tolerance * sum[A->cols + j];
     }
     cmgi_free(ctx, sum);
     return status;
@@ -96,20 +104,45 @@ static void take(cmgi_null_space *space, cmg_size n, double *v)
     }
 }
 
+static double largest(cmg_size n, const double *v)
+{
+    double most = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        most = fmax(most, fabs(v[i]));
+    }
+    return most;
+}
+
+static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const double *v)
+{
+    cmg_size length = 0;
+    const double *x = NULL;
+    if (h->level[level].exact_nullspace) {
+        return (limits){.tolerance = GIVEN};
+    }
+    limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = largest(n, v)};
+    const bool rotation = zero.least != 1; /* unless it is stored; the others are of ones */
+    if (rotation && cmgi_hierarchy_vector(h, level, "nullspace", NULL) == NULL &&
+        cmg_hierarchy_get_vector(h, level, "coords", NULL, &length, &x) == CMG_OK) {
+        zero.least = fmax(zero.least, largest(length, x));
+    }
+    return zero;
+}
+
 /* Candidate c of B, n x vectors by rows, tried and taken. */
 static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double *B, int vectors,
                                 int c, double *v, cmgi_null_space *space)
 {
     cmg_context *ctx = h->ctx;
     const bool exact = h->level[level].exact_nullspace;
-    const double tolerance = exact ? GIVEN : ROUNDING;
     bool left = true;
     cmg_csr A;
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     for (cmg_size i = 0; i < A.rows; ++i) {
         v[i] = B[i * vectors + c];
     }
-    const cmg_size row = first_row(ctx, &A, v, tolerance);
+    const limits zero = limits_of(h, level, A.rows, v);
+    const cmg_size row = first_row(ctx, &A, v, zero);
     CMGI_CHECK(ctx, row == A.rows || !exact, CMG_ERR_ARG,
                "level %d: nullspace vector %d is marked as exact, but A times it is not 0 in row "
                "%lld",
@@ -117,7 +150,7 @@ static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double 
     if (row < A.rows) {
         return CMG_OK;
     }
-    CMGI_TRY(is_left(ctx, &A, v, tolerance, &left));
+    CMGI_TRY(is_left(ctx, &A, v, zero, &left));
     if (left) {
         take(space, A.rows, v);
     }
@@ -138,14 +171,14 @@ static bool may_have_one(const cmg_csr *A, int block)
     memset(alive, 1, (size_t)block);
     for (cmg_size i = 0; i < A->rows && i < FIRST_ROWS && left > 0; ++i) {
         double sum[MOST] = {0};
-        double size[MOST] = {0};
+        double size = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             sum[A->indices[k] % block] += A->values[k];
-            size[A->indices[k] % block] += fabs(A->values[k]);
+            size += fabs(A->values[k]);
         }
         for (int c = 0; c < block; ++c) {
-            left -= alive[c] && fabs(sum[c]) > ROUNDING * size[c];
-            alive[c] = alive[c] && fabs(sum[c]) <= ROUNDING * size[c];
+            left -= alive[c] && fabs(sum[c]) > CMGI_NULL_ROUNDING * size;
+            alive[c] = alive[c] && fabs(sum[c]) <= CMGI_NULL_ROUNDING * size;
         }
     }
     return left > 0;

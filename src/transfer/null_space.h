@@ -2,9 +2,17 @@
  * The null space of a level matrix, as far as it is known: vectors that the hierarchy marks as
  * exact; else those of its near-null-space vectors, of the translations and rotations of a body,
  * and of constants that A and A^T take to 0 row by row.
+ *
+ * To 0 within rounding: what is left of a row is under 16 eps times the sizes of its entries.
+ * Assembled rows leave up to 1.8 eps, rotations included (all elements, shapes and coefficients of
+ * cmg generate); files of 15 digits some 5. Anything more makes A a regular matrix.
  */
 #pragma once
 #include "hierarchy/hierarchy.h"
+
+#include <float.h>
+
+#define CMGI_NULL_ROUNDING (16 * DBL_EPSILON)
 
 enum { CMGI_NULL_VECTORS = 16 };
 

@@ -123,6 +123,177 @@ static void free_bodies_are_solved(void)
     }
 }
 
+/*
+ * A Laplacian on m x m nodes with nothing held, in arrays of the test, and `spring` added to one
+ * diagonal entry or to all of them.
+ */
+typedef struct grid {
+    cmg_size n;
+    cmg_size indptr[1100];
+    cmg_index indices[6000];
+    double values[6000];
+} grid;
+
+static grid laplacian(int m, double spring, int at)
+{
+    static const int step[4][2] = {{0, -1}, {-1, 0}, {1, 0}, {0, 1}};
+    grid A = {.n = (cmg_size)m * m};
+    cmg_size e = 0;
+    for (int i = 0; i < m * m; ++i) {
+        const cmg_size diagonal = e++;
+        A.indices[diagonal] = i;
+        for (int k = 0; k < 4; ++k) {
+            const int x = i % m + step[k][0];
+            const int y = i / m + step[k][1];
+            if (x >= 0 && x < m && y >= 0 && y < m) {
+                A.indices[e] = y * m + x;
+                A.values[e++] = -1;
+                A.values[diagonal] += 1;
+            }
+        }
+        A.values[diagonal] += at < 0 || at == i ? spring : 0;
+        A.indptr[i + 1] = e;
+    }
+    return A;
+}
+
+/* b - A x by the test's own arrays */
+static long double residual_norm(const grid *A, const double *b, const double *x)
+{
+    long double rr = 0;
+    for (cmg_size i = 0; i < A->n; ++i) {
+        long double r = b[i];
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            r -= (long double)A->values[k] * x[A->indices[k]];
+        }
+        rr += r * r;
+    }
+    return sqrtl(rr);
+}
+
+static cmg_hierarchy *hierarchy_of(const grid *A)
+{
+    cmg_hierarchy *h = NULL;
+    cmg_csr csr = {.rows = A->n,
+                   .cols = A->n,
+                   .indptr = A->indptr,
+                   .indices = A->indices,
+                   .values = A->values};
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
+    return h;
+}
+
+/* Solves, and what is told of x is what the arrays say. */
+static cmg_report told_is_true(const grid *A, cmg_hierarchy *h, const char *options,
+                               const double *b, double *x)
+{
+    cmg_vector *vb = NULL;
+    cmg_vector *vx = NULL;
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, options));
+    CHECK_OK(cmg_vector_create(ctx, A->n, CMG_FP64, &vb));
+    CHECK_OK(cmg_vector_create(ctx, A->n, CMG_FP64, &vx));
+    CHECK_OK(cmg_vector_set(vb, b));
+    const cmg_report report = solve(h, &o, vb, vx);
+    CHECK_OK(cmg_vector_get(vx, x));
+    const double residual = (double)residual_norm(A, b, x);
+    const double norm = sqrt(dot(b, b, A->n));
+    const double rounding = 1e-14 * (8 * sqrt(dot(x, x, A->n)) + norm);
+    CHECK_NEAR(report.residual, residual, 1e-9 * residual + rounding);
+    CHECK_NEAR(report.rhs_norm, norm, 1e-12 * norm);
+    CHECK_NEAR(report.relative_residual, residual / norm, 1e-9 + rounding / norm);
+    cmg_vector_destroy(&vb);
+    cmg_vector_destroy(&vx);
+    return report;
+}
+
+/* A spring of 1e-10 to 1e-13, at one node or at all, holds the body: it is solved as it is. */
+static void nearly_singular_is_regular(void)
+{
+    enum { M = 33, N = M * M };
+    static const int places[] = {-1, 0, N / 2};
+    double b[N];
+    double x[N];
+    for (double spring = 1e-10; spring > 0.5e-13; spring /= 10) {
+        for (int k = 0; k < 3; ++k) {
+            const grid A = laplacian(M, spring, places[k]);
+            cmg_hierarchy *h = hierarchy_of(&A);
+            cmgi_null_space Q = {0};
+            uint64_t seed = 5;
+            CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+            CHECK(Q.count == 0);
+            cmgi_null_space_free(ctx, &Q);
+            for (int i = 0; i < N; ++i) {
+                b[i] = 1;
+            }
+            cmg_report report = told_is_true(&A, h, "", b, x);
+            CHECK(report.nullspace == 0 && report.removed == 0);
+            if (places[k] < 0 && spring > 0.5e-11) { /* x = 1 / spring */
+                CHECK(cmg_outcome_converged(report.outcome));
+                CHECK_NEAR(x[7] * spring, 1, 1e-3);
+            }
+            for (int i = 0; i < N; ++i) { /* with a mean of 0 the spring does not matter */
+                b[i] = cmgi_random(&seed) - 0.5;
+            }
+            double mean = 0;
+            for (int i = 0; i < N; ++i) {
+                mean += b[i] / N;
+            }
+            for (int i = 0; i < N; ++i) {
+                b[i] -= mean;
+            }
+            report = told_is_true(&A, h, "", b, x);
+            CHECK(report.nullspace == 0);
+            CHECK(cmg_outcome_converged(report.outcome));
+            cmg_hierarchy_destroy(&h);
+        }
+    }
+}
+
+/* The true ones are found: rows summed from elements in any order, rotations about any origin. */
+static void null_spaces_of_sums_are_found(void)
+{
+    for (int k = 0; k < BODIES; ++k) {
+        for (int numbering = 0; numbering < 2; ++numbering) {
+            cmg_generate_options g;
+            cmg_hierarchy *h = NULL;
+            cmgi_null_space Q = {0};
+            cmg_size n = 0;
+            const double *coords = NULL;
+            cmg_generate_options_default(&g);
+            g.problem = bodies[k].problem;
+            g.element = bodies[k].element;
+            g.dim = bodies[k].dim;
+            g.cells = bodies[k].dim == 2 ? 16 : 4;
+            g.boundary = CMG_BOUNDARY_NEUMANN;
+            g.coords = true;
+            g.distort = 0.3;
+            g.aspect = 100;
+            g.coefficient = CMG_COEFFICIENT_RANDOM;
+            g.contrast = 1e6;
+            g.numbering = numbering == 0 ? CMG_NUMBERING_GENERATED : CMG_NUMBERING_RANDOM;
+            CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+            CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+            CHECK(Q.count == bodies[k].vectors);
+            cmgi_null_space_free(ctx, &Q);
+            /* elsewhere: what coordinates of 1e4 round off is larger than eps times distances */
+            CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
+            double *moved = malloc((size_t)n * sizeof *moved);
+            for (cmg_size i = 0; i < n; ++i) {
+                moved[i] = coords[i] + 1e4;
+            }
+            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, n, moved));
+            CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+            CHECK(Q.count == bodies[k].vectors);
+            cmgi_null_space_free(ctx, &Q);
+            free(moved);
+            cmg_hierarchy_destroy(&h);
+        }
+    }
+}
+
 /* What is held, or has mass, has no null space; neither has a constant that was looked at early. */
 static void others_have_none(void)
 {
@@ -200,6 +371,8 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(free_bodies_are_solved);
     RUN(others_have_none);
+    RUN(nearly_singular_is_regular);
+    RUN(null_spaces_of_sums_are_found);
     RUN(given_vectors);
     return TEST_END();
 }
