@@ -375,13 +375,17 @@ static int parse_option(args *a, int argc, char **argv, int *at)
         return equals == NULL ? set_value(a, o, "")
                               : usage_error("%s: --%s takes no value", a->command, name);
     }
-    if (equals != NULL) {
-        return set_value(a, o, equals + 1);
-    }
-    if (*at + 1 >= argc) {
+    if (equals == NULL && *at + 1 >= argc) {
         return usage_error("%s: --%s needs a value", a->command, name);
     }
-    return set_value(a, o, argv[++*at]);
+    const char *text = equals != NULL ? equals + 1 : argv[++*at];
+    if (o->kind == ARG_CALL && a->reads == ARGS_MAX_PLAIN) {
+        return usage_error("%s: --%s more than %d times", a->command, name, ARGS_MAX_PLAIN);
+    }
+    if (o->kind == ARG_CALL) {
+        a->read[a->reads++] = text;
+    }
+    return set_value(a, o, text);
 }
 
 static int add_plain(args *a, const char *word)

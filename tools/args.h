@@ -79,6 +79,8 @@ typedef struct args {
     int groups;
     const char *plain[ARGS_MAX_PLAIN]; /* arguments that are not options, in order */
     int plains;
+    const char *read[ARGS_MAX_PLAIN]; /* texts of ARG_CALL: files that were read */
+    int reads;
 } args;
 
 void args_begin(args *a, const char *command, const char *usage, const char *summary);
@@ -93,8 +95,10 @@ void args_add_row(args *a, const char *key, const cmg_option *(*row)(int), void 
  * about the first mistake. The number of plain arguments is checked against `usage`.
  */
 int args_parse(args *a, int argc, char **argv);
-/* ARGS_GO unless --output, --json or --csv names, or lies in, what another argument names. */
+/* ARGS_GO unless --output, --json, --csv or OUT names, or lies in, what another argument names. */
 int args_check_files(const args *a);
+/* Option i was given, and names a file that is written. */
+bool args_is_output(const args *a, int i);
 /* Can the files named by --output, --json and --csv be written? ARGS_GO or the exit status. */
 int args_try_outputs(const args *a);
 /* Was --name on the command line? */

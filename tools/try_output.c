@@ -27,16 +27,12 @@ static int reason_against(const char *path)
 
 int args_try_outputs(const args *a)
 {
-    static const char *const names[] = {"output", "json", "csv"};
     for (int i = 0; i < a->options; ++i) {
-        const arg_option *o = &a->option[i];
-        for (int k = 0; k < ARGS_COUNT(names); ++k) {
-            if (a->given[i] && o->kind == ARG_TEXT && strcmp(o->name, names[k]) == 0) {
-                const char *path = *(const char *const *)o->value;
-                const int reason = strcmp(path, "-") == 0 ? 0 : reason_against(path);
-                if (reason != 0) {
-                    return file_error(path, "cannot be written: %s", strerror(reason));
-                }
+        if (args_is_output(a, i)) {
+            const char *path = *(const char *const *)a->option[i].value;
+            const int reason = strcmp(path, "-") == 0 ? 0 : reason_against(path);
+            if (reason != 0) {
+                return file_error(path, "cannot be written: %s", strerror(reason));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -37,10 +38,36 @@ class Files(cli.Case):
             self.assertEqual(done.returncode, 1, arguments)
             self.assertIn("would replace", done.stderr)
             self.assertEqual(self.read(self.a), before)
+        options = self.path("o.txt")
+        second = self.path("second.txt")
+        for path in (options, second):
+            self.write(os.path.basename(path), "rtol=1e-6\n")
+        for output in (options, os.path.join(os.path.dirname(options), ".", "o.txt")):
+            for arguments in (["solve", self.a, "--options", options, "--options", second, "--output", output],
+                              ["solve", self.a, f"--options={options}", "--json", output],
+                              ["plan", self.a, "--options", options, "--json", output]):
+                done = cli.run(*arguments)
+                self.assertEqual(done.returncode, 1, arguments)
+                self.assertIn("would replace", done.stderr)
+                self.assertEqual(self.read(options), b"rtol=1e-6\n")
         folder = self.path("matrices")
         self.assertEqual(cli.run("convert", self.a, folder).returncode, 0)
         self.assertEqual(cli.run("solve", folder, "--output", os.path.join(folder, "b.mtx")).returncode, 1)
         self.assertEqual(cli.run("solve", folder, "--output", os.path.join(folder, "new.mtx")).returncode, 0)
+
+    def test_outputs_do_not_replace_each_other(self):
+        """Files that are not there yet are compared by name and folder."""
+        new = self.path("z.npy")
+        again = os.path.join(os.path.dirname(new), ".", "z.npy")
+        for arguments in (["solve", self.a, "--output", new, "--json", new], ["solve", self.a, "--output", new, "--json", again],
+                          ["compare", self.a, "--json", new, "--csv", again], ["coarsen", self.a, new, "--json", again],
+                          ["smooth", self.a, "--smoother", "fsai", "--output", new, "--json", again]):
+            done = cli.run(*arguments)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertIn("would replace", done.stderr)
+            self.assertFalse(os.path.exists(new))
+        self.assertEqual(cli.run("solve", self.a, "--output", new, "--json", self.path("z.json")).returncode, 0)
+        self.assertEqual(cli.run("compare", self.a, "--quick", "--json", "/dev/null", "--csv", "/dev/null").returncode, 0)
 
     def test_a_vector_is_no_container(self):
         done = cli.run("solve", self.a, "--output", self.path("x.cmg"))
@@ -104,6 +131,21 @@ class Files(cli.Case):
             if job.returncode == 0:
                 self.assertEqual(now, new)
             self.assertEqual(sorted(os.listdir(os.path.dirname(target))), before)
+
+    def test_a_limit_of_file_sizes_is_an_error(self):
+        target = self.path("limited.cmg")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        before = sorted(os.listdir(os.path.dirname(target)))
+        for arguments in (["convert", self.a, target], ["convert", self.a, target + ".d", "--to", "mtx"],
+                          ["solve", self.a, "--output", self.path("x.mtx"), "--json", self.path("j.json")]):
+            done = cli.run(*arguments, preexec_fn=limit)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("File too large", done.stderr)
+            left = [name for name in sorted(os.listdir(os.path.dirname(target))) if name not in before + ["j.json"]]
+            self.assertEqual(left, [])
 
     def test_special_files(self):
         pipe = self.path("pipe.msh")
