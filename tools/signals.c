@@ -2,7 +2,7 @@
  * Interrupts, taken by a thread that waits for them: METIS puts handlers of its own in the place of
  * a program's, and jumps out of whatever runs, an allocation too.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "signals.h"
 
 #include <pthread.h>
@@ -16,6 +16,14 @@ static int writing = 0;
 static bool watching = false;
 static int interruption = 0; /* came while watching */
 static int pending = 0;      /* the signal that came while writing, 0 = none */
+
+static pthread_t waiting;
+
+/* Of threads that were there before main, as OpenBLAS's are: they do not block the signals. */
+static void pass_on(int number)
+{
+    (void)pthread_kill(waiting, number);
+}
 
 /* As if nobody had asked for the signal. */
 static void end_by(int number)
@@ -61,8 +69,8 @@ void signals_begin(void)
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     static sigset_t wanted;
     static bool begun;
+    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
     pthread_attr_t attributes;
-    pthread_t thread;
     if (begun || pthread_attr_init(&attributes) != 0) {
         return;
     }
@@ -77,14 +85,22 @@ void signals_begin(void)
     (void)pthread_attr_setstacksize(&attributes, STACK);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_sigmask(SIG_BLOCK, &wanted, NULL); /* here and in all threads to come */
-    bool waits = pthread_create(&thread, &attributes, wait_for, &wanted) == 0;
+    bool waits = pthread_create(&waiting, &attributes, wait_for, &wanted) == 0;
     if (!waits) { /* data that every thread has of its own take part of the stack */
         (void)pthread_attr_setstacksize(&attributes, LARGE_STACK);
-        waits = pthread_create(&thread, &attributes, wait_for, &wanted) == 0;
+        waits = pthread_create(&waiting, &attributes, wait_for, &wanted) == 0;
+    }
+    for (size_t k = 0; waits && k < sizeof caught / sizeof caught[0]; ++k) {
+        if (sigismember(&wanted, caught[k]) == 1) {
+            (void)sigaction(caught[k], &action, NULL);
+        }
     }
     if (!waits) {
         (void)pthread_sigmask(SIG_UNBLOCK, &wanted, NULL);
     }
+    /* a file that grows over its limit then fails as on a full disk, and leaves nothing behind */
+    action.sa_handler = SIG_IGN;
+    (void)sigaction(SIGXFSZ, &action, NULL);
     (void)pthread_attr_destroy(&attributes);
 }
 
