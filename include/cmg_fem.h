@@ -298,7 +298,7 @@ typedef struct cmg_fem_mesh {
  * Prolongation from a coarse mesh to a finer one of the same domain, nested or not: row i of P has
  * the coarse basis at fine node i, once for each of `components` unknowns, which are numbered node
  * by node. Fine nodes outside the coarse mesh, as along curved boundaries, take the nearest cell's
- * basis, if they are no farther than that cell is large.
+ * basis, if they are no farther than that cell is large; over a quarter of it is warned about.
  *
  * @param[in]  nodes  of the fine mesh
  * @param[in]  x      their places, nodes x coarse->dim

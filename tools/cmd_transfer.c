@@ -79,6 +79,9 @@ static int transfer(const transfer_job *job, cmg_context *ctx)
     int done = EXIT_DONE;
     if (status == CMG_OK && coarse.dim != fine.dim) {
         done = file_error(job->fine, "%d dimensions, %s has %d", fine.dim, job->coarse, coarse.dim);
+    } else if (status == CMG_OK && coarse.nodes > fine.nodes) {
+        done = file_error(job->fine, "%lld nodes, %s has %lld: the coarse mesh is named first",
+                          (long long)fine.nodes, job->coarse, (long long)coarse.nodes);
     } else if (status == CMG_OK) {
         at = NULL;
         status = cmg_fem_transfer(ctx, &coarse, job->components, fine.nodes, fine.x, &P);

@@ -38,11 +38,16 @@ static int weigh(const void *user, cmg_size node, cmg_index *column, double *wei
     return t->nodes;
 }
 
+/* Outside of the nearest cell by more than this part of it: no boundary that is only curved. */
+static const double FAR_OUTSIDE = 0.25;
+
 /* Cells of all points; the one that lies farthest outside must be within a cell of the mesh. */
 static cmg_status find_all(const cmgi_locator *t, cmg_size points, const double *x,
                            cmgi_place *place)
 {
     const int dim = t->mesh->dim;
+    cmg_size far = 0;
+    double most = 0;
 #pragma omp parallel for num_threads(t->ctx->threads) schedule(dynamic, 256) if (points > 256)
     for (cmg_size i = 0; i < points; ++i) {
         place[i] = cmgi_locate(t, x + i * dim);
@@ -53,6 +58,14 @@ static cmg_status find_all(const cmgi_locator *t, cmg_size points, const double 
                    "the cell %d next to it",
                    (long long)i, x[i * dim], x[i * dim + 1], dim == 3 ? ", " : "; ",
                    dim == 3 ? x[i * dim + 2] : 0.0, place[i].distance, (int)place[i].cell);
+        far += place[i].outside > FAR_OUTSIDE;
+        most = fmax(most, place[i].distance);
+    }
+    if (far > 0) {
+        cmgi_log(t->ctx, CMG_LOG_WARN,
+                 "transfer: %lld of %lld fine nodes (%.2g %%) lie far outside the coarse mesh, by "
+                 "up to %g: are both meshes of one domain?",
+                 (long long)far, (long long)points, 100.0 * (double)far / (double)points, most);
     }
     return CMG_OK;
 }

@@ -70,6 +70,34 @@ class Transfer(cli.Case):
             file.write(square(13, 0, shift=5)[0])
         self.assertIn("outside the coarse mesh", self.refused(2, "transfer", a, b, out))
 
+    def test_meshes_are_not_replaced(self):
+        self.meshes()
+        a, b = self.path("coarse.msh"), self.path("fine.msh")
+        for mesh in (a, b):
+            with open(mesh, encoding="ascii") as file:
+                before = file.read()
+            self.assertIn("would replace", self.refused(1, "transfer", a, b, mesh))
+            with open(mesh, encoding="ascii") as file:
+                self.assertEqual(file.read(), before)
+
+    def test_swapped_meshes_are_refused(self):
+        self.meshes()
+        message = self.refused(2, "transfer", self.path("fine.msh"), self.path("coarse.msh"), self.path("P.mtx"))
+        self.assertIn("36 nodes", message)
+        self.assertIn("196", message)
+        self.assertFalse(os.path.exists(self.path("P.mtx")))
+
+    def test_half_an_overlap_is_warned_about(self):
+        """Of a coarse mesh of 2 x 2 cells and 5 x 5 fine nodes: none, or two columns of nodes lie far outside."""
+        a, b, out = self.path("a.msh"), self.path("b.msh"), self.path("P.mtx")
+        self.write("a.msh", square(2, 0)[0])
+        for shift, share in ((0, None), (0.05, None), (0.5, "10 of 25 fine nodes (40 %)")):
+            self.write("b.msh", square(4, 0, shift=shift)[0])
+            done = cli.run("transfer", a, b, out)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual("far outside" in done.stderr, share is not None)
+            self.assertIn(share or "", done.stderr)
+
 
 if __name__ == "__main__":
     cli.main()
