@@ -17,6 +17,7 @@ typedef struct generate_job {
     cmg_generate_options options;
     int to;
     bool list;
+    bool element_given; /* else that of the mesh file's cells */
     bool dry_run;
     const char *named; /* --case */
     const char *json;
@@ -79,6 +80,7 @@ static int parse(generate_job *job, int argc, char **argv)
         return status;
     }
     job->path = a.plains > 0 ? a.plain[0] : NULL;
+    job->element_given = name != NULL || args_given(&a, "element");
     if (job->path == NULL && !job->list && !job->dry_run && job->json == NULL) {
         return usage_error("generate: the name of the file to write is missing");
     }
@@ -273,6 +275,19 @@ static int generate_shared(generate_job *job)
     return EXIT_DONE;
 }
 
+/* The element of first order for the cells of a mesh file. */
+static cmg_status choose_element(generate_job *job, cmg_context *ctx)
+{
+    cmg_fem_mesh mesh = {.nodes = 0};
+    cmg_status status = CMG_OK;
+    if (job->options.mesh[0] != '\0' && !job->element_given) {
+        status = cmg_fem_mesh_read(ctx, job->options.mesh, 1, &mesh);
+        job->options.element = status == CMG_OK ? mesh.element : job->options.element;
+        cmg_fem_mesh_free(ctx, &mesh);
+    }
+    return status;
+}
+
 static int generate(generate_job *job, cmg_context *ctx)
 {
     FILE *out = report_stream(job->json);
@@ -284,7 +299,10 @@ static int generate(generate_job *job, cmg_context *ctx)
     if (status != CMG_OK) {
         return library_error(ctx, status, job->path);
     }
-    status = cmg_generate_estimate(ctx, &job->options, &size);
+    status = choose_element(job, ctx);
+    if (status == CMG_OK) {
+        status = cmg_generate_estimate(ctx, &job->options, &size);
+    }
     if (status != CMG_OK) {
         return library_error(ctx, status, mesh_of(job));
     }

@@ -3,6 +3,8 @@
 
 #include "status.h"
 
+#include <string.h>
+
 void device_args_default(device_args *d)
 {
     *d = (device_args){.line = {0}};
@@ -20,6 +22,11 @@ static void show_line(void *user, cmg_log_level level, const char *line)
     device_args *d = user;
     if (level == CMG_LOG_ERROR) {
         return;
+    }
+    for (int k = 0; k < d->warnings; ++k) { /* a file may be read more than once */
+        if (strncmp(d->warning[k], line, DEVICE_WARNING - 1) == 0) {
+            return;
+        }
     }
     progress_end(&d->line);
     fprintf(stderr, level == CMG_LOG_WARN ? "cmg: warning: %s\n" : "cmg: %s\n", line);

@@ -1,10 +1,13 @@
 /* What a command reads: the hierarchy, the levels in use, right-hand sides and guesses. */
+#define _POSIX_C_SOURCE 200809L
 #include "input.h"
 
 #include "status.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void input_args_add(args *a, input_args *in)
 {
@@ -137,6 +140,22 @@ static int rhs_of_ones(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b)
     return EXIT_DONE;
 }
 
+/* A name that is neither a vector of the hierarchy nor a file: which vectors there are. */
+static int refuse_name(const cmg_hierarchy *h, const char *path, const char *kind,
+                       const char *wanted)
+{
+    char names[INPUT_TEXT] = "";
+    size_t used = 0;
+    const char *name = NULL;
+    for (int i = 0; (name = cmg_hierarchy_vector_name(h, kind, i)) != NULL && used < sizeof names;
+         ++i) {
+        const int n = snprintf(names + used, sizeof names - used, i > 0 ? ", %s" : "%s", name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return file_error(wanted, "no such file, and %s has %s%s", path,
+                      names[0] != '\0' ? "the vectors " : "no vectors of that kind", names);
+}
+
 int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,
               cmg_vector **b, char said[INPUT_TEXT])
 {
@@ -150,6 +169,9 @@ int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const 
         return vector_from_hierarchy(ctx, h, path, "rhs", name, b);
     }
     (void)snprintf(said, INPUT_TEXT, "file %.120s", name);
+    if (access(name, F_OK) != 0 && errno == ENOENT) {
+        return refuse_name(h, path, "rhs", name);
+    }
     return vector_from_file(ctx, h, name, b);
 }
 
@@ -158,6 +180,9 @@ int input_guess(cmg_context *ctx, const cmg_hierarchy *h, const char *path, cons
 {
     if (has_vector(h, "solutions", wanted)) {
         return vector_from_hierarchy(ctx, h, path, "solutions", wanted, x);
+    }
+    if (access(wanted, F_OK) != 0 && errno == ENOENT) {
+        return refuse_name(h, path, "solutions", wanted);
     }
     return vector_from_file(ctx, h, wanted, x);
 }

@@ -71,9 +71,9 @@ void solve_print(solve_job *job, FILE *out)
     if (job->history) {
         print_history(job, out);
     }
-    fprintf(out, "%s (%s: %s): %d iterations, relative residual %.3e\n", outcome_words(r->outcome),
+    fprintf(out, "%s (%s: %s): %d iteration%s, relative residual %.3e\n", outcome_words(r->outcome),
             cmg_enum_name("outcome", (int)r->outcome), cmg_enum_text("outcome", (int)r->outcome),
-            r->iterations, r->relative_residual);
+            r->iterations, r->iterations == 1 ? "" : "s", r->relative_residual);
     if (job->fallbacks > 0) {
         fprintf(out, "fell back: %s\n", job->fallback);
     }

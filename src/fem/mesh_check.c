@@ -63,6 +63,9 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
     return CMG_OK;
 }
 
+/* Fourth powers of edges, as they come in element matrices, have to stay in fp64. */
+static const double LONGEST_EDGE = 1e60;
+
 enum { BLOCK = 4096 }; /* cells a partial sum, so that the volume does not depend on the threads */
 
 static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, cmgi_mesh_report *r)
@@ -103,6 +106,9 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
         report->inverted += part[b].inverted;
     }
     cmgi_free(mesh->ctx, part);
+    CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
+               "edges of up to %g: coordinates in another unit are needed, for edges up to %g",
+               report->edge_max, LONGEST_EDGE);
     return report->inverted == 0
                ? CMG_OK
                : cmgi_mesh_fail_inverted(mesh, what, report->fault_cell, report->inverted);

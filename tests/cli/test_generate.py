@@ -147,6 +147,15 @@ class Generate(cli.Case):
         self.assertIn("triangles", self.refused(1, "generate", *options, "--element", "p1", "x"))
 
     def test_bad_files_and_options_are_named(self):
+        triangles = SQUARE.replace("9 3 2 1 1 1 2 5 4", "9 2 2 1 1 1 2 5\n13 2 2 1 1 1 5 4")
+        for k, nodes in ((10, "2 3 6 5"), (11, "4 5 8 7"), (12, "5 6 9 8")):
+            a, b, c, d = nodes.split()
+            triangles = triangles.replace(f"{k} 3 2 1 1 {nodes}", f"{k} 2 2 1 1 {a} {b} {c}\n{k + 4} 2 2 1 1 {a} {c} {d}")
+        mesh = self.write("triangles.msh", triangles.replace("$Elements\n12\n", "$Elements\n16\n"))
+        self.assertEqual(self.matrix("by_cells", "--mesh", mesh), self.matrix("by_name", "--mesh", mesh, "--element", "p1"))
+        self.assertIn("q1", self.refused(1, "generate", "--mesh", mesh, "--element", "q1", "x"))
+        mesh = self.write("huge.msh", SQUARE.replace("9 2 2 0\n", "9 1e200 1e200 0\n"))
+        self.assertIn("huge.msh", self.refused(2, "generate", "--mesh", mesh, "x.cmg"))
         mesh = self.write("bad.msh", SQUARE.replace("9 3 2 1 1 1 2 5 4", "9 3 2 1 1 1 2 5 77"))
         self.assertIn("bad.msh", self.refused(2, "generate", "--mesh", mesh, "x"))
         self.refused(2, "generate", "--mesh", self.path("nowhere.msh"), "x")

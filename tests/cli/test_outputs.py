@@ -96,6 +96,12 @@ class Outputs(cli.Case):
             norms = self.json("solve", self.h, "--rhs", self.path("k.npy"))["rhs_norm"]
             self.assertAlmostEqual(norms, sum(k * k for k in whole) ** 0.5, places=9)
 
+    def test_a_name_that_is_nothing_lists_the_vectors(self):
+        message = self.refused(2, "solve", self.h, "--rhs", "nope")
+        self.assertIn("no such file", message)
+        self.assertIn("vectors b", message)
+        self.assertIn("no vectors", self.refused(2, "solve", self.h, "--x0", "nope"))
+
     def test_bad_arrays_are_refused(self):
         good = npy(self.b)
         bad = {"short": good[:-1], "head": good[:60], "type": npy(self.b, descr="<c8"), "order": good.replace(b"<f8", b">f8"),
