@@ -7,6 +7,7 @@ documents are made from these by tables.py and papers.py and from nothing else.
 import functools
 import json
 import os
+import statistics
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 
@@ -47,7 +48,10 @@ FILES = {
     "factors": ["h200-factors-2026-11-21.jsonl"],
     "precision": ["precision-iterations.jsonl"],
     "papers": ["h200-papers-2026-11-22.jsonl", "h200-papers-wong-zhang-2026-11-22.jsonl",
-               "h200-papers-elements-2026-11-22.jsonl", "cpu-papers-2026-11-22.jsonl"],
+               "h200-papers-elements-2026-11-22.jsonl", "cpu-papers-2026-11-22.jsonl",
+               "cpu-zhang-intervals-2026-11-23.jsonl"],
+    "row-lengths": ["row-lengths.jsonl"],
+    "mixed": ["cpu-mixed-2026-11-23.jsonl"],
     "mfem": ["cpu-mfem-2026-11-22.jsonl"],
     "spai": ["h200-spai-2026-11-23.jsonl", "h200-fsai-2026-11-23.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
@@ -66,13 +70,20 @@ def paths(question):
 
 
 @functools.lru_cache(None)
+def parsed(path):
+    """Lines of a file. `recorded` is the file and the commit, which a line without one has from the line before it."""
+    found, commit = [], None
+    with open(path, encoding="utf-8") as file:
+        for line in (json.loads(text) for text in file if text.startswith("{")):
+            commit = line.get("commit") or commit
+            found.append({**line, "recorded": (os.path.basename(path), commit)})
+    return found
+
+
+@functools.lru_cache(None)
 def read(question):
     """All lines of a question, in the order in which they were recorded; [] where no file is there."""
-    found = []
-    for path in filter(os.path.exists, paths(question)):
-        with open(path, encoding="utf-8") as file:
-            found += [json.loads(line) for line in file if line.startswith("{")]
-    return found
+    return [line for path in filter(os.path.exists, paths(question)) for line in parsed(os.path.realpath(path))]
 
 
 TABLES = {}  # name: function
@@ -89,25 +100,56 @@ def matches(line, wanted):
                for key, value in wanted.items())
 
 
+def distorted(line):
+    return f", distorted {line['distort']:g}" if line["distort"] else ""
+
+
+def machine(line):
+    return line.get("machine") or line.get("processor") or line.get("device")
+
+
+def middle(runs):
+    """One line for runs that are alike: medians of all seconds, and in `spread` the least and the most of each."""
+    if len(runs) < 2:
+        return runs[0]
+    timed = [key for key, value in runs[-1].items() if key.endswith("seconds") and isinstance(value, (int, float))]
+    values = {key: sorted(run[key] for run in runs if isinstance(run.get(key), (int, float))) for key in timed}
+    return {**runs[-1], **{key: statistics.median(found) for key, found in values.items()},
+            "spread": {key: (found[0], found[-1]) for key, found in values.items()}, "runs": len(runs)}
+
+
+def newest(found):
+    """Of lines that are alike the median of those of the last one's commit and machine."""
+    return middle([line for line in found if (machine(line), line["recorded"]) == (machine(found[-1]), found[-1]["recorded"])])
+
+
 def pick(lines, **wanted):
-    """The last line with these values, None where there is none; a tuple or list allows several values."""
-    return next((line for line in reversed(lines) if matches(line, wanted)), None)
+    """The median of the newest commit's runs with these values, None without; a tuple or list allows several values."""
+    found = [line for line in lines if matches(line, wanted)]
+    return newest(found) if found else None
 
 
 def matrices(lines):
-    """Matrices of `cmg bench spmv`, a later measurement of a matrix in place of an earlier one."""
+    """Matrices of `cmg bench spmv`, with all their measurements, each with its commit."""
     found = {}
     for line in lines:
         for matrix in line.get("matrices", []):
             found.setdefault(matrix["matrix"], {**matrix, "formats": []})
-            found[matrix["matrix"]]["formats"] += matrix["formats"]
+            found[matrix["matrix"]]["formats"] += [{**f, "recorded": line["recorded"]} for f in matrix["formats"]]
     return found
 
 
+def median_product(found):
+    """Of measurements of a product the one of median time among those of the newest commit that did not fail."""
+    done = [f for f in found if f["median_seconds"]]
+    runs = [f for f in done if f["recorded"] == done[-1]["recorded"]]
+    return sorted(runs, key=lambda f: f["median_seconds"])[len(runs) // 2] if runs else found[-1]
+
+
 def product(matrix, name, values="fp64"):
-    """Last measurement of a format of a matrix that did not fail."""
-    return next((f for f in reversed(matrix["formats"]) if f["format"] == name and f["values"] == values
-                 and f["median_seconds"]), None)
+    """A format of a matrix, None where it was not measured or failed."""
+    found = [f for f in matrix["formats"] if f["format"] == name and f["values"] == values and f["median_seconds"]]
+    return median_product(found) if found else None
 
 
 def markdown(heads, rows):
@@ -134,13 +176,20 @@ def outcome(line):
     return f"{own}: " + (f"{line['precision_used']} {line['iterations']}" if line["converged"] else "fails")
 
 
+def spread(line, key, factor=1.0, digits=3):
+    """A median with, in brackets, the least and the most where there are several runs."""
+    text = number(factor * line[key], digits)
+    ends = [number(factor * value, digits) for value in line.get("spread", {}).get(key, ())]
+    return f"{text} ({ends[0]} to {ends[1]})" if ends and ends[0] != ends[1] else text
+
+
 def ms(line, key="solve_seconds"):
-    return number(1e3 * line[key]) if line and line.get(key) is not None else ""
+    return spread(line, key, 1e3) if line and line.get(key) is not None else ""
 
 
 def latest(lines, key):
-    """Of lines with an equal key the last one, where the first one stood."""
+    """Of lines with an equal key the median of the newest commit's runs, where the first one stood."""
     kept = {}
     for line in lines:
-        kept[key(line)] = line
-    return list(kept.values())
+        kept.setdefault(key(line), []).append(line)
+    return [newest(found) for found in kept.values()]

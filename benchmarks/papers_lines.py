@@ -10,8 +10,23 @@ from lines import markdown, product
 PICTURES = []  # folder, where pictures are wanted
 
 
-def show(title, command, heads, rows, verdict):
-    print(f"\n### {title}\n\n{command}\n\n{markdown(heads, rows)}\n\n{verdict}")
+JUDGED = {}  # title of a table: whether each verdict below it holds
+
+
+class Verdict(str):
+    """A sentence with what it says of the paper, or that the lines no longer bear it out."""
+
+
+def verdict(holds, words, says="agrees"):
+    text = Verdict(f"{words}: {says}." if holds else f"{words}: NO LONGER {says}.")
+    text.holds = bool(holds)
+    return text
+
+
+def show(title, command, heads, rows, *sentences):
+    """A table with the sentences below it; those of `verdict` are kept in JUDGED."""
+    JUDGED.setdefault(title, []).extend(s.holds for s in sentences if isinstance(s, Verdict))
+    print(f"\n### {title}\n\n{command}\n\n{markdown(heads, rows)}\n\n{' '.join(sentences)}")
 
 
 def missing(*what):
@@ -39,14 +54,17 @@ def picture(name, title, panels, columns=2):
 
 
 def recorded(paper, cold=False):
-    """Matrices of benchmarks/papers.sh, by name; products by format, option and value."""
+    """Matrices of benchmarks/papers.sh, by name; products by format, option and value, of the newest commit the median."""
     found = {}
     for line in lines.read("papers"):
         for matrix in line.get("matrices", []) if line["paper"] == paper and line.get("cold", False) == cold else ():
             known = found.setdefault(matrix["matrix"].removesuffix(".cmg"), dict(matrix, by={}, copy=line["copy_gb_per_second"]))
             for f in matrix["formats"]:
                 option = f.get("swept")
-                known["by"][f["format"], f["values"], option, f.get(option) if option else None] = f
+                key = f["format"], f["values"], option, f.get(option) if option else None
+                known["by"].setdefault(key, []).append({**f, "recorded": line["recorded"]})
+    for known in found.values():
+        known["by"] = {key: lines.median_product(runs) for key, runs in known["by"].items()}
     return found
 
 
@@ -65,6 +83,7 @@ def ratio(matrix, above, below):
 
 
 def wong_matrices():
-    alikes = {tables.alike(name): m for name, m in lines.matrices(lines.read("look-alikes")).items()}
+    """Look-alikes of published matrices, without Norris's hearts, which are not the paper's; matrices of finite elements."""
+    alikes = {tables.alike(name): m for name, m in lines.matrices(lines.read("look-alikes")).items() if "heart" not in name}
     elements = {name[:-4]: m for name, m in lines.matrices(lines.read("products")).items() if name.endswith(".cmg")}
     return alikes, elements

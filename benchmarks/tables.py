@@ -12,6 +12,7 @@ themselves are in benchmarks/results, lines.py says which file answers which que
 import json
 import os
 import re
+import statistics
 import sys
 
 import cases
@@ -19,7 +20,7 @@ import lines
 import tables_methods  # noqa: F401 - its tables
 import tables_peers
 import tables_ranks  # noqa: F401
-from lines import TABLES, latest, markdown, ms, number, pick, read, table
+from lines import TABLES, latest, markdown, ms, number, pick, read, spread, table
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
@@ -84,7 +85,7 @@ def alike(name):
 @table
 def look_alikes():
     """Look-alikes of published matrices; speed-ups over cuSPARSE CSR."""
-    shown = ("auto", "tune", "k1", "k1r", "k1rs", "k2", "k2r", "k2rs")
+    shown = ("tune", "k1", "k1r", "k1rs", "k2", "k2r", "k2rs")
     rows = []
     for name, matrix in sorted(lines.matrices(read("look-alikes")).items()):
         best, csr = best_of(matrix, OWN), lines.product(matrix, "cusparse-csr")
@@ -183,7 +184,7 @@ def solves():
     return markdown(["problem", "unknowns", "storage", "it", "set-up s", "solve ms", "floor ms", "floor / solve",
                      "device GB", "commit"],
                     [[problem, line["unknowns"], name, line["iterations"], number(line["setup_seconds"]), ms(line),
-                      ms(line, "floor_seconds"), share(line), gigabytes(line), line["commit"][:7]]
+                      number(1e3 * line["floor_seconds"]) if line.get("floor_seconds") else "", share(line), gigabytes(line), line["commit"][:7]]
                      for problem, name, line in solves_on_gpu()])
 
 
@@ -196,7 +197,7 @@ def first():
             "host_setup_seconds", "refresh_seconds")
     return markdown(["problem", "it", "check ms", "set-up ms", "first of a process ms", "solve ms", "first solution ms",
                      "set-up from the host ms", "new values ms"],
-                    [[line["problem"] + (", distorted" if line["distort"] else "")
+                    [[line["problem"] + lines.distorted(line)
                       + (", R A P" if "galerkin=always" in line["options"] else "")
                       + (", smoother kept" if "reuse=smoother" in line["options"] else "")
                       + (f", Dirichlet {line['dirichlet']}" if line["dirichlet"] != "eliminate" else "")
@@ -243,7 +244,7 @@ def distorted():
     return markdown(["smoother", "storage", "it", "set-up s", "solve ms", "floor ms", "floor / solve", "device GB"], rows)
 
 
-OTHERS = ["Q2 3D 64^3", "Q2 3D 64^3, distorted", "Q2 2D 1024^2", "elasticity Q1 3D 64^3", "elasticity Q2 2D 512^2"]
+OTHERS = ["Q2 3D 64^3", "Q2 3D 64^3, distorted 0.4", "Q2 2D 1024^2", "elasticity Q1 3D 64^3", "elasticity Q2 2D 512^2"]
 
 
 @table
@@ -292,7 +293,7 @@ def spai_setup():
     for distort in (0, 0.4):
         for smoother in ("spai:tau=0", "spai"):
             gpu, cpu = (pick(found, distort=distort, smoother=smoother, backend=b) for b in ("cuda", "cpu"))
-            rows.append(["distorted" if distort else "regular", smoother, number(1e3 * gpu["setup_seconds"]),
+            rows.append([f"distorted {distort}" if distort else "regular", smoother, number(1e3 * gpu["setup_seconds"]),
                          number(1e3 * cpu["setup_seconds"]) if cpu else "", ms(gpu), f"{gpu['solves']:.0f}"])
     return markdown(["mesh", "smoother", "GPU ms", "16 cores ms", "one solve ms", "set-up in solves"], rows)
 
@@ -304,7 +305,7 @@ def spai_there():
     keys = ("setup_seconds", "refresh_seconds", "host_setup_seconds", "solve_seconds")
     return markdown(["problem", "smoother", "it", "set-up ms", "of it the smoother ms", "new values ms",
                      "set-up from the host ms", "solve ms", "device GB beyond the matrices"],
-                    [[line["problem"] + (", distorted" if line["distort"] else ""),
+                    [[line["problem"] + lines.distorted(line),
                       line["options"].partition("smoother=")[2], line["iterations"],
                       ms(line, keys[0]), number(1e3 * line["setup"]["smoother"]), *(ms(line, key) for key in keys[1:]),
                       number(1e-9 * line["setup_device_bytes"])] for line in found])
@@ -312,23 +313,33 @@ def spai_there():
 
 # ------------------------------------------------------------------ figures quoted in text
 
+def host_and_gpu(**wanted):
+    """A solver on 16 cores and on the GPU beside them, 256^3, lines of the newest commit that has both."""
+    found = [line for line in read("solve") if line.get("problem") == "q1-3d-256" and lines.matches(line, wanted)]
+    commits = [{line["commit"] for line in found if line["backend"] == backend} for backend in ("cpu", "cuda")]
+    both = [line["commit"] for line in found if line["commit"] in commits[0] & commits[1]]
+    return [pick(found, backend=backend, commit=both[-1]) for backend in ("cpu", "cuda")] if both else [None, None]
+
+
+SLICES, COMPRESSED = dict(format="auto", precision="fp64"), dict(format="compressed", precision="mixed")
+
+
 def figures():
-    """Words, value and unit of every figure that is derived from several lines."""
-    gpu = {(p, n): line for p, n, line in solves_on_gpu()}
-    big = gpu["q1-3d-256", "compressed, fp32 cycle"]
-    fused = gpu["q1-3d-256", "the same, `--fuse-restriction`"]
-    slices = gpu["q1-3d-256", "slices, fp64"]
-    host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
-    host64, host32 = pick(host, format="auto", precision="fp64"), pick(host, format="compressed", precision="mixed")
-    yield "unknowns a second, 256^3, `--fuse-restriction`", fused["unknowns"] / fused["solve_seconds"] / 1e9, "billion"
-    yield "16 cores over GPU, fp64 slices", host64["solve_seconds"] / slices["solve_seconds"], "times"
-    yield "16 cores over GPU, compressed, fp32 cycle", host32["solve_seconds"] / big["solve_seconds"], "times"
-    yield "16 cores, compressed, fp32 cycle", 1e3 * host32["solve_seconds"], "ms"
-    for question in ("peers", "peers-distorted"):
-        run = tables_peers.last_run(question)
-        for what, parts in (("best peer over this library", ["solve"]),
-                            ("the same of set-up and solve", ["setup", "solve"])):
-            yield f"{what}, {question}", best(run, False, parts) / best(run, True, parts), "times"
+    """Words, value, least, most and unit of every figure that is derived from several lines."""
+    fused = {(p, n): line for p, n, line in solves_on_gpu()}["q1-3d-256", "the same, `--fuse-restriction`"]
+    yield "unknowns a second, 256^3, `--fuse-restriction`", [fused["unknowns"] / fused["solve_seconds"] / 1e9], "billion"
+    for what, wanted in (("fp64 slices", SLICES), ("compressed, fp32 cycle", COMPRESSED)):
+        host, gpu = host_and_gpu(**wanted)
+        if gpu:
+            yield f"16 cores over GPU, {what}, commit {gpu['commit'][:7]}", [host["solve_seconds"] / gpu["solve_seconds"]], "times"
+    for question, mesh in (("peers", "grid"), ("peers-distorted", "distorted 0.4")):
+        runs = tables_peers.runs(question)
+        of = f"{mesh}, {len(runs)} runs"
+        for what, parts in (("solve", ["solve"]), ("set-up and solve", ["setup", "solve"])):
+            yield f"{what}: best peer over this library, {of}", [best(run, False, parts) / best(run, True, parts) for run in runs], "times"
+        equal = [(pick(run, **tables_peers.LIKE), pick(run, solver="petsc-mg-cheby1")) for run in runs]
+        ratios = [peer["solve_seconds"] / own["solve_seconds"] for own, peer in equal if own and peer]
+        yield f"solve: PCMG over fp64 slices, {mesh}, {len(ratios)} runs", ratios, "times"
 
 
 def best(run, ours, parts):
@@ -340,33 +351,39 @@ def best(run, ours, parts):
 @table
 def derived():
     """Figures that are worked out from several lines."""
-    return markdown(["figure", "value", "unit"], [[w, number(v), u] for w, v, u in figures()])
+    return markdown(["figure", "median", "least", "most", "unit"],
+                    [[w, number(statistics.median(v)), *(number(end(v)) if len(v) > 1 else "" for end in (min, max)), u]
+                     for w, v, u in figures() if v])
 
 
 @table
 def readme():
     """The table of README.md: machine, storage, set-up, solve, command."""
     gpu = {(p, n): line for p, n, line in solves_on_gpu()}
-    run = tables_peers.last_run("peers")
-    host = [line for line in read("solve") if line.get("backend") == "cpu" and line.get("benchmark") == "solve"]
-    large = [line for line in read("first")
-             if (line["problem"], line["distort"], line["dirichlet"], line["options"])
-             == ("q1-3d-256", 0, "eliminate", "format=compressed precision=mixed")][-1]
+    host = host_and_gpu(**COMPRESSED)[0]
+    first_lines = [line for line in read("first") if line["benchmark"] == "first"]
+    large = pick(first_lines, problem="q1-3d-256", distort=0, dirichlet="eliminate", whole_transfer=False, matrix_alone=False,
+                 options="format=compressed precision=mixed")
     single = pick(read("alone"), benchmark="first", problem="q1-3d-256", matrix_alone=True)
     rows = [("H200", large, "matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
             ("H200", single, "A alone, on the GPU", "the same with `--matrix 1`"),
             ("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
              "`benchmarks/gpu.sh build solve`"),
             ("H200", gpu["q1-3d-64", "compressed, fp32 cycle"], "compressed, fp32 cycle", "the same"),
-            ("16 cores beside it", pick(host, format="compressed", precision="mixed"), "compressed, fp32 cycle",
-             "`benchmarks/gpu.sh build host`"),
-            ("2 cores", pick(run, solver="cascademg", precision="mixed", format="auto"), "compressed, fp32 cycle",
-             "`benchmarks/peers.sh build`"),
-            ("2 cores", pick(run, solver="petsc-mg-cheby1"), "PETSc 3.18, CG + PCMG", "the same"),
-            ("2 cores", pick(run, solver="hypre-boomeramg-tuned"), "hypre 2.26, CG + BoomerAMG", "the same")]
-    small = pick(run, solver="cascademg")["unknowns"]
+            ("16 cores beside one", host, "compressed, fp32 cycle", "`benchmarks/gpu.sh build host`")]
+    for question, mesh, command in (("peers", "", "`benchmarks/peers.sh build`"),
+                                    ("peers-distorted", ", distorted 0.4", "`benchmarks/peers.sh build 128 0.4`")):
+        run = tables_peers.median_run(question)
+        kinds = [(dict(solver="cascademg", precision="mixed", format="auto"), "compressed, fp32 cycle" if not mesh else "`auto`, fp32 cycle"),
+                 (tables_peers.LIKE, "slices, all fp64"), (dict(solver="petsc-mg-cheby1"), "PETSc, CG + PCMG, fp64"),
+                 (dict(solver="hypre-boomeramg-tuned"), "hypre, CG + BoomerAMG, tuned")]
+        unknowns = pick(run, solver="cascademg")["unknowns"]
+        for wanted, name in kinds:
+            line = pick(run, **wanted)
+            rows.append((f"2 cores, {tables_peers.processor(run)}", {"unknowns": unknowns, **line}, name + mesh, command))
+            command = "the same"
     return markdown(["machine", "unknowns", "solver", "set-up s", "solve ms", "command"],
-                    [[machine, f"{line.get('unknowns', small) / 1e6:.3g} M", name, number(line["setup_seconds"], 2), ms(line), command]
+                    [[machine, f"{line['unknowns'] / 1e6:.3g} M", name, spread(line, "setup_seconds", digits=2), ms(line), command]
                      for machine, line, name, command in rows])
 
 

@@ -5,7 +5,7 @@ import re
 
 import cases
 import lines
-from lines import GONE, latest, markdown, ms, number, outcome, read, table
+from lines import GONE, distorted, latest, markdown, ms, number, outcome, read, table
 
 
 def tuned(line):
@@ -186,6 +186,17 @@ def polynomials():
 
 
 @table
+def convection():
+    """Stand-alone V(1,1) on constant velocities: iterations to 1e-8."""
+    rows = {}
+    for line in counts("convection"):
+        rows.setdefault(line["problem"], {})[line["smoother"]] = str(line["iterations"]) if line["converged"] else line["reason"].split("_")[0]
+    heads = list(dict.fromkeys(line["smoother"] for line in counts("convection")))
+    return markdown(["velocity, cells", *(f"`{head}`" for head in heads)],
+                    [[problem, *(found[head] for head in heads)] for problem, found in rows.items()])
+
+
+@table
 def mutants():
     """A run of tests/mutation.py by its verdicts; a share of those that change anything."""
     found = [line["verdict"] for line in read("mutants") if "verdict" in line]
@@ -226,7 +237,7 @@ def python():
             rows.append([f"heat inversion, {line['cells']}^2 cells, torch, {line['backend']}",
                          f"{line['report'].rsplit(', ', 1)[1]}, misfit {line['misfit'][0]:.1e} to {line['misfit'][1]:.1e}"])
         elif line["benchmark"] == "columns":
-            rows.append([f"{line['columns']} columns, {line['problem']}, distorted, {line.get('values', line['precision'])}, {line['backend']}",
+            rows.append([f"{line['columns']} columns, {line['problem']}, distorted 0.2, {line.get('values', line['precision'])}, {line['backend']}",
                          f"{1e3 * line['seconds']:.4g} ms, {line['ratio']:.2f} of single solves"])
     return markdown(["what", "measured"], rows)
 
@@ -240,7 +251,7 @@ def assembly_lines(benchmark, *key):
 
 
 def with_floor(line, part):
-    return f"{ms(line, part + '_seconds')} ({ms(line, part + '_floor_seconds')})"
+    return f"{ms(line, part + '_seconds')} [{number(1e3 * line[part + '_floor_seconds'])}]"
 
 
 @table
@@ -248,7 +259,7 @@ def coefficient():
     """From a new coefficient on the device to the solution of an implicit heat step on one H200."""
     parts = ("average", "cells", "sum", "refresh", "solve")
     return markdown(["cells", "solver", "it", *(part + " ms" for part in parts), "whole ms", "floor ms", "set-up of sums s"],
-                    [[f"{line['problem'].split('-')[-1]}^3" + (", distorted" if line["distort"] else "")
+                    [[f"{line['problem'].split('-')[-1]}^3" + distorted(line)
                       + (", R A P" if line["galerkin"] else ""), f"`{line['options']}`", line["iterations"],
                       *(with_floor(line, part) for part in parts), ms(line, "whole_seconds"), ms(line, "floor_seconds"),
                       number(line["sum_setup_seconds"])]

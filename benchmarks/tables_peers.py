@@ -2,43 +2,78 @@
 
 import statistics
 
-from lines import GONE, latest, markdown, ms, number, read, table
+from lines import GONE, latest, markdown, middle, ms, number, read, spread, table
 
 PEERS = {"petsc-mg-cheby1": "PETSc, CG + PCMG, Chebyshev/Jacobi, 1 step", "petsc-mg-cheby2": "the same, 2 steps",
          "petsc-gamg": "PETSc, CG + GAMG", "hypre-boomeramg-tuned": "hypre, CG + BoomerAMG, tuned",
          "hypre-boomeramg": "hypre, CG + BoomerAMG, defaults"}
 
 
-def last_run(question):
-    """Lines of the last run that has both this library and the peers in it."""
-    found = read(question)
-    ends = [k for k, line in enumerate(found) if line["solver"] == "hypre-boomeramg-tuned"]
-    runs, begin = [], 0
-    for end in ends:
-        run = found[begin : end + 1]
-        runs.append(run)
-        begin = end + 1
-    return runs[-1]
+LIKE = dict(solver="cascademg", format="sell", precision="fp64")  # what a peer does: every number in fp64, nothing compressed
+
+
+def runs(question):
+    """Runs that have both this library and peers in them; one ends where this library comes again or a commit changes."""
+    found = [[]]
+    for line in read(question):
+        last = found[-1][-1] if found[-1] else line
+        if line["solver"] == "cascademg" and (last["solver"] != "cascademg" or last["recorded"] != line["recorded"]):
+            found.append([])
+        found[-1].append(line)
+    return [run for run in found if {line["solver"] == "cascademg" for line in run} == {True, False}]
+
+
+def processor(run):
+    return next(line["processor"] for line in run if line.get("processor")).partition(",")[0]
+
+
+def kinds(run):
+    """Lines of a run by what was solved with; old ones do not name the bits of their values, and their order does."""
+    found = {}
+    for line in run:
+        key = tuple(line.get(name) for name in ("solver", "smoother", "format", "values", "precision"))
+        found[key, sum(known[0] == key for known in found)] = line
+    return found
+
+
+def median_run(question):
+    """Medians over the runs of one commit on one machine: the newest that has three, else the one that has most."""
+    groups = {}
+    for run in runs(question):
+        groups.setdefault((processor(run), run[0]["recorded"]), []).append(run)
+    most = max(min(len(group), 3) for group in groups.values())
+    group = [group for group in groups.values() if min(len(group), 3) == most][-1]
+    by_kind = [kinds(run) for run in group]
+    return [middle([found[kind] for found in by_kind if kind in found]) for kind in dict.fromkeys(k for found in by_kind for k in found)]
 
 
 def peer_rows(question):
-    for line in sorted(last_run(question), key=lambda l: l["solve_seconds"]):
+    run = median_run(question)
+    for line in sorted(run, key=lambda l: l["solve_seconds"]):
         name = PEERS.get(line["solver"]) or ", ".join(filter(None, (
             "CascadeMG", line["smoother"], line["format"], line.get("values") and f"values {line['values']}",
-            "fp64" if line["precision"] == "fp64" else "fp32 cycle")))
-        yield [name, line["iterations"], number(line["setup_seconds"]), ms(line), ms(line, "floor_seconds")]
+            "fp64" if line["precision"] == "fp64" else "fp32 cycle")) if line["solver"] == "cascademg" else (line["solver"],))
+        floor = number(1e3 * line["floor_seconds"]) if line.get("floor_seconds") else ""
+        yield [name, line["iterations"], spread(line, "setup_seconds"), ms(line), floor]
+
+
+def peer_table(question):
+    run = median_run(question)
+    commit = next(line["commit"] for line in run if line.get("commit"))
+    return (markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows(question)) +
+            f"\n\n{processor(run)}, commit {commit[:7]}, {run[0].get('runs', 1)} of {len(runs(question))} recorded runs.")
 
 
 @table
 def peers():
     """2.05 M unknowns on two cores, this library and its peers in one run."""
-    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers"))
+    return peer_table("peers")
 
 
 @table
 def peers_distorted():
     """The same on a distorted mesh with a smooth coefficient."""
-    return markdown(["solver", "it", "set-up s", "solve ms", "floor ms"], peer_rows("peers-distorted"))
+    return peer_table("peers-distorted")
 
 
 def least(recorded):

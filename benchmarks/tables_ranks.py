@@ -2,7 +2,7 @@
 
 import statistics
 
-from lines import markdown, number, read, table
+from lines import distorted, markdown, number, read, table
 
 
 @table
@@ -22,7 +22,7 @@ def ranks():
         alone = one[0]["solve_seconds"] / one[0]["iterations"] if one else 0
         how = f"{line['link'].split()[0]}, {line['loop']}" + (", merged" if line["krylov"] == "merged" else "") + (
             f", `--gather {line['gather']}`" if line.get("gather") else "")
-        rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"], how,
+        rows.append([line["problem"] + distorted(line), line["ranks"], how,
                      f"{line['unknowns'] / 1e6:.3g} M", line["iterations"], number(1e3 * line["solve_seconds"]),
                      number(1e3 * one[0]["solve_seconds"]) if one else "", number(1e3 * each),
                      number(1e3 * alone) if one else ""])
@@ -64,7 +64,7 @@ def predicted():
         us = {key: number(1e6 * line[key]) if line[key] else "" for key in
               ("iteration_seconds", "measured_iteration_seconds", "one_device_seconds", "measured_one_device_seconds",
                "product_seconds", "exchange_seconds")}
-        rows.append([line["problem"] + (", distorted" if line["distort"] else ""), line["ranks"],
+        rows.append([line["problem"] + distorted(line), line["ranks"],
                      f"{line['unknowns'] / 1e6:.3g} M", line["messages"], us["product_seconds"], us["exchange_seconds"],
                      us["iteration_seconds"], us["measured_iteration_seconds"], us["one_device_seconds"],
                      us["measured_one_device_seconds"]])
