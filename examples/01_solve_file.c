@@ -25,7 +25,7 @@ static cmg_status load_rhs(const cmg_hierarchy *h, cmg_vector *b)
 static cmg_status solve(cmg_context *ctx, cmg_hierarchy *h, cmg_report *report)
 {
     cmg_solver_options options;
-    cmg_solver_options_default(&options); /* CG around V(1,1) with damped Jacobi */
+    cmg_solver_options_default(&options); /* CG around V(1,1), smoother `auto` */
     options.rtol = 1e-8;
 
     cmg_solver *solver = NULL;

@@ -2,9 +2,12 @@
  * Products by elements on CUDA; matfree.h has the layout.
  *
  *   group    EBE: a block takes a group, a thread an element. Its unknowns stay in registers where
- *            their number is one of the list, else in shared memory; y_e goes to shared memory,
- * from where threads add it up to parts. end      adds the parts of a row and ends it node     NBN,
- * DBD: a thread a node or a row
+ *            their number is one of the list, else in shared memory; y_e goes there, and threads
+ *            add it up to parts
+ *
+ *   end      adds the parts of a row and ends it
+ *
+ *   node     NBN, DBD: a thread a node or a row
  */
 #include "spmv/spmv.cuh"
 

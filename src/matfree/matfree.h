@@ -24,8 +24,11 @@
  * an element, always by the one that shares most nodes with it.
  *
  *     parts of group g    part_first[g] .. part_first[g + 1] - 1
- *     part p              sum of y_e at pick[k] = a lanes + l, k = pick_first[p] .. pick_first[p +
- * 1] - 1 node n              sum of the parts list[k], k = first[n] .. first[n + 1] - 1
+ *
+ *     part p              sum of y_e at pick[k] = a lanes + l,
+ *                         k = pick_first[p] .. pick_first[p + 1] - 1
+ *
+ *     node n              sum of the parts list[k], k = first[n] .. first[n + 1] - 1
  *
  * In NBN and DBD, first and list are the elements of a node, list[k] = element nodes + a.
  *
