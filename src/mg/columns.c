@@ -211,8 +211,9 @@ static cmg_status solve_together(cmgi_column_solver *s, const double *b, double 
     for (int c = 0; c < s->k; ++c) {
         const cmgi_stop *stop = &s->outer->stop[c];
         /* a guess that was exact comes back as it is, without its boundary solved */
-        solved[c] = s->outer->interrupted ||
-                    (cmg_outcome_converged((cmg_outcome)stop->outcome) && stop->done > 0);
+        solved[c] = stop->outcome != CMGI_STOP_SCALE &&
+                    (s->outer->interrupted ||
+                     (cmg_outcome_converged((cmg_outcome)stop->outcome) && stop->done > 0));
         most = stop->done > most ? stop->done : most;
         if (solved[c]) {
             report_of(s, c);

@@ -261,6 +261,35 @@ static void limits_change(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* A monitor that stops leaves no column without an outcome: one of zeros has its solution. */
+static void interrupted_columns_have_outcomes(void)
+{
+    enum { K = 3 };
+    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *rhs = block(&A, 1, K, false);
+    cmg_vector *b = vector_of_columns(A.rows, K, rhs);
+    cmg_vector *x = vector_of_columns(A.rows, K, rhs);
+    cmg_solver *s = NULL;
+    int seen = 0;
+    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    CHECK_OK(cmg_solver_set_monitor(s, stop_at_two, &seen));
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
+    for (int c = 0; c < K; ++c) {
+        cmg_report of = {.size = sizeof of};
+        CHECK_OK(cmg_solver_column(s, c, &of));
+        CHECK(of.outcome == (c == 1 ? CMG_CONVERGED_ATOL : CMG_INTERRUPTED));
+        CHECK(c == 1 ? of.residual == 0 && of.relative_residual == 0 : of.iterations == 2);
+    }
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    free(rhs);
+    cmg_hierarchy_destroy(&h);
+}
+
 /* Reports are those of the columns of the last solve: none where it was refused, none once others
  * took their place. */
 static void columns_that_are_gone_have_no_report(void)
@@ -337,6 +366,7 @@ int main(int argc, char **argv)
     RUN(columns_end_as_they_do_alone);
     RUN(cycles_take_columns);
     RUN(limits_change);
+    RUN(interrupted_columns_have_outcomes);
     RUN(columns_that_are_gone_have_no_report);
     RUN(allocation_failures_leave_nothing);
     return TEST_END();
