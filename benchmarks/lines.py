@@ -65,6 +65,11 @@ FILES = {
 }
 
 
+def without_commit(questions):
+    """Files of these questions with lines of no known commit."""
+    return sorted({line["recorded"][0] for question in questions for line in joined(question) if line["recorded"][1] is None})
+
+
 def paths(question):
     return [os.path.join(FOLDER, name) for name in FILES[question]]
 
@@ -80,9 +85,17 @@ def parsed(path):
     return found
 
 
-@functools.lru_cache(None)
+ASKED = set()  # questions read
+
+
 def read(question):
     """All lines of a question, in the order in which they were recorded; [] where no file is there."""
+    ASKED.add(question)
+    return joined(question)
+
+
+@functools.lru_cache(None)
+def joined(question):
     return [line for path in filter(os.path.exists, paths(question)) for line in parsed(os.path.realpath(path))]
 
 

@@ -245,22 +245,26 @@ def zhang_pairs(found):
         if key[3] == "jacobi" or ":degree=" in key[3]:
             pairs.setdefault(" ".join(key[:4]), {})[key[4]] = line
     for line in lines.read("mixed"):
-        name = line.get("case") or line["problem"]
-        pairs.setdefault(" ".join([name, line.get("backend", "cpu"), line["format"], line["smoother"]]), {})[line["precision"]] = line
+        name = f"{line['cells']} x {line['cells']}, {line['edge']}, to {line['rtol']:g}: {line['smoother']}"
+        pairs.setdefault(name, {})["fp64" if line["way"] == "fp64" else "mixed"] = line
     return {name: pair for name, pair in pairs.items() if "fp64" in pair and "mixed" in pair}
+
+
+ROUNDED = "40bb2a1"  # its lines have r rounded to fp32 in (r, z)
 
 
 def zhang_mixed(found):
     pairs = zhang_pairs(found)
     more = {name: pair["mixed"]["iterations"] / pair["fp64"]["iterations"] - 1 for name, pair in pairs.items()}
-    alone = [more[name] for name, pair in pairs.items() if pair["mixed"] in lines.read("mixed")]
-    show("Algorithm 6 beside fp64: iterations", "`benchmarks/papers.sh BUILD cuda pcg`, `benchmarks/iterations.py`",
-         ["case", "commit", "fp64", "mixed", "more"],
-         [[name, pair["mixed"]["commit"][:7], pair["fp64"]["iterations"], pair["mixed"]["iterations"], f"{100 * more[name]:+.1f} %"]
-          for name, pair in pairs.items()],
-         *([verdict(max(alone) < 0.02, f"With r kept in fp64 algorithm 6 needs at most {100 * max(alone):.1f} % more iterations")] if alone else []),
-         *([verdict(max(more.values()) > 0.02, f"Lines of before, with r rounded to fp32, need up to {100 * max(more.values()):.0f} % more",
-                    "does not agree")] if max(more.values()) > 0.02 else []))
+    for rounded, title in ((False, "Algorithm 6 beside fp64: iterations"), (True, "The same with r rounded to fp32, recorded before")):
+        names = [name for name, pair in pairs.items() if pair["mixed"]["commit"].startswith(ROUNDED) == rounded]
+        most = max((more[name] for name in names), default=0)
+        if names:
+            show(title, "`benchmarks/iterations.py --group mixed`, `benchmarks/papers.sh BUILD cuda pcg`", ["case", "commit", "fp64", "mixed", "more"],
+                 [[name, pairs[name]["mixed"]["commit"][:7], *(pairs[name][p]["iterations"] for p in ("fp64", "mixed")), f"{100 * more[name]:+.1f} %"]
+                  for name in names],
+                 verdict(most > 0.02, f"Up to {100 * most:.0f} % more", "does not agree") if rounded else
+                 verdict(most < 0.02, f"With r in fp64 algorithm 6 needs at most {100 * most:.1f} % more iterations"))
     ways = {}
     for line in tables_methods.counts("polynomials"):
         ways.setdefault((line["family"], line["order"]), {})[line["way"]] = line["iterations"]

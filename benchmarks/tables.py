@@ -394,7 +394,10 @@ MARK = re.compile(r"(<!-- table ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.S)
 
 def filled(text):
     def block(found):
-        return f"{found[1]}\n{TABLES[found[2]]()}\n\n{found[3]}"
+        lines.ASKED.clear()
+        table_text = TABLES[found[2]]()
+        unknown = ", ".join(f"`{name}`" for name in lines.without_commit(lines.ASKED))
+        return f"{found[1]}\n{table_text}\n\n" + (f"Commit not recorded: {unknown}.\n\n" if unknown else "") + found[3]
     return MARK.sub(block, text)
 
 
