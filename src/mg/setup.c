@@ -178,7 +178,8 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
         CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
                                                 &s->levels->coarse, &kind));
         s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
-        note(s->levels, "coarse solve: %s of %lld rows", how[kind], (long long)n);
+        note(s->levels, "coarse solve: %s of %lld row%s", how[kind], (long long)n,
+             n == 1 ? "" : "s");
     }
 done:
     cmgi_free(ctx, X);

@@ -1,3 +1,4 @@
+/* Blocks of powers of two for rows that grow; pool.h has the layout. */
 #include "smoothers/pool.h"
 
 #include <string.h>

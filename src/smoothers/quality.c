@@ -1,3 +1,4 @@
+/* How near M A is to 1: the mean of |g - scale M A g|^2 over vectors g of random signs. */
 #include "smoothers/quality.h"
 
 #include "core/memory.h"

@@ -1,3 +1,4 @@
+/* A direct-mapped cache of least-squares problems and their solutions. */
 #include "smoothers/spai_cache.h"
 
 #include <string.h>
