@@ -9,9 +9,12 @@
  *   x = x + alpha p,  r = r - alpha q,  stop where ||r|| is small
  *
  * Where C works in fp32, the update writes r in fp32 besides, and (r,z) and p read z as it comes:
- * 12 of 32 bytes a row less around C. All sums are fp64.
+ * 12 of 32 bytes a row less around C. All sums are fp64. Over the hundreds of iterations of a
+ * preconditioner without a coarse correction the rounding of r in (r,z) costs up to 30 % more of
+ * them: there (exact_rz) the sum takes r in fp64, and z widened into q, which is free then.
  *
- * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1.
+ * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1; with exact_rz Zhang and Zhang 2013,
+ * doi:10.1155/2013/398438, algorithm 6.
  */
 #include "krylov/krylov.h"
 
@@ -50,7 +53,12 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
                                    .stop = k->stop,
                                    .old = rz_old};
     CMGI_TRY(cmgi_krylov_image(k)); /* z, of a rounded r */
-    CMGI_TRY(on->dot(ctx, A->precision, n, k->rounded, k->image, rz));
+    if (A->exact_rz && v->precision != A->precision) {
+        CMGI_TRY(on->convert(ctx, n, A->precision, k->image, v->precision, v->q));
+        CMGI_TRY(on->dot(ctx, v->precision, n, v->r, v->q, rz));
+    } else {
+        CMGI_TRY(on->dot(ctx, A->precision, n, k->rounded, k->image, rz));
+    }
     CMGI_TRY(on->direction(ctx, n, rz, rz_old, A->precision, k->image, v->precision, v->p));
     CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
     return on->cg_update(ctx, n, &update);

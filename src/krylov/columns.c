@@ -131,7 +131,12 @@ static cmg_status step(cmgi_columns *c, double *x)
                                        .single = c->rounded != c->r ? c->rounded : NULL,
                                        .rr = scalar(c, RR)};
     CMGI_TRY(A->precondition(A->user, c->rounded, c->image));
-    CMGI_TRY(on->column_dots(A->ctx, A->precision, of, c->rounded, c->image, scalar(c, RZ)));
+    if (A->exact_rz && c->rounded != c->r) {
+        CMGI_TRY(on->convert(A->ctx, values(c), A->precision, c->image, CMG_FP64, c->q));
+        CMGI_TRY(on->column_dots(A->ctx, CMG_FP64, of, c->r, c->q, scalar(c, RZ)));
+    } else {
+        CMGI_TRY(on->column_dots(A->ctx, A->precision, of, c->rounded, c->image, scalar(c, RZ)));
+    }
     CMGI_TRY(on->column_directions(A->ctx, of, &beta, A->precision, c->image, c->p));
     CMGI_TRY(A->apply(A->user, c->p, c->q));
     CMGI_TRY(on->column_dots(A->ctx, CMG_FP64, of, c->p, c->q, scalar(c, PQ)));

@@ -16,6 +16,7 @@ typedef struct cmgi_column_system {
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     cmg_status (*precondition)(void *user, const void *r, void *z);
     cmg_precision precision; /* of the blocks that C takes and gives */
+    bool exact_rz;
 } cmgi_column_system;
 
 typedef struct cmgi_columns {

@@ -19,6 +19,7 @@ typedef struct cmgi_linear_system {
     /* z = C r in C's own precision; NULL: z = r */
     cmg_status (*precondition)(void *user, const void *r, void *z);
     cmg_precision precision; /* of the vectors that C takes and gives */
+    bool exact_rz;           /* CG takes (r, z) with r as it is, not as C is given it */
     bool recordable; /* the functions do nothing but backend operations: they may go into a graph */
 } cmgi_linear_system;
 

@@ -109,7 +109,8 @@ static cmg_status need_outer(cmgi_column_solver *s)
                                        .apply = apply,
                                        .residual = residual,
                                        .precondition = precondition,
-                                       .precision = cmgi_cycle_precision(s->cycle)};
+                                       .precision = cmgi_cycle_precision(s->cycle),
+                                       .exact_rz = s->mg->levels.count == 1};
     return cmgi_columns_create(&system, s->mg->options.max_it, &s->outer);
 }
 

@@ -66,6 +66,7 @@ static cmg_status create_krylov(cmgi_multigrid *mg)
                                        .residual = residual,
                                        .precondition = precondition,
                                        .precision = cmgi_cycle_precision(mg->cycle),
+                                       .exact_rz = mg->levels.count == 1,
                                        .recordable = true};
     const cmgi_iteration_options iteration = cmgi_solver_iteration(o, method);
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
