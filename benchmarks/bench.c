@@ -1,6 +1,7 @@
 /* Timing and output shared by the benchmark programs. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
+#include "cmg_commit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ void bench_machine(FILE *out, int threads)
     (void)fprintf(out,
                   "\"commit\": \"%s\", \"compiler\": \"%s\", \"flags\": \"%s\", \"processor\": "
                   "\"%s\", \"threads\": %d",
-                  CMG_BENCH_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
+                  CMG_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
 }
 
 double bench_median(double *values, int n)
