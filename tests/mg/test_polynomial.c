@@ -3,6 +3,7 @@
  * at high degree the recurrence keeps the digits that the schedule loses; what the steps move; CG
  * around them in two precisions.
  */
+#include "core/order.h"
 #include "smoothers/recurrence.h"
 #include "solves.h"
 
@@ -412,42 +413,59 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
     return report.iterations;
 }
 
+/* Iterations over those of fp64, the median of several dampings. */
+static double median_over(const int *counts, const int *whole, int n)
+{
+    double ratio[8];
+    for (int k = 0; k < n; ++k) {
+        ratio[k] = (double)counts[k] / whole[k];
+    }
+    qsort(ratio, (size_t)n, sizeof *ratio, cmgi_ascending_double);
+    return ratio[n / 2];
+}
+
 /*
- * Zhang and Zhang 2013, algorithm 6: r, and (r,z) with it, stay in fp64. Counts are then those of
- * the algorithm in plain loops, and those of fp64; with r rounded they are a fifth more.
+ * Zhang and Zhang 2013, algorithm 6: r, and (r,z) with it, stay in fp64, and the counts are those
+ * of the algorithm in plain loops and of fp64; with r rounded they are a fifth more. A single count
+ * may be unlucky in its rounding, so that each degree is tried with several dampings.
  */
 static void sums_take_r_as_it_is(void)
 {
-    static const struct {
-        const char *smoother;
-        int degree;
-        double omega;
-    } series[] = {{"jacobi:omega=1", 1, 1},
-                  {"neumann:degree=3:bound=gershgorin", 3, 2.0 / 3},
-                  {"neumann:degree=3:bound=gershgorin:omega=0.93", 3, 0.93 * 2 / 3}};
+    enum { DAMPINGS = 3 };
+    static const double dampings[DAMPINGS] = {0.93, 0.87, 0.8};
     strip *s = malloc(sizeof *s);
     cmg_hierarchy *h = NULL;
     make_strip(s, &h);
-    for (int k = 0; k < 3; ++k) {
-        cmg_solver_options o = defaults();
-        o.cycle = CMG_CYCLE_NONE;
-        o.krylov = CMG_KRYLOV_CG;
-        o.coarsen = false;
-        o.post = 0;
-        o.rtol = 1e-10;
-        o.max_it = 1000;
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s", series[k].smoother);
-        const int whole = strip_solve(h, s, &o, 1);
-        o.precision = CMG_FP32;
-        const int one = strip_solve(h, s, &o, 1);
-        const int several = strip_solve(h, s, &o, 3);
-        const int printed = algorithm_6(s, series[k].degree, series[k].omega, o.rtol, false);
-        const int rounded = algorithm_6(s, series[k].degree, series[k].omega, o.rtol, true);
-        printf("   %s: fp64 %d, mixed %d, columns %d, printed %d, r rounded %d\n",
-               series[k].smoother, whole, one, several, printed, rounded);
-        CHECK(abs(one - printed) <= 2 && abs(several - printed) <= 2);
-        CHECK(abs(one - whole) <= 2);
-        CHECK(100 * rounded >= 115 * printed);
+    for (int degree = 1; degree <= 3; degree += 2) {
+        int whole[DAMPINGS];
+        int counts[4][DAMPINGS]; /* one column, three, printed, r rounded */
+        for (int k = 0; k < DAMPINGS; ++k) {
+            const double omega = dampings[k] * (degree == 1 ? 1 : 2.0 / 3);
+            cmg_solver_options o = defaults();
+            o.cycle = CMG_CYCLE_NONE;
+            o.krylov = CMG_KRYLOV_CG;
+            o.coarsen = false;
+            o.post = 0;
+            o.rtol = 1e-10;
+            o.max_it = 1000;
+            (void)snprintf(o.smoother, sizeof o.smoother, "%s:omega=%g",
+                           degree == 1 ? "jacobi" : "neumann:degree=3:bound=gershgorin",
+                           dampings[k]);
+            whole[k] = strip_solve(h, s, &o, 1);
+            o.precision = CMG_FP32;
+            counts[0][k] = strip_solve(h, s, &o, 1);
+            counts[1][k] = strip_solve(h, s, &o, 3);
+            counts[2][k] = algorithm_6(s, degree, omega, o.rtol, false);
+            counts[3][k] = algorithm_6(s, degree, omega, o.rtol, true);
+        }
+        printf("   degree %d, over fp64: mixed %.3f, columns %.3f, printed %.3f, r rounded %.3f\n",
+               degree, median_over(counts[0], whole, DAMPINGS),
+               median_over(counts[1], whole, DAMPINGS), median_over(counts[2], whole, DAMPINGS),
+               median_over(counts[3], whole, DAMPINGS));
+        for (int way = 0; way < 3; ++way) {
+            CHECK(median_over(counts[way], whole, DAMPINGS) <= 1.03);
+        }
+        CHECK(median_over(counts[3], whole, DAMPINGS) >= 1.1);
     }
     cmg_hierarchy_destroy(&h);
     free(s);
