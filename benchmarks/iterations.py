@@ -10,6 +10,7 @@ polynomials: the polynomial preconditioners of Zhang and Zhang (2013) without a 
     cells: CG in fp64, their algorithm 6 (preconditioner in fp32), their algorithm 5 (defect correction).
 
 convection: stand-alone V(1,1) on constant velocities, the table of docs/smoothers/auto.md.
+mixed: algorithm 6 beside fp64 on plates clamped at one edge, whose counts are hundreds, on request.
 zhang: their mesh `quad` at its full size, on request.
 
 Every line has the command that made it, without the path of the tool.
@@ -106,6 +107,21 @@ def convection(options):
                         {"group": "convection", "problem": f"{velocity}, {cells}^{dim}", "smoother": smoother})
 
 
+def mixed(options):
+    """Algorithm 6 beside fp64: plates of n x n cells under their own weight, held at one edge."""
+    families = [("jacobi", 0, "")] + [("least-squares", m, ":bound=gershgorin") for m in (2, 3, 4, 6)]
+    families += [("neumann", m, ":bound=gershgorin") for m in (2, 6)] + [("least-squares", m, "") for m in (2, 6)]
+    for cells, edge, rtol in ((96, "bottom", "1e-8"), (200, "left", "1e-7"), (200, "left", "1e-8")):
+        generate = ["--problem", "elasticity", "--cells", str(cells), "--levels", "1", "--dirichlet-labels", edge]
+        for family, order, bound in families:
+            smoother = f"{family}:degree={order + 1}{bound}" if order else family
+            for way, precision in (("fp64", "fp64"), ("algorithm 6", "mixed")):
+                yield solve(options, generate, ["--cycle", "none", "--pre", "1", "--post", "0", "--smoother", smoother, "--krylov",
+                                                "cg", "--precision", precision, "--rtol", rtol, "--max-it", "4000", "--no-fallback"],
+                            {"group": "mixed", "cells": cells, "edge": edge, "rtol": float(rtol), "family": family,
+                             "order": order, "way": way, "smoother": smoother, "machine": cases.processor()})
+
+
 def zhang(options):
     """The mesh `quad` of Zhang and Zhang at its size, clamped on the left, to their 1e-7: minutes a solve."""
     generate = ["--problem", "elasticity", "--cells", "400", "--levels", "1", "--dirichlet-labels", "left"]
@@ -117,14 +133,15 @@ def zhang(options):
                     {"group": "zhang", "family": family, "order": int(degree or 1) - 1, "way": "fp64", "smoother": smoother})
 
 
-GROUPS = {"refinement": refinement, "published": published, "polynomials": polynomials, "convection": convection, "zhang": zhang}
+GROUPS = {"refinement": refinement, "published": published, "polynomials": polynomials, "convection": convection, "mixed": mixed,
+          "zhang": zhang}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default="cmg", help="the command [cmg]")
     parser.add_argument("--group", default="refinement,published,polynomials,convection",
-                        help=f"list of {','.join(GROUPS)} [all but zhang, which takes minutes a solve]")
+                        help=f"list of {','.join(GROUPS)} [all but mixed and zhang, which take minutes a solve]")
     parser.add_argument("--output", metavar="FILE", help="JSON lines; those of other groups in it are kept")
     options = parser.parse_args()
     chosen = options.group.split(",")
