@@ -193,19 +193,25 @@ static cmg_status take(cmg_hierarchy *h, const cmg_hierarchy *whole, int level, 
     return status;
 }
 
-static cmg_status take_vectors(cmg_hierarchy *h, const cmg_hierarchy *whole, cmg_size first,
-                               cmg_size last)
+/* Own rows of vectors that have as many values for every row: of level 0 right-hand sides and
+ * solutions, of all levels what algebraic ones start from. */
+static cmg_status take_vectors(cmg_hierarchy *h, const cmg_hierarchy *whole, int level,
+                               cmg_size first, cmg_size last)
 {
-    static const char *const kinds[] = {"rhs", "solutions"};
+    static const char *const kinds[] = {"coords", "nullspace", "rhs", "solutions"};
+    const cmg_size n = cmg_hierarchy_rows(whole, level);
     for (int v = 0; v < whole->vectors; ++v) {
         const cmgi_stored_vector *from = &whole->vector[v];
-        for (int k = 0; k < 2; ++k) {
-            if (from->level == 0 && strcmp(from->kind, kinds[k]) == 0) {
-                CMGI_TRY(cmg_hierarchy_set_vector(h, 0, from->kind, from->name, last - first,
-                                                  from->values + first));
+        const cmg_size wide = n > 0 ? from->n / n : 0;
+        for (int k = 0; k < (level == 0 ? 4 : 2); ++k) {
+            if (from->level == level && strcmp(from->kind, kinds[k]) == 0 && from->n == n * wide) {
+                CMGI_TRY(cmg_hierarchy_set_vector(h, level, from->kind, k < 2 ? NULL : from->name,
+                                                  (last - first) * wide,
+                                                  from->values + first * wide));
             }
         }
     }
+    h->level[level].exact_nullspace = whole->level[level].exact_nullspace;
     return CMG_OK;
 }
 
@@ -221,6 +227,10 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
                "rows of a rank need a context with a transport");
     CMGI_TRY(cmg_hierarchy_create(ctx, whole->levels, &made));
     const int me = cmgi_rank(ctx);
+    for (int i = 0; i < whole->attributes; ++i) {
+        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(made, whole->attribute[i].key,
+                                                        whole->attribute[i].value));
+    }
     for (int l = 0; l < whole->levels; ++l) {
         cmg_size first = 0;
         cmg_size last = 0;
@@ -235,9 +245,7 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
         if (l > 0) {
             CMGI_TRY_GOTO(done, take(made, whole, l - 1, CMG_ROLE_R, first, last));
         }
-        if (l == 0) {
-            CMGI_TRY_GOTO(done, take_vectors(made, whole, first, last));
-        }
+        CMGI_TRY_GOTO(done, take_vectors(made, whole, l, first, last));
     }
     *h = made;
     made = NULL;

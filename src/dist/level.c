@@ -341,7 +341,7 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     CMGI_TRY_GOTO(done, extend(&x, rings));
     open_frame(&x);
     const cmgi_smoother_source source = {
-        .ctx = ctx, .level = l, .A = x.A.view, .matrix = matrix, .frame = &x.frame};
+        .ctx = ctx, .h = parts->h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &x.frame};
     CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
 done:
     cmgi_csr_free(ctx, &x.A);

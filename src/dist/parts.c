@@ -3,6 +3,9 @@
 
 #include "dist/dirichlet.h"
 #include "dist/layout.h"
+#include "transfer/aggregate.h"
+
+#include <math.h>
 
 enum { SINGLE_ABOVE = 200 }; /* rows of a matrix alone from which on it gets levels */
 
@@ -128,8 +131,64 @@ done:
     return status;
 }
 
-static cmg_status gather_levels(cmgi_parts *parts, const cmgi_blocks *blocks)
+/* The same number on all ranks but those that give NAN. */
+static cmg_status agree(cmg_context *ctx, int level, const char *what, double mine)
 {
+    double v[2] = {isnan(mine) ? -INFINITY : mine, isnan(mine) ? -INFINITY : -mine};
+    CMGI_TRY(cmgi_all_max(ctx, v, 2));
+    CMGI_CHECK(ctx, v[0] == -v[1] || isinf(v[0]), CMG_ERR_ARG,
+               "level %d: %s is %g on one rank and %g on another", level, what, -v[1], v[0]);
+    return CMG_OK;
+}
+
+/* A vector of a level on every rank: the parts one after the other, as the rows are. */
+static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l, const char *kind)
+{
+    cmg_context *ctx = parts->ctx;
+    const int ranks = cmgi_ranks(ctx);
+    const cmgi_owners *space = &parts->level[l].space;
+    const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
+    const size_t bytes = own != NULL ? (size_t)own->n * sizeof *own->values : 0;
+    size_t *offsets = NULL;
+    double *all = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ranks + 1, sizeof *offsets, &offsets));
+    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &bytes, sizeof bytes, offsets + 1));
+    for (int r = 0; r < ranks; ++r) {
+        offsets[r + 1] += offsets[r];
+    }
+    const cmg_size n = (cmg_size)(offsets[ranks] / sizeof *all);
+    if (n == 0) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *all, &all));
+    const double *mine = bytes > 0 ? own->values : all + offsets[cmgi_rank(ctx)] / sizeof *all;
+    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, all, offsets));
+    status = cmgi_hierarchy_take_vector(parts->given, l - parts->divided, kind, NULL, n, all);
+    all = NULL;
+done:
+    CMGI_FREE(ctx, offsets, all);
+    return status;
+}
+
+/* What algebraic levels below the last given one start from. */
+static cmg_status gather_facts(cmgi_parts *parts, const cmg_hierarchy *h, int l)
+{
+    CMGI_TRY(agree(parts->ctx, l, "block_size", cmgi_unknowns_of_node(h, l)));
+    for (int i = 0; i < h->attributes; ++i) {
+        CMGI_TRY(
+            cmg_hierarchy_set_attribute(parts->given, h->attribute[i].key, h->attribute[i].value));
+    }
+    CMGI_TRY(gather_vector(parts, h, l, "coords"));
+    CMGI_TRY(gather_vector(parts, h, l, "nullspace"));
+    parts->given->level[l - parts->divided].exact_nullspace = h->level[l].exact_nullspace;
+    return CMG_OK;
+}
+
+static cmg_status gather_levels(cmgi_parts *parts, const cmg_hierarchy *h)
+{
+    const cmgi_blocks *blocks = cmgi_blocks_of(h);
     const int first = parts->divided;
     CMGI_TRY(cmg_hierarchy_create(parts->ctx, parts->levels - first, &parts->given));
     for (int l = first; l < parts->levels; ++l) {
@@ -140,7 +199,7 @@ static cmg_status gather_levels(cmgi_parts *parts, const cmgi_blocks *blocks)
             CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_R, &b->R));
         }
     }
-    return CMG_OK;
+    return gather_facts(parts, h, parts->levels - 1);
 }
 
 static void borrow(const cmgi_csr *from, cmgi_csr *to)
@@ -166,6 +225,7 @@ static cmg_status open_hierarchy(cmgi_parts *parts)
         borrow(&whole->level[l].A, &to->A);
         borrow(&whole->level[l].P, &to->P);
         borrow(&whole->level[l].R, &to->R);
+        to->block = whole->level[l].block;
     }
     parts->h->checked = true;
     return CMG_OK;
@@ -210,7 +270,8 @@ done:
  * A matrix alone: every rank holds it as a whole for as long as it takes to find its algebraic
  * levels, and keeps its own rows of the first P.
  */
-static cmg_status make_algebraic(cmgi_parts *parts, const cmgi_completion_options *options)
+static cmg_status make_algebraic(cmgi_parts *parts, const cmg_hierarchy *h,
+                                 const cmgi_completion_options *options)
 {
     cmg_context *ctx = parts->ctx;
     cmgi_part_level *fine = &parts->level[0];
@@ -218,6 +279,7 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmgi_completion_option
     CMGI_TRY(cmg_hierarchy_create(ctx, 1, &parts->given));
     parts->divided = 0;
     CMGI_TRY(gather_matrix(parts, 0, CMG_ROLE_A, &fine->A));
+    CMGI_TRY(gather_facts(parts, h, 0));
     parts->divided = 1;
     CMGI_TRY(complete(parts, options));
     cmg_hierarchy *made = parts->completion.h;
@@ -245,9 +307,10 @@ static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *opti
     return divided;
 }
 
-static cmg_status prepare(cmgi_parts *parts, const cmgi_blocks *blocks,
+static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
                           const cmgi_parts_options *options)
 {
+    const cmgi_blocks *blocks = cmgi_blocks_of(h);
     cmg_context *ctx = parts->ctx;
     const cmgi_completion_options *completion = &options->completion;
     cmgi_part_level *fine = &parts->level[0];
@@ -263,10 +326,10 @@ static cmg_status prepare(cmgi_parts *parts, const cmgi_blocks *blocks,
     if (parts->levels > 1) {
         parts->level[parts->divided].space.whole = true;
         CMGI_TRY(gather_dirichlet(parts));
-        CMGI_TRY(gather_levels(parts, blocks));
+        CMGI_TRY(gather_levels(parts, h));
         CMGI_TRY(complete(parts, completion));
     } else if (options->algebraic && completion->coarsen && fine->space.total > SINGLE_ABOVE) {
-        CMGI_TRY(make_algebraic(parts, completion));
+        CMGI_TRY(make_algebraic(parts, h, completion));
     }
     for (int l = 0; l < parts->divided; ++l) {
         CMGI_TRY(cmgi_layout_order(ctx, parts, l));
@@ -285,7 +348,7 @@ cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_parts_options *options
     made->levels = h->levels;
     made->completion.worst = 1;
     CMGI_TRY_GOTO(done, cmgi_layout_read(h, made));
-    CMGI_TRY_GOTO(done, prepare(made, cmgi_blocks_of(h), options));
+    CMGI_TRY_GOTO(done, prepare(made, h, options));
     *parts = made;
     made = NULL;
 done:

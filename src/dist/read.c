@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Where this rank's rows of a level are. */
 typedef struct span {
@@ -151,7 +152,35 @@ static cmg_status read_role(cmgi_h5 *h5, int level, cmg_role role, const span *s
     return cmgi_hierarchy_take_own(h, level, role, &own);
 }
 
-/* This rank's part of the vectors of level 0. */
+/* This rank's rows of a vector of a level, `wide` values each. */
+static cmg_status read_vector(cmgi_h5 *h5, cmgi_dataset *d, int level, const char *kind,
+                              const char *as, cmg_size wide, const span *s, cmg_hierarchy *h)
+{
+    const cmg_size first = s->first * wide;
+    const cmg_size count = (s->last - s->first) * wide;
+    const cmg_size node = d->dims[1] > 0 ? d->dims[1] : 1; /* may be cut by the rank's ends */
+    const cmg_size begin = first / node * node;
+    const cmg_size end = (first + count + node - 1) / node * node;
+    double *values = NULL;
+    CMGI_CHECK(h5->ctx, d->count == s->rows * wide, CMG_ERR_FILE, "%s: %s: %lld values, not %lld",
+               h5->path, d->name, (long long)d->count, (long long)(s->rows * wide));
+    CMGI_TRY(cmgi_alloc(h5->ctx, end - begin, sizeof *values, &values));
+    cmg_status status = cmgi_dataset_part_real(d, begin, end - begin, values);
+    memmove(values, values + first - begin, (size_t)count * sizeof *values);
+    for (cmg_size k = 0; k < count && status == CMG_OK; ++k) {
+        if (!isfinite(values[k])) {
+            status = cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
+                               h5->path, d->name, (long long)(first + k), values[k]);
+        }
+    }
+    if (status != CMG_OK) {
+        cmgi_free(h5->ctx, values);
+        return status;
+    }
+    return cmgi_hierarchy_take_vector(h, level, kind, as, count, values);
+}
+
+/* Its part of the vectors of level 0. */
 static cmg_status read_vectors(cmgi_h5 *h5, const char *kind, const span *s, cmg_hierarchy *h)
 {
     char group[32];
@@ -160,34 +189,44 @@ static cmg_status read_vectors(cmgi_h5 *h5, const char *kind, const span *s, cmg
         char as[CMGI_H5_NAME];
         char name[2 * CMGI_H5_NAME];
         cmgi_dataset d = {0};
-        double *values = NULL;
         CMGI_TRY(cmgi_h5_name(h5, group, i, as, sizeof as));
         if (as[0] == '\0') {
             break;
         }
         (void)snprintf(name, sizeof name, "%s/%s", group, as);
         CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-        const cmg_size rows = s->last - s->first;
-        cmg_status status = d.count == s->rows
-                                ? cmgi_alloc(h5->ctx, rows, sizeof *values, &values)
-                                : cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: %lld values, not %lld",
-                                            h5->path, name, (long long)d.count, (long long)s->rows);
-        status = status == CMG_OK ? cmgi_dataset_part_real(&d, s->first, rows, values) : status;
-        for (cmg_size k = 0; k < rows && status == CMG_OK; ++k) {
-            if (!isfinite(values[k])) {
-                status =
-                    cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
-                              h5->path, name, (long long)(s->first + k), values[k]);
-            }
-        }
+        const cmg_status status = read_vector(h5, &d, 0, kind, as, 1, s, h);
         cmgi_dataset_close(&d);
-        if (status != CMG_OK) {
-            cmgi_free(h5->ctx, values);
-            return status;
-        }
-        CMGI_TRY(cmgi_hierarchy_take_vector(h, 0, kind, as, rows, values));
+        CMGI_TRY(status);
     }
     return CMG_OK;
+}
+
+/* Its part of what algebraic levels start from: near null space and coordinates, where there are as
+ * many values for every row; coordinates of other nodes are of no use to levels. */
+static cmg_status read_table(cmgi_h5 *h5, int level, const char *kind, const span *s,
+                             cmg_hierarchy *h)
+{
+    char name[64];
+    int64_t exact = 0;
+    cmgi_dataset d = {0};
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, kind);
+    if (!cmgi_h5_exists(h5, name)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
+    const bool given = strcmp(kind, "nullspace") == 0;
+    const cmg_size wide = s->rows > 0 ? d.count / s->rows : 0;
+    cmg_status status = CMG_OK;
+    if (given || d.count == s->rows * wide) {
+        status = read_vector(h5, &d, level, kind, NULL, wide, s, h);
+    }
+    if (given && status == CMG_OK) {
+        h->level[level].exact_nullspace =
+            cmgi_h5_attribute_ints(h5, d.id, "exact", 1, &exact) && exact != 0;
+    }
+    cmgi_dataset_close(&d);
+    return status;
 }
 
 static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
@@ -204,6 +243,8 @@ static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
             CMGI_TRY(read_role(h5, l, CMG_ROLE_P, s, *h));
             CMGI_TRY(read_role(h5, l, CMG_ROLE_R, s, *h));
         }
+        CMGI_TRY(read_table(h5, l, "coords", &s[l], *h));
+        CMGI_TRY(read_table(h5, l, "nullspace", &s[l], *h));
     }
     CMGI_TRY(read_vectors(h5, "rhs", &s[0], *h));
     return read_vectors(h5, "solutions", &s[0], *h);

@@ -8,14 +8,16 @@
 #include "core/memory.h"
 #include "io/h5.h"
 
+/* Whole rows of a table. */
 static cmg_status read_part(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
-    const hsize_t start[1] = {(hsize_t)first};
-    const hsize_t length[1] = {(hsize_t)count};
+    const cmg_size wide = d->dims[1];
     cmg_context *ctx = d->h5->ctx;
-    CMGI_CHECK(ctx, d->rank == 1, CMG_ERR_FILE,
-               "%s: %s: %d dimensions, a rank's part is read of one", d->h5->path, d->name,
-               d->rank);
+    CMGI_CHECK(ctx, wide > 0 && first % wide == 0 && count % wide == 0, CMG_ERR_FILE,
+               "%s: %s: %lld columns, a rank's part is of whole rows", d->h5->path, d->name,
+               (long long)wide);
+    const hsize_t start[2] = {(hsize_t)(first / wide), 0};
+    const hsize_t length[2] = {(hsize_t)(count / wide), (hsize_t)wide};
     CMGI_CHECK(ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld are wanted, there are %lld", d->h5->path, d->name,
                (long long)first, (long long)(first + count) - 1, (long long)d->count);
@@ -23,7 +25,7 @@ static cmg_status read_part(cmgi_dataset *d, hid_t native, cmg_size first, cmg_s
         return CMG_OK;
     }
     const hid_t file = H5Dget_space(d->id);
-    const hid_t memory = H5Screate_simple(1, length, NULL);
+    const hid_t memory = H5Screate_simple(d->rank, length, NULL);
     const bool good = file >= 0 && memory >= 0 &&
                       H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0 &&
                       H5Dread(d->id, native, memory, file, H5P_DEFAULT, to) >= 0;

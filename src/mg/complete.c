@@ -39,39 +39,6 @@ static bool wants_quick(const cmgi_multigrid *mg)
            mg->options.coarse_limit == APPEND_ABOVE;
 }
 
-static cmgi_completion_options completion_options(const cmgi_multigrid *mg)
-{
-    const cmg_solver_options *o = &mg->options;
-    const cmg_size most = o->coarse_limit > APPEND_ABOVE ? o->coarse_limit : APPEND_ABOVE;
-    const cmg_size limit = wants_quick(mg) ? QUICK_ABOVE : most;
-    const int levels = mg->from_matrix ? 1 : cmg_hierarchy_levels(mg->h);
-    cmgi_completion_options options = {.galerkin = o->galerkin,
-                                       .from_matrix = mg->from_matrix,
-                                       .zero_dirichlet = o->dirichlet == CMG_DIRICHLET_ZERO,
-                                       .coarsen = o->coarsen && o->coarse == CMG_COARSE_AUTO,
-                                       .above = levels > 1 ? limit : SINGLE_ABOVE,
-                                       .above_misfit = levels > 1 ? most : SINGLE_ABOVE};
-    cmg_coarsen_options_default(&options.levels);
-    options.levels.rows = wants_quick(mg) ? QUICK_ROWS : mg->ctx->backend->coarsen_rows;
-    if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
-        options.levels.rows = LEFT_SINGLE;
-    }
-    return options;
-}
-
-/* What several ranks share, and the levels below it. */
-static cmg_status prepare_ranks(cmgi_multigrid *mg)
-{
-    const cmg_solver_options *o = &mg->options;
-    const cmgi_parts_options options = {.gather = o->gather,
-                                        .alone = o->cycle == CMG_CYCLE_NONE,
-                                        .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
-                                                     o->cycle != CMG_CYCLE_NONE,
-                                        .completion = completion_options(mg)};
-    cmgi_parts_destroy(&mg->parts);
-    return cmgi_parts_create(mg->h, &options, &mg->parts);
-}
-
 /*
  * Levels that follow the couplings in place of given ones that cannot: A of so many rows that are
  * strong lines (csr/facts.h). Levels of a mesh that halves every direction need twice to three
@@ -187,6 +154,44 @@ static cmg_status factor_coarsest(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
+static cmgi_completion_options completion_options(cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    const cmg_size most = o->coarse_limit > APPEND_ABOVE ? o->coarse_limit : APPEND_ABOVE;
+    const cmg_size limit = wants_quick(mg) ? QUICK_ABOVE : most;
+    const int levels = mg->from_matrix ? 1 : cmg_hierarchy_levels(mg->h);
+    cmgi_completion_options options = {.galerkin = o->galerkin,
+                                       .from_matrix = mg->from_matrix,
+                                       .zero_dirichlet = o->dirichlet == CMG_DIRICHLET_ZERO,
+                                       .coarsen = o->coarsen && o->coarse == CMG_COARSE_AUTO,
+                                       .above = levels > 1 ? limit : SINGLE_ABOVE,
+                                       .above_misfit = levels > 1 ? most : SINGLE_ABOVE};
+    cmg_coarsen_options_default(&options.levels);
+    options.levels.rows = wants_quick(mg) ? QUICK_ROWS : mg->ctx->backend->coarsen_rows;
+    if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
+        options.levels.rows = LEFT_SINGLE;
+    }
+    if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
+        options.solves = solves_coarsest;
+        options.user = mg;
+    }
+    return options;
+}
+
+/* What several ranks share, and the levels below it. */
+static cmg_status prepare_ranks(cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    const cmgi_parts_options options = {.gather = o->gather,
+                                        .alone = o->cycle == CMG_CYCLE_NONE,
+                                        .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
+                                                     o->cycle != CMG_CYCLE_NONE,
+                                        .completion = completion_options(mg)};
+    cmgi_parts_destroy(&mg->parts);
+    CMGI_TRY(cmgi_parts_create(mg->h, &options, &mg->parts));
+    return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
+}
+
 cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg)
 {
     cmg_csr A;
@@ -220,11 +225,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
     if (mg->envelope != NULL || mg->dominated) {
         return CMG_OK;
     }
-    cmgi_completion_options options = completion_options(mg);
-    if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
-        options.solves = solves_coarsest;
-        options.user = mg;
-    }
+    const cmgi_completion_options options = completion_options(mg);
     CMGI_TRY(cmgi_complete(mg->h, &options, &mg->completion));
     return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
 }

@@ -26,14 +26,14 @@ static long different(const cmgi_own_rows *a, const cmgi_own_rows *b)
             memcmp(a->values, b->values, (size_t)nnz * sizeof *a->values) != 0);
 }
 
-/* Vectors of level 0 of the one that the other has not, or not the same. */
+/* Vectors of the one that the other has not, or not the same. */
 static long different_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
 {
     long wrong = a->vectors != b->vectors;
     for (int v = 0; v < a->vectors; ++v) {
         const cmgi_stored_vector *x = &a->vector[v];
         const cmgi_stored_vector *y = cmgi_hierarchy_vector(b, x->level, x->kind, x->name);
-        wrong += x->level != 0 || y == NULL || x->n != y->n ||
+        wrong += y == NULL || x->n != y->n ||
                  memcmp(x->values, y->values, (size_t)x->n * sizeof *x->values) != 0;
     }
     return wrong;

@@ -1,0 +1,177 @@
+/*
+ * Systems of several unknowns a node and what else changes the levels: several ranks take the steps
+ * of one, and x solves the system in the test's own arithmetic.
+ */
+#include "ranks.h"
+
+#include "cmg_fem.h"
+
+static cmg_hierarchy *generate(const char *text)
+{
+    cmg_generate_options options;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&options);
+    CHECK_OK(cmg_generate_options_set(&options, text));
+    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
+    return h;
+}
+
+/* || b - A x || / || b || in long double. */
+static double residual(const cmg_csr *A, const double *b, const double *x)
+{
+    long double rr = 0;
+    long double bb = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        long double r = b[i];
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            r -= (long double)A->values[k] * x[A->indices[k]];
+        }
+        rr += r * r;
+        bb += (long double)b[i] * b[i];
+    }
+    return (double)sqrtl(rr / bb);
+}
+
+/* Iterations of one rank, which those of 2, 3 and 4 are, with parts of all kinds. */
+static int same_counts(cmg_hierarchy *h, const double *b, const char *options)
+{
+    const cmg_csr A = cmgi_csr_view(&h->level[0].A);
+    trial one = {.whole = h, .options = options, .n = A.rows, .b = b};
+    one.x = calloc((size_t)A.rows, sizeof(double));
+    CHECK_OK(solve_own(h, &one, 0, A.rows, true));
+    CHECK(cmg_outcome_converged(one.report.outcome));
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+        trial many = {.whole = h, .options = options, .n = A.rows, .b = b};
+        char why[CMG_MESSAGE] = "";
+        many.x = calloc((size_t)A.rows, sizeof(double));
+        divide(h, ranks, ranks == 2 ? EVEN : ranks == 3 ? LAST : RANDOM);
+        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        CHECK(many.report.iterations == one.report.iterations);
+        CHECK(residual(&A, b, many.x) <= 1.01e-8);
+        if (many.report.iterations != one.report.iterations) {
+            printf("  %lld rows, %s: %d iterations, on %d ranks %d; %s\n%s--\n%s",
+                   (long long)A.rows, options, one.report.iterations, ranks, many.report.iterations,
+                   why, one.notes, many.notes);
+        }
+        trial_end(&many);
+    }
+    trial_end(&one);
+    return one.report.iterations;
+}
+
+static int same_as_one(const char *problem, const char *options)
+{
+    cmg_hierarchy *h = generate(problem);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    double *b = malloc((size_t)n * sizeof *b);
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
+    }
+    const int iterations = same_counts(h, b, options);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+    return iterations;
+}
+
+/* A coarsest level that gets algebraic ones from block size and coordinates. */
+static void elasticity(void)
+{
+    CHECK(same_as_one("shape=annulus element=p2 levels=2 cells=16 problem=elasticity", "") <= 20);
+    CHECK(same_as_one("shape=beam dim=3 cells=8 levels=2 problem=elasticity", "") <= 25);
+    CHECK(same_as_one("shape=beam cells=64 levels=2 problem=elasticity", "gather=0") <= 20);
+}
+
+static void without_coordinates(void)
+{
+    (void)same_as_one("shape=beam cells=64 levels=2 problem=elasticity no-coords", "");
+}
+
+static void other_systems(void)
+{
+    (void)same_as_one("cells=64 levels=2 coefficient=jump contrast=1e3", "");
+    (void)same_as_one("cells=64 levels=2 problem=convection", "");
+    (void)same_as_one("element=q2 cells=32 levels=2", "");
+    (void)same_as_one("cells=64 levels=2 dirichlet=identity", "");
+}
+
+/* Factors in place of levels below the coarsest, and of its dense inverse. */
+static void factors(void)
+{
+    (void)same_as_one("cells=80 levels=3", "");
+    (void)same_as_one("cells=120 levels=3", "");
+}
+
+/* Rigid body modes of the nodes of a matrix alone, given as vectors. */
+static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
+{
+    double *B = calloc((size_t)nodes * 2 * 3, sizeof *B);
+    for (cmg_size i = 0; i < nodes; ++i) {
+        B[6 * i] = 1;
+        B[6 * i + 4] = 1;
+        B[6 * i + 2] = -x[2 * i + 1];
+        B[6 * i + 5] = x[2 * i];
+    }
+    CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, nodes * 6, B));
+    free(B);
+}
+
+static void a_matrix_alone(void)
+{
+    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    double *b = malloc((size_t)n * sizeof *b);
+    const double *x = NULL;
+    cmg_size length = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = cmgi_random_at(4, (uint64_t)i) - 0.5;
+    }
+    const int rigid = same_counts(h, b, "coarse-limit=999");
+    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &length, &x));
+    CHECK(length == n);
+    give_modes(h, n / 2, x);
+    const int given = same_counts(h, b, "coarse-limit=999");
+    CHECK(abs(rigid - given) <= 1);
+    free(b);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* The rank's rows, with an attribute of its own. */
+static cmg_status give_other_facts(void *user, const cmg_transport *transport)
+{
+    const trial *t = user;
+    cmg_context *own = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_solver *s = NULL;
+    CMGI_TRY(open_rank(transport, &own));
+    cmg_status status = cmg_hierarchy_take_rows(own, t->whole, &h);
+    if (status == CMG_OK && transport->rank == 1) {
+        status = cmg_hierarchy_set_attribute(h, "block_size", "3");
+    }
+    status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&own);
+    return status;
+}
+
+static void facts_that_differ_are_named(void)
+{
+    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    trial t = {.whole = h};
+    char why[CMG_MESSAGE] = "";
+    CHECK(cmg_loopback_run(3, 60, give_other_facts, &t, why) == CMG_ERR_ARG);
+    CHECK(strstr(why, "block_size is 2 on one rank and 3") != NULL);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(elasticity);
+    RUN(without_coordinates);
+    RUN(other_systems);
+    RUN(factors);
+    RUN(a_matrix_alone);
+    RUN(facts_that_differ_are_named);
+    return TEST_END();
+}
