@@ -21,6 +21,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     }
     CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
     CMGI_TRY_GOTO(done, cmgi_pass_exchange(made));
+    CMGI_TRY_GOTO(done, cmgi_cycle_check(made));
     *cycle = made;
     made = NULL;
 done:

@@ -11,7 +11,7 @@ static bool external(const cmgi_cycle *cycle, int value)
     return value == cycle->input || value == cycle->output;
 }
 
-static size_t value_bytes(const cmgi_cycle *cycle, const cmgi_value *value)
+size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value)
 {
     return (size_t)value->n * (size_t)cycle->columns * cmgi_precision_bytes(value->precision);
 }
@@ -81,7 +81,7 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
         }
         if (!external(cycle, step->out)) {
             cmgi_value *out = &cycle->values[step->out];
-            out->buffer = choose_buffer(cycle, taken, share, value_bytes(cycle, out));
+            out->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, out));
             taken[out->buffer] = true;
         }
         release(cycle, taken, last, step->in, s);

@@ -385,6 +385,35 @@ static void the_list_is_what_it_says(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* A coarse operator of another size would write behind an array: no cycle is made with one. */
+static void matrices_fit_their_vectors(void)
+{
+    cmg_hierarchy *h = poisson(CELLS, 3, 0);
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    const cmgi_levels *levels = &s->mg.levels;
+    for (int way = 0; way < 4; ++way) {
+        const bool fits = way / 2 == 0;
+        const cmgi_cycle_plan plan = {.levels = levels->level,
+                                      .nlevels = 2,
+                                      .coarse = fits ? levels->level[1].A : levels->level[0].A,
+                                      .coarse_name = "operator",
+                                      .shape = CMG_CYCLE_V,
+                                      .pre = 1,
+                                      .post = 1,
+                                      .precision = CMG_FP64,
+                                      .fuse = way % 2 == 1};
+        cmgi_cycle *made = NULL;
+        CHECK_STATUS(cmgi_cycle_create(ctx, &plan, &made), fits ? CMG_OK : CMG_ERR_INTERNAL);
+        CHECK((made != NULL) == fits);
+        CHECK(fits || strstr(cmg_context_message(ctx), "operator1") != NULL);
+        CHECK(fits || strstr(cmg_context_message(ctx), "matrix of 1089 x 1089") != NULL);
+        cmgi_cycle_destroy(&made);
+    }
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -393,5 +422,6 @@ int main(int argc, char **argv)
     RUN(formats_and_precisions_match_the_recursion);
     RUN(factored_smoothers_match_the_recursion);
     RUN(the_list_is_what_it_says);
+    RUN(matrices_fit_their_vectors);
     return TEST_END();
 }
