@@ -222,8 +222,8 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
     }
     CMGI_TRY(look_for_lines(mg));
     CMGI_TRY(look_for_less(mg));
-    if (mg->envelope != NULL || mg->dominated) {
-        return CMG_OK;
+    if (mg->dominated || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
+        return CMG_OK; /* else factors of A alone want a hierarchy of A alone */
     }
     const cmgi_completion_options options = completion_options(mg);
     CMGI_TRY(cmgi_complete(mg->h, &options, &mg->completion));
