@@ -457,7 +457,8 @@ CMG_API void cmg_solver_destroy(cmg_solver **s);
  * bytes of all; cmg_solver_column tells of each.
  *
  * @param[out] report  its size set, or NULL
- * @return CMG_ERR_SHAPE
+ * @return CMG_ERR_SHAPE, CMG_ERR_STATE (after a refresh that failed, or while the solver is at
+ * work)
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);
@@ -467,8 +468,10 @@ CMG_API cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report
 CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z);
 /**
  * Takes over the values that cmg_hierarchy_update changed; structure, formats and steps stay,
- * except where a smoother's pattern or dampings follow the values. After a failure the solver
- * answers CMG_ERR_STATE until a refresh succeeds.
+ * except where a smoother's pattern or dampings follow the values. Until then the old values are in
+ * use, but for a solve that falls back: it builds from the new ones. After a failure of whatever
+ * kind the solver answers CMG_ERR_STATE until a refresh succeeds; without matrix.keep_map, or with
+ * another structure, none does, and it has to be created anew.
  */
 CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 /**
@@ -621,7 +624,9 @@ typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST, CMG_LO
 /**
  * Sees every iteration while it runs: its number, from 0 for the guess, and ||b - A x||. In another
  * precision that is fallen back to the numbers begin again. Returns 0 to go on; otherwise the solve
- * ends with the outcome CMG_INTERRUPTED and the best iterate.
+ * ends with the outcome CMG_INTERRUPTED and the best iterate. It may call other solvers; the one
+ * that called it is at work and answers CMG_ERR_STATE to all that would change it or needs its
+ * vectors, as it does to a callback for messages or progress, or to another thread.
  */
 typedef int (*cmg_monitor_fn)(void *user, int iteration, double residual, double rhs_norm);
 

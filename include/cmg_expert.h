@@ -158,7 +158,8 @@ CMG_API cmg_operator cmg_solver_operator(cmg_solver *s);
  * Options used: rtol, atol, dtol, max_it, loop, and krylov: CMG_KRYLOV_FCG where C varies from call
  * to call (an inner iteration, say), CG otherwise. loop = CMG_LOOP_GRAPH says that the operators do
  * nothing but launch kernels in the context's stream, as those of matrices do: on CUDA a solve is
- * then one graph. Otherwise the host waits for every iteration.
+ * then one graph. Otherwise the host waits for every iteration. An operator, or a monitor, that
+ * calls the solver it is called by gets CMG_ERR_STATE.
  *
  * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1; Notay 2000 (flexible).
  */

@@ -14,16 +14,14 @@ static bool together(const cmgi_column_solver *s)
            mg->levels.nullspace.count == 0 && s->k > mg->ctx->backend->few_columns;
 }
 
-void cmgi_column_solver_forget(cmgi_column_solver *s)
+/* Drops what refers to the step list and its matrices. */
+static void forget(cmgi_column_solver *s)
 {
-    if (s != NULL) {
-        cmg_context *ctx = s->mg->ctx;
-        cmgi_cycle_destroy(&s->cycle);
-        cmgi_columns_destroy(&s->outer);
-        CMGI_FREE_DEVICE(ctx, s->rounded, s->image);
-        s->rounded = NULL;
-        s->image = NULL;
-    }
+    cmgi_cycle_destroy(&s->cycle);
+    cmgi_columns_destroy(&s->outer);
+    CMGI_FREE_DEVICE(s->mg->ctx, s->rounded, s->image);
+    s->rounded = NULL;
+    s->image = NULL;
 }
 
 void cmgi_column_solver_destroy(cmgi_column_solver **s)
@@ -33,9 +31,9 @@ void cmgi_column_solver_destroy(cmgi_column_solver **s)
     }
     cmgi_column_solver *v = *s;
     cmg_context *ctx = v->mg->ctx;
-    cmgi_column_solver_forget(v);
+    forget(v);
     CMGI_FREE_DEVICE(ctx, v->guess, v->b, v->x);
-    CMGI_FREE(ctx, v->reports, v->history, v);
+    CMGI_FREE(ctx, v->reports, v->texts, v->history, v);
     *s = NULL;
 }
 
@@ -49,6 +47,10 @@ cmg_status cmgi_column_solver_take(cmgi_multigrid *mg, int k, cmgi_column_solver
     cmg_context *ctx = mg->ctx;
     const cmg_size n = mg->levels.level[0].rows;
     if (*s != NULL && (*s)->k == k) {
+        if ((*s)->builds != mg->builds) {
+            forget(*s);
+        }
+        (*s)->builds = mg->builds;
         return CMG_OK;
     }
     cmgi_column_solver_destroy(s);
@@ -56,12 +58,14 @@ cmg_status cmgi_column_solver_take(cmgi_multigrid *mg, int k, cmgi_column_solver
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->mg = mg;
+    made->builds = mg->builds;
     made->n = n;
     made->k = k;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, (size_t)k * sizeof(double), &made->guess));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof(double), &made->b));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof(double), &made->x));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, k, sizeof *made->reports, &made->reports));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, k, sizeof *made->texts, &made->texts));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, k * history_length(made), sizeof *made->history,
                                         &made->history));
     *s = made;
@@ -188,6 +192,8 @@ static cmg_status solve_alone(cmgi_column_solver *s, cmgi_fallback *f, int c, co
         report->iterations + 1 < history_length(s) ? report->iterations + 1 : history_length(s);
     memcpy(history, report->history, (size_t)norms * sizeof *history);
     report->history = history;
+    memcpy(s->texts[c], report->fallback, strlen(report->fallback) + 1); /* f has the last one's */
+    report->fallback = s->texts[c];
     return CMG_OK;
 }
 
@@ -255,9 +261,6 @@ cmg_status cmgi_column_solver_solve(cmgi_column_solver *s, cmgi_fallback *f, con
             sum.bytes += s->reports[c].bytes;
             sum.fallbacks += s->reports[c].fallbacks;
         }
-    }
-    if (sum.fallbacks > 0) { /* levels and cycle are others now */
-        cmgi_column_solver_forget(s);
     }
     const double setup = all->setup_seconds;
     *all = s->reports[slowest(s)];

@@ -208,11 +208,16 @@ cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
-cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
+void cmgi_multigrid_drop_completion(cmgi_multigrid *mg)
 {
     cmg_hierarchy_destroy(&mg->completion.h);
     mg->completion = (cmgi_completion){0};
     cmgi_envelope_destroy(mg->ctx, &mg->envelope);
+}
+
+cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
+{
+    cmgi_multigrid_drop_completion(mg);
     mg->dominated = false;
     if (mg->h->blocks != NULL) {
         return prepare_ranks(mg);

@@ -1,5 +1,7 @@
 #include "mg/ladder.h"
 
+#include "mg/memory.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,21 +210,43 @@ static void describe(const cmgi_ending *end, char *text, size_t size)
     }
 }
 
-static cmg_status rebuild(cmgi_multigrid *mg, bool levels)
+/* What a rung makes: levels and cycles, and where `levels`, what is completed for them. */
+static void drop(cmgi_multigrid *mg, bool levels)
 {
     cmgi_multigrid_clear(mg);
     if (levels) {
+        cmgi_multigrid_drop_completion(mg);
+    }
+}
+
+/* The same is left to the copy of mg that the caller has. */
+static void leave(cmgi_multigrid *mg, bool levels)
+{
+    mg->levels = (cmgi_levels){0};
+    mg->cycle = NULL;
+    mg->nested = NULL;
+    mg->krylov = NULL;
+    mg->outdated = false;
+    mg->ready = false;
+    if (levels) {
+        mg->completion = (cmgi_completion){0};
+        mg->envelope = NULL;
+    }
+}
+
+static cmg_status build(cmgi_multigrid *mg, bool levels)
+{
+    if (levels) {
         CMGI_TRY(cmgi_multigrid_complete(mg));
     }
+    CMGI_TRY(cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, 0));
     return cmgi_multigrid_build(mg);
 }
 
 cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung rung,
                              const cmgi_ending *end, char clause[CMGI_CLAUSE])
 {
-    const cmg_solver_options before = mg->options;
-    const cmgi_schedule schedule = mg->schedule;
-    const bool from_matrix = mg->from_matrix;
+    cmgi_multigrid before = *mg;
     const bool levels = rung == CMGI_RUNG_LEVELS || rung == CMGI_RUNG_DIRECT;
     const cmg_krylov method = mg->krylov->options.method;
     char less[16];
@@ -235,19 +259,32 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
                        end->last, cmg_enum_name("outcome", (int)end->outcome));
     } else {
-        (void)snprintf(
-            clause, CMGI_CLAUSE, "%.40s from iteration %d: %.32s %s", name, end->iterations,
-            rung == CMGI_RUNG_METHOD ? cmg_enum_name("krylov", (int)method) : before.smoother,
-            went);
+        (void)snprintf(clause, CMGI_CLAUSE, "%.40s from iteration %d: %.32s %s", name,
+                       end->iterations,
+                       rung == CMGI_RUNG_METHOD ? cmg_enum_name("krylov", (int)method)
+                                                : before.options.smoother,
+                       went);
     }
-    const cmg_status status = rebuild(mg, levels);
-    if (status == CMG_OK || status == CMG_ERR_MEMORY || status == CMG_ERR_DEVICE) {
+    leave(mg, levels);
+    cmg_status status = build(mg, levels);
+    const bool crowded = status == CMG_ERR_MEMORY && mg->parts == NULL;
+    if (status == CMG_OK || crowded) {
+        drop(&before, levels);
+    }
+    if (crowded) { /* not beside the one before: then in its place */
+        drop(mg, levels);
+        return build(mg, levels);
+    }
+    if (status == CMG_OK) {
+        return CMG_OK;
+    }
+    drop(mg, levels);
+    *mg = before;
+    if (status == CMG_ERR_MEMORY || status == CMG_ERR_DEVICE || status == CMG_ERR_INTERNAL) {
         return status;
     }
     clause[0] = '\0';
-    ladder->used[rung] = true; /* the same bits again would fail again, for ever */
-    mg->options = before;
-    mg->schedule = schedule;
-    mg->from_matrix = from_matrix;
-    return rebuild(mg, levels);
+    ladder->used[rung] = true;                              /* the same would fail again, */
+    mg->outdated = mg->outdated && rung != CMGI_RUNG_RENEW; /* for ever */
+    return CMG_OK;
 }

@@ -114,6 +114,8 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
     CMGI_TRY(create_krylov(mg));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
+    ++mg->builds;
+    mg->ready = true;
     return CMG_OK;
 }
 
@@ -165,8 +167,10 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
     bool kept = false;
+    ++mg->builds;
     if (mg->krylov == NULL) { /* what was built has failed half-way */
         cmgi_multigrid_clear(mg);
+        CMGI_TRY(cmgi_multigrid_complete(mg));
         return cmgi_multigrid_build(mg);
     }
     const cmg_status status = take_values(mg, &kept);
@@ -181,6 +185,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
+    mg->ready = status == CMG_OK;
     return status;
 }
 
@@ -190,6 +195,7 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     drop_cycles(mg);
     cmgi_levels_clear(mg->ctx, &mg->levels);
     mg->outdated = false;
+    mg->ready = false;
 }
 
 static cmg_status run_nested(void *user, const void *r, void *z)

@@ -15,6 +15,7 @@ typedef struct cmgi_multigrid {
     cmgi_envelope *envelope;    /* factors of the last level, NULL = it has none */
     cmgi_parts *parts;          /* of an h that several ranks share, else NULL */
     uint64_t generation;        /* of its structure, when the solver was created */
+    uint64_t builds;            /* how often levels or cycles were made or took new values */
     cmg_solver_options options;
     cmgi_schedule schedule;
     cmgi_levels levels;
@@ -23,6 +24,7 @@ typedef struct cmgi_multigrid {
     cmgi_krylov *krylov;
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
+    bool ready;             /* they are there, with values that belong together */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
@@ -32,6 +34,7 @@ typedef struct cmgi_multigrid {
  * levels below a coarsest one that is too large; in place of what was formed before.
  */
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
+void cmgi_multigrid_drop_completion(cmgi_multigrid *mg);
 /* New values of the last level to its factors, which go where it is no longer definite. */
 cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg);
 /* One unknown a node, as far as is said. */
@@ -41,13 +44,13 @@ cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
 /* The matrices of the finest level from ctx, h, options and schedule; nothing is left of a failure.
  */
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg);
-/* Everything else. */
+/* Everything else; mg->ready where that succeeds. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
 /* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 /*
  * New values on the same pattern. Smoothers whose dampings or patterns follow the values leave the
- * step list behind, which is then compiled anew. After a failure there is no cycle.
+ * step list behind, which is then compiled anew. After a failure mg is not ready.
  */
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 /* Leaves ctx, h, completion, generation, options and schedule. */

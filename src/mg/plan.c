@@ -105,13 +105,12 @@ static cmg_status time_graph(cmgi_cycle *cycle, void *graph, double *samples, in
     return CMG_OK;
 }
 
-cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
+static cmg_status measure(cmg_solver *s, int repeats)
 {
-    CMGI_GIVEN(s);
     cmg_context *ctx = s->ctx;
     CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG,
                "repeats %d has to be in 1 .. 10000", repeats);
-    CMGI_CHECK(s->ctx, s->mg.cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
+    CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
     double *samples = NULL;
@@ -148,4 +147,11 @@ done:
     }
     cmgi_free(ctx, samples);
     return status;
+}
+
+cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
+{
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, measure(s, repeats));
 }

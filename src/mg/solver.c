@@ -117,6 +117,7 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
+    atomic_flag_clear(&made->busy);
     made->mg.ctx = ctx;
     made->mg.h = h;
     made->mg.generation = h->generation;
@@ -173,8 +174,7 @@ void cmg_solver_destroy(cmg_solver **s)
     cmg_context *ctx = v->ctx;
     cmgi_column_solver_destroy(&v->columns);
     cmgi_multigrid_clear(&v->mg);
-    cmg_hierarchy_destroy(&v->mg.completion.h);
-    cmgi_envelope_destroy(ctx, &v->mg.envelope);
+    cmgi_multigrid_drop_completion(&v->mg);
     cmgi_parts_destroy(&v->mg.parts);
     cmgi_fallback_clear(ctx, &v->fallback);
     CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);
@@ -185,7 +185,7 @@ void cmg_solver_destroy(cmg_solver **s)
 
 static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const char *name)
 {
-    CMGI_CHECK(s->ctx, s->mg.cycle != NULL, CMG_ERR_STATE, CMGI_NOT_READY);
+    CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     CMGI_CHECK(s->ctx, v != NULL, CMG_ERR_ARG, "solve: %s is NULL", name);
     CMGI_CHECK(s->ctx, v->n == s->mg.levels.level[0].rows, CMG_ERR_SHAPE,
                "solve: %s has %lld entries, A has %lld rows", name, (long long)v->n,
@@ -265,11 +265,13 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
 
 cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    return s != NULL ? cmgi_group_fail(s->ctx, solve(s, b, x, report)) : CMG_ERR_ARG;
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, report)));
 }
 
 /* The options, checked as at creation, to the iteration that there is. */
-static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
+static cmg_status give_limits(cmg_solver *s, const cmg_solver_options *o)
 {
     cmg_solver_options own;
     CMGI_TRY(cmgi_solver_options_take(s->ctx, o, &own));
@@ -290,6 +292,12 @@ static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
     s->mg.options.monitor = own.monitor;
     s->mg.options.monitor_user = own.monitor_user;
     return CMG_OK;
+}
+
+static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
+{
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, give_limits(s, o));
 }
 
 cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int max_it)
@@ -362,7 +370,9 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
 
 cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
-    return s != NULL ? cmgi_group_fail(s->ctx, precondition(s, r, z)) : CMG_ERR_ARG;
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, precondition(s, r, z)));
 }
 
 static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)
@@ -376,21 +386,27 @@ cmg_operator cmg_solver_operator(cmg_solver *s)
     return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
 }
 
-cmg_status cmg_solver_refresh(cmg_solver *s)
+static cmg_status refresh(cmg_solver *s)
 {
-    CMGI_GIVEN(s);
+    const double begin = cmgi_seconds();
+    s->mg.ready = false; /* whatever stops it: the values are those of before */
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
-    const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
-    cmgi_column_solver_forget(s->columns);
     cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
     memcpy(s->report.setup_part, s->mg.levels.part, sizeof s->report.setup_part);
     return status;
+}
+
+cmg_status cmg_solver_refresh(cmg_solver *s)
+{
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, refresh(s));
 }
 
 double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part)

@@ -1,11 +1,13 @@
 /* What stands behind the handle: a solver with recourse, for vectors in the caller's numbering. */
 #pragma once
+#include "mg/busy.h"
 #include "mg/columns.h"
 #include "mg/fallback.h"
 #include "mg/hint.h"
 
 struct cmg_solver {
     cmg_context *ctx;
+    atomic_flag busy; /* set while a call works with what follows */
     cmgi_multigrid mg;
     cmgi_fallback fallback;
     char hint[CMGI_HINT];
@@ -18,6 +20,6 @@ struct cmg_solver {
     char step_text[CMGI_STEP_TEXT];
 };
 
-/* What a solver says whose refresh has failed: its cycle is NULL, as it referred to replaced
- * matrices. */
-#define CMGI_NOT_READY "the last refresh failed: refresh again, or create the solver anew"
+/* What a solver says that is not ready. */
+#define CMGI_NOT_READY                                                                             \
+    "the solver has no values since its last refresh failed: refresh it again, or create it anew"

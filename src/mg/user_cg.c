@@ -4,11 +4,13 @@
 #include "core/timer.h"
 #include "core/vector.h"
 #include "krylov/krylov.h"
+#include "mg/busy.h"
 #include "mg/options.h"
 #include "spmv/matrix.h"
 
 struct cmg_cg_solver {
     cmg_context *ctx;
+    atomic_flag busy; /* while it works */
     cmg_operator A;
     cmg_operator C;           /* apply NULL = none */
     const cmg_matrix *matrix; /* that A is, or NULL */
@@ -125,6 +127,7 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     cmg_cg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
+    atomic_flag_clear(&made->busy);
     made->A = *A;
     made->matrix = matrix_of(A);
     if (C != NULL) {
@@ -139,9 +142,8 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     return CMG_OK;
 }
 
-cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
+static cmg_status set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
 {
-    CMGI_GIVEN(cg);
     const cmgi_iteration_options *now = &cg->krylov->options;
     cmg_solver_options wanted;
     cmg_solver_options own;
@@ -158,6 +160,13 @@ cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int ma
     return cmgi_krylov_limit(cg->krylov, &limits);
 }
 
+cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
+{
+    CMGI_GIVEN(cg);
+    CMGI_TRY(cmgi_busy_enter(cg->ctx, &cg->busy));
+    return cmgi_busy_leave(&cg->busy, set_limits(cg, rtol, atol, max_it));
+}
+
 void cmg_cg_destroy(cmg_cg_solver **cg)
 {
     if (cg != NULL && *cg != NULL) {
@@ -168,9 +177,8 @@ void cmg_cg_destroy(cmg_cg_solver **cg)
     }
 }
 
-cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+static cmg_status solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    CMGI_GIVEN(cg);
     CMGI_TRY(check_vectors(cg, b, x));
     CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
     cmgi_krylov *k = cg->krylov;
@@ -186,6 +194,13 @@ cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, c
                              .solve_seconds = cmgi_seconds() - begin};
     cmgi_sized_give(&made, report);
     return CMG_OK;
+}
+
+cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+{
+    CMGI_GIVEN(cg);
+    CMGI_TRY(cmgi_busy_enter(cg->ctx, &cg->busy));
+    return cmgi_busy_leave(&cg->busy, solve(cg, b, x, report));
 }
 
 cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,

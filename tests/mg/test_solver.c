@@ -407,12 +407,12 @@ static void wrong_options_are_refused(void)
     CHECK(s == NULL);
     o = defaults();
     CHECK_OK(cmg_solver_create(h, &o, &s));
-    CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
     cmg_vector *b = vector_of(80, 1);
     cmg_vector *x = vector_of(81, 1);
     CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_solver_solve(s, x, x, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_solve(s, NULL, x, NULL), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);
     cmg_solver_destroy(&s);

@@ -1,0 +1,265 @@
+/*
+ * Every rung of the ladder where it is to be reached: a matrix alone, three levels, two ranks,
+ * several columns. What is asserted of x is computed from the test's own arrays.
+ */
+#include "own.h"
+
+#include "cmg_expert.h"
+#include "cmg_ranks.h"
+#include "test.h"
+
+enum { ALONE, LEVELS, RANKS, COLUMNS, PLACES, MOST_COLUMNS = 3 };
+
+static const char *const places[] = {"one level", "three levels", "two ranks", "three columns"};
+
+/*
+ * `text` is what `fallback` begins a clause with, NULL where the rung is not to be reached:
+ *
+ *   new smoother       on ranks new values need a new solver: keep_map is refused
+ *   algebraic levels   a matrix alone has them already; ranks divide the levels that are given
+ *   direct solve       so small a definite matrix alone is factorised at once, and ranks have no
+ *                      factorisation; an indefinite one alone gets there
+ */
+#define FGMRES "fgmres from iteration 0: cg ended as "
+#define DEGREE "chebyshev4:degree=16 from "
+#define SPAI "spai from iteration 13: jacobi "
+#define BITS "fp8 to fp16 after "
+
+typedef struct rung {
+    const char *name;
+    own_kind kind;
+    int n;
+    const char *options;
+    double refreshed; /* values times this, and a refresh, before the solve; 0 = none */
+    const char *text[PLACES];
+    bool on_cpu;       /* on a device other levels are made of this matrix */
+    const char *there; /* of a matrix alone on a device, where it has no factorisation; NULL = as
+                          on a CPU */
+} rung;
+
+static const rung rungs[] = {
+    {.name = "new smoother",
+     .kind = OWN_LAPLACE,
+     .n = 15,
+     .options = "krylov=none smoother=spai reuse=smoother keep_map=true",
+     .refreshed = 16,
+     .text = {"new smoother from ", "new smoother from ", NULL, "new smoother from "}},
+    {.name = "fgmres",
+     .kind = OWN_INDEFINITE,
+     .n = 15,
+     .options = "max_it=200",
+     .text = {FGMRES, FGMRES, FGMRES, FGMRES}},
+    {.name = "algebraic levels",
+     .kind = OWN_INDEFINITE,
+     .n = 15,
+     .options = "krylov=none",
+     .text = {NULL, "algebraic levels from ", NULL, "algebraic levels from "}},
+    {.name = "chebyshev4:degree=16",
+     .kind = OWN_TURNED,
+     .n = 31,
+     .options = "krylov=none pre=1 post=0 max_it=300 collapse=0",
+     .text = {NULL, DEGREE, DEGREE, DEGREE},
+     .there = DEGREE},
+    {.name = "spai",
+     .kind = OWN_WIND,
+     .n = 31,
+     .options = "smoother=jacobi max_it=200 collapse=0",
+     .text = {SPAI, SPAI, SPAI, SPAI}},
+    {.name = "direct solve",
+     .kind = OWN_SCALED,
+     .n = 15,
+     .options = "",
+     .text = {NULL, "direct solve from ", NULL, "direct solve from "},
+     .on_cpu = true},
+    {.name = "direct solve",
+     .kind = OWN_INDEFINITE,
+     .n = 15,
+     .options = "krylov=none",
+     .text = {"direct solve from ", "direct solve from ", NULL, "direct solve from "}},
+    {.name = "fp8 to fp16",
+     .kind = OWN_INDEFINITE,
+     .n = 15,
+     .options = "precision=mixed format=compressed values=fp8 max_it=200",
+     .text = {BITS, BITS, BITS, BITS}},
+};
+
+typedef struct run {
+    const rung *rung;
+    own_system system;
+    int columns;
+    double *b; /* n x columns */
+    double *x;
+    cmg_status created;
+    cmg_report report; /* of the column that is looked at: the first */
+    char fallback[512];
+} run;
+
+static cmg_size unknowns(const run *r)
+{
+    return r->system.A.rows;
+}
+
+static void open_run(run *r, const rung *g, int place)
+{
+    unsigned seed = 3;
+    *r = (run){.rung = g,
+               .system = own_make(g->kind, g->n, place == ALONE ? 1 : OWN_LEVELS),
+               .columns = place == COLUMNS ? MOST_COLUMNS : 1};
+    const size_t count = (size_t)unknowns(r) * (size_t)r->columns;
+    r->b = malloc(count * sizeof *r->b);
+    r->x = calloc(count, sizeof *r->x);
+    for (size_t i = 0; i < count; ++i) {
+        r->b[i] = 2 * own_random(&seed) - 1;
+    }
+}
+
+static void close_run(run *r)
+{
+    own_free(&r->system);
+    free(r->b);
+    free(r->x);
+}
+
+/* Solves with rows first .. first + rows - 1 of b and x; own values become the new ones. */
+static cmg_status solve_run(run *r, cmg_context *on, cmg_hierarchy *h, cmg_size first,
+                            cmg_size rows)
+{
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_vector *b = NULL;
+    cmg_vector *x = NULL;
+    cmg_report report = {.size = sizeof report};
+    cmg_solver_options_default(&o);
+    cmg_status status = cmg_solver_options_set(&o, r->rung->options);
+    status = status ? status : cmg_solver_create(h, &o, &s);
+    const cmg_status created = status;
+    if (status == CMG_OK && r->rung->refreshed != 0) {
+        for (cmg_size k = 0; k < r->system.A.indptr[r->system.A.rows]; ++k) {
+            r->system.A.values[k] *= r->rung->refreshed;
+        }
+        status = cmg_hierarchy_update(h, 0, CMG_ROLE_A, r->system.A.values);
+        status = status ? status : cmg_solver_refresh(s);
+    }
+    status = status ? status : cmg_vector_create_columns(on, rows, r->columns, CMG_FP64, &b);
+    status = status ? status : cmg_vector_create_columns(on, rows, r->columns, CMG_FP64, &x);
+    status = status ? status : cmg_vector_set(b, r->b + first * r->columns);
+    status = status ? status : cmg_vector_fill(x, 0);
+    status = status ? status : cmg_solver_solve(s, b, x, NULL);
+    status = status ? status : cmg_vector_get(x, r->x + first * r->columns);
+    status = status ? status : cmg_solver_column(s, 0, &report);
+    if (first == 0) {
+        r->created = created;
+        r->report = report;
+        (void)snprintf(r->fallback, sizeof r->fallback, "%s",
+                       status == CMG_OK ? report.fallback : "");
+    }
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_solver_destroy(&s);
+    return status;
+}
+
+/* The rows of a matrix that a rank has of two. */
+static cmg_status set_half(cmg_hierarchy *h, int level, cmg_role role, const own_matrix *M,
+                           int rank)
+{
+    const cmg_size first = rank == 0 ? 0 : M->rows / 2;
+    const cmg_size rows = rank == 0 ? M->rows / 2 : M->rows - M->rows / 2;
+    const cmg_size begin = M->indptr[first];
+    const cmg_size nnz = M->indptr[first + rows] - begin;
+    cmg_size *indptr = malloc((size_t)(rows + 1) * sizeof *indptr);
+    cmg_size *indices = malloc((size_t)(nnz + 1) * sizeof *indices);
+    for (cmg_size i = 0; i <= rows; ++i) {
+        indptr[i] = M->indptr[first + i] - begin;
+    }
+    for (cmg_size k = 0; k < nnz; ++k) {
+        indices[k] = M->indices[begin + k];
+    }
+    const cmg_rows mine = {first, rows, indptr, indices, M->values + begin};
+    const cmg_status status = cmg_hierarchy_set_rows(h, level, role, &mine);
+    free(indptr);
+    free(indices);
+    return status;
+}
+
+static cmg_status solve_rank(void *user, const cmg_transport *transport)
+{
+    run *r = user;
+    const int rank = transport->rank;
+    const cmg_size half = unknowns(r) / 2;
+    cmg_context_options o;
+    cmg_context *on = NULL;
+    cmg_hierarchy *h = NULL;
+    cmg_context_options_default(&o);
+    o.backend = cmg_context_backend(ctx);
+    o.threads = 1;
+    o.transport = transport;
+    cmg_status status = cmg_context_create(&o, &on);
+    status = status ? status : cmg_hierarchy_create(on, r->system.levels, &h);
+    status = status ? status : set_half(h, 0, CMG_ROLE_A, &r->system.A, rank);
+    for (int l = 0; l + 1 < r->system.levels && status == CMG_OK; ++l) {
+        status = set_half(h, l, CMG_ROLE_P, &r->system.P[l], rank);
+    }
+    status = status
+                 ? status
+                 : solve_run(r, on, h, rank == 0 ? 0 : half, rank == 0 ? half : unknowns(r) - half);
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&on);
+    return status;
+}
+
+static void judge(const run *r, int place, cmg_status status)
+{
+    const bool device = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
+    const bool other = device && place == ALONE && r->rung->there != NULL;
+    const char *wanted = other ? r->rung->there : r->rung->text[place];
+    const int before = test_failures;
+    if (place == RANKS && r->rung->refreshed != 0) {
+        CHECK(status == CMG_ERR_UNSUPPORTED && r->created == CMG_ERR_UNSUPPORTED);
+    } else {
+        CHECK(status == CMG_OK);
+        CHECK(wanted != NULL ? strstr(r->fallback, wanted) != NULL
+                             : strstr(r->fallback, r->rung->name) == NULL);
+        double rounding = 0;
+        const double own = own_residual(&r->system.A, r->b, r->x, r->columns, 0, &rounding);
+        const bool converged = cmg_outcome_converged(r->report.outcome);
+        CHECK(converged || wanted == NULL);
+        CHECK(isfinite(own) && (!converged || own <= 1.0001e-8 + rounding));
+        CHECK_NEAR(r->report.relative_residual, own, 1e-6 * own + rounding);
+    }
+    if (test_failures != before) {
+        printf("   %s, %s: status %s, %s; %s\n", r->rung->name, places[place],
+               cmg_status_name(status), cmg_enum_name("outcome", (int)r->report.outcome),
+               r->fallback);
+    }
+}
+
+static void every_rung_is_reached(void)
+{
+    for (size_t g = 0; g < sizeof rungs / sizeof *rungs; ++g) {
+        if (rungs[g].on_cpu && cmg_context_backend(ctx) == CMG_BACKEND_CUDA) {
+            SKIP("%s of a scaled matrix: on the CPU alone", rungs[g].name);
+            continue;
+        }
+        for (int place = 0; place < PLACES; ++place) {
+            run r;
+            cmg_hierarchy *h = NULL;
+            open_run(&r, &rungs[g], place);
+            if (place == RANKS) {
+                judge(&r, place, cmg_loopback_run(2, 60, solve_rank, &r, NULL));
+            } else {
+                CHECK_OK(own_hierarchy(ctx, &r.system, &h));
+                judge(&r, place, solve_run(&r, ctx, h, 0, unknowns(&r)));
+            }
+            cmg_hierarchy_destroy(&h);
+            close_run(&r);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(every_rung_is_reached);
+    return TEST_END();
+}
