@@ -341,7 +341,8 @@ int cmd_generate(int argc, char **argv)
     }
     cmg_context *ctx = NULL;
     job.processes = ranks_processes(&job.rank);
-    status = device_open(&job.device, &ctx);
+    status = ranks_check(job.processes);
+    status = status == EXIT_DONE ? device_open(&job.device, &ctx) : status;
     if (status == EXIT_DONE) {
         status = generate(&job, ctx);
     }

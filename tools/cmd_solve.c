@@ -198,6 +198,7 @@ static cmg_status take_shared(solve_job *job)
         (void)snprintf(job->rhs_text, sizeof job->rhs_text, "%.150s", r->rhs);
     }
     status = status == CMG_OK ? cmg_vector_set(job->x, r->x) : status;
+    job->input.load_seconds = job->h != NULL ? job->input.load_seconds : r->load_seconds;
     job->report = r->report;
     job->residuals = r->residuals;
     job->solve_seconds = median(job->seconds, job->repeat);
@@ -349,7 +350,8 @@ int cmd_solve(int argc, char **argv)
         return status;
     }
     job.processes = ranks_processes(&job.rank);
-    status = run(&job);
+    status = ranks_check(job.processes);
+    status = status == EXIT_DONE ? run(&job) : status;
     ranks_end(status != EXIT_DONE && status != EXIT_NOT_CONVERGED, status);
     free(job.seconds);
     free(job.residuals);

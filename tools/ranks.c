@@ -47,6 +47,7 @@ typedef struct rank_state {
     cmg_vector *x;
     cmg_size first;
     cmg_size rows;
+    double load_seconds;
 } rank_state;
 
 /* Number of the rank on its host, as mpirun says. */
@@ -98,10 +99,12 @@ static cmg_status prepare(ranks_job *job, const cmg_transport *transport, rank_s
 {
     const cmg_context_options options = ranks_context(job->device, transport);
     cmg_status status = cmg_context_create(&options, &mine->ctx);
+    const double begin = tool_seconds();
     if (status == CMG_OK) {
         status = job->whole != NULL ? cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h)
                                     : cmg_hierarchy_read_rows(mine->ctx, job->path, &mine->h);
     }
+    mine->load_seconds = tool_seconds() - begin;
     status =
         status != CMG_OK ? status : cmg_hierarchy_own_rows(mine->h, 0, &mine->first, &mine->rows);
     status =
@@ -150,6 +153,34 @@ static cmg_status gather_x(ranks_job *job, const cmg_transport *transport, const
     return status;
 }
 
+/* The times and the memory of all ranks. */
+static cmg_status gather_costs(ranks_job *job, const cmg_transport *transport,
+                               const rank_state *mine)
+{
+    struct {
+        double seconds;
+        size_t peak[2];
+    } own = {.seconds = mine->load_seconds}, *all;
+    const int ranks = transport->ranks;
+    size_t now[2];
+    size_t *offsets = tool_alloc((size_t)ranks + 1, sizeof *offsets);
+    all = tool_alloc((size_t)ranks, sizeof *all);
+    cmg_context_memory(mine->ctx, now, own.peak);
+    for (int r = 0; r <= ranks; ++r) {
+        offsets[r] = (size_t)r * sizeof own;
+    }
+    const cmg_status status = transport->gather(transport->user, &own, all, offsets);
+    for (int r = 0; r < ranks && status == CMG_OK && (transport->rank == 0 || job->ranks == 1);
+         ++r) {
+        job->load_seconds = all[r].seconds > job->load_seconds ? all[r].seconds : job->load_seconds;
+        job->peak[0] += all[r].peak[0];
+        job->peak[1] += all[r].peak[1];
+    }
+    free(offsets);
+    free(all);
+    return status;
+}
+
 static cmg_status work(void *user, const cmg_transport *transport)
 {
     ranks_job *job = user;
@@ -165,6 +196,7 @@ static cmg_status work(void *user, const cmg_transport *transport)
         }
     }
     status = status != CMG_OK ? status : gather_x(job, transport, &mine);
+    status = status != CMG_OK ? status : gather_costs(job, transport, &mine);
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(mine.ctx));
     } else if (transport->rank == 0 || job->ranks == 1) {
@@ -237,10 +269,12 @@ static cmg_status run_processes(cmg_rank_fn task, void *user, char why[CMG_MESSA
 void ranks_end(bool failed, int status)
 {
     int ready = 0;
+    int size = 1;
     if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready) {
         return;
     }
-    if (failed) {
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (failed && size > 1) {
         (void)fflush(NULL);
         (void)MPI_Abort(MPI_COMM_WORLD, status);
     }
@@ -267,6 +301,38 @@ void ranks_end(bool failed, int status)
     (void)status;
 }
 #endif
+
+/* A variable of an mpirun, or of a step of srun, that has started several processes; or NULL. What
+ * a batch script runs without srun is one process. */
+static const char *several_started(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_STEP_NUM_TASKS"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
+        const char *text = getenv(names[k]);
+        if (text != NULL && strtol(text, NULL, 10) > 1) {
+            return names[k];
+        }
+    }
+    return NULL;
+}
+
+int ranks_check(int processes)
+{
+    const char *name = processes > 1 ? NULL : several_started();
+    if (name == NULL) {
+        return EXIT_DONE;
+    }
+    return usage_error("%s=%.20s: several processes were started, which %s: each would do all of "
+                       "it. Take --ranks N without mpirun, or unset %s where that is meant",
+                       name, getenv(name),
+#ifdef TOOL_HAVE_MPI
+                       "the MPI of this build does not see",
+#else
+                       "this build has no MPI for",
+#endif
+                       name);
+}
 
 cmg_status ranks_run(int ranks, cmg_rank_fn task, void *user, char why[CMG_MESSAGE])
 {

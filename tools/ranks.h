@@ -22,6 +22,8 @@ typedef struct ranks_job {
     int levels;
     char rhs[RANKS_NOTE]; /* which one of the file, in words */
     double *seconds;      /* repeat */
+    double load_seconds;  /* of the slowest rank */
+    size_t peak[2];       /* bytes of all ranks, on hosts and devices */
     cmg_report report;    /* of rank 0, its texts below */
     double *residuals;    /* iterations + 1, allocated */
     char note[RANKS_NOTES][RANKS_NOTE];
@@ -37,6 +39,9 @@ typedef struct ranks_job {
 bool ranks_read(const char *path);
 /* Processes that mpirun has started, 1 without it or without MPI in this build; *rank of them. */
 int ranks_processes(int *rank);
+/* EXIT_DONE, or a usage error where several processes were started and this is to be done by one:
+ * a build without MPI, or with that of another mpirun. */
+int ranks_check(int processes);
 /* `task` on threads, or for 1 on the processes; the first failure is that of all, with its
  * sentence.
  */

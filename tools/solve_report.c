@@ -50,15 +50,24 @@ void solve_print_input(const solve_job *job, FILE *out)
     (void)fflush(out);
 }
 
+/* Most bytes of the library's arrays, of all ranks. */
+static void peaks(const solve_job *job, size_t peak[2])
+{
+    size_t now[2];
+    cmg_context_memory(job->ctx, now, peak);
+    for (int k = 0; k < 2 && solve_is_shared(job); ++k) {
+        peak[k] += job->several.peak[k];
+    }
+}
+
 void solve_print(solve_job *job, FILE *out)
 {
     const cmg_report *r = &job->report;
     char a[AMOUNT_LENGTH];
     char b[AMOUNT_LENGTH];
     char c[AMOUNT_LENGTH];
-    size_t now[2];
     size_t peak[2];
-    cmg_context_memory(job->ctx, now, peak);
+    peaks(job, peak);
     if (!job->device.line.terminal || job->h == NULL) { /* else it has been told */
         solve_print_input(job, out);
     }
@@ -137,13 +146,12 @@ static void json_result(json *j, const solve_job *job)
 
 int solve_write_json(const solve_job *job)
 {
-    size_t now[2];
     size_t peak[2];
     json j;
     if (!json_open(&j, job->json)) {
         return EXIT_FILE;
     }
-    cmg_context_memory(job->ctx, now, peak);
+    peaks(job, peak);
     json_text(&j, "command", "solve");
     json_text(&j, "version", cmg_version());
     json_integer(&j, "schema", JSON_SCHEMA);

@@ -130,6 +130,31 @@ class Solve(cli.Case):
         self.assertIn("k1r", self.refused(1, "solve", self.path("r"), "--ranks", "2", "--format", "k1r"))
         self.assertIn("--ranks", self.refused(1, "solve", self.path("r"), "--ranks", "0"))
 
+    def test_processes_that_it_does_not_see_are_refused(self):
+        """Each of them would do all of it; what a batch script runs is one process."""
+        cli.write_poisson(self.path("r"), 15, 2)
+        for name in ("MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"):
+            said = self.refused(1, "solve", self.path("r"), env={name: "2"})
+            self.assertIn(f"{name}=2: several processes", said)
+            self.assertIn(name, self.refused(1, "generate", self.path("x.h5"), env={name: "2"}))
+            self.good("solve", self.path("r"), env={name: "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"})
+
+    def test_ranks_report_what_they_took(self):
+        if "HDF5" not in self.good("version"):
+            self.skipTest("no HDF5 in this build")
+        self.good("generate", "--cells", "100", "--levels", "3", self.path("g.h5"))
+        one, two = (self.json("solve", self.path("g.h5"), "--ranks", ranks) for ranks in ("1", "2"))
+        self.assertGreater(two["load_seconds"], 0)
+        self.assertGreater(two["memory_peak_bytes"], 0.5 * one["memory_peak_bytes"])
+
+    def test_systems_on_ranks_take_the_counts_of_one(self):
+        if "HDF5" not in self.good("version"):
+            self.skipTest("no HDF5 in this build")
+        self.good("generate", "--shape", "annulus", "--element", "p2", "--levels", "2", "--cells", "16",
+                  "--problem", "elasticity", self.path("e.h5"))
+        one, three = (self.json("solve", self.path("e.h5"), "--ranks", ranks)["iterations"] for ranks in ("1", "3"))
+        self.assertEqual(one, three)
+
     def test_more_ranks_than_rows(self):
         cli.write_poisson(self.path("r"), 63, 4, rhs=cli.random_vector(62 * 62, 5))
         one = self.json("solve", self.path("r"), "--gather", "300")["iterations"]
