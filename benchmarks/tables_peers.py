@@ -6,7 +6,7 @@ from lines import GONE, latest, markdown, middle, ms, number, read, spread, tabl
 
 PEERS = {"petsc-mg-cheby1": "PETSc, CG + PCMG, Chebyshev/Jacobi, 1 step", "petsc-mg-cheby2": "the same, 2 steps",
          "petsc-gamg": "PETSc, CG + GAMG", "hypre-boomeramg-tuned": "hypre, CG + BoomerAMG, tuned",
-         "hypre-boomeramg": "hypre, CG + BoomerAMG, defaults"}
+         "hypre-boomeramg": "hypre, CG + BoomerAMG, PETSc's defaults"}
 
 
 LIKE = dict(solver="cascademg", format="sell", precision="fp64")  # what a peer does: every number in fp64, nothing compressed
