@@ -1,8 +1,6 @@
 /* Option structs as their tables describe them: defaults, checks, and values from and to text. */
 #include "core/options.h"
 
-#include "core/group.h"
-#include "core/memory.h"
 #include "core/number.h"
 
 #include <math.h>
@@ -294,51 +292,4 @@ cmg_status cmgi_options_take(cmg_context *ctx, const cmgi_option_table *table, c
     char why[CMG_MESSAGE] = "";
     const cmg_status status = cmgi_options_accept(table, given, own, why);
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", why);
-}
-
-static bool same_field(const cmg_option *row, const char *a, const char *b)
-{
-    switch (row->type) {
-    case CMG_OPTION_TEXT:
-        return strcmp(a + row->offset, b + row->offset) == 0;
-    case CMG_OPTION_REALS:
-        return memcmp(a + row->offset, b + row->offset, row->bytes) == 0;
-    default:
-        return cmgi_option_number(row, a) == cmgi_option_number(row, b);
-    }
-}
-
-/* Refuses the first field in which a rank's struct differs from that of rank 0. */
-static cmg_status compare_ranks(cmg_context *ctx, const cmgi_option_table *table, const char *first,
-                                const char *other, int rank)
-{
-    for (int i = 0; i < table->count; ++i) {
-        const cmg_option *row = &table->rows[i];
-        char value[2][64];
-        if (!same_field(row, first, other)) {
-            cmg_option_get(row, first, value[0], sizeof value[0]);
-            cmg_option_get(row, other, value[1], sizeof value[1]);
-            return cmgi_fail(ctx, CMG_ERR_ARG, "%s is '%s' on rank 0 and '%s' on rank %d", row->key,
-                             value[0], value[1], rank);
-        }
-    }
-    return CMG_OK;
-}
-
-cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, const void *own)
-{
-    const int ranks = cmgi_ranks(ctx);
-    char *all = NULL;
-    if (ranks == 1) {
-        return CMG_OK;
-    }
-    if (cmgi_alloc(ctx, ranks, table->bytes, &all) != CMG_OK) {
-        return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
-    }
-    cmg_status status = cmgi_group_gather(ctx, own, table->bytes, all);
-    for (int r = 1; r < ranks && status == CMG_OK; ++r) {
-        status = compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r);
-    }
-    cmgi_free(ctx, all);
-    return status;
 }

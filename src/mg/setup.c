@@ -6,6 +6,7 @@
 #include "mg/setup.h"
 
 #include "mg/symmetry.h"
+#include "transfer/aggregate.h"
 
 #include "core/group.h"
 #include "core/timer.h"
@@ -374,6 +375,11 @@ static cmg_status build_null_space(const cmgi_setup *s)
         CMGI_TRY(cmgi_parts_constants(s->parts, &constant));
         if (constant) {
             CMGI_TRY(cmgi_projection_constant(s->ctx, fine->rows, fine->total, P));
+        }
+        if (s->given->level[0].exact_nullspace ||
+            (constant && cmgi_unknowns_of_node(s->given, 0) > 1)) {
+            note(s->levels, "ranks: of the null space of A constants alone are known, no rotations "
+                            "and no vectors that are given");
         }
     }
     if (P->count > 0) {
