@@ -101,8 +101,9 @@ static cmg_status orthogonalise(cmgi_krylov *k, int j, double *w)
     return CMG_OK;
 }
 
-/* Rotates the new column as those before, and makes its last entry 0. */
-static void rotate(cmgi_krylov *k, int j)
+/* Rotates the new column as those before, and makes its last entry 0; false where it has entries
+ * that are not finite, which the length of the rotated one then is. */
+static bool rotate(cmgi_krylov *k, int j)
 {
     cmgi_arnoldi *a = &k->arnoldi;
     double *column = a->H + (cmg_size)j * (k->options.restart + 1);
@@ -117,6 +118,7 @@ static void rotate(cmgi_krylov *k, int j)
     column[j] = length;
     a->g[j + 1] = -a->sine[j] * a->g[j];
     a->g[j] *= a->cosine[j];
+    return isfinite(length);
 }
 
 static cmg_status step(cmgi_krylov *k)
@@ -139,9 +141,9 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(orthogonalise(k, j, w));
     const double norm = a->H[(cmg_size)j * (k->options.restart + 1) + j + 1];
     CMGI_TRY(on->axpby(ctx, CMG_FP64, A->n, norm > 0 ? 1 / norm : 0, w, 0.0, a->V[j + 1]));
-    rotate(k, j);
-    a->used = j + 1;
-    const double rr = a->g[j + 1] * a->g[j + 1];
+    const bool finite = rotate(k, j);
+    a->used = finite ? j + 1 : j; /* x gets nothing of such a column */
+    const double rr = finite ? a->g[j + 1] * a->g[j + 1] : NAN;
     CMGI_TRY(cmgi_to_device(ctx, k->scalars, &rr, sizeof rr));
     return on->stop_note(ctx, k->stop, k->scalars);
 }

@@ -123,24 +123,35 @@ static int best_iterate(const cmgi_krylov *k)
     return best;
 }
 
-/* x back to the best iterate, if the last one has more than `factor` times its residual. */
+/*
+ * x back to the best iterate, if the last one has more than `factor` times its residual. Where none
+ * is finite x is the guess, and k->residual that of it.
+ */
 static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                                  double factor)
 {
     cmgi_krylov *k = mg->krylov;
+    const cmgi_backend *on = mg->ctx->backend;
+    const cmg_size n = k->system.n;
     const int best = best_iterate(k);
-    if (best != CMGI_NONE && k->history[k->iterations] <= factor * k->history[best]) {
+    const bool finite = isfinite(k->residual);
+    if (finite && best != CMGI_NONE && k->history[k->iterations] <= factor * k->history[best]) {
         return CMG_OK;
     }
-    CMGI_TRY(mg->ctx->backend->convert(mg->ctx, k->system.n, CMG_FP64, f->guess, CMG_FP64, x));
-    if (best == CMGI_NONE) {
-        return CMG_OK;
-    }
+    CMGI_TRY(on->convert(mg->ctx, n, CMG_FP64, f->guess, CMG_FP64, x));
     const int max_it = k->options.max_it;
     const cmg_monitor_fn monitor = k->options.monitor;
+    cmg_status status = CMG_OK;
     k->options.max_it = best;
     k->options.monitor = NULL; /* it has seen these iterations */
-    const cmg_status status = cmgi_multigrid_solve(mg, b, x);
+    if (best != CMGI_NONE) {
+        status = cmgi_multigrid_solve(mg, b, x);
+    }
+    if (status == CMG_OK && (best == CMGI_NONE || !isfinite(k->residual))) {
+        k->options.max_it = 0;
+        status = on->convert(mg->ctx, n, CMG_FP64, f->guess, CMG_FP64, x);
+        status = status == CMG_OK ? cmgi_krylov_solve(k, b, x) : status;
+    }
     k->options.max_it = max_it;
     k->options.monitor = monitor;
     return status;
@@ -206,8 +217,11 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
         CMGI_TRY(keep_history(f, k));
         report->history = f->history;
     }
-    if (!cmg_outcome_converged(k->outcome)) {
+    if (!cmg_outcome_converged(report->outcome)) {
         CMGI_TRY(return_to_best(f, mg, b, x, 1));
+        if (!isfinite(f->history[report->best])) { /* of a start that overflows: x is the guess */
+            f->history[report->best] = k->residual;
+        }
     }
     report->starts = k->starts;
     report->residual = k->residual;

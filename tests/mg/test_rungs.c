@@ -257,9 +257,45 @@ static void every_rung_is_reached(void)
     }
 }
 
+/* The first cycle leaves fp64, or fp8: x is the guess, 0, with its residual, in every method. */
+static void overflow_leaves_the_guess(void)
+{
+    static const char *const cycles[] = {
+        "precision_schedule=0-1:M:fp8;2-:full smoother=chebyshev4:degree=32",
+        "smoother=jacobi omega=1e200", "smoother=jacobi omega=1e200 fmg=true"};
+    static const char *const methods[] = {"auto",   "none",     "cg",    "fcg",
+                                          "fgmres", "bicgstab", "defect"};
+    for (int way = 0; way < 3 * 7 * 3; ++way) {
+        const int place = LEVELS + way % 3;
+        char options[192];
+        run r;
+        const rung g = {.kind = OWN_WIND, .n = 15, .options = options};
+        cmg_hierarchy *h = NULL;
+        (void)snprintf(options, sizeof options, "%s fallback=false krylov=%s", cycles[way / 21],
+                       methods[way / 3 % 7]);
+        open_run(&r, &g, place);
+        CHECK_OK(own_hierarchy(ctx, &r.system, &h));
+        const int before = test_failures;
+        const cmg_status status = place == RANKS ? cmg_loopback_run(2, 60, solve_rank, &r, NULL)
+                                                 : solve_run(&r, ctx, h, 0, unknowns(&r));
+        double rounding = 0;
+        const double own = own_residual(&r.system.A, r.b, r.x, r.columns, 0, &rounding);
+        CHECK(status == CMG_OK && own == 1);
+        CHECK_NEAR(r.report.relative_residual, own, 1e-14);
+        CHECK(r.report.outcome == CMG_NOT_A_NUMBER || r.report.outcome == CMG_DIVERGED);
+        if (test_failures != before) {
+            printf("   %s, %s: %s, %s\n", options, places[place], cmg_status_name(status),
+                   cmg_enum_name("outcome", (int)r.report.outcome));
+        }
+        cmg_hierarchy_destroy(&h);
+        close_run(&r);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(every_rung_is_reached);
+    RUN(overflow_leaves_the_guess);
     return TEST_END();
 }
