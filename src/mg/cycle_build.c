@@ -6,6 +6,8 @@
  */
 #include "mg/cycle.h"
 
+enum { MOST_STEPS = 200000 }; /* passes look through the list for every step */
+
 typedef struct builder {
     cmgi_cycle *cycle;
     const cmgi_cycle_plan *plan;
@@ -165,11 +167,39 @@ static cmg_status nested(builder *B, int l, int b, int *x)
     return visit(B, l, b, plan->shape, x);
 }
 
+/* Steps of the list, counted level by level: a W-cycle visits level l 2^l times. */
+static double count_steps(const cmgi_cycle_plan *plan)
+{
+    double v = plan->shape == CMG_CYCLE_V; /* visits of the level by each shape */
+    double w = plan->shape == CMG_CYCLE_W;
+    double f = plan->shape == CMG_CYCLE_F;
+    double steps = 0;
+    for (int l = plan->first; l < plan->nlevels; ++l) {
+        const cmgi_smoother *s = &plan->levels[l].smoother;
+        const double one = (double)s->stages * (s->factors + 1);
+        const double visit = l < plan->nlevels - 1  ? (plan->pre + plan->post) * one + 4
+                             : plan->coarse != NULL ? 2
+                                                    : plan->coarse_steps * one;
+        const bool again = l + 2 < plan->nlevels || !plan->coarse_exact;
+        steps += (v + w + f) * visit;
+        v += (again ? f : 0) + (plan->fmg && plan->shape == CMG_CYCLE_V);
+        w += (again ? w : 0) + (plan->fmg && plan->shape == CMG_CYCLE_W);
+        f += plan->fmg && plan->shape == CMG_CYCLE_F;
+    }
+    return steps;
+}
+
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan)
 {
     builder B = {.cycle = cycle, .plan = plan};
     int b = CMGI_NONE;
     int x = CMGI_NONE;
+    const double steps = count_steps(plan);
+    CMGI_CHECK(cycle->ctx, steps <= MOST_STEPS, CMG_ERR_UNSUPPORTED,
+               "cycle: %s over %d levels has %.3g steps, at most %d are kept: take V, or fewer "
+               "levels or smoothing steps",
+               cmg_enum_name("cycle", (int)plan->shape), plan->nlevels - plan->first, steps,
+               MOST_STEPS);
     CMGI_TRY(new_value(&B, plan->first, 'b', &b));
     cycle->input = b;
     if (plan->fmg) {

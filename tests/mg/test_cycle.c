@@ -414,6 +414,43 @@ static void matrices_fit_their_vectors(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* A W-cycle doubles its visits level by level: it is refused before memory runs out, and so is a
+ * nested iteration with F-cycles. */
+static void endless_cycles_are_refused(void)
+{
+    enum { LONG = 61, ROWS = 3 };
+    static const cmg_size pairs[] = {0, 2, 5, 7};
+    static const cmg_index columns[] = {0, 1, 0, 1, 2, 1, 2};
+    static const double values[] = {2, -1, -1, 2, -1, -1, 2};
+    static const cmg_size single[] = {0, 1, 2, 3};
+    static const cmg_index same[] = {0, 1, 2};
+    static const double ones[] = {1, 1, 1};
+    const cmg_csr A = {ROWS, ROWS, pairs, columns, values};
+    const cmg_csr P = {ROWS, ROWS, single, same, ones};
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, LONG, &h));
+    for (int l = 0; l < LONG; ++l) {
+        CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CHECK_OK(l + 1 < LONG ? cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P) : CMG_OK);
+    }
+    for (int way = 0; way < 12; ++way) {
+        static const char *const shapes[] = {"V", "W", "F"};
+        const bool fmg = way / 3 % 2 == 1;
+        const bool endless = way % 3 == 1 || (way % 3 == 2 && fmg); /* 2^61, 60^3 */
+        char text[80];
+        cmg_solver *s = NULL;
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        (void)snprintf(text, sizeof text, "smoother=jacobi cycle=%s fmg=%d collapse=%d",
+                       shapes[way % 3], fmg, way / 6 == 0 ? 0 : -1);
+        CHECK_OK(cmg_solver_options_set(&o, text));
+        CHECK_STATUS(cmg_solver_create(h, &o, &s), endless ? CMG_ERR_UNSUPPORTED : CMG_OK);
+        CHECK(!endless || strstr(cmg_context_message(ctx), " levels has ") != NULL);
+        cmg_solver_destroy(&s);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -423,5 +460,6 @@ int main(int argc, char **argv)
     RUN(factored_smoothers_match_the_recursion);
     RUN(the_list_is_what_it_says);
     RUN(matrices_fit_their_vectors);
+    RUN(endless_cycles_are_refused);
     return TEST_END();
 }
