@@ -110,7 +110,7 @@ def archive(rng, folder):
             what = [name, "has another number"]
             array = np.load(io.BytesIO(members[name]))
             if array.ndim and array.size:
-                array[rng.randrange(array.size)] = rng.choice([-1, 0, 1, 2, n, n + 1, 2**31 - 1, -2**31])
+                array.flat[rng.randrange(array.size)] = rng.choice([-1, 0, 1, 2, n, n + 1, 2**31 - 1, -2**31])
                 members[name] = npy(array)
         else:
             other = rng.choice(sorted(members))

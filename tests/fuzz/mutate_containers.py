@@ -62,6 +62,8 @@ def replace(f, name, data=None, **more):
 
 def change_dataset(f, rng, name):
     data = f[name][()]
+    if isinstance(data, h5py.Empty):
+        return f"nothing: {name} is empty"
     kind = rng.randrange(17)
     flat = data.ravel()
     if kind == 0:
