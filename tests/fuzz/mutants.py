@@ -1,7 +1,7 @@
 """What the mutators share: runs of the command on a damaged file, and what counts as a failure of it.
 
 A mutator makes file number k from a fixed seed, so that a failure is made again by its number. A failure is a signal, a
-sanitizer's report, an exit status that is not one of the documented ones, no end within half a minute, or a file that
+sanitizer's report, an exit status that is not one of the documented ones, no end within two minutes, or a file that
 is taken and has other numbers than the mutator itself reads from it.
 """
 
@@ -26,7 +26,7 @@ class Wrong(Exception):
     """The command has taken a file for what it is not."""
 
 
-def run(*words, limit=30):
+def run(*words, limit=120):
     """Runs the command; returns its status and what it printed."""
     done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=limit,
                           env=ENVIRONMENT, check=False)

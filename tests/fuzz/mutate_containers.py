@@ -22,7 +22,8 @@ import mutants  # noqa: E402
 LOCK = threading.RLock()  # h5py
 SEEDS = [("--cells", 8, "--levels", 3, "--elements"), ("--cells", 4, "--dim", 3, "--problem", "elasticity", "--elements"),
          ("--cells", 6, "--element", "p2", "--numbering", "random"), ("--cells", 8, "--dirichlet", "identity", "--distort", 0.3, "--elements")]
-COMMANDS = [("info",), ("plan",), ("solve", "--format", "ebe"), ("solve", "--smoother", "file:spai"), ("solve", "--precision", "mixed"),
+COMMANDS = [("info",), ("plan", "--ranks", 2, "--copy-gb", 9, "--link-gb", 9, "--message-us", 9), ("solve", "--format", "ebe"),
+            ("solve", "--smoother", "file:spai"), ("solve", "--precision", "mixed"),
             ("solve", "--ranks", 2), ("smooth", "--smoother", "spai"), ("coarsen",), ("convert", "OUT.mtx", "--to", "mtx"),
             ("convert", "OUT.cmg", "--numbering", "rcm"), ("convert", "OUT.cmg", "--ranks", 3), ("solve", "--level", 1),
             ("solve", "--fmg", "--cycle", "W"), ("solve", "--output", "OUT.vtu"), ("info", "--compress"), ("solve", "--smoother", "jacobi")]
