@@ -8,6 +8,8 @@
 
 #include "core/timer.h"
 
+#include <math.h>
+
 /* A in fp64, or the finest matrix of a cycle in less. */
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
 {
@@ -208,13 +210,15 @@ static bool solves_boundary(const cmgi_multigrid *mg)
     return mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
 }
 
-/* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration. */
+/* What comes before the iteration: Dirichlet rows solved exactly for CG, nested iteration, unless
+ * that has overflowed. */
 static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
 {
     cmg_context *ctx = mg->ctx;
     cmgi_krylov *k = mg->krylov;
     double *r = k->work[0];
     double *z = k->work[1];
+    double norm = 0;
     if (solves_boundary(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
         const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
@@ -223,7 +227,10 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     if (mg->nested != NULL) {
         CMGI_TRY(residual(mg, b, x, r));
         CMGI_TRY(cmgi_krylov_convert(k, run_nested, mg->nested, r, z));
-        CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));
+        CMGI_TRY(cmgi_krylov_norm(k, z, &norm));
+        if (isfinite(norm)) {
+            CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));
+        }
     }
     return CMG_OK;
 }

@@ -390,6 +390,25 @@ static void hints_name_what_is_the_matter(void)
     cmg_hierarchy_destroy(&wind);
 }
 
+/* Nested iteration that overflows is left out: what is told is the residual of the guess. */
+static void nested_iteration_may_overflow(void)
+{
+    cmg_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
+    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 1);
+    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 2);
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "fmg smoother=jacobi omega=1e300 krylov=none no-fallback"));
+    const double before = true_residual(h, b, x);
+    const cmg_report report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_NOT_A_NUMBER || report.outcome == CMG_DIVERGED);
+    CHECK_NEAR(true_residual(h, b, x), before, 1e-12 * before);
+    CHECK_NEAR(report.relative_residual, before, 1e-12 * before);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -402,5 +421,6 @@ int main(int argc, char **argv)
     RUN(symmetry_by_design_holds);
     RUN(what_is_small_is_solved_directly);
     RUN(hints_name_what_is_the_matter);
+    RUN(nested_iteration_may_overflow);
     return TEST_END();
 }
