@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The tables and figures of the papers behind the project, each with the paper's number, ours from recorded lines, and
-verdicts that are computed from them: "agrees", "does not agree", "refuted", or NO LONGER so.
+whether the trend agrees.
 
     benchmarks/papers.py [--pictures FOLDER] fegmg | wong | zhang | dehnavi | ebe | heart | all
 
---pictures also writes bars as SVG. Nothing is measured here: lines.py says which lines are read, and each table names the
-command that records them. What has no line is said at the end of each paper.
+--pictures also writes bars as SVG. Nothing is measured here: lines.py says which lines are read, and each table names the command that records them. What has
+no line is said at the end of each paper.
 
 fegmg    Geveler, Ribbrock, Goeddeke, Zajac, Turek: FE-gMG on GPUs (2012)
 wong     Wong, Kuhl, Darve: ELL-WARP, Int. J. Numer. Meth. Engng 102 (2015)

@@ -2,7 +2,7 @@
 
 import statistics
 
-from lines import distorted, latest, markdown, number, read, table
+from lines import distorted, markdown, number, read, table
 
 
 @table
@@ -10,13 +10,11 @@ def ranks():
     """Several H200 of one host, by stores of kernels (peer) or NCCL, beside the fastest line of one (320^3 beside 256^3)."""
     found = read("ranks")
     rows = []
-    several = latest((line for line in found if line["benchmark"] == "ranks" and line["ranks"] > 1),
-                     lambda line: (line["problem"], line["distort"], line["ranks"], line["link"].split()[0], line["loop"], line["krylov"],
-                                   line.get("gather")))
-    single = latest((line for line in found if line.get("ranks", 1) == 1),
-                    lambda line: (line["problem"], line["distort"], line.get("loop"), line.get("krylov"), line.get("smoother")))
-    for line in several:
-        one = sorted((other for other in single if other["distort"] == line["distort"]
+    last = {(line["problem"], line["distort"], line["ranks"], line["link"].split()[0], line["loop"], line["krylov"],
+             line.get("gather")): line
+            for line in found if line["benchmark"] == "ranks" and line["ranks"] > 1}
+    for line in last.values():
+        one = sorted((other for other in found if other.get("ranks", 1) == 1 and other["distort"] == line["distort"]
                       and (other["problem"] == line["problem"]
                            or (line["problem"], other["problem"]) == ("q1-3d-320", "q1-3d-256"))),
                      key=lambda other: other["solve_seconds"])
@@ -34,14 +32,15 @@ def ranks():
 
 @table
 def link():
-    """Between H200 of one host, in a graph: 256 bytes to one neighbour and from the other, GB/s, a sum: medians of the runs."""
+    """Between H200 of one host, in a graph: 256 bytes to one neighbour and from the other, GB/s, a sum."""
     kept = {}
     for line in read("ranks"):
         if line["benchmark"] == "ranks" and line["ranks"] > 1:
             kept.setdefault((line["link"], line["ranks"]), []).append(line)
     return markdown(["link", "GPUs", "message us", "GB/s each way", "sum us"],
-                    [[*n, *(number(factor * statistics.median(line[key] for line in lines)) for key, factor in
-                        (("message_seconds", 1e6), ("link_bytes_per_second", 1e-9), ("sum_seconds", 1e6)))] for n, lines in kept.items()])
+                    [[*n, number(1e6 * min(line["message_seconds"] for line in lines)),
+                      number(1e-9 * max(line["link_bytes_per_second"] for line in lines)),
+                      number(1e6 * min(line["sum_seconds"] for line in lines))] for n, lines in kept.items()])
 
 
 @table

@@ -205,8 +205,7 @@ static PetscErrorCode columns_of(MatNullSpace space, PetscInt rows, PetscInt *k,
 
 /*
  * What MatSetNearNullSpace says, for algebraic levels; the library finds out which of it A takes to
- * 0. Without it what MatSetNullSpace says, which A does take to 0; on several ranks that serves the
- * levels, and the library projects constants alone.
+ * 0. Without it what MatSetNullSpace says, which A does take to 0.
  */
 static PetscErrorCode set_null_spaces(PC pc, Mat A)
 {
@@ -223,7 +222,7 @@ static PetscErrorCode set_null_spaces(PC pc, Mat A)
         PetscFunctionReturn(0);
     }
     PetscCall(columns_of(near != NULL ? near : exact, data->rows, &k, &all));
-    if (k > 0 && (near != NULL || data->ranks > 1)) {
+    if (k > 0 && near != NULL) {
         status = cmg_hierarchy_set_vector(data->h, 0, "nullspace", NULL, data->rows * k, all);
     } else if (k > 0) {
         status = cmg_hierarchy_set_nullspace(data->h, 0, (int)k, all);
@@ -244,6 +243,9 @@ PetscErrorCode pccmg_set_facts(PC pc, Mat A)
     if (block > 1) {
         PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
         PetscCall(pccmg_check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
+    }
+    if (data->ranks > 1) {
+        PetscFunctionReturn(0);
     }
     if (data->dim > 0) {
         PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,

@@ -27,8 +27,8 @@
  * device and back.
  *
  * On several processes (built with libcmgmpi) every matrix is taken by its rows and the iterations
- * are those of one. Then new values are a whole set-up, PCMatApply goes column by column, and of
- * null spaces the library projects constants alone, where PETSc projects all that it was given.
+ * are those of one. Then new values are a whole set-up, PCMatApply goes column by column, and null
+ * spaces and coordinates do not go along: take the levels of gamg for elasticity.
  */
 #pragma once
 #include <petscpc.h>

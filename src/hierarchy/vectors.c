@@ -121,10 +121,6 @@ cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
     CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
     CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
                level, h->levels - 1);
-    CMGI_CHECK(
-        h->ctx, h->ctx->group == NULL, CMG_ERR_UNSUPPORTED,
-        "nullspace: on several ranks exact vectors are constants, which are found; near ones "
-        "are given by cmg_hierarchy_set_vector");
     CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL, h->level[level].A.rows * vectors,
                                       values));
     h->level[level].exact_nullspace = true;
