@@ -126,7 +126,9 @@ typedef struct cmg_context_options {
     /** Default CMG_BACKEND_CPU. */
     cmg_backend backend;
     /** OpenMP threads: a number is kept; 0 (default) is what OpenMP decides, and fewer while other
-     *  processes take the cores. Results do not depend on it. */
+     *  processes take the cores. Results do not depend on it. After fork() the child's copy of a
+     *  context goes on with one thread, as those of OpenMP do not survive; a context that is
+     *  created in a child of a program that has used several needs 1 here. */
     int threads;
     /** CUDA device number, default 0. */
     int device;

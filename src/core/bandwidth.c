@@ -24,8 +24,8 @@ static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x
 
 cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
 {
-    CMGI_GIVEN(ctx);
-    CMGI_GIVEN(gb_per_second);
+    CMGI_CONTEXT(ctx);
+    CMGI_NOT_NULL(gb_per_second);
     double *x = NULL;
     double *y = NULL;
     cmg_status status = CMG_OK;

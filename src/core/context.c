@@ -73,6 +73,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     c->options.why = NULL;
     c->backend = backend;
     c->threads = o->threads > 0 ? o->threads : default_threads();
+    c->process = cmgi_process();
     cmgi_sharing_start(&c->sharing, c->threads, o->threads > 0);
     c->fail_after = -1;
     c->stage_from = 1 << 18;
@@ -101,7 +102,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
 
 cmg_status cmg_context_create(const cmg_context_options *options, cmg_context **ctx)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_NOT_NULL(ctx);
     char why[CMG_MESSAGE] = "";
     cmg_context_options own;
     cmg_status status = cmgi_options_accept(&table, options, &own, why);
@@ -143,7 +144,10 @@ cmg_backend cmg_context_backend(const cmg_context *ctx)
 
 int cmg_context_threads(const cmg_context *ctx)
 {
-    return ctx != NULL ? ctx->sharing.most : 0;
+    if (ctx == NULL) {
+        return 0;
+    }
+    return ctx->process == cmgi_process() ? ctx->sharing.most : 1;
 }
 
 void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2])
@@ -160,7 +164,7 @@ void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2])
 
 cmg_status cmg_context_synchronize(cmg_context *ctx)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     return ctx->backend->synchronize != NULL ? ctx->backend->synchronize(ctx) : CMG_OK;
 }
 

@@ -25,6 +25,7 @@ struct cmg_context {
     cmg_context_options options;        /* as given */
     int threads;                        /* OpenMP threads in use now */
     cmgi_sharing sharing;               /* ... and why not more */
+    long process;                       /* in which the context was created */
     void *device;                       /* state of the CUDA backend, NULL on the CPU */
     char message[512];                  /* last failure, one sentence */
     size_t bytes_now[2];                /* held by this context: host, device */

@@ -100,7 +100,7 @@ static cmg_status measure(ring *r, cmg_link_speed *speed)
 
 cmg_status cmg_context_link_speed(cmg_context *ctx, cmg_link_speed *speed)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, speed != NULL, CMG_ERR_ARG, "link speed: the out-pointer is NULL");
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);

@@ -351,8 +351,8 @@ cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const
 {
     char scratch[CMGI_OPTIONS_MOST];
     char why[CMG_MESSAGE] = "";
-    CMGI_GIVEN(options);
-    CMGI_GIVEN(text);
+    CMGI_NOT_NULL(options);
+    CMGI_NOT_NULL(text);
     const size_t size = cmgi_options_size(options);
     if (size < sizeof size + CMG_MESSAGE || size > sizeof scratch || size > table->bytes) {
         return CMG_ERR_ARG; /* there is no place for a sentence */

@@ -37,12 +37,27 @@ cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
         }                                                                                          \
     } while (0)
 
-/* CMG_ERR_ARG without a sentence where the object that would carry it is missing. */
-#define CMGI_GIVEN(object)                                                                         \
+/* A public function begins; see threads.h. */
+void cmgi_threads_enter(cmg_context *ctx);
+
+/* CMG_ERR_ARG without a sentence where what would carry it is missing. */
+#define CMGI_NOT_NULL(pointer)                                                                     \
     do {                                                                                           \
-        if ((object) == NULL) {                                                                    \
+        if ((pointer) == NULL) {                                                                   \
             return CMG_ERR_ARG;                                                                    \
         }                                                                                          \
+    } while (0)
+
+/* At the top of a public function: its context is there, or the object that has one. */
+#define CMGI_CONTEXT(context)                                                                      \
+    do {                                                                                           \
+        CMGI_NOT_NULL(context);                                                                    \
+        cmgi_threads_enter(context);                                                               \
+    } while (0)
+#define CMGI_GIVEN(object)                                                                         \
+    do {                                                                                           \
+        CMGI_NOT_NULL(object);                                                                     \
+        cmgi_threads_enter((object)->ctx);                                                         \
     } while (0)
 
 /* Passes a failure up. */

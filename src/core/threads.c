@@ -24,6 +24,15 @@ static const double WAIT = 0.05;
 static const double WAIT_MOST = 1.6;
 enum { BUSY_WINDOWS = 2 };
 
+long cmgi_process(void)
+{
+#if defined(__unix__) || defined(__APPLE__)
+    return (long)getpid();
+#else
+    return 0;
+#endif
+}
+
 void cmgi_sharing_start(cmgi_sharing *s, int most, bool fixed)
 {
     *s = (cmgi_sharing){.most = most, .fixed = fixed, .wait = WAIT};
@@ -90,6 +99,15 @@ void cmgi_threads_adapt(cmg_context *ctx)
 #else
     (void)ctx;
 #endif
+}
+
+void cmgi_threads_enter(cmg_context *ctx)
+{
+    if (ctx->threads > 1 && cmgi_process() != ctx->process) {
+        cmgi_log(ctx, CMG_LOG_DEBUG, "threads: 1, after %d before the fork", ctx->threads);
+        ctx->threads = 1;
+        cmgi_sharing_start(&ctx->sharing, 1, true);
+    }
 }
 
 #if (defined(__unix__) || defined(__APPLE__)) && defined(_OPENMP)

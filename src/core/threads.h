@@ -20,6 +20,8 @@ typedef struct cmgi_sharing {
     long preempted; /* preemptions of the process at the begin of the window */
 } cmgi_sharing;
 
+/* Number of this process, 0 where the system has none. */
+long cmgi_process(void);
 /* `most` threads, all of them for now; `fixed` keeps them. */
 void cmgi_sharing_start(cmgi_sharing *s, int most, bool fixed);
 /*
@@ -33,6 +35,12 @@ int cmgi_sharing_step(cmgi_sharing *s, int threads, double seconds, long preempt
  * pieces of work that hold no array with an element for every thread.
  */
 void cmgi_threads_adapt(struct cmg_context *ctx);
+/*
+ * Where a public function begins: one thread from here on if this process was forked from the
+ * context's, as the threads that OpenMP keeps between regions are not in it (GNU's runtime waits
+ * for them for ever; a region of one thread does not ask for them).
+ */
+void cmgi_threads_enter(struct cmg_context *ctx);
 /*
  * How many of the threads can be started, the caller among them. OpenMP's runtimes end the program
  * where one cannot, so more than there are processors are tried beforehand.

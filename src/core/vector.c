@@ -9,7 +9,7 @@
 static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision precision,
                        void *data, cmg_vector **x)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, x != NULL, CMG_ERR_ARG, "vector: the out-pointer is NULL");
     CMGI_CHECK(ctx, n >= 0, CMG_ERR_ARG, "vector: length %lld is negative", (long long)n);
     CMGI_CHECK(ctx, columns >= 1 && columns <= CMG_COLUMNS, CMG_ERR_ARG,
@@ -65,7 +65,7 @@ cmg_status cmg_vector_wrap(cmg_context *ctx, cmg_size n, cmg_precision precision
 cmg_status cmg_vector_wrap_columns(cmg_context *ctx, cmg_size n, int columns,
                                    cmg_precision precision, void *data, cmg_vector **x)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, data != NULL, CMG_ERR_ARG, "vector: the array to wrap is NULL");
     return make(ctx, n, columns, precision, data, x);
 }

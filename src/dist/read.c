@@ -270,7 +270,7 @@ static cmg_status read_own(cmg_context *ctx, const char *path, cmg_hierarchy **h
 cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     cmg_hierarchy *made = NULL;
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG, "reading rows: an argument is NULL");
     CMGI_CHECK(ctx, ctx->group != NULL, CMG_ERR_STATE,
                "rows of a rank need a context with a transport");

@@ -93,7 +93,7 @@ cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int co
                               bool symmetric, const unsigned char *fixed, cmg_fem_sum **sum)
 {
     cmg_fem_sum *s = NULL;
-    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, sum != NULL, CMG_ERR_ARG, "sum matrix: the out-pointer is NULL");
     CMGI_TRY(cmgi_fem_mesh_check(ctx, mesh, "mesh"));
     CMGI_CHECK(ctx, components >= 1 && components <= 3 && mesh->nodes <= INT32_MAX / components,
@@ -171,7 +171,7 @@ static cmg_status check(const cmg_fem_sum *s, const cmg_vector *v, cmg_size n, c
 
 cmg_status cmg_fem_sum_matrix(const cmg_fem_sum *sum, const cmg_vector *e, cmg_vector *values)
 {
-    CMGI_CHECK(NULL, sum != NULL, CMG_ERR_ARG, "the sum is NULL");
+    CMGI_GIVEN(sum);
     CMGI_TRY(check(sum, e, sum->cells.cells * cmgi_cell_entries(sum->cells.layout), "e"));
     CMGI_TRY(check(sum, values, sum->made.matrix.rows, "values"));
     return cmgi_sum_apply(&sum->made.matrix, e->data, CMG_FP64, values->data);
@@ -179,7 +179,7 @@ cmg_status cmg_fem_sum_matrix(const cmg_fem_sum *sum, const cmg_vector *e, cmg_v
 
 cmg_status cmg_fem_sum_vector(const cmg_fem_sum *sum, const cmg_vector *f, cmg_vector *b)
 {
-    CMGI_CHECK(NULL, sum != NULL, CMG_ERR_ARG, "the sum is NULL");
+    CMGI_GIVEN(sum);
     CMGI_TRY(check(sum, f, sum->cells.cells * sum->cells.layout.rows, "f"));
     CMGI_TRY(check(sum, b, sum->made.vector.rows, "b"));
     return cmgi_sum_apply(&sum->made.vector, f->data, CMG_FP64, b->data);
@@ -187,7 +187,7 @@ cmg_status cmg_fem_sum_vector(const cmg_fem_sum *sum, const cmg_vector *f, cmg_v
 
 cmg_status cmg_fem_sum_bind(cmg_fem_sum *sum, cmg_matrix *A)
 {
-    CMGI_CHECK(NULL, sum != NULL, CMG_ERR_ARG, "the sum is NULL");
+    CMGI_GIVEN(sum);
     cmg_context *ctx = sum->ctx;
     const cmg_csr *own = &sum->made.there;
     const cmg_size nnz = sum->made.nnz;
@@ -219,7 +219,7 @@ done:
 
 cmg_status cmg_fem_sum_store(const cmg_fem_sum *sum, const cmg_vector *e)
 {
-    CMGI_CHECK(NULL, sum != NULL, CMG_ERR_ARG, "the sum is NULL");
+    CMGI_GIVEN(sum);
     CMGI_CHECK(sum->ctx, sum->bound != NULL, CMG_ERR_STATE, "sum matrix: no matrix is bound to it");
     CMGI_TRY(check(sum, e, sum->cells.cells * cmgi_cell_entries(sum->cells.layout), "e"));
     return cmgi_sum_apply(&sum->stored, e->data, sum->bound->options.precision, sum->bound->values);
@@ -255,7 +255,7 @@ static cmg_status take_form(const cmg_fem_sum *s, const cmg_fem_form *form, cmgi
 cmg_status cmg_fem_sum_cells(const cmg_fem_sum *sum, const cmg_fem_form *form, const cmg_vector *k,
                              cmg_vector *e)
 {
-    CMGI_CHECK(NULL, sum != NULL, CMG_ERR_ARG, "the sum is NULL");
+    CMGI_GIVEN(sum);
     cmg_context *ctx = sum->ctx;
     cmgi_cell_batch c = cells_of(sum);
     CMGI_CHECK(ctx, form != NULL, CMG_ERR_ARG, "sum matrix: the form is NULL");

@@ -14,8 +14,8 @@
 cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
                                  cmg_generate_size *size)
 {
-    CMGI_CHECK(ctx, ctx != NULL && options != NULL && size != NULL, CMG_ERR_ARG,
-               "an argument is NULL");
+    CMGI_CONTEXT(ctx);
+    CMGI_CHECK(ctx, options != NULL && size != NULL, CMG_ERR_ARG, "an argument is NULL");
     cmgi_plan plan;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
     cmg_generate_size made = {
@@ -168,8 +168,8 @@ static cmg_status check_memory(cmg_context *ctx, const cmg_generate_options *opt
 cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *options,
                                   cmg_hierarchy **h)
 {
-    CMGI_CHECK(ctx, ctx != NULL && options != NULL && h != NULL, CMG_ERR_ARG,
-               "an argument is NULL");
+    CMGI_CONTEXT(ctx);
+    CMGI_CHECK(ctx, options != NULL && h != NULL, CMG_ERR_ARG, "an argument is NULL");
     cmgi_plan plan;
     cmg_hierarchy *made = NULL;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));

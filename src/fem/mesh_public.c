@@ -72,7 +72,7 @@ cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int order, cmg_
     cmgi_space *space = NULL;
     bool *fixes = NULL;
     cmg_status status = CMG_OK;
-    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && mesh != NULL && (order == 1 || order == 2), CMG_ERR_ARG,
                "no path, no mesh, or order %d", order);
     CMGI_TRY_GOTO(done, cmgi_mesh_read(ctx, path, &read));
@@ -120,7 +120,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     cmgi_csr made = {0};
     cmg_size fault = -1;
     cmg_status status = CMG_OK;
-    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, fine != NULL, CMG_ERR_ARG, "refine: the out-pointer is NULL");
     CMGI_TRY(cmgi_fem_mesh_check(ctx, coarse, "coarse mesh"));
     CMGI_CHECK(ctx, coarse->element == CMG_ELEMENT_P1 || coarse->element == CMG_ELEMENT_Q1,

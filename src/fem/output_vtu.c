@@ -47,7 +47,7 @@ static cmg_status write(const cmg_hierarchy *h, const char *path, int count,
 cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
                                    const char *const *names, const double *const *vectors)
 {
-    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, path != NULL && count >= 0, CMG_ERR_ARG, "no path, or %d fields", count);
     for (int k = 0; k < count; ++k) {
         CMGI_CHECK(h->ctx, names[k] != NULL && vectors[k] != NULL, CMG_ERR_ARG,
@@ -78,7 +78,7 @@ cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_
                                   int count, const cmg_fem_field *fields)
 {
     static const cmgi_cell cells[2][2] = {{CMGI_QUAD, CMGI_HEX}, {CMGI_TRI, CMGI_TET}};
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && count >= 0 && (count == 0 || fields != NULL), CMG_ERR_ARG,
                "no path, or %d fields", count);
     CMGI_TRY(cmgi_fem_mesh_check(ctx, mesh, "mesh"));

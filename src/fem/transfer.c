@@ -77,7 +77,7 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
     cmgi_place *place = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_CHECK(NULL, ctx != NULL, CMG_ERR_ARG, "the context is NULL");
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, P != NULL && x != NULL && nodes > 0, CMG_ERR_ARG,
                "no fine nodes, or P is NULL");
     CMGI_TRY(cmgi_fem_mesh_check(ctx, coarse, "coarse mesh"));

@@ -137,7 +137,7 @@ done:
 cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level, cmg_elements *elements)
 {
     CMGI_GIVEN(h);
-    CMGI_GIVEN(elements);
+    CMGI_NOT_NULL(elements);
     const bool there = level >= 0 && level < h->levels && h->level[level].elements.dofs != NULL;
     CMGI_CHECK(h->ctx, there, CMG_ERR_STATE, "level %d has no elements", level);
     *elements = cmgi_elements_view(&h->level[level].elements);

@@ -9,7 +9,7 @@
 
 cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(ctx, levels >= 1 && levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_ARG,
                "hierarchy: %d levels are not in 1 .. %d", levels, (int)CMGI_HIERARCHY_LEVELS);

@@ -215,7 +215,7 @@ cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint
 
 cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed)
 {
-    CMGI_CHECK(NULL, h != NULL, CMG_ERR_ARG, "the hierarchy is NULL");
+    CMGI_GIVEN(h);
     cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_hierarchy_orders(h, numbering, seed, order));

@@ -83,7 +83,7 @@ static void clean_message(cmg_context *ctx, const char *path)
 cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind kind,
                               cmg_hierarchy **h)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG,
                "hierarchy read: the path or the out-pointer is NULL");
     CMGI_CHECK(ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,

@@ -88,7 +88,7 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
 
 cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && A != NULL, CMG_ERR_ARG,
                "matrix read: the path or the out-pointer is NULL");
     cmgi_csr read = {0};
@@ -166,7 +166,7 @@ static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count, 
 
 cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, double **values)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "vector read: the path or an out-pointer is NULL");
     double *read = NULL;
@@ -180,7 +180,7 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
 cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
                             double **values)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && columns != NULL && values != NULL, CMG_ERR_ARG,
                "columns read: the path or an out-pointer is NULL");
     double *read = NULL;
@@ -206,7 +206,7 @@ cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, cons
 cmg_status cmg_columns_write(cmg_context *ctx, const char *path, cmg_size n, int columns,
                              const double *values)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && n >= 0 && (values != NULL || n == 0),
                CMG_ERR_ARG,
                "vector write: the path or the values are missing, or the length is negative");

@@ -362,7 +362,7 @@ cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
 
 cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data, size_t bytes)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0' && (data != NULL || bytes == 0), CMG_ERR_ARG,
                "file write: the path or the data are missing");
     cmgi_output output = {0};

@@ -83,7 +83,7 @@ static cmg_status check_folder(cmg_context *ctx, const char *path)
 
 cmg_status cmg_hierarchy_write_check(cmg_context *ctx, const char *path, cmg_file_kind kind)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0', CMG_ERR_ARG, "write check: no path");
     if (kind == CMG_FILE_AUTO) {
         CMGI_TRY(cmgi_kind_by_name(ctx, path, &kind));
@@ -98,7 +98,7 @@ cmg_status cmg_hierarchy_write_check(cmg_context *ctx, const char *path, cmg_fil
 cmg_status cmg_vector_write_check(cmg_context *ctx, const char *path)
 {
     const char *suffix = NULL;
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && path[0] != '\0', CMG_ERR_ARG, "write check: no path");
     CMGI_TRY(cmgi_vector_kind(ctx, path, &suffix));
     return check_folder(ctx, path);

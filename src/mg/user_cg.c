@@ -116,7 +116,7 @@ static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
 cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                          const cmg_solver_options *options, cmg_cg_solver **cg)
 {
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
     CMGI_TRY(check_operators(ctx, A, C));
     cmg_solver_options own;

@@ -233,14 +233,15 @@ cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_us
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
-    return ctx != NULL ? cmgi_matrix_create(ctx, csr, CMGI_USE_ANY, options, A) : CMG_ERR_ARG;
+    CMGI_CONTEXT(ctx);
+    return cmgi_matrix_create(ctx, csr, CMGI_USE_ANY, options, A);
 }
 
 cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elements,
                                       const cmg_matrix_options *options, cmg_matrix **A)
 {
     cmg_matrix_options own;
-    CMGI_GIVEN(ctx);
+    CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, elements != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the elements or the out-pointer is NULL");
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));

@@ -81,7 +81,7 @@ void cmg_matrix_destroy(cmg_matrix **A)
 cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info)
 {
     CMGI_GIVEN(A);
-    CMGI_GIVEN(info);
+    CMGI_NOT_NULL(info);
     const cmg_matrix_info made = {.rows = A->rows,
                                   .cols = A->cols,
                                   .nnz = A->nnz,
