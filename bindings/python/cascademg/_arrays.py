@@ -153,6 +153,63 @@ def view(a, what, n, backend, writable=False, stream=None, columns=1, settled=Fa
     return seen
 
 
+def numbers(a, what):
+    """Values in host memory as a float64 NumPy array, in place where they are that already."""
+    if type(a) is not np.ndarray:
+        a = _host_array(a, what)
+    if a.dtype.kind == "c":
+        raise ArgumentError(f"{what}: complex values are not supported")
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: dtype {a.dtype}, real numbers are needed")
+    return a if a.dtype == np.float64 and a.dtype.isnative else a.astype(np.float64)
+
+
+def _host_array(a, what):
+    if hasattr(a, "tocsr") or hasattr(a, "crow_indices"):
+        raise TypeError(f"{what}: a sparse matrix, an array is needed; toarray() makes one")
+    if hasattr(a, "matvec"):
+        raise TypeError(f"{what}: a linear operator, an array is needed")
+    if is_device_array(a):
+        raise ArgumentError(f"{what}: the array is in device memory, one in host memory is needed")
+    if _library(type(a)) == "torch":
+        return a.detach().numpy()
+    if isinstance(a, np.ndarray) or not hasattr(a, "__dlpack__"):
+        return np.asarray(a)
+    try:
+        return np.from_dlpack(a)
+    except BufferError:  # a type that only its own library knows
+        return np.asarray(a)
+
+
+def block(a, what, n):
+    """:func:`numbers` of shape (n,) or (n, k), contiguous."""
+    array = numbers(a, what)
+    if array.ndim not in (1, 2) or array.shape[0] != n:
+        raise ArgumentError(f"{what} has shape {array.shape}, ({n},) or ({n}, k) is needed")
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def target(out, n, columns):
+    """The host memory of `out`, of any strides, to be written; ArgumentError or TypeError where it cannot be."""
+    if not hasattr(out, "__array__") and not hasattr(out, "__dlpack__"):
+        raise TypeError(f"out: a {type(out).__name__} cannot be written in place, a float64 array is needed")
+    array = _host_array(out, "out")
+    if array.dtype != np.float64 or not array.dtype.isnative:
+        raise ArgumentError(f"out: dtype {array.dtype}, float64 is needed")
+    if not array.flags.writeable:
+        raise ArgumentError("out: the array is read-only")
+    if array.shape != (n, columns) and (columns != 1 or array.shape != (n,)):
+        raise ArgumentError(f"out has shape {array.shape}, {(n,) if columns == 1 else (n, columns)} is needed")
+    if not isinstance(out, np.ndarray) and not np.may_share_memory(array, _host_array(out, "out")):
+        raise TypeError(f"out: a {type(out).__name__} cannot be written in place, a float64 array is needed")
+    return array
+
+
+def over(array, n, columns):
+    """A view of a contiguous float64 NumPy array."""
+    return View(array, array.__array_interface__["data"][0], n, array.dtype, False, columns)
+
+
 def wrap(context, seen):
     """A cmg_vector over the memory of a view; `keep` stays with it."""
     out = ffi.new("cmg_vector **")

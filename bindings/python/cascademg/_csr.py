@@ -51,9 +51,10 @@ def host_csr(matrix, what, index=np.int32):
                 matrix = tidy
         data, indices, indptr, shape = matrix.data, matrix.indices, matrix.indptr, matrix.shape
     else:
-        dense = np.asarray(matrix, dtype=np.float64)
-        if dense.ndim != 2:
-            raise ArgumentError(f"{what}: a sparse matrix, (data, indices, indptr) or a two-dimensional array is needed")
+        dense = None if hasattr(matrix, "matvec") else np.asarray(matrix)
+        if dense is None or dense.ndim != 2 or dense.dtype.kind not in "biufc":
+            raise ArgumentError(f"{what}: a sparse matrix, (data, indices, indptr) or a two-dimensional array of numbers is "
+                                f"needed, not {type(matrix).__name__}")
         mask = dense != 0
         indptr = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
         indices = np.nonzero(mask)[1]

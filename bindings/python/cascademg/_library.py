@@ -35,6 +35,21 @@ def lib():
     return _lib
 
 
+def chars(value, what):
+    """A str as a C string, which would end at a null character."""
+    if "\0" in value:
+        raise ArgumentError(f"{what}: {value!r} has a null character")
+    return value.encode()
+
+
+def path_chars(path):
+    """A path as a C string."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ArgumentError(f"path: {name!r} has a null character")
+    return name
+
+
 def text(pointer, default=""):
     """A C string as str."""
     return default if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
@@ -81,7 +96,7 @@ def methods() -> dict[str, str]:
 def enum_value(kind, name):
     """Value of an enumeration from its name; ValueError lists the names there are."""
     value = ffi.new("int *")
-    if lib().cmg_enum_parse(kind.encode(), str(name).encode(), value) == 0:
+    if lib().cmg_enum_parse(kind.encode(), chars(str(name), kind), value) == 0:
         return value[0]
     if has("cmg_fem_enum_parse") and lib().cmg_fem_enum_parse(kind.encode(), str(name).encode(), value) == 0:
         return value[0]
@@ -109,7 +124,7 @@ def set_option(rows, struct, key, value):
     elif isinstance(value, (list, tuple)):
         value = ",".join(str(entry) for entry in value)
     why = ffi.new("char[256]")
-    if lib().cmg_option_set(known[key], struct, str(value).encode(), why) != 0:
+    if lib().cmg_option_set(known[key], struct, chars(str(value), key), why) != 0:
         raise ArgumentError(text(why))
 
 

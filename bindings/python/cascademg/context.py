@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import warnings
 from typing import Any, Callable
@@ -50,7 +51,8 @@ class Context:
     backend : {"cpu", "cuda"}, optional
         Where vectors and matrices live.
     threads : int, optional
-        OpenMP threads, 0 = as OpenMP decides.
+        OpenMP threads, 0 = as OpenMP decides. A process that was forked after a context of several threads was made
+        (multiprocessing's default up to Python 3.13) has one: OpenMP's threads do not survive a fork.
     device : int, optional
         CUDA device number.
     stream : int, optional
@@ -70,6 +72,7 @@ class Context:
     the library works. Objects made from a context keep it alive.
     """
 
+    _process = None  # the first with a context of several threads
     _defaults = {}
     _defaults_lock = threading.Lock()
 
@@ -84,7 +87,7 @@ class Context:
         self._progress_error = None
         options = defaults("cmg_context_options")
         options.backend = enum_value("backend", backend)
-        options.threads = threads
+        options.threads = threads = self._threads_here(threads)
         options.device = device
         if comm is not None:
             options.threads = threads or 1
@@ -109,6 +112,18 @@ class Context:
             name = text(lib().cmg_status_name(status))
             raise BY_STATUS.get(name, InternalError)(text(why) or text(lib().cmg_status_text(status)))
         self.ptr = ffi.gc(out[0], _destroyer("cmg_context") if comm is None else _end(self._transport))
+        if Context._process is None and self.threads > 1:
+            Context._process = os.getpid()
+
+    @staticmethod
+    def _threads_here(threads):
+        """Threads of a new context: one in a child of a process that has used several, which OpenMP lost at the fork."""
+        if Context._process in (None, os.getpid()):
+            return threads
+        if threads > 1:
+            warnings.warn(f"one thread instead of {threads}: OpenMP's do not survive the fork of this process", CmgWarning,
+                          stacklevel=3)
+        return 1
 
     @classmethod
     def default(cls, backend: str = "cpu") -> Context:

@@ -11,7 +11,7 @@ from . import _arrays, _ranks
 from ._csr import device_csr, fit, host_csr
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
-from ._library import enum_value, has, lib, text
+from ._library import chars, enum_value, has, lib, path_chars, text
 from .context import Context, own, resolve
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Hierarchy:
         csr.indptr = ffi.cast("cmg_size *", address(indptr))
         csr.indices = ffi.cast("cmg_index *", address(indices))
         csr.values = ffi.cast("double *", address(data))
-        label = ffi.NULL if name is None else name.encode()
+        label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_wrap_csr(self.ptr, level, _ROLES[role], label, factor, csr))
         self._held[level, role, name, factor] = (indptr, indices, data)
@@ -183,7 +183,7 @@ class Hierarchy:
                missing: Any = StateError) -> Any:
         """What :meth:`matrix` gives as (data, indices, indptr, shape), copies, without SciPy."""
         csr = ffi.new("cmg_csr *")
-        label = ffi.NULL if name is None else name.encode()
+        label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:
             status = lib().cmg_hierarchy_get_csr(self.ptr, level, _ROLES[role], label, factor, csr)
             if status != 0 and missing is not StateError:
@@ -208,25 +208,25 @@ class Hierarchy:
         n, values = ffi.new("cmg_size *"), ffi.new("double **")
         if name is None and kind in ("rhs", "solutions"):
             name = "b" if kind == "rhs" else "x"
-        label = ffi.NULL if name is None else name.encode()
+        label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:
-            if lib().cmg_hierarchy_get_vector(self.ptr, level, kind.encode(), label, n, values) != 0:
+            if lib().cmg_hierarchy_get_vector(self.ptr, level, chars(kind, "kind"), label, n, values) != 0:
                 return None
             return np.frombuffer(ffi.buffer(values[0], 8 * n[0]), dtype=np.float64).copy() if n[0] else np.zeros(0)
 
     def set_vector(self, kind: str, values: Any, name: str | None = None, level: int = 0) -> None:
         """Keeps a copy of a vector with the hierarchy; parameters as those of :meth:`vector`."""
-        values = np.ascontiguousarray(values, dtype=np.float64)
+        values = np.ascontiguousarray(_arrays.numbers(values, kind))
         if name is None and kind in ("rhs", "solutions"):
             name = "b" if kind == "rhs" else "x"
-        label = ffi.NULL if name is None else name.encode()
+        label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:
-            self.context.check(lib().cmg_hierarchy_set_vector(self.ptr, level, kind.encode(), label, values.size,
+            self.context.check(lib().cmg_hierarchy_set_vector(self.ptr, level, chars(kind, "kind"), label, values.size,
                                                               _arrays.doubles(values)))
 
     def attribute(self, key: str) -> str | None:
         """A text attribute (element, dim, block_size, ...) or None."""
-        value = lib().cmg_hierarchy_attribute(self.ptr, key.encode())
+        value = lib().cmg_hierarchy_attribute(self.ptr, chars(key, "key"))
         return None if value == ffi.NULL else text(value)
 
     def set_attribute(self, key: str, value: Any) -> None:
@@ -239,7 +239,7 @@ class Hierarchy:
             Written as its str().
         """
         with self.context.lock:
-            self.context.check(lib().cmg_hierarchy_set_attribute(self.ptr, key.encode(), str(value).encode()))
+            self.context.check(lib().cmg_hierarchy_set_attribute(self.ptr, chars(key, "key"), chars(str(value), key)))
 
     def check(self) -> None:
         """Raises FileError with the first thing that a solver could not work with."""
@@ -249,19 +249,45 @@ class Hierarchy:
     def update(self, values: Any, role: str = "A", level: int = 0) -> None:
         """New values of a matrix on its pattern; solvers follow at :meth:`Solver.refresh`.
 
+        Values that no solver could work with - not finite, a zero on the diagonal of A - raise ArgumentError, and the
+        old ones stay, unless the new ones were written over them in the arrays that the hierarchy was made from.
+
         Parameters
         ----------
-        values : array
-            In CSR order. Used in place when they are float64 in the memory of the matrix, and must not change then.
+        values : array or sparse matrix
+            In CSR order, or a matrix of the same pattern. Used in place when they are float64 in the memory of the
+            matrix, and must not change then.
         role : {"A", "P", "R"}
         level : int
         """
+        what = f"{role} of level {level}"
+        if role not in ("A", "P", "R"):
+            raise ArgumentError(f"{role!r} takes no new values; A, P and R do")
+        if hasattr(values, "tocsr") or hasattr(values, "crow_indices") or isinstance(values, tuple) and len(values) > 2:
+            values = self._values_of(values, role, level, what)
         nnz = self._entries(level, role)
         if not _arrays.is_device_array(values):
-            values = np.ascontiguousarray(values, dtype=np.float64)
-        if len(values) != nnz:
-            raise ArgumentError(f"{role} of level {level} has {nnz} entries, {len(values)} values are given")
+            values = np.ascontiguousarray(_arrays.numbers(values, f"values of {what}"))
+        if values.ndim != 1 or len(values) != nnz:
+            raise ArgumentError(f"{what} has {nnz} entries, values of shape {tuple(values.shape)} are given")
         self._update_view(_arrays.view(values, "values", nnz, self.context.backend, stream=self.context.stream), role, level)
+
+    def _values_of(self, matrix, role, level, what):
+        """Values of a matrix in the order of the entries of this hierarchy's."""
+        shape, *found = host_csr(matrix, what)
+        indptr, indices, data = fit(what, shape, *found)
+        _, own, own_indptr, own_shape = self.arrays(role, level)
+        if shape == own_shape and np.array_equal(indptr, own_indptr):
+            if np.array_equal(indices, own):
+                return data
+            rows = np.repeat(np.arange(shape[0]), np.diff(indptr))
+            here, there = np.lexsort((own, rows)), np.lexsort((indices, rows))
+            if np.array_equal(own[here], indices[there]):
+                values = np.empty_like(data)
+                values[here] = data[there]
+                return values
+        raise ArgumentError(f"{what}: the matrix {shape[0]} x {shape[1]} with {len(data)} entries has not the pattern of the one "
+                            f"of {own_shape[0]} x {own_shape[1]} with {len(own)}; new patterns need a new hierarchy")
 
     def _entries(self, level, role):
         held = self._held.get((level, role, None, 0))
@@ -337,7 +363,8 @@ class Hierarchy:
         level : int
         """
         with self.context.lock:
-            self.context.check(lib().cmg_hierarchy_smooth(self.ptr, level, smoother.encode(), save_as.encode(), ffi.NULL))
+            self.context.check(lib().cmg_hierarchy_smooth(self.ptr, level, chars(smoother, "smoother"),
+                                                          chars(save_as, "save_as"), ffi.NULL))
 
     def renumber(self, numbering: str, seed: int = 1) -> None:
         """Renumbers the unknowns of every level.
@@ -364,7 +391,7 @@ class Hierarchy:
         """
         if self.context.comm is not None and kind not in ("auto", "container"):
             raise ArgumentError(f"ranks write a container, not {kind}")
-        name = os.fspath(path).encode()
+        name = path_chars(path)
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_write(self.ptr, name, enum_value("file", kind))
                                if self.context.comm is None else lib().cmg_hierarchy_write_rows(self.ptr, name))
@@ -387,7 +414,7 @@ class Hierarchy:
         names = [ffi.new("char[]", name.encode()) for name in arrays]
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_write_vtu(
-                self.ptr, os.fspath(path).encode(), len(arrays), ffi.new("char *[]", names or [ffi.NULL]),
+                self.ptr, path_chars(path), len(arrays), ffi.new("char *[]", names or [ffi.NULL]),
                 ffi.new("double *[]", [_arrays.doubles(values) for values in arrays.values()] or [ffi.NULL])))
 
     def __getstate__(self):

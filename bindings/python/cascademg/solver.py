@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import numbers
 import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
 from . import _arrays
-from ._errors import ArgumentError, ConvergenceWarning
+from ._errors import ArgumentError, ConvergenceWarning, StateError
 from ._ffi import ffi
-from ._library import defaults, enum_name, lib, text
+from ._library import chars, defaults, enum_name, lib, text
 from .context import own
 from .info import ProgressBar, Step, solve_info
 
@@ -26,19 +27,17 @@ def option_text(options):
     """Keyword options as the text that the library reads: {"pre": 2, "fmg": True} is "pre=2 fmg=true"."""
     words = []
     for key, value in options.items():
-        if value is not None:
-            word = {True: "true", False: "false"}[value] if isinstance(value, bool) else value
-            words.append(f"{key.replace('_', '-')}={word}")
+        if value is None:
+            continue
+        word = str(bool(value)).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+        if any(c.isspace() for c in key + word) or "=" in key:
+            raise ArgumentError(f"{key}: {word!r} is not one value")
+        words.append(f"{key.replace('_', '-')}={word}")
     return " ".join(words)
 
 
-def _host_block(a):
-    """Columns side by side; an array of one column is a vector."""
-    a = np.asarray(a)
-    return a if a.ndim == 1 else np.ascontiguousarray(a[:, 0] if a.shape[1] == 1 else a)
-
-
 _NOTHING = contextlib.nullcontext()
+_TOGETHER = 64  # columns that are solved at once
 _KEPT = 1 << 16  # values of a vector on the device up to which it is kept from call to call
 
 
@@ -65,18 +64,22 @@ class Solver:
         if "maxiter" in keywords:
             keywords["max_it"] = keywords.pop("maxiter")
         keep_map = keywords.pop("keep_map", False)
+        if not isinstance(keep_map, (bool, np.bool_)):
+            raise ArgumentError(f"keep_map: {keep_map!r}, True or False is needed")
         self.hierarchy, self.context = hierarchy, hierarchy.context
         self._options = defaults("cmg_solver_options")
         words = " ".join(word for word in (options, option_text(keywords)) if word)
-        if lib().cmg_solver_options_set(self._options, words.encode()) != 0:
+        if lib().cmg_solver_options_set(self._options, chars(words, "options")) != 0:
             raise ArgumentError(text(self._options.refused))
-        self._options.matrix.keep_map = keep_map
+        self._options.matrix.keep_map = bool(keep_map)
         self.n = hierarchy.rows(0)
         self._report = ffi.new("cmg_report *")
         self._report.size = ffi.sizeof("cmg_report")
         self._adjoint = None
         self._kept = None
         self._for_xla = None
+        self._busy = False
+        self._outdated = False
         self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
@@ -87,6 +90,22 @@ class Solver:
             self.ptr = own("cmg_solver", out[0])
             if self._for_xla is not None:
                 self._for_xla.solver = self.ptr
+
+    @contextlib.contextmanager
+    def _entered(self):
+        """One call at a time: other threads wait, a callback within a call is refused."""
+        with self.context.lock:
+            if self._busy:
+                raise StateError("the solver is at work: its callback cannot use it, another solver can be")
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
+
+    def _check_values(self):
+        if self._outdated:
+            raise StateError("the last refresh of the solver failed: it has no values until one succeeds")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,25 +118,27 @@ class Solver:
 
     def solve(self, b: Any, x0: Any = None, rtol: float | None = None, maxiter: int | None = None,
               callback: Callable[[int, float, float], Any] | str | None = None, return_info: bool = False, out: Any = None,
-              atol: float | None = None) -> Any:
+              atol: float | None = None, tol: float | None = None) -> Any:
         """Solves A x = b, or A X = B for all columns of an array at once.
 
         Parameters
         ----------
         b : array of n values, or of shape (n, k)
-            NumPy, or on the cuda backend a CuPy, PyTorch or JAX array in device memory, used in place. Columns
-            share every pass over the matrices, each with its own iterations; up to 64 go together.
+            NumPy, a list, or on the cuda backend a CuPy, PyTorch or JAX array in device memory. Contiguous float64
+            is used in place, other types and strides are copied; on the device they are rejected. Columns share
+            every pass over the matrices, each with its own iterations; up to 64 go together.
         x0 : array, optional
             Initial guess, by default zero.
-        rtol, atol, maxiter : float, float, int, optional
-            Limits of this solve; by default those of the solver.
+        rtol, atol, maxiter, tol : float, float, int, float, optional
+            Limits of this solve; by default those of the solver. `tol` is another name of `rtol`.
         callback : callable, optional
             Called with (iteration, residual norm, norm of b) from iteration 0 on, of several columns for the one with
             the largest relative residual; a true return ends the solve. "progress" shows a bar of tqdm.
         return_info : bool, optional
             Also return a :class:`SolveInfo`, of several columns a list of them.
         out : array, optional
-            Where the solution is written, float64 in the memory of the backend; by default a new array.
+            Where the solution is written, a float64 array, in host memory of any strides; by default a new one. What
+            cannot be written in place, a list for example, is rejected.
 
         Returns
         -------
@@ -125,17 +146,22 @@ class Solver:
         info : SolveInfo
             Only with `return_info`. Without it, a solve that does not converge raises a ConvergenceWarning.
         """
-        columns = b.shape[1] if getattr(b, "ndim", 1) == 2 else 1
-        if columns > 64:
+        if tol is not None:
+            if rtol is not None:
+                raise ArgumentError("tol and rtol are the same limit: give one of them")
+            rtol = tol
+        like, device = b, _arrays.is_device_array(b)
+        if not device:
+            b = _arrays.block(b, "b", self.n)
+        columns = b.shape[1] if b.ndim == 2 else 1
+        if not 0 < columns <= _TOGETHER:
             return self._solve_parts(b, x0, out, return_info, rtol=rtol, maxiter=maxiter, callback=callback, atol=atol)
         own_limits = rtol is None and atol is None and maxiter is None
         limits = _NOTHING if own_limits else self._limits(rtol, atol, maxiter)
         monitor = _NOTHING if callback is None else self._monitored(callback)
-        with self.context.lock, limits, monitor:
-            if self.context.backend == "cuda" and not _arrays.is_device_array(b):
-                x = self._staged(b, x0, out, columns)
-            else:
-                x = self._in_place(b, x0, out, columns)
+        with self._entered(), limits, monitor:
+            self._check_values()
+            x = self._on(b, x0, out, columns) if device else self._from_host(like, b, x0, out, columns)
             told = return_info or not lib().cmg_outcome_converged(self._report.outcome)
             info = (self._columns(columns) if return_info and columns > 1 else solve_info(self._report)) if told else None
         if return_info:
@@ -159,6 +185,8 @@ class Solver:
     def _limits(self, rtol, atol, maxiter):
         """Limits of one solve; those of the solver come back."""
         for name, value, least in (("rtol", rtol, 0), ("atol", atol, 0), ("maxiter", maxiter, 1)):
+            if value is not None and (not isinstance(value, numbers.Real) or isinstance(value, bool)):
+                raise ArgumentError(f"{name}: {value!r}, a number is needed")
             if value is not None and not value >= least:
                 raise ArgumentError(f"{name}: {value}, at least {least} is needed")
         own = self._options
@@ -204,29 +232,54 @@ class Solver:
             found.append(solve_info(report))
         return found
 
-    def _in_place(self, b, x0, out, columns):
-        if getattr(b, "ndim", 1) == 2 and not _arrays.is_device_array(b):
-            b = _host_block(b)
+    def _on(self, b, x0, out, columns):
+        """Of arrays in device memory, in place."""
         seen = self._view(b, "b", columns=columns)
-        if seen.dtype != "float64":
-            if seen.device:
-                raise ArgumentError(f"b: dtype {seen.dtype}, float64 is needed on the device")
-            seen = self._view(seen.keep.astype(np.float64), "b", columns=columns)
+        if str(seen.dtype) != "float64":
+            raise ArgumentError(f"b: dtype {seen.dtype}, float64 is needed on the device")
         x = out if out is not None else _arrays.empty_like(b, self.n if columns == 1 else (self.n, columns))
-        if not _arrays.is_device_array(x) and self.context.backend == "cuda":
+        if not _arrays.is_device_array(x):
             raise ArgumentError(f"an array of {type(b).__module__.split('.')[0]} needs `out`, a float64 array on the device")
-        target = self._view(x, "x", writable=True, columns=columns, settled=type(x) is type(b))
-        if target.dtype != "float64":
-            raise ArgumentError(f"x: dtype {target.dtype}, float64 is needed")
-        vector_b, vector_x = _arrays.wrap(self.context, seen), _arrays.wrap(self.context, target)
+        place = self._view(x, "out", writable=True, columns=columns, settled=type(x) is type(b))
+        if str(place.dtype) != "float64":
+            raise ArgumentError(f"out: dtype {place.dtype}, float64 is needed")
+        if abs(place.pointer - seen.pointer) < 8 * self.n * columns:
+            raise ArgumentError("out: the memory is that of b")
+        vector_b, vector_x = _arrays.wrap(self.context, seen), _arrays.wrap(self.context, place)
         if x0 is None:
             self.context.check(lib().cmg_vector_fill(vector_x, 0.0))
         else:
-            x0 = _host_block(x0) if getattr(x0, "ndim", 1) == 2 and not _arrays.is_device_array(x0) else x0
             guess = self._view(x0, "x0", columns=columns)
             self.context.check(lib().cmg_vector_copy(_arrays.wrap(self.context, guess), vector_x))
         self._call(vector_b, vector_x)
         return x
+
+    def _from_host(self, like, b, x0, out, columns):
+        """Of float64 arrays in host memory, on the CPU in place; the solution is of the kind of `like`, or `out`."""
+        x = _arrays.empty_like(like, self.n if columns == 1 else (self.n, columns)) if out is None else out
+        place = _arrays.target(x, self.n, columns)
+        values = place if place.flags.c_contiguous else np.empty(place.shape)
+        guess = None if x0 is None else self._guess(x0, columns)
+        if out is not None and np.may_share_memory(values, b):
+            b = b.copy()
+        if self.context.backend == "cuda":
+            self._staged(b, guess, values, columns)
+        else:
+            vector_b, vector_x = (_arrays.wrap(self.context, _arrays.over(a, self.n, columns)) for a in (b, values))
+            if guess is None:
+                self.context.check(lib().cmg_vector_fill(vector_x, 0.0))
+            else:
+                np.copyto(values, guess.reshape(values.shape))
+            self._call(vector_b, vector_x)
+        if values is not place:
+            place[...] = values
+        return x
+
+    def _guess(self, x0, columns):
+        guess = _arrays.block(x0, "x0", self.n)
+        if guess.size != self.n * columns:
+            raise ArgumentError(f"x0 has shape {guess.shape}, {(self.n,) if columns == 1 else (self.n, columns)} is needed")
+        return guess
 
     @contextlib.contextmanager
     def _on_device(self, columns):
@@ -237,26 +290,18 @@ class Solver:
         yield kept[1:]
         self._kept = kept if self.n * columns <= _KEPT else None
 
-    def _staged(self, b, x0, out, columns):
+    def _staged(self, b, guess, x, columns):
         """From host memory to the device and back."""
-        shape = self.n if columns == 1 else (self.n, columns)
-        array = np.ascontiguousarray(_arrays.view(_host_block(b), "b", self.n, "cpu", columns=columns).keep, dtype=np.float64)
-        guess = None if x0 is None else np.ascontiguousarray(
-            _arrays.view(_host_block(x0), "x0", self.n, "cpu", columns=columns).keep, dtype=np.float64)
-        x = np.empty(shape) if out is None else out
-        target = _arrays.view(x, "x", self.n, "cpu", writable=True, columns=columns)
-        if target.dtype != "float64":
-            raise ArgumentError(f"x: dtype {target.dtype}, float64 is needed")
         with self._on_device(columns) as (vector_b, vector_x):
-            self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(array)))
+            self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(b)))
             self.context.check(lib().cmg_vector_fill(vector_x, 0.0) if guess is None else
                                lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
             self._call(vector_b, vector_x)
-            self.context.check(lib().cmg_vector_get(vector_x, ffi.cast("double *", target.pointer)))
-        return x
+            self.context.check(lib().cmg_vector_get(vector_x, _arrays.doubles(x)))
 
     def _solve_views(self, seen_b, seen_x):
         """Solves from and into memory that the caller holds, in fp64 or fp32 (XLA's)."""
+        self._check_values()
         for seen, what in ((seen_b, "b"), (seen_x, "x")):
             if seen.n != self.n or seen.dtype is None:
                 raise ArgumentError(f"{what} has {seen.n} rows of {seen.dtype}, {self.n} of float64 or float32 are needed")
@@ -282,16 +327,21 @@ class Solver:
             self._warn(solve_info(self._report))
 
     def _solve_parts(self, b, x0, out, return_info, **limits):
-        """More columns than go together."""
+        """More columns than go together, or none."""
+        columns = b.shape[1]
         if _arrays.is_device_array(b):
-            raise ArgumentError(f"b has {b.shape[1]} columns, up to 64 are solved at once on the device")
-        b = np.asarray(b)
+            raise ArgumentError(f"b has {columns} columns, 1 to {_TOGETHER} are solved at once on the device")
+        guess = None if x0 is None else self._guess(x0, columns)
         x, infos = np.empty(b.shape) if out is None else out, []
-        for first in range(0, b.shape[1], 64):
-            part = slice(first, first + 64)
-            guess = None if x0 is None else np.asarray(x0)[:, part]
-            found, info = self.solve(b[:, part], x0=guess, return_info=True, **limits)
-            x[:, part] = np.reshape(found, (len(b), -1))  # of one column it is a vector
+        place = _arrays.target(x, self.n, columns)
+        if out is not None and np.may_share_memory(place, b):
+            b = b.copy()
+        if guess is not None and out is not None and np.may_share_memory(place, guess):
+            guess = guess.copy()
+        for first in range(0, columns, _TOGETHER):
+            part = slice(first, first + _TOGETHER)
+            _, info = self.solve(b[:, part], x0=None if guess is None else guess[:, part], out=place[:, part],
+                                 return_info=True, **limits)
             infos += info if isinstance(info, list) else [info]
         return (x, infos) if return_info else x
 
@@ -306,19 +356,20 @@ class Solver:
         -------
         z : array like r
         """
-        columns = r.shape[1] if getattr(r, "ndim", 1) == 2 else 1
+        device = _arrays.is_device_array(r)
+        like, r = r, r if device else _arrays.block(r, "r", self.n)
+        columns = r.shape[1] if r.ndim == 2 else 1
         shape = (self.n,) if columns == 1 else (self.n, columns)
-        with self.context.lock:
-            if not _arrays.is_device_array(r):
-                r = np.ascontiguousarray(np.asarray(r).reshape(shape), dtype=np.float64)
-            if self.context.backend == "cuda" and not _arrays.is_device_array(r):
+        with self._entered():
+            self._check_values()
+            if self.context.backend == "cuda" and not device:
                 z = np.empty(shape)
                 with self._on_device(columns) as (vector_r, vector_z):
                     self.context.check(lib().cmg_vector_set(vector_r, _arrays.doubles(r)))
                     self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
                     self.context.check(lib().cmg_vector_get(vector_z, _arrays.doubles(z)))
                 return z
-            z = _arrays.empty_like(r, shape)
+            z = _arrays.empty_like(like, shape)
             vector_r = _arrays.wrap(self.context, self._view(r, "r", columns=columns))
             vector_z = _arrays.wrap(self.context, self._view(z, "z", writable=True, columns=columns))
             self.context.check(lib().cmg_solver_precondition(self.ptr, vector_r, vector_z))
@@ -360,18 +411,24 @@ class Solver:
     def refresh(self) -> None:
         """Takes over the values that :meth:`Hierarchy.update` changed.
 
-        The first call sets the solver up again, now with the map from matrix entries to storage; those after it only
+        Where it fails the solver raises StateError until a refresh succeeds. The first call sets the solver up again, now with the map from matrix entries to storage; those after it only
         write the new values. `keep_map=True` among the options has the map from the start.
         """
-        self._version = self.hierarchy._version
-        if self._adjoint is not self:
-            self._adjoint = None
-        if not self._options.matrix.keep_map:
-            self._options.matrix.keep_map = True
-            self._create()
-            return
-        with self.context.lock:
-            self.context.check(lib().cmg_solver_refresh(self.ptr))
+        with self._entered():
+            self._outdated = True
+            if self._adjoint is not self:
+                self._adjoint = None
+            if self._options.matrix.keep_map:
+                self.context.check(lib().cmg_solver_refresh(self.ptr))
+            else:
+                self._options.matrix.keep_map = True
+                try:
+                    self._create()
+                except BaseException:
+                    self._options.matrix.keep_map = False
+                    raise
+            self._version = self.hierarchy._version
+            self._outdated = False
 
     def adjoint(self) -> Solver:
         """A solver for A^T x = b with the same options: this one where A is symmetric, else that of A^T, P and R."""
@@ -406,7 +463,7 @@ class Solver:
         """
         from .study import Table
         steps = []
-        with self.context.lock:
+        with self._entered() if measure else self.context.lock:
             if measure:
                 self.context.check(lib().cmg_solver_measure(self.ptr, measure))
             for i in range(lib().cmg_solver_steps(self.ptr)):
@@ -415,6 +472,34 @@ class Solver:
                 steps.append(Step(text(step.text), text(step.matrix), step.level, step.rows, step.nnz,
                                   text(step.format), step.bytes, step.seconds if step.seconds >= 0 else None))
         return Table([dataclasses.asdict(step) for step in steps])
+
+    @property
+    def levels(self) -> Table:
+        """Levels of the cycle, the algebraic ones included, a row each: level, rows, nnz, and the matrix these are of.
+
+        That is the level's A, on the coarsest level the factor or inverse that is applied.
+        """
+        from .study import Table
+        found = {}
+        for step in self.plan():
+            row = {"level": step["level"], "rows": step["rows"], "nnz": step["nnz"], "matrix": step["matrix"]}
+            kept = found.get(step["level"])
+            if step["matrix"] not in ("P", "R") and (kept is None or kept["matrix"] != "A"):
+                found[step["level"]] = row
+        return Table(found[level] for level in sorted(found))
+
+    @property
+    def complexity(self) -> float:
+        """Entries of :attr:`levels` over those of the finest: the operator complexity, with the coarsest's factor for A."""
+        levels = self.levels
+        return sum(row["nnz"] for row in levels) / max(1, levels[0]["nnz"]) if levels else 0.0
+
+    def __str__(self) -> str:
+        method = enum_name("krylov", self._options.krylov)
+        if self._report.solve_seconds > 0:
+            method += f", {enum_name('krylov', self._report.krylov)} in the last solve"
+        lines = [repr(self), f"krylov: {method}", str(self.levels), f"complexity: {self.complexity:.3g}"]
+        return "\n".join(lines + self.notes())
 
     def __repr__(self) -> str:
         return f"<cascademg.Solver of {self.n} unknowns, {self.context.backend}>"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ._errors import ArgumentError
 from ._ffi import ffi
-from ._library import defaults, enum_value, has, lib, set_option, text
+from ._library import chars, defaults, enum_value, has, lib, path_chars, set_option, text
 from .context import Context, resolve
 from .hierarchy import Hierarchy
 
@@ -28,7 +28,7 @@ def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = 
     context = resolve(context, backend)
     out = ffi.new("cmg_hierarchy **")
     with context.lock:
-        name = os.fspath(path).encode()
+        name = path_chars(path)
         context.check(lib().cmg_hierarchy_read(context.ptr, name, enum_value("file", kind), out)
                       if context.comm is None else lib().cmg_hierarchy_read_rows(context.ptr, name, out))
     return Hierarchy._adopt(context, out[0])
@@ -51,7 +51,7 @@ def generate(case: str | None = None, context: Context | None = None, backend: s
         raise NotImplementedError("this build has no generator")
     context = resolve(context, backend)
     made = defaults("cmg_generate_options")
-    if case is not None and lib().cmg_generate_case(case.encode(), made) != 0:
+    if case is not None and lib().cmg_generate_case(chars(case, "case"), made) != 0:
         known = itertools.takewhile(bool, (text(lib().cmg_generate_case_name(i)) for i in itertools.count()))
         raise ArgumentError(f"there is no case {case!r}; there are {', '.join(known)}")
     for key, value in options.items():

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
+from ._errors import ArgumentError
+
 if TYPE_CHECKING:
     from .hierarchy import Hierarchy
+    from .solver import Solver
 
 
 class Table(list):
@@ -55,23 +58,28 @@ class Table(list):
         return "\n".join(lines)
 
 
-def plan(hierarchy: Hierarchy, measure: int = 0, **options: Any) -> Table:
+def plan(hierarchy: Hierarchy | Solver, measure: int = 0, **options: Any) -> Table:
     """The steps of one cycle.
 
     Parameters
     ----------
-    hierarchy : Hierarchy
+    hierarchy : Hierarchy or Solver
     measure : int
         How many times the steps are timed; 0 = not.
     **options
-        Those of a solver.
+        Those of a solver, where a hierarchy is given.
 
     Returns
     -------
     Table
         One row a step: text, matrix, level, rows, nnz, format, bytes, seconds.
     """
-    return hierarchy.solver(**options).plan(measure)
+    from .solver import Solver
+    if not isinstance(hierarchy, Solver):
+        return hierarchy.solver(**options).plan(measure)
+    if options:
+        raise ArgumentError(f"plan: the solver has its options already, {', '.join(options)} cannot be given")
+    return hierarchy.plan(measure)
 
 
 def compare(hierarchy: Hierarchy, b: Any = None, smoothers: Sequence[str] = ("jacobi", "chebyshev4", "fsai", "spai"),
