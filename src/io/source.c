@@ -195,7 +195,7 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
         }
     }
     if (!good) {
-        (void)cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", made.temp, strerror(errno));
+        (void)cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", made.path, strerror(errno));
         CMGI_FREE(ctx, made.path, made.temp);
         return CMG_ERR_IO;
     }

@@ -142,6 +142,11 @@ def test_null_characters_are_rejected(tmp_path):
             call()
 
 
+def test_a_path_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(cascademg.FileError, match="no/x.mtx: No such file"):
+        cascademg.Hierarchy(poisson(8)).write(tmp_path / "no" / "x.mtx")
+
+
 # ------------------------------------------------------------------ new values
 
 @pytest.mark.parametrize("keep_map", [False, True])
