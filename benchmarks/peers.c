@@ -5,7 +5,7 @@
  *
  *   petsc-mg    CG + PCMG over the given levels, Chebyshev/Jacobi smoothing
  *   petsc-gamg  CG + GAMG
- *   hypre       CG + BoomerAMG, defaults and tuned for 3D
+ *   hypre       CG + BoomerAMG, PETSc's defaults (not hypre's, see peers_hypre.c) and tuned for 3D
  */
 #include "bench.h"
 #include "q1.h"
@@ -130,9 +130,11 @@ static PetscErrorCode run(const peer *p, int levels, Mat *A, Mat *P, int cells, 
                "\"distort\": %g, \"iterations\": %d, "
                "\"relative_residual\": %.3g, \"setup_seconds\": %.4g, \"solve_seconds\": %.5g, "
                "\"best_of\": %d, "
-               "\"processes\": %d, \"resident_bytes_a_process\": %.0f}\n",
+               "\"processes\": %d, \"resident_bytes_a_process\": %.0f, ",
                p->name, cells, distort, (int)iterations, residual / norm, setup, best, repeat, size,
                bench_peak_memory());
+        bench_machine(stdout, 1);
+        printf(", \"command\": \"bench_peers --cells %d --distort %g\"}\n", cells, distort);
         fflush(stdout);
     }
     PetscCall(KSPDestroy(&ksp));

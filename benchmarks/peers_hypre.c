@@ -94,7 +94,7 @@ void hypre_print(problem *p, const result *r)
 #endif
     if (p->rank == 0) {
         printf(
-            "{\"benchmark\": \"solve\", \"solver\": \"%s\", \"options\": \"%s\", \"hypre\": "
+            "{\"benchmark\": \"solve\", \"solver\": \"%s, %s\", \"hypre\": "
             "\"%s\", "
             "\"backend\": \"%s\", \"device\": \"%s\", \"problem\": \"%s-3d-%d\", \"distort\": %g, "
             "\"unknowns\": %lld, \"iterations\": %d, \"relative_residual\": %.3g, "
@@ -173,7 +173,7 @@ typedef struct setting {
     int chebyshev;  /* degree of the smoother */
 } setting;
 
-static const setting settings[] = {{"defaults", 0, 0, 0},
+static const setting settings[] = {{"own defaults", 0, 0, 0},
                                    {"aggressive=1", 0, 1, 0},
                                    {"strong=0.5", 0.5, 0, 0},
                                    {"strong=0.5 aggressive=1", 0.5, 1, 0},
@@ -307,6 +307,7 @@ static void begin_hypre(problem *p, int *argc, char ***argv)
     MPI_Comm_rank(WORLD, &p->rank);
     MPI_Comm_size(WORLD, &p->processes);
 #endif
+    (void)p;
     (void)argc;
     (void)argv;
 #if HYPRE_RELEASE_NUMBER >= 22900

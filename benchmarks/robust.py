@@ -11,9 +11,10 @@ an option, checks the residual in scipy, and prints how many converged, in how m
 Every element goes through every axis: dimension, equation, coefficient, mesh, coarsest size, form of the Dirichlet
 conditions, numbering; to them come matrices without P from CMG_SHARED_DATA (default ../shared/data), and Helmholtz
 problems whose level matrices are left out. One JSON object a line: name, group, arguments, unknowns, exit status,
-reason, iterations, the residual as scipy finds it, seconds, notes, hints. Peers solve the same matrices at their
-defaults: PyAMG, and PETSc's GAMG and hypre's BoomerAMG where petsc4py is there; with OMP_NUM_THREADS=1 and cpu_clock.c
-preloaded all seconds are those of the CPU. Needs numpy, scipy and, without --folders, h5py.
+reason, iterations, the residual as scipy finds it, seconds, notes, hints. Peers solve the same matrices, given what
+robust_peers.py says, and once more all from A and b alone: PyAMG, and PETSc's GAMG and hypre's BoomerAMG where petsc4py
+is there; with OMP_NUM_THREADS=1 and cpu_clock.c preloaded all seconds are those of the CPU. Needs numpy, scipy and,
+without --folders, h5py.
 """
 
 import argparse
@@ -29,6 +30,9 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 import scipy.sparse.linalg
+
+import cases
+import robust_peers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("CMG_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data"))
@@ -235,94 +239,44 @@ def helmholtz(run, k):
     return file, A, b
 
 
-def timed(solve, A, b, again):
-    """The least seconds of `again` set-ups and solves, and what the last one gave; not solved where it raises."""
-    best, x, count = None, None, 0
-    for _ in range(again):
-        begin = time.perf_counter()
-        try:
-            x, count = solve()
-        except Exception:  # whatever a peer raises is a failure of it
-            return {"solved": False, "iterations": 0, "seconds": round(time.perf_counter() - begin, 5)}
-        seconds = time.perf_counter() - begin
-        best = seconds if best is None else min(best, seconds)
-        if seconds > 5:
-            break
-    good = bool(np.linalg.norm(b - A @ x) <= 1.1 * RTOL * np.linalg.norm(b))
-    return {"solved": good, "iterations": count, "seconds": round(best, 5)}
+def known_of(run, file, alone):
+    """What the container says beside A and b."""
+    if alone or not os.path.exists(file) or file.endswith(".mtx"):
+        return {}
+    if os.path.isdir(file):
+        path = os.path.join(file, "coords0.mtx")
+        coords = np.asarray(scipy.io.mmread(path)) if os.path.exists(path) else None
+        rows = scipy.io.mminfo(os.path.join(file, "A0.mtx"))[0]
+        return {"coords": coords, "block_size": rows // len(coords) if coords is not None else 1}
+    import h5py
+    with h5py.File(file) as f:
+        return {"coords": f["levels/0/coords"][:] if "levels/0/coords" in f else None,
+                "block_size": f.attrs.get("block_size", 1)}
 
 
-def pyamg_peers(A, b, again):
-    import pyamg
-    results = {}
-    for name, make in (("pyamg-sa", pyamg.smoothed_aggregation_solver), ("pyamg-rs", pyamg.ruge_stuben_solver)):
-        def solve(make=make):
-            residuals = []
-            x = make(A).solve(b, tol=RTOL, maxiter=200, accel="cg", residuals=residuals)
-            return x, len(residuals) - 1
-        results[name] = timed(solve, A, b, again)
-    return results
-
-
-PETSC = """
-import sys, time, numpy as np
-from petsc4py import PETSc
-folder, again, rtol = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-ptr, col, val, b = (np.load(f"{folder}/{k}.npy") for k in ("ptr", "col", "val", "b"))
-for name in ("gamg", "hypre"):
-    best, count = 1e300, 0
-    x = None
-    try:
-        for _ in range(again):
-            M = PETSc.Mat().createAIJ((len(b), len(b)), csr=(ptr, col, val))
-            right, x = M.createVecLeft(), M.createVecRight()
-            right.setArray(b)
-            begin = time.perf_counter()
-            ksp = PETSc.KSP().create()
-            ksp.setOperators(M)
-            ksp.setType("cg")
-            ksp.getPC().setType(name)
-            ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
-            ksp.setTolerances(rtol=rtol, max_it=200)
-            ksp.solve(right, x)
-            best, count = min(best, time.perf_counter() - begin), ksp.getIterationNumber()
-            if best > 5:
-                break
-        np.save(f"{folder}/{name}.npy", x.getArray())
-        print(name, count, best, flush=True)
-    except Exception:
-        print(name, -1, 0, flush=True)
-"""
-
-
-def petsc_peers(run, A, b):
-    """PETSc's GAMG and hypre's BoomerAMG in CG, in a process of the system's Python, which has petsc4py."""
-    for key, value in (("ptr", A.indptr.astype("i4")), ("col", A.indices.astype("i4")), ("val", A.data), ("b", b)):
-        np.save(os.path.join(run.folder, key + ".npy"), value)
-    results = {name: {"solved": False, "iterations": 0, "seconds": None} for name in ("petsc-gamg", "hypre")}
-    try:
-        done = subprocess.run([run.args.petsc_python, "-c", PETSC, run.folder, str(run.args.repeat), str(RTOL)],
-                              capture_output=True, text=True, timeout=run.args.timeout).stdout
-    except subprocess.TimeoutExpired as late:
-        done = (late.stdout or b"").decode() if isinstance(late.stdout, bytes) else late.stdout or ""
-    for row in done.splitlines():
-        words = row.split()
-        if len(words) == 3 and words[0] in ("gamg", "hypre") and int(words[1]) >= 0:
-            x = np.load(os.path.join(run.folder, words[0] + ".npy"))
-            results["hypre" if words[0] == "hypre" else "petsc-gamg"] = {
-                "solved": bool(np.linalg.norm(b - A @ x) <= 1.1 * RTOL * np.linalg.norm(b)),
-                "iterations": int(words[1]), "seconds": round(float(words[2]), 5)}
-    return results
-
-
-def peers_of(run, A, b):
-    """Iterations and least seconds of other packages at their defaults in CG, set-up included."""
+def peers_of(run, file, A, b, alone):
+    """Iterations and least seconds of other packages, set-up included, told what is known or A alone."""
     wanted, results = run.args.peers.split(","), {}
+    told = robust_peers.facts(A, known_of(run, file, alone), plain=alone)
+    if alone:  # nobody looks for a null space, either
+        told["null"] = np.zeros((len(b), 0))
     if "pyamg" in wanted:
-        results.update(pyamg_peers(A, b, run.args.repeat))
+        results.update(robust_peers.pyamg_peers(A, b, told, RTOL, run.args.repeat))
     if "petsc" in wanted:
-        results.update(petsc_peers(run, A, b))
-    return results
+        results.update(robust_peers.petsc_peers(run.folder, A, b, told, RTOL, run.args.repeat, run.args.petsc_python, run.args.timeout))
+    return results, {"symmetric": told["symmetric"], "definite": told["definite"], "block_size": told["block_size"],
+                     "near": told["near"].shape[1], "null": told["null"].shape[1]}
+
+
+def alone_of(run, A, b):
+    """`cmg solve` on the matrix and b alone, for the round of equals."""
+    folder = os.path.join(run.folder, "alone")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    scipy.io.mmwrite(os.path.join(folder, "A0.mtx"), A, precision=17)
+    scipy.io.mmwrite(os.path.join(folder, "b.mtx"), b.reshape(-1, 1), precision=17)
+    line = run.solve(folder, A, b, [])
+    return {key: line.get(key) for key in ("solved", "iterations", "seconds")}
 
 
 def best_option(run, file, words, line):
@@ -448,7 +402,9 @@ def main():
             continue
         line = {"group": group, "name": name, "clock": CLOCK, **run.solve(file, A, b, [*words, *args.solve.split()])}
         if args.peers:
-            line["peers"] = peers_of(run, A, b)
+            line["peers"], line["told"] = peers_of(run, file, A, b, False)
+            line["alone"] = {"cmg": alone_of(run, A, b), **peers_of(run, file, A, b, True)[0]}
+            line.update(machine=cases.processor(), commit=cases.commit(), command=" ".join(sys.argv))
         if args.compare:
             line.update(best_option(run, file, words, line))
         lines.append(line)
