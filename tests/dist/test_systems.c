@@ -83,7 +83,7 @@ static void elasticity(void)
 
 static void without_coordinates(void)
 {
-    (void)same_as_one("shape=beam cells=64 levels=2 problem=elasticity no-coords", "");
+    (void)same_as_one("shape=beam cells=48 levels=2 problem=elasticity no-coords", "");
 }
 
 static void other_systems(void)
