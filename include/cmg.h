@@ -414,7 +414,14 @@ typedef enum cmg_outcome {
     CMG_INTERRUPTED,
     /** ||b - A x|| <= 4 eps || |A| |x| + |b| ||, and under ||b|| / 100: as small as fp64 allows,
      *  though not within the tolerances; counts as converged. */
-    CMG_ROUNDING
+    CMG_ROUNDING,
+    /** A x = b has no solution: A is singular, and more than rounding of b, 4 n eps ||b||, lies
+     *  outside its range. x has the least ||b - A x||, as far as rtol asks, and is orthogonal to
+     *  the null space. Converged instead where that was asked for: options.least_squares, or a
+     *  null space that was given as exact. */
+    CMG_LEAST_SQUARES,
+    /** x, or ||b||, does not fit fp64: it overflows, or x underflows. */
+    CMG_OUT_OF_RANGE
 } cmg_outcome;
 
 /** Where the time of a set-up goes. */
@@ -624,7 +631,8 @@ typedef enum cmg_coarse {
 typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST, CMG_LOOP_STEP } cmg_loop;
 
 /**
- * Sees every iteration while it runs: its number, from 0 for the guess, and ||b - A x||. In another
+ * Sees every iteration while it runs: its number, from 0 for the guess, ||b - A x|| and ||b||, both
+ * without what of b the null space of A takes away (cmg_report, removed). In another
  * precision that is fallen back to the numbers begin again. Returns 0 to go on; otherwise the solve
  * ends with the outcome CMG_INTERRUPTED and the best iterate. It may call other solvers; the one
  * that called it is at work and answers CMG_ERR_STATE to all that would change it or needs its
@@ -704,6 +712,9 @@ struct cmg_solver_options {
     cmg_size gather;
     /** What new values leave of the smoothers, default NONE. */
     cmg_reuse reuse;
+    /** The least ||b - A x|| is what is asked for: a singular A whose range b is not in converges,
+     *  instead of CMG_LEAST_SQUARES. Default false. */
+    bool least_squares;
 };
 
 /**
@@ -721,7 +732,8 @@ struct cmg_report {
     int iterations;
     /** Iteration that x is from: the last where it converged, else that of least residual. */
     int best;
-    /** True ||b - A x|| / ||b|| in fp64, recomputed at the end; 0 when b = 0 and x = 0. */
+    /** True ||b - A x|| / ||b|| in fp64 of the given b, recomputed at the end; 0 when b = 0 and
+     *  x = 0, NaN when ||b|| overflows. */
     double relative_residual;
     /** ||b - A x|| and ||b||. */
     double residual, rhs_norm;
@@ -741,7 +753,7 @@ struct cmg_report {
     double bytes;
     /** Of these, one iteration in the mean, at the end. */
     double iteration_bytes;
-    /** iterations + 1 residual norms, [0] that of the initial guess. */
+    /** iterations + 1 norms ||b - A x||, [0] that of the initial guess. */
     const double *history;
     /** Times that the cycle was built again; it stays so. `iterations` are those of all cycles. */
     int fallbacks;
@@ -753,10 +765,13 @@ struct cmg_report {
     const char *hint;
     /** Vectors of the null space of A that b and x were made orthogonal to. */
     int nullspace;
-    /** Norm of what that took from b; the residual is that of the rest. */
+    /** Norm of what that took from b: what is outside the range of A. */
     double removed;
     /** Seconds of setup_seconds, by cmg_setup_part. */
     double setup_part[CMG_SETUP_PARTS];
+    /** ||P b - A x|| / ||b|| with P b in the range of A: the stopping test is ||P b - A x|| <= rtol
+     *  ||P b||. relative_residual where there is no null space. */
+    double range_residual;
 };
 
 /* ------------------------------------------------------------------ filling in options */

@@ -14,7 +14,9 @@ static const char *note_at(const solve_job *job, int i)
 
 static const char *outcome_words(cmg_outcome outcome)
 {
-    return cmg_outcome_converged(outcome) ? "converged" : "did not converge";
+    return cmg_outcome_converged(outcome) ? "converged"
+           : outcome == CMG_LEAST_SQUARES ? "no solution"
+                                          : "did not converge";
 }
 
 static void print_history(const solve_job *job, FILE *out)
@@ -138,6 +140,7 @@ static void json_result(json *j, const solve_job *job)
     json_text(j, "fallback", job->fallback);
     json_integer(j, "nullspace", r->nullspace);
     json_real(j, "removed", r->removed);
+    json_real(j, "range_residual", r->range_residual);
     json_text(j, "precision_used", r->precision);
     json_text(j, "krylov_used", cmg_enum_name("krylov", (int)r->krylov));
     json_integer(j, "unknowns", cmg_vector_length(job->x));

@@ -100,6 +100,8 @@ static const cmgi_name outcomes[] = {
      "r^T M r < 0: the cycle is not positive definite"},
     {CMG_INTERRUPTED, "interrupted", "the monitor asked to stop"},
     {CMG_ROUNDING, "rounding", "the residual is as small as fp64 allows"},
+    {CMG_LEAST_SQUARES, "least_squares", "A x = b has no solution, x has the least ||b - A x||"},
+    {CMG_OUT_OF_RANGE, "out_of_range", "x or ||b|| does not fit fp64"},
 };
 static const cmgi_name setup_parts[] = {
     {CMG_SETUP_UPLOAD, "upload", "waits for matrices on their way to the device"},

@@ -85,7 +85,11 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
         for (cmg_size i = 0; i < n; ++i) {
             q[m][i] /= length;
         }
-        project(n, q[m], made);
+    }
+    for (int pass = 0; pass < 2; ++pass) { /* twice: what rounding left of a large part */
+        for (int m = 0; m < modes; ++m) {
+            project(n, q[m], made);
+        }
     }
     status = cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made);
     made = NULL;

@@ -154,6 +154,8 @@ cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limit
 void cmgi_krylov_drop_graphs(cmgi_krylov *k);
 /* Residual norm under which the iteration has converged. */
 double cmgi_krylov_tolerance(const cmgi_krylov *k);
+/* ||b - A x|| / ||b||: 0 for b = 0, not a number where ||b|| overflows. */
+double cmgi_krylov_relative(double residual, double rhs_norm);
 /* Norm of the vector on the host. */
 cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm);
 

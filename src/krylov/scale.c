@@ -49,6 +49,11 @@ static cmg_status end_at_once(cmgi_krylov *k, cmg_outcome outcome, double rhs_no
     return CMG_OK;
 }
 
+double cmgi_krylov_relative(double residual, double rhs_norm)
+{
+    return rhs_norm == 0 ? 0 : isinf(rhs_norm) ? NAN : residual / rhs_norm;
+}
+
 /* Norms of the scaled system times `back` are those of the given one. */
 static void scale_norms(cmgi_krylov *k, double back)
 {

@@ -163,6 +163,7 @@ static void report_of(cmgi_column_solver *s, int c)
                                  .iterations = stop->done,
                                  .best = stop->done,
                                  .relative_residual = stop->exact / stop->rhs_norm,
+                                 .range_residual = stop->exact / stop->rhs_norm,
                                  .residual = stop->exact,
                                  .rhs_norm = stop->rhs_norm,
                                  .loop = CMG_LOOP_HOST,
@@ -231,15 +232,19 @@ static cmg_status solve_together(cmgi_column_solver *s, const double *b, double 
     return CMG_OK;
 }
 
-/* The column to tell of: one that failed, or that took the most iterations. */
+static int gravity(const cmg_report *r)
+{
+    return cmg_outcome_converged(r->outcome) ? 0 : r->outcome == CMG_LEAST_SQUARES ? 1 : 2;
+}
+
+/* The column to tell of: one that failed, that has no solution, or took the most iterations. */
 static int slowest(const cmgi_column_solver *s)
 {
     int chosen = 0;
-    for (int c = 0; c < s->k; ++c) {
-        if (!cmg_outcome_converged(s->reports[c].outcome)) {
-            return c;
-        }
-        chosen = s->reports[c].iterations > s->reports[chosen].iterations ? c : chosen;
+    for (int c = 1; c < s->k; ++c) {
+        const int worse = gravity(&s->reports[c]) - gravity(&s->reports[chosen]);
+        const int longer = s->reports[c].iterations - s->reports[chosen].iterations;
+        chosen = worse > 0 || (worse == 0 && longer > 0) ? c : chosen;
     }
     return chosen;
 }

@@ -12,9 +12,9 @@
  */
 #include "mg/fallback.h"
 
+#include "mg/range.h"
 #include "mg/rounding.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -226,42 +226,12 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
     report->starts = k->starts;
     report->residual = k->residual;
     report->rhs_norm = k->rhs_norm;
-    report->relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm;
+    report->relative_residual = cmgi_krylov_relative(k->residual, k->rhs_norm);
+    report->range_residual = report->relative_residual;
     report->loop = k->used;
     report->krylov = k->options.method;
     report->fallback = f->text;
     report->precision = cmgi_ladder_precision(mg);
-    return CMG_OK;
-}
-
-/*
- * b without its part in the null space of A, and x without its own: *rest, which is b where A has
- * none. What is no more of b than rounding leaves becomes 0.
- */
-static cmg_status leave_null_space(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
-                                   const double **rest, cmg_report *report)
-{
-    cmg_context *ctx = mg->ctx;
-    const cmgi_projection *P = &mg->levels.nullspace;
-    const cmg_size n = mg->krylov->system.n;
-    double left = 0;
-    *rest = b;
-    report->nullspace = P->count;
-    report->removed = 0;
-    if (P->count == 0) {
-        return CMG_OK;
-    }
-    if (f->rest == NULL) {
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *f->rest, &f->rest));
-    }
-    CMGI_TRY(ctx->backend->convert(ctx, n, CMG_FP64, b, CMG_FP64, f->rest));
-    CMGI_TRY(cmgi_project_measured(ctx, P, f->rest, &report->removed));
-    CMGI_TRY(cmgi_project(ctx, P, x));
-    CMGI_TRY(cmgi_krylov_norm(mg->krylov, f->rest, &left));
-    if (left > 0 && left <= 16 * DBL_EPSILON * report->removed) {
-        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, n, 0.0, f->rest));
-    }
-    *rest = f->rest;
     return CMG_OK;
 }
 
@@ -276,7 +246,15 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
-    CMGI_TRY(leave_null_space(f, mg, b, x, &rest, report));
+    report->nullspace = mg->levels.nullspace.count;
+    report->removed = 0;
+    if (report->nullspace > 0) {
+        if (f->rest == NULL) {
+            CMGI_TRY(cmgi_alloc_device(mg->ctx, mg->krylov->system.n, sizeof *f->rest, &f->rest));
+        }
+        CMGI_TRY(cmgi_range_enter(mg, b, f->rest, x, &report->removed));
+        rest = f->rest;
+    }
     cmgi_fallback_limits(f, mg);
     CMGI_TRY(attempt(f, mg, rest, x, report));
     while (mg->options.fallback && let_down(mg)) {
@@ -287,7 +265,8 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
         CMGI_TRY(fall_back(f, mg, &end, rest, x, report));
     }
     CMGI_TRY(finish(f, mg, rest, x, report));
-    return cmgi_project(mg->ctx, &mg->levels.nullspace, x);
+    double *norms = f->history != NULL ? f->history : mg->krylov->history;
+    return report->nullspace > 0 ? cmgi_range_judge(mg, b, x, norms, report) : CMG_OK;
 }
 
 void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)

@@ -6,7 +6,34 @@
 
 enum { MANY = 40 }; /* iterations that are worth a word although they converged */
 
-static const double REMOVED = 1e-8; /* of b in the null space of A: more than rounding */
+static const double REMOVED = 1e-8; /* of b outside the range of A: worth a word */
+
+/* A norm ||b - A x||, or ||b||, without what no x can reach. */
+static double within(const cmg_report *r, double norm)
+{
+    return norm > r->removed ? sqrt((norm - r->removed) * (norm + r->removed)) : 0;
+}
+
+/* Factor by which an iteration reduces the residual, in the mean. */
+static double pace(const cmg_report *r)
+{
+    const double now = r->removed > 0 ? r->range_residual * r->rhs_norm : r->residual;
+    const double first = within(r, r->history[0]);
+    return first > 0 ? pow(now / first, 1.0 / r->iterations) : 1;
+}
+
+/* b is not in the range of A: how much of it, and what can be done. */
+static void range_hint(const cmg_report *r, char text[CMGI_HINT])
+{
+    const double share = r->removed / r->rhs_norm;
+    const bool asked = r->outcome != CMG_LEAST_SQUARES;
+    (void)snprintf(text, CMGI_HINT,
+                   "%.3g %% of b lies outside the range of A: there is no solution; x solves the "
+                   "least-squares problem%s",
+                   100 * share,
+                   asked ? ""
+                         : " (option least-squares, or a null space given as exact, asks for it)");
+}
 
 static bool assumes_symmetry(cmg_krylov method)
 {
@@ -41,8 +68,9 @@ static cmg_status method_hint(cmgi_multigrid *mg, char text[CMGI_HINT])
 
 static void limit_hint(const cmg_report *r, double rtol, char text[CMGI_HINT])
 {
-    const double factor = pow(r->residual / r->history[0], 1.0 / r->iterations);
-    const double left = log(rtol * r->rhs_norm / r->residual) / log(factor);
+    const double factor = pace(r);
+    const double now = r->removed > 0 ? r->range_residual * r->rhs_norm : r->residual;
+    const double left = log(rtol * within(r, r->rhs_norm) / now) / log(factor);
     if (factor < 0.97 && left < 100 * (r->iterations + 1.0)) {
         (void)snprintf(text, CMGI_HINT,
                        "at this pace, %.2f an iteration, about %.0f more iterations are needed: "
@@ -65,6 +93,10 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
     if (r->outcome == CMG_NOT_A_NUMBER && !isfinite(r->history[0])) {
         (void)snprintf(text, CMGI_HINT,
                        "b or the initial guess has an entry that is no finite number");
+    } else if (r->outcome == CMG_OUT_OF_RANGE) {
+        (void)snprintf(text, CMGI_HINT,
+                       "%s does not fit fp64, which ends near 1e308 and 1e-308: scale A or b",
+                       isinf(r->rhs_norm) ? "the norm of b" : "x");
     } else if (low && !o->fallback) {
         (void)snprintf(text, CMGI_HINT,
                        "the cycle is in fewer bits than fp64: try precision=fp64, or leave out "
@@ -92,24 +124,21 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
 cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, char text[CMGI_HINT])
 {
     text[0] = '\0';
+    if (r->outcome == CMG_LEAST_SQUARES ||
+        (cmg_outcome_converged(r->outcome) && r->removed > REMOVED * r->rhs_norm)) {
+        range_hint(r, text);
+        return CMG_OK;
+    }
     if (cmg_outcome_converged(r->outcome)) {
-        if (r->removed > REMOVED * hypot(r->removed, r->rhs_norm)) {
-            (void)snprintf(text, CMGI_HINT,
-                           "%.3g of b was in the null space of A and left out: A x = b has no "
-                           "solution, and x is that of least squares",
-                           r->removed / hypot(r->removed, r->rhs_norm));
-            return CMG_OK;
-        }
         if (r->iterations > MANY && !(mg->levels.count == 1 && mg->levels.coarse == NULL)) {
-            const double factor = pow(r->residual / r->history[0], 1.0 / r->iterations);
             (void)snprintf(text, CMGI_HINT,
                            "%d iterations, %.2f each: smoother=fsai or spai may need fewer; cmg "
                            "compare tells",
-                           r->iterations, factor);
+                           r->iterations, pace(r));
         }
         return CMG_OK;
     }
-    if (r->outcome != CMG_NOT_A_NUMBER) {
+    if (r->outcome != CMG_NOT_A_NUMBER && r->outcome != CMG_OUT_OF_RANGE) {
         CMGI_TRY(method_hint(mg, text));
     }
     if (text[0] == '\0') {

@@ -55,6 +55,9 @@ static const cmg_option rows[] = {
     CYCLE(FLAG, coarsen, .standard = true, .text = "algebraic levels below a large coarsest one"),
     CYCLE(FLAG, nullspace, .standard = true,
           .text = "keep b and x orthogonal to the null space of A"),
+    CYCLE(FLAG, least_squares,
+          .text = "a singular A whose range b is not in: the least ||b - A x|| is what is asked "
+                  "for"),
     CYCLE(WORD, coarse, .words = "coarse", .text = "coarse solve"),
     CYCLE(SIZE, coarse_limit, .standard = 1000, .high = INT32_MAX,
           .text = "auto: most rows of a coarse matrix that is inverted"),

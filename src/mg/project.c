@@ -18,7 +18,9 @@ cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, 
         return CMG_OK;
     }
     P->n = cmg_hierarchy_rows(h, 0);
+    P->total = P->n;
     P->count = space.count;
+    P->exact = h->level[0].exact_nullspace;
     const cmg_size total = P->n * P->count;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, total, sizeof *P->q, &P->q));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, P->count + 1, sizeof *P->scalars, &P->scalars));
@@ -47,6 +49,7 @@ cmg_status cmgi_projection_constant(cmg_context *ctx, cmg_size n, cmg_size total
     const double one = 1;
     cmgi_projection_clear(ctx, P);
     P->n = n;
+    P->total = total;
     P->count = 1;
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *P->q, &P->q));
     CMGI_TRY(cmgi_alloc_device(ctx, 2, sizeof *P->scalars, &P->scalars));

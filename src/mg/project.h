@@ -12,7 +12,9 @@
 
 typedef struct cmgi_projection {
     cmg_size n;
+    cmg_size total;  /* entries on all ranks */
     int count;       /* 0 = A is regular, as far as is known */
+    bool exact;      /* the caller has said so: b may have a part in it */
     double *q;       /* orthonormal vectors, one after the other */
     double *scalars; /* 1, then Q^T v */
 } cmgi_projection;

@@ -52,7 +52,8 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     const size_t bytes = (size_t)n * sizeof(double);
     cmg_csr A;
     double *host = NULL;
-    if (!may_be_rounding(k->outcome) || mg->generation != mg->h->generation) {
+    if (!may_be_rounding(k->outcome) || !isfinite(k->rhs_norm) ||
+        mg->generation != mg->h->generation) {
         return CMG_OK;
     }
     cmg_status status = CMG_OK;
@@ -67,7 +68,7 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
         level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n);
     }
     const double most = fmin(ROUNDINGS * DBL_EPSILON * level, LEAST * k->rhs_norm);
-    if (k->residual <= most) { /* false where one is no number */
+    if (isfinite(level) && k->residual <= most) { /* false where one is no number */
         k->outcome = CMG_ROUNDING;
     }
 done:

@@ -375,6 +375,7 @@ static cmg_status build_null_space(const cmgi_setup *s)
         CMGI_TRY(cmgi_parts_constants(s->parts, &constant));
         if (constant) {
             CMGI_TRY(cmgi_projection_constant(s->ctx, fine->rows, fine->total, P));
+            P->exact = s->given->level[0].exact_nullspace;
         }
         if (s->given->level[0].exact_nullspace ||
             (constant && cmgi_unknowns_of_node(s->given, 0) > 1)) {

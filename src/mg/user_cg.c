@@ -189,7 +189,8 @@ static cmg_status solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, c
                              .starts = k->starts,
                              .residual = k->residual,
                              .rhs_norm = k->rhs_norm,
-                             .relative_residual = k->rhs_norm == 0 ? 0 : k->residual / k->rhs_norm,
+                             .relative_residual = cmgi_krylov_relative(k->residual, k->rhs_norm),
+                             .range_residual = cmgi_krylov_relative(k->residual, k->rhs_norm),
                              .loop = k->used,
                              .solve_seconds = cmgi_seconds() - begin};
     cmgi_sized_give(&made, report);

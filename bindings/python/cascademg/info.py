@@ -18,10 +18,10 @@ class SolveInfo:
     ----------
     converged : bool
     outcome : str
-        "converged_rtol", "iteration_limit", "stagnated", ...
+        "converged_rtol", "least_squares", "iteration_limit", "stagnated", ...
     iterations : int
     relative_residual : float
-        True ||b - A x|| / ||b|| in fp64, recomputed at the end.
+        True ||b - A x|| / ||b|| in fp64, recomputed at the end, of the b that was given.
     residual, rhs_norm : float
     setup_seconds, solve_seconds : float
     bytes : float
@@ -33,7 +33,9 @@ class SolveInfo:
     nullspace : int
         Vectors of the null space of A that b and x were made orthogonal to.
     removed : float
-        Norm of what that took from b; the residual is that of the rest.
+        Norm of what that took from b: what is outside the range of A.
+    range_residual : float
+        ||P b - A x|| / ||b|| with P b in the range of A, which the stopping test is about.
     hints : list of str
         Advice where the solve failed or was slow.
     residuals : numpy.ndarray
@@ -53,6 +55,7 @@ class SolveInfo:
     fallback: str
     nullspace: int
     removed: float
+    range_residual: float
     hints: list[str]
     residuals: np.ndarray
 
@@ -82,7 +85,8 @@ def solve_info(report):
         relative_residual=report.relative_residual, residual=report.residual, rhs_norm=report.rhs_norm,
         setup_seconds=report.setup_seconds, solve_seconds=report.solve_seconds, bytes=report.bytes,
         precision=text(report.precision), fallback=text(report.fallback),
-        nullspace=report.nullspace, removed=report.removed, hints=[h for h in text(report.hint).split("\n") if h],
+        nullspace=report.nullspace, removed=report.removed, range_residual=report.range_residual,
+        hints=[h for h in text(report.hint).split("\n") if h],
         residuals=history)
 
 

@@ -1,5 +1,6 @@
 import pickle
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -243,8 +244,19 @@ def test_null_space_and_what_it_takes_from_b():
     n = 40
     L = sp.diags([np.r_[1, np.full(n - 2, 2.0), 1], -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1]).tocsr()
     b = np.sin(np.arange(n) + 0.5) + 3
-    x, info = cascademg.Hierarchy(L).solver(rtol=1e-10).solve(b, return_info=True)
-    assert info.converged and info.nullspace == 1
+    solver = cascademg.Hierarchy(L).solver(rtol=1e-10)
+    x, info = solver.solve(b, return_info=True)
+    assert not info.converged and info.outcome == "least_squares" and info.nullspace == 1
+    assert info.relative_residual == pytest.approx(residual(L, x, b), rel=1e-12) and info.range_residual <= 1e-10
+    assert info.residuals[-1] == pytest.approx(info.residual, rel=1e-12)
+    with pytest.warns(cascademg.ConvergenceWarning, match="of b lies outside the range of A"):
+        solver.solve(b)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solver.solve(b - b.mean())
+        asked = cascademg.Hierarchy(L).solver(rtol=1e-10, least_squares=True)
+        assert abs(asked.solve(b) - x).max() <= 1e-9 * abs(x).max()
+        assert asked.solve(b, return_info=True)[1].converged
     assert info.removed == pytest.approx(abs(b.sum()) / np.sqrt(n), rel=1e-12)
     assert residual(L, x, b - b.mean()) <= 1e-9 and abs(x.mean()) <= 1e-12 * np.linalg.norm(x)
 

@@ -1,0 +1,67 @@
+#include "mg/range.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double ROUNDINGS = 4; /* times n eps ||b|| */
+
+cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, double *x,
+                            double *removed)
+{
+    cmg_context *ctx = mg->ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmgi_projection *P = &mg->levels.nullspace;
+    double left = 0;
+    CMGI_TRY(on->convert(ctx, P->n, CMG_FP64, b, CMG_FP64, rest));
+    CMGI_TRY(cmgi_project_measured(ctx, P, rest, removed));
+    CMGI_TRY(cmgi_project(ctx, P, x));
+    CMGI_TRY(cmgi_krylov_norm(mg->krylov, rest, &left));
+    return left > 0 && left <= 16 * DBL_EPSILON * *removed
+               ? on->fill(ctx, CMG_FP64, P->n, 0.0, rest)
+               : CMG_OK;
+}
+
+/* More of b than rounding is outside the range of A. */
+static bool has_no_solution(const cmgi_projection *P, const cmg_report *r)
+{
+    return r->removed > ROUNDINGS * (double)P->total * DBL_EPSILON * r->rhs_norm;
+}
+
+/* ||b - A x|| and ||P (b - A x)||, by a power of two that keeps squares in range. */
+static cmg_status measure(cmgi_multigrid *mg, const double *b, const double *x, cmg_report *r)
+{
+    cmg_context *ctx = mg->ctx;
+    cmgi_krylov *k = mg->krylov;
+    double *d = k->work[0];
+    double within = 0;
+    const int exponent = r->rhs_norm > 0 ? ilogb(r->rhs_norm) : 0;
+    const double scale = ldexp(1, exponent < DBL_MIN_EXP    ? -DBL_MIN_EXP
+                                  : exponent > -DBL_MIN_EXP ? DBL_MIN_EXP
+                                                            : -exponent);
+    CMGI_TRY(k->system.residual(k->system.user, b, x, d));
+    CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, scale, d, 0.0, d));
+    CMGI_TRY(cmgi_krylov_norm(k, d, &r->residual));
+    CMGI_TRY(cmgi_project(ctx, &mg->levels.nullspace, d));
+    CMGI_TRY(cmgi_krylov_norm(k, d, &within));
+    r->residual /= scale;
+    r->relative_residual = cmgi_krylov_relative(r->residual, r->rhs_norm);
+    r->range_residual = cmgi_krylov_relative(within / scale, r->rhs_norm);
+    return CMG_OK;
+}
+
+cmg_status cmgi_range_judge(cmgi_multigrid *mg, const double *b, double *x, double *norms,
+                            cmg_report *report)
+{
+    const cmgi_projection *P = &mg->levels.nullspace;
+    CMGI_TRY(cmgi_project(mg->ctx, P, x));
+    report->rhs_norm = hypot(report->rhs_norm, report->removed);
+    for (int i = 0; i <= report->iterations; ++i) {
+        norms[i] = hypot(norms[i], report->removed);
+    }
+    CMGI_TRY(measure(mg, b, x, report));
+    if (cmg_outcome_converged(report->outcome) && !P->exact && !mg->options.least_squares &&
+        has_no_solution(P, report)) {
+        report->outcome = CMG_LEAST_SQUARES;
+    }
+    return CMG_OK;
+}
