@@ -164,6 +164,10 @@ cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x)
     for (;;) {
         ++k->starts;
         CMGI_TRY(cmgi_krylov_loop(k, b, x));
+        if (cmg_outcome_converged(k->outcome) && !isfinite(k->residual)) { /* x overflows */
+            k->outcome = CMG_NOT_A_NUMBER;
+            k->history[k->iterations] = k->residual;
+        }
         if (!cmg_outcome_converged(k->outcome) || k->residual <= cmgi_krylov_tolerance(k)) {
             return CMG_OK;
         }

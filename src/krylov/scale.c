@@ -1,7 +1,7 @@
 /*
  * Right-hand sides whose squares leave fp64, or the precision of C: A (s x) = s b is solved
  * instead, with s a power of two that takes the largest |b_i| near 1, so that nothing is rounded.
- * Only a b of zeros has the solution 0.
+ * Only a b of zeros has the solution 0, and an x that fp64 does not hold is none.
  */
 #include "krylov/krylov.h"
 
@@ -54,6 +54,38 @@ double cmgi_krylov_relative(double residual, double rhs_norm)
     return rhs_norm == 0 ? 0 : isinf(rhs_norm) ? NAN : residual / rhs_norm;
 }
 
+/*
+ * After x has been scaled back: what fp64 holds of it is looked at once more. Where that is no
+ * solution the outcome says so; where it is infinite, x is the guess again.
+ */
+static cmg_status look_back(cmgi_krylov *k, double scale, const double *b, const double *guess,
+                            double *x)
+{
+    cmg_context *ctx = k->system.ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmg_size n = k->system.n;
+    double *r = k->work[0];
+    double *again = k->work[1];
+    double residual = 0;
+    if (!isfinite(k->residual)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, again));
+    CMGI_TRY(k->system.residual(k->system.user, b, again, r));
+    CMGI_TRY(cmgi_krylov_norm(k, r, &residual));
+    const bool solved = cmg_outcome_converged(k->outcome);
+    if (!isfinite(residual)) {
+        CMGI_TRY(on->convert(ctx, n, CMG_FP64, guess, CMG_FP64, x));
+        return end_at_once(k, CMG_OUT_OF_RANGE, k->rhs_norm, k->history[0]);
+    }
+    if (isinf(k->rhs_norm / scale) || (solved && residual > cmgi_krylov_tolerance(k))) {
+        k->outcome = CMG_OUT_OF_RANGE;
+        k->history[k->iterations] = residual;
+    }
+    k->residual = residual;
+    return CMG_OK;
+}
+
 /* Norms of the scaled system times `back` are those of the given one. */
 static void scale_norms(cmgi_krylov *k, double back)
 {
@@ -73,21 +105,25 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     const double atol = k->options.atol;
     const double range = k->range;
     double *scaled = NULL;
+    double *guess = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
+    CMGI_TRY_GOTO(done, on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
     k->options.atol *= scale;
     k->range = 0;
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, b, 0.0, scaled));
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, x));
     CMGI_TRY_GOTO(restore, solve(user, scaled, x));
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, 1 / scale, x, 0.0, x));
+    CMGI_TRY_GOTO(restore, look_back(k, scale, scaled, guess, x));
     scale_norms(k, 1 / scale);
 restore:
     cmgi_krylov_drop_graphs(k); /* with an array in them that is about to go */
     k->options.atol = atol;
     k->range = range;
 done:
-    cmgi_free_device(ctx, scaled);
+    CMGI_FREE_DEVICE(ctx, scaled, guess);
     return status;
 }
 

@@ -109,10 +109,71 @@ static void zeros_and_what_is_no_number(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* diag(a) x = b with an x, or ||b||, that fp64 does not hold, and beside them ones that it does. */
+static void out_of_range(void)
+{
+    static const struct {
+        double a[3];
+        double b[3];
+        bool fits;
+    } cases[] = {{{1e-10, 1e-10, 1e-10}, {1e305, 1, 1}, false},
+                 {{1e-10, 1e-10, 1e-10}, {1e297, 1, 1}, true},
+                 {{1e200, 1e200, 1e200}, {1e-200, 1e-200, 0}, false},
+                 {{1e200, 1e200, 1e200}, {1e-100, 1e-100, 0}, true},
+                 {{4, 5, 6}, {1.7e308, 1.7e308, 1.7e308}, false},
+                 {{4, 5, 6}, {1e307, 1e307, 1e307}, true},
+                 {{1e300, 1e300, 1e300}, {1e-20, 2e-20, 3e-20}, false}, /* subnormal: 1e-320 */
+                 {{1e-300, 1e-300, 1e-300}, {1e20, 1, 1}, false},       /* of usual squares */
+                 {{1e-300, 1e-300, 1e-300}, {1e-300, 1e-301, 1}, true}};
+    static const char *const ways[] = {"", "krylov=fgmres", "precision=mixed no-fallback",
+                                       "smoother=jacobi cycle=none", "max_it=0"};
+    const cmg_size indptr[] = {0, 1, 2, 3};
+    const cmg_index indices[] = {0, 1, 2};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        for (int way = 0; way < 5; ++way) {
+            cmg_hierarchy *h = NULL;
+            cmg_vector *b = NULL;
+            cmg_vector *x = NULL;
+            double values[3];
+            cmg_solver_options o;
+            const cmg_csr A = {
+                .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
+            cmg_solver_options_default(&o);
+            CHECK_OK(cmg_solver_options_set(&o, ways[way]));
+            CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+            CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+            CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &b));
+            CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+            CHECK_OK(cmg_vector_set(b, cases[c].b));
+            const cmg_report report = solve(h, &o, b, x);
+            CHECK_OK(cmg_vector_get(x, values));
+            const bool solved = cmg_outcome_converged(report.outcome);
+            CHECK(solved ? cases[c].fits : way > 0 || !cases[c].fits);
+            long double rr = 0;
+            long double bb = 0;
+            for (int i = 0; i < 3; ++i) {
+                const long double r = cases[c].b[i] - (long double)cases[c].a[i] * values[i];
+                rr += r * r;
+                bb += (long double)cases[c].b[i] * cases[c].b[i];
+                CHECK(isfinite(values[i]));
+            }
+            const double relative = (double)sqrtl(rr / bb);
+            CHECK(!solved || relative <= 1.001e-8);
+            CHECK(isinf((double)sqrtl(bb))
+                      ? isnan(report.relative_residual)
+                      : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
+            cmg_vector_destroy(&b);
+            cmg_vector_destroy(&x);
+            cmg_hierarchy_destroy(&h);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(right_hand_sides_of_any_size);
     RUN(zeros_and_what_is_no_number);
+    RUN(out_of_range);
     return TEST_END();
 }
