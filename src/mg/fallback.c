@@ -209,7 +209,7 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
     report->iterations = f->past + k->iterations;
     report->best = report->iterations;
     report->history = k->history;
-    if (report->fallbacks > 0 || !cmg_outcome_converged(k->outcome)) {
+    if (f->history != NULL || !cmg_outcome_converged(k->outcome)) {
         const int best = best_iterate(k);
         report->best = cmg_outcome_converged(k->outcome) ? report->best
                        : best == CMGI_NONE               ? f->past
