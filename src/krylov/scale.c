@@ -74,9 +74,12 @@ static cmg_status look_back(cmgi_krylov *k, double scale, const double *b, const
     CMGI_TRY(k->system.residual(k->system.user, b, again, r));
     CMGI_TRY(cmgi_krylov_norm(k, r, &residual));
     const bool solved = cmg_outcome_converged(k->outcome);
-    if (!isfinite(residual)) {
+    if (!isfinite(residual)) { /* the guess, which nested iteration may have improved since */
         CMGI_TRY(on->convert(ctx, n, CMG_FP64, guess, CMG_FP64, x));
-        return end_at_once(k, CMG_OUT_OF_RANGE, k->rhs_norm, k->history[0]);
+        CMGI_TRY(on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, again));
+        CMGI_TRY(k->system.residual(k->system.user, b, again, r));
+        CMGI_TRY(cmgi_krylov_norm(k, r, &residual));
+        return end_at_once(k, CMG_OUT_OF_RANGE, k->rhs_norm, residual);
     }
     if (isinf(k->rhs_norm / scale) || (solved && residual > cmgi_krylov_tolerance(k))) {
         k->outcome = CMG_OUT_OF_RANGE;
