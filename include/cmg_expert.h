@@ -6,7 +6,7 @@
 #ifndef CMG_EXPERT_H
 #define CMG_EXPERT_H
 
-#include "cmg.h"
+#include "cmg_types.h"
 
 #ifdef __cplusplus
 extern "C" {

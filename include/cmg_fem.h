@@ -5,7 +5,7 @@
 #ifndef CMG_FEM_H
 #define CMG_FEM_H
 
-#include "cmg.h"
+#include "cmg_expert.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,6 +5,7 @@
 #ifndef CMG_MPI_H
 #define CMG_MPI_H
 
+#include <cmg.h>
 #include <cmg_ranks.h>
 #include <mpi.h>
 

@@ -4,8 +4,9 @@
  * A rank is a thread (loopback, below), a process (MPI: cmg_mpi.h), or either with a GPU of its
  * own. The ranks make the same calls in the same order. cmg_context_options.transport says how they
  * speak to each other; a hierarchy then gets its matrices by cmg_hierarchy_set_rows, and vectors
- * hold the rank's own entries. Iteration counts are those of one rank, and repeated runs are equal
- * to the bit: sums are formed in the order of the ranks.
+ * hold the rank's own entries. Options and limits of a solver are the same on all ranks, or
+ * CMG_ERR_ARG names the one that differs. Iteration counts are those of one rank, and repeated runs
+ * are equal to the bit: sums are formed in the order of the ranks.
  *
  * A rank that fails ends the others: their calls return the status, and the message names the rank.
  * After that the group of ranks is good for nothing but to be taken down.
@@ -13,7 +14,7 @@
 #ifndef CMG_RANKS_H
 #define CMG_RANKS_H
 
-#include <cmg.h>
+#include <cmg_types.h>
 
 #ifdef __cplusplus
 extern "C" {

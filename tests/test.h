@@ -7,6 +7,7 @@
  *   int main(int argc, char **argv) { TEST_BEGIN(argc, argv); RUN(adds); return TEST_END(); }
  */
 #pragma once
+#include "cmg.h"
 #include "core/context.h"
 
 #include <math.h>

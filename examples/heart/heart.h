@@ -14,6 +14,7 @@
 #pragma once
 #include "model.h"
 
+#include <cmg.h>
 #include <cmg_fem.h>
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Loops and sums on the CPU: what is worth a team of threads, and the blocks that sums are made of.
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /* Shorter loops run on one thread: starting a team costs about as much as this many values. */
 enum { CMGI_PARALLEL_FROM = 16384 };

@@ -1,7 +1,7 @@
 /* Enumerations <-> text: a table each, searched by kind. Every public header has one list of them.
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 typedef struct cmgi_name {
     int value;

@@ -6,7 +6,7 @@
  * exact path is Clinger's: How to Read Floating Point Numbers Accurately, PLDI 1990.)
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /*
  * Reads a number at p (no leading blanks): sign, digits with at most one point, exponent after e,

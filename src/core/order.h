@@ -1,6 +1,6 @@
 /* Orders for qsort, and a sort of column indices that calls no function for each pair. */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 static inline int cmgi_ascending_index(const void *a, const void *b)
 {

@@ -1,6 +1,7 @@
 /* Reports and other structs whose size the caller knows. */
 #include "core/report.h"
 
+#include "cmg.h"
 #include "core/options.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Binary search in ascending arrays, on the host and in kernels; sums of lengths. */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 #include "core/inline.h"
 
 /* The first k in [low, high) with list[k] >= wanted, else high. */

@@ -1,6 +1,6 @@
 /* Status codes: one list, and the macros that check and pass failures on. */
 #pragma once
-#include "cmg.h"
+#include "cmg_expert.h"
 
 /* code, sentence; the order is that of cmg_status */
 #define CMG_STATUS_LIST(X)                                                                         \

@@ -4,7 +4,7 @@
  * until the host collects them; an iteration that fills their array pauses.
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 #include "core/inline.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* What factorisations by rows consist of. */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /* s = products of two rows with two rows: a, a + wa by b, b + wb. */
 static inline void cmgi_dots(const double *a, cmg_size wa, const double *b, cmg_size wb,

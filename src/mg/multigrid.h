@@ -3,6 +3,7 @@
  * level 0 and as the options say.
  */
 #pragma once
+#include "cmg.h"
 #include "krylov/krylov.h"
 #include "mg/setup.h"
 #include "mg/symmetry.h"

@@ -1,5 +1,6 @@
 /* Options of a solver as the library takes them. */
 #pragma once
+#include "cmg.h"
 #include "krylov/krylov.h"
 #include "mg/schedule.h"
 

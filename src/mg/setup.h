@@ -3,6 +3,7 @@
  * smoother that the options ask for, and the cycles compiled from them.
  */
 #pragma once
+#include "cmg.h"
 #include "mg/coarse.h"
 #include "mg/cycle.h"
 #include "mg/envelope.h"

@@ -1,5 +1,6 @@
 /* Symmetry of the finest matrix and of the cycle, by the way they were made or by trial. */
 #pragma once
+#include "cmg.h"
 #include "mg/setup.h"
 
 typedef struct cmgi_symmetry {

@@ -8,7 +8,7 @@
  * Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithms 5.1.1 and 5.3.2.
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /* x = argmin ||b - L x||; L and b (m values) are overwritten; `diagonal` has room for n values. */
 void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict b,

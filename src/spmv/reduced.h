@@ -13,7 +13,7 @@
  * group's largest.
  */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /* IEEE half to and from float, rounding to nearest even; for hosts without the types.
  */

@@ -1,6 +1,6 @@
 /* Rows of a matrix times the vectors of energy.c, for the instruction set of the machine. */
 #pragma once
-#include "cmg.h"
+#include "cmg_types.h"
 
 /* Places of a row of the vectors: registers take two or all four at once. */
 enum { CMGI_ENERGY_LANES = 4 };

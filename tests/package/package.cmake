@@ -82,7 +82,7 @@ function(exports library)
 endfunction()
 find_program(NM NAMES nm)
 if(KIND STREQUAL "shared" AND NM)
-  exports(libcmg cmg.h cmg_expert.h cmg_ranks.h)
+  exports(libcmg cmg.h cmg_types.h cmg_expert.h cmg_ranks.h)
   exports(libcmgfem cmg_fem.h)
 endif()
 
