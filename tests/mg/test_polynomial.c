@@ -431,8 +431,8 @@ static double median_over(const int *counts, const int *whole, int n)
  */
 static void sums_take_r_as_it_is(void)
 {
-    enum { DAMPINGS = 3 };
-    static const double dampings[DAMPINGS] = {0.93, 0.87, 0.8};
+    enum { DAMPINGS = 7 };
+    static const double dampings[DAMPINGS] = {0.95, 0.93, 0.9, 0.87, 0.84, 0.8, 0.75};
     strip *s = malloc(sizeof *s);
     cmg_hierarchy *h = NULL;
     make_strip(s, &h);
