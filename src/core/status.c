@@ -1,6 +1,8 @@
 /* Status names and texts, generated from one list. */
 #include "core/status.h"
 
+#include "cmg.h"
+
 #define STR_(x) #x
 #define STR(x) STR_(x)
 
