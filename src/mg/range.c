@@ -5,18 +5,30 @@
 
 static const double ROUNDINGS = 4; /* times n eps ||b|| */
 
+/* A power of two that takes a norm near 1, so that squares stay in range. */
+static double to_one(double norm)
+{
+    const int exponent = norm > 0 ? ilogb(norm) : 0;
+    return ldexp(1, exponent < DBL_MIN_EXP    ? -DBL_MIN_EXP
+                    : exponent > -DBL_MIN_EXP ? DBL_MIN_EXP
+                                              : -exponent);
+}
+
 cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, double *x,
                             double *removed)
 {
     cmg_context *ctx = mg->ctx;
     const cmgi_backend *on = ctx->backend;
     const cmgi_projection *P = &mg->levels.nullspace;
+    double *d = mg->krylov->work[0];
     double left = 0;
     CMGI_TRY(on->convert(ctx, P->n, CMG_FP64, b, CMG_FP64, rest));
     CMGI_TRY(cmgi_project_measured(ctx, P, rest, removed));
     CMGI_TRY(cmgi_project(ctx, P, x));
-    CMGI_TRY(cmgi_krylov_norm(mg->krylov, rest, &left));
-    return left > 0 && left <= 16 * DBL_EPSILON * *removed
+    const double scale = to_one(*removed);
+    CMGI_TRY(on->axpby(ctx, CMG_FP64, P->n, scale, rest, 0.0, d));
+    CMGI_TRY(cmgi_krylov_norm(mg->krylov, d, &left));
+    return *removed > 0 && left <= 16 * DBL_EPSILON * (scale * *removed)
                ? on->fill(ctx, CMG_FP64, P->n, 0.0, rest)
                : CMG_OK;
 }
@@ -27,17 +39,14 @@ static bool has_no_solution(const cmgi_projection *P, const cmg_report *r)
     return r->removed > ROUNDINGS * (double)P->total * DBL_EPSILON * r->rhs_norm;
 }
 
-/* ||b - A x|| and ||P (b - A x)||, by a power of two that keeps squares in range. */
+/* ||b - A x|| and ||P (b - A x)||, of a scaled residual. */
 static cmg_status measure(cmgi_multigrid *mg, const double *b, const double *x, cmg_report *r)
 {
     cmg_context *ctx = mg->ctx;
     cmgi_krylov *k = mg->krylov;
     double *d = k->work[0];
     double within = 0;
-    const int exponent = r->rhs_norm > 0 ? ilogb(r->rhs_norm) : 0;
-    const double scale = ldexp(1, exponent < DBL_MIN_EXP    ? -DBL_MIN_EXP
-                                  : exponent > -DBL_MIN_EXP ? DBL_MIN_EXP
-                                                            : -exponent);
+    const double scale = to_one(r->rhs_norm);
     CMGI_TRY(k->system.residual(k->system.user, b, x, d));
     CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, scale, d, 0.0, d));
     CMGI_TRY(cmgi_krylov_norm(k, d, &r->residual));
