@@ -125,9 +125,6 @@ void cmgi_step_drop(cmgi_step *step);
 void cmgi_cycle_compact(cmgi_cycle *cycle);
 /* Bytes of all columns of a value. */
 size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);
-/* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their
- * buffers: a list that is not so would write behind an array. */
-cmg_status cmgi_cycle_check(const cmgi_cycle *cycle);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
