@@ -13,30 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The group's attributes: shape, and that it is CSR. */
-cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
-{
-    cmg_context *ctx = h5->ctx;
-    char encoding[64] = "";
-    CMGI_TRY(cmgi_h5_inspect(h5, name, false));
-    const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
-    CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
-               cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
-    const bool encoded =
-        cmgi_h5_attribute_text(h5, group, "encoding-type", encoding, sizeof encoding);
-    const bool shaped = cmgi_h5_attribute_ints(h5, group, "shape", 2, shape);
-    cmgi_h5_release(group);
-    CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
-               "%s: %s: the attribute encoding-type is \"%s\", not \"csr_matrix\"", h5->path, name,
-               encoding);
-    CMGI_CHECK(ctx, shaped, CMG_ERR_FILE, "%s: %s: there is no attribute shape of two integers",
-               h5->path, name);
-    CMGI_CHECK(ctx, shape[0] >= 0 && shape[1] >= 0, CMG_ERR_FILE,
-               "%s: %s: shape %lld x %lld is negative", h5->path, name, (long long)shape[0],
-               (long long)shape[1]);
-    return CMG_OK;
-}
-
 /* Where a matrix goes in the hierarchy. */
 typedef struct place {
     int level;
