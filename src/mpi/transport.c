@@ -142,12 +142,15 @@ static const char *message_of(void *user)
     return ((process *)user)->why;
 }
 
-/* An array of requests, statuses or lengths with room for more. */
-static bool grow(void *array, int larger, size_t size)
+/* An array with room for more; as it was, and *good = false, where there is no memory. */
+static void *grow(void *array, int larger, size_t size, bool *good)
 {
-    void *moved = realloc(*(void **)array, (size_t)larger * size);
-    *(void **)array = moved != NULL ? moved : *(void **)array;
-    return moved != NULL;
+    void *moved = realloc(array, (size_t)larger * size);
+    if (moved == NULL) {
+        *good = false;
+        return array;
+    }
+    return moved;
 }
 
 /* The next request, which is to receive so many bytes; -1 where it receives none. */
@@ -155,8 +158,11 @@ static cmg_status next_request(process *p, int due, MPI_Request **request)
 {
     if (p->requests == p->capacity) {
         const int larger = p->capacity > 0 ? 2 * p->capacity : 32;
-        if (!grow(&p->request, larger, sizeof *p->request) ||
-            !grow(&p->done, larger, sizeof *p->done) || !grow(&p->due, larger, sizeof *p->due)) {
+        bool good = true;
+        p->request = grow(p->request, larger, sizeof(MPI_Request), &good);
+        p->done = grow(p->done, larger, sizeof(MPI_Status), &good);
+        p->due = grow(p->due, larger, sizeof(int), &good);
+        if (!good) {
             fail(p, CMG_ERR_MEMORY, "out of memory for messages");
             return p->status;
         }
