@@ -158,21 +158,22 @@ static void report_of(cmgi_column_solver *s, int c)
     double *history = s->history + c * history_length(s);
     memcpy(history, s->outer->history + c * history_length(s),
            (size_t)(stop->done + 1) * sizeof *history);
-    s->reports[c] = (cmg_report){.size = sizeof(cmg_report),
-                                 .outcome = (cmg_outcome)stop->outcome,
-                                 .iterations = stop->done,
-                                 .best = stop->done,
-                                 .relative_residual = stop->exact / stop->rhs_norm,
-                                 .range_residual = stop->exact / stop->rhs_norm,
-                                 .residual = stop->exact,
-                                 .rhs_norm = stop->rhs_norm,
-                                 .loop = CMG_LOOP_HOST,
-                                 .krylov = CMG_KRYLOV_CG,
-                                 .starts = s->outer->starts[c],
-                                 .history = history,
-                                 .fallback = "",
-                                 .precision = cmgi_ladder_precision(s->mg),
-                                 .hint = ""};
+    s->reports[c] =
+        (cmg_report){.size = sizeof(cmg_report),
+                     .outcome = (cmg_outcome)stop->outcome,
+                     .iterations = stop->done,
+                     .best = stop->done,
+                     .relative_residual = cmgi_krylov_relative(stop->exact, stop->rhs_norm),
+                     .range_residual = cmgi_krylov_relative(stop->exact, stop->rhs_norm),
+                     .residual = stop->exact,
+                     .rhs_norm = stop->rhs_norm,
+                     .loop = CMG_LOOP_HOST,
+                     .krylov = CMG_KRYLOV_CG,
+                     .starts = s->outer->starts[c],
+                     .history = history,
+                     .fallback = "",
+                     .precision = cmgi_ladder_precision(s->mg),
+                     .hint = ""};
 }
 
 /* One column by itself, from its guess. */
