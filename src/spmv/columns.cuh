@@ -15,9 +15,10 @@ __device__ __forceinline__ void put_columns(const F &f, cmg_size i, cmg_size at,
                                             const pack<T, W> &sum)
 {
     constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    constexpr bool scaled = KIND == CMGI_WB_FROM_ZERO || momentum;
-    const bool reads_c = momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0);
-    const pack<T, W> b = load_if<W>(scaled ? f.b : NULL, at);
+    constexpr bool scaled = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || momentum;
+    const bool reads_c =
+        KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0);
+    const pack<T, W> b = load_if<W>(KIND == CMGI_WB_RESIDUAL || scaled ? f.b : NULL, at);
     const pack<T, W> c = load_if<W>(reads_c ? f.c : NULL, at);
     const pack<T, W> e = load_if<W>(momentum ? f.e : NULL, at);
     const T d = scaled && f.d != NULL ? __ldg(f.d + i) : T(0);

@@ -67,12 +67,16 @@ __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *
     }
     to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
     constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    if (KIND == CMGI_WB_FROM_ZERO || (momentum && f.d != NULL)) {
+    const bool scaled =
+        KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || (momentum && f.d != NULL);
+    if (KIND == CMGI_WB_RESIDUAL || scaled) {
         to.b = f.b[to.i];
-        to.d = f.d[to.i];
     }
-    if (momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
         to.c = f.c[to.i];
+    }
+    if (scaled) {
+        to.d = f.d[to.i];
     }
     if (momentum && f.e != NULL) {
         to.e = f.e[to.i];

@@ -159,7 +159,7 @@ template <typename T, cmgi_wb_kind KIND>
 __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, cmg_size row,
                                          cmg_size rows, const T (&s)[PACK<T>])
 {
-    if (rows < row + PACK<T>) {
+    if (row + PACK < T >> rows) {
         for (int t = 0; t < PACK<T> && row + t < rows; ++t) {
             cmgi_put<KIND>(f, row + t, s[t]);
         }
@@ -177,12 +177,17 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     loaded.d = f.d != NULL ? d.v : NULL;
     loaded.e = f.e != NULL ? e.v : NULL;
     loaded.y = y.v;
-    if (KIND == CMGI_WB_FROM_ZERO || (KIND == CMGI_WB_MOMENTUM && f.d != NULL)) {
+    const bool by_d = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO ||
+                      (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
+    if (KIND == CMGI_WB_RESIDUAL || by_d) {
         b = load<PACK<T>>(f.b + row);
-        d = load<PACK<T>>(f.d + row);
     }
-    if (KIND == CMGI_WB_MOMENTUM || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_MOMENTUM ||
+        (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
         c = load<PACK<T>>(f.c + row);
+    }
+    if (by_d) {
+        d = load<PACK<T>>(f.d + row);
     }
     if (KIND == CMGI_WB_MOMENTUM && f.e != NULL) {
         e = load<PACK<T>>(f.e + row);
@@ -265,11 +270,11 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
             if (mine) {
                 put_rows<T, KIND>(a.f, row, a.rows, s);
             }
-            for (int t = 0; KIND == CMGI_WB_AXPBY && a.f.dots != NULL && t < PACK<T>; ++t) {
+            for (int t = 0; KIND == CMGI_WB_APPLY && a.f.dots != NULL && t < PACK<T>; ++t) {
                 dot += row + t < a.rows ? (double)s[t] * (double)__ldg(a.x + row + t) : 0;
             }
         }
-        if (KIND == CMGI_WB_AXPBY && a.f.dots != NULL) {
+        if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
             dot = cmgi_group_sum(dot, HALF, HALF);
             if (mine && threadIdx.x % HALF == 0) {
                 a.f.dots[slice] = dot;

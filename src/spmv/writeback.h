@@ -1,12 +1,11 @@
 /*
  * Write-back: what happens to the row sum s = (A x)_i before it is stored. One functor for every
- * format and backend; the vectors have the matrix's precision and its number of rows. Six kinds are
- * asked for; kernels exist for three (CMGI_WB_LIST), which cmgi_wb_reduce maps the others to.
+ * format and backend; the vectors have the matrix's precision and its number of rows.
  *
- *   APPLY     y_i = s                           AXPBY with alpha = 1, beta = 0
+ *   APPLY     y_i = s
  *   AXPBY     y_i = alpha s + beta c_i          c may be y; beta = 0 does not read c
- *   RESIDUAL  y_i = b_i - s                     AXPBY with alpha = -1, beta = 1; b may be y
- *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   MOMENTUM with beta = 0; c is usually x
+ *   RESIDUAL  y_i = b_i - s                     b may be y
+ *   JACOBI    y_i = c_i + alpha d_i (b_i - s)   c is usually the vector that is multiplied
  *   MOMENTUM  y_i = c_i + beta (c_i - e_i) + alpha d_i (b_i - s)
  *   FROM_ZERO y_i = s + alpha d_i b_i           a correction s after a step of Jacobi from zero
  *
@@ -15,7 +14,7 @@
  *
  * Of several columns every one has its row sum and its vectors, d serves them all.
  *
- * Formats that have `dots` in their row of the table also leave x . s with AXPBY, slice by slice,
+ * Formats that have `dots` in their row of the table also leave x . y with APPLY, slice by slice,
  * where `dots` is given: an inner product without a pass of its own. Cells of a lattice leave it
  * block by block.
  */
@@ -32,8 +31,8 @@ typedef enum cmgi_wb_kind {
     CMGI_WB_KINDS
 } cmgi_wb_kind;
 
-/* X(KIND) for every kind of a kernel: instantiations and selectors are generated from this list. */
-#define CMGI_WB_LIST(X) X(AXPBY) X(MOMENTUM) X(FROM_ZERO)
+/* X(KIND) for every kind: instantiations and selectors are generated from this list. */
+#define CMGI_WB_LIST(X) X(APPLY) X(AXPBY) X(RESIDUAL) X(JACOBI) X(MOMENTUM) X(FROM_ZERO)
 
 typedef struct cmgi_writeback {
     cmgi_wb_kind kind;
@@ -47,34 +46,6 @@ typedef struct cmgi_writeback {
     int columns;  /* of x and of all vectors but d, interleaved; 0 and 1 are one */
     double *dots; /* APPLY of a square matrix: one sum a slice of CMGI_SLICE rows; NULL = none */
 } cmgi_writeback;
-
-/* The same write-back as one of the kinds of CMGI_WB_LIST; factors of 1 and -1 do not round. */
-CMGI_INLINE cmgi_writeback cmgi_wb_reduce(const cmgi_writeback *w)
-{
-    cmgi_writeback v = *w;
-    switch (w->kind) {
-    case CMGI_WB_APPLY:
-        v.kind = CMGI_WB_AXPBY;
-        v.alpha = 1;
-        v.beta = 0;
-        break;
-    case CMGI_WB_RESIDUAL:
-        v.kind = CMGI_WB_AXPBY;
-        v.alpha = -1;
-        v.beta = 1;
-        v.c = w->b;
-        v.b = NULL;
-        break;
-    case CMGI_WB_JACOBI:
-        v.kind = CMGI_WB_MOMENTUM;
-        v.beta = 0;
-        v.e = NULL;
-        break;
-    default:
-        break;
-    }
-    return v;
-}
 
 /* The functor in one precision; `kind` is a compile-time constant wherever it matters. */
 #define CMGI_WB_DEFINE(T, SUFFIX)                                                                  \
@@ -105,13 +76,19 @@ CMGI_INLINE cmgi_writeback cmgi_wb_reduce(const cmgi_writeback *w)
                                          long long i, T s)                                         \
     {                                                                                              \
         switch (kind) {                                                                            \
+        case CMGI_WB_AXPBY:                                                                        \
+            return w->beta == 0 ? w->alpha * s : w->alpha * s + w->beta * w->c[i];                 \
+        case CMGI_WB_RESIDUAL:                                                                     \
+            return w->b[i] - s;                                                                    \
+        case CMGI_WB_JACOBI:                                                                       \
+            return w->c[i] + w->alpha * w->d[i] * (w->b[i] - s);                                   \
         case CMGI_WB_MOMENTUM:                                                                     \
             s = w->d != NULL ? w->d[i] * (w->b[i] - s) : s;                                        \
             return w->c[i] + w->beta * (w->c[i] - (w->e != NULL ? w->e[i] : 0)) + w->alpha * s;    \
         case CMGI_WB_FROM_ZERO:                                                                    \
             return s + w->alpha * w->d[i] * w->b[i];                                               \
         default:                                                                                   \
-            return w->beta == 0 ? w->alpha * s : w->alpha * s + w->beta * w->c[i];                 \
+            return s;                                                                              \
         }                                                                                          \
     }
 CMGI_WB_DEFINE(double, f64)
