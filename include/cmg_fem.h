@@ -5,7 +5,7 @@
 #ifndef CMG_FEM_H
 #define CMG_FEM_H
 
-#include "cmg_expert.h"
+#include "cmg.h"
 
 #ifdef __cplusplus
 extern "C" {

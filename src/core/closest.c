@@ -1,5 +1,5 @@
 /* Words: the closest of a list to one that is not on it. */
-#include "cmg_types.h"
+#include "cmg_expert.h"
 
 #include <string.h>
 
