@@ -155,7 +155,7 @@ class Generate(cli.Case):
         self.assertEqual(self.matrix("by_cells", "--mesh", mesh), self.matrix("by_name", "--mesh", mesh, "--element", "p1"))
         self.assertIn("q1", self.refused(1, "generate", "--mesh", mesh, "--element", "q1", "x"))
         mesh = self.write("huge.msh", SQUARE.replace("9 2 2 0\n", "9 1e200 1e200 0\n"))
-        self.assertIn("huge.msh", self.refused(2, "generate", "--mesh", mesh, "x.cmg"))
+        self.assertIn("huge.msh", self.refused(2, "generate", "--mesh", mesh, "x"))
         mesh = self.write("bad.msh", SQUARE.replace("9 3 2 1 1 1 2 5 4", "9 3 2 1 1 1 2 5 77"))
         self.assertIn("bad.msh", self.refused(2, "generate", "--mesh", mesh, "x"))
         self.refused(2, "generate", "--mesh", self.path("nowhere.msh"), "x")
