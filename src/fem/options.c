@@ -19,7 +19,8 @@
 #define WORDS(kind_) .name = cmg_fem_enum_name, .words = kind_
 
 static const cmg_option rows[] = {
-    MESH(WORD, element, WORDS("element"), .text = "finite element; with a mesh file that of its cells, unless given"),
+    MESH(WORD, element, WORDS("element"),
+         .text = "finite element; with a mesh file that of its cells, unless given"),
     MESH(INT, dim, .standard = 2, .low = 2, .high = 3,
          .text = "dimension; a mesh file has its own"),
     MESH(WORD, shape, WORDS("shape"), .text = "built-in domain"),

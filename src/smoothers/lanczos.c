@@ -104,7 +104,7 @@ static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmg
     const double rho = s[RHO + k];
     const double next = s[RHO + k + 1];
     const double sign =
-        s[RHO] < 0 ? -1 : 1; /* M A is as positive where both are negative definite */
+        s[RHO] < 0 ? -1 : 1;     /* M A is as positive where both are negative definite */
     if (allowed > 0 && k == 1) { /* else nothing has looked at symmetry */
         const double size = sqrt(3 * s[LENGTH] * s[SIZE] / (double)P->total);
         if (!(fabs(s[THERE] - s[BACK]) <= allowed * size)) {

@@ -7,7 +7,8 @@
  * Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30
  * (2023).
  *
- * Phillips and Fischer, Optimal Chebyshev smoothers and one-sided V-cycles, arXiv:2210.03179 (2022).
+ * Phillips and Fischer, Optimal Chebyshev smoothers and one-sided V-cycles, arXiv:2210.03179
+ * (2022).
  */
 #include "smoothers/recurrence.h"
 
