@@ -41,7 +41,7 @@ static double magnitude(cmg_context *ctx, const cmg_csr *A, const cmg_index *per
         }
         row[A->rows + i] = m;
         largest = fmax(largest, m);
-        most = fmax(most, fabs(b[i]));
+        most = isnan(b[i]) ? INFINITY : fmax(most, fabs(b[i]));
     }
     (void)ctx;
     *residual = norm(A->rows, b, most);
@@ -80,11 +80,12 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
         level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n, &own);
     }
     if (mg->parts == NULL && mg->levels.A->format->elements && isfinite(own)) {
-        k->residual = own; /* elements sum to A within their rounding, of which this is about */
-        k->history[k->iterations] = own;
+        k->residual = fmax(k->residual, own); /* elements are A within rounding alone */
+        k->history[k->iterations] = k->residual;
     }
     const double most = fmin(ROUNDINGS * DBL_EPSILON * level, LEAST * k->rhs_norm);
-    if (isfinite(level) && k->residual <= most) { /* false where one is no number */
+    /* false where one is no number, or where rounding is more of b than may be left */
+    if (DBL_EPSILON * level <= LEAST * k->rhs_norm && k->residual <= most) {
         k->outcome = CMG_ROUNDING;
     }
 done:

@@ -107,7 +107,7 @@ def judge_column(s, b, x, told, reason, rtol, atol, least, roundings):
             return f"{what}: not the residual of what was written"
         symmetric = abs(s.A - s.A.T).max() == 0
         left = norm(times(s.A.T.tocsr(), r)) / norm(s.A.data.astype(REAL))
-        outside = symmetric and least and reason in CONVERGED and relative > rtol
+        outside = symmetric and least and reason in CONVERGED and relative > rtol and not true <= atol
         if (outside or (reason == "least_squares" and symmetric)) and not left <= rhs * (10 * rtol + 4 * slack):
             return f"{what}: A^T (b - A x) is {float(left):.2e}"
         if outside:
