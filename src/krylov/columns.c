@@ -232,6 +232,7 @@ static void begin(cmgi_columns *c, int j, const cmgi_limits *limits)
 {
     cmgi_limits mine = *limits;
     cmgi_stop *s = &c->stop[j];
+    mine.most = c->most != NULL ? c->most[j] : limits->most;
     mine.done = c->starts[j] > 0 ? s->done : 0;
     ++c->starts[j];
     cmgi_stop_begin(s, &mine, on_host(c, BB, j), on_host(c, RR, j));
@@ -257,8 +258,12 @@ static void judge(cmgi_columns *c, int j, const cmgi_limits *limits)
     if (!cmg_outcome_converged((cmg_outcome)s->outcome) || s->exact <= tolerance) {
         return;
     }
-    if ((again && !(s->exact < 0.5 * before)) || s->done >= limits->most) {
-        s->outcome = s->done < limits->most ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
+    if ((again && !(s->exact < 0.5 * before)) || s->done >= s->most) {
+        s->outcome = s->done < s->most ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
+        return;
+    }
+    if (c->interrupted) {
+        s->outcome = CMG_INTERRUPTED;
         return;
     }
     begin(c, j, limits);

@@ -25,7 +25,8 @@ typedef struct cmgi_columns {
     cmg_monitor_fn
         monitor; /* sees the column whose residual is largest beside its b; NULL = none */
     void *monitor_user;
-    bool interrupted; /* by it */
+    const int *most;  /* iterations of each column; NULL = as the limits say */
+    bool interrupted; /* by the monitor */
     bool from_zero;   /* the guess was 0 */
     double *r;        /* n x k in the backend's memory */
     double *p;

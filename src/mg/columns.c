@@ -199,6 +199,46 @@ static cmg_status solve_alone(cmgi_column_solver *s, cmgi_fallback *f, int c, co
     return CMG_OK;
 }
 
+/* Where the monitor has stopped: x back to the best iterate of each column, by repeating the
+ * iteration, which is reproducible, up to there. */
+static cmg_status return_to_best(cmgi_column_solver *s, const cmgi_limits *limits, const double *b,
+                                 double *x)
+{
+    cmgi_columns *outer = s->outer;
+    int best[CMG_COLUMNS];
+    bool stopped[CMG_COLUMNS];
+    bool back = false;
+    for (int c = 0; c < s->k; ++c) {
+        const double *norms = outer->history + c * history_length(s);
+        best[c] = outer->stop[c].done;
+        stopped[c] = outer->stop[c].outcome == CMG_INTERRUPTED;
+        for (int i = outer->stop[c].done; i >= 0 && stopped[c]; --i) {
+            best[c] = norms[i] <= norms[best[c]] ? i : best[c];
+        }
+        back = back || best[c] < outer->stop[c].done;
+    }
+    if (!back) {
+        return CMG_OK;
+    }
+    CMGI_TRY(
+        s->mg->ctx->backend->convert(s->mg->ctx, s->n * s->k, CMG_FP64, s->guess, CMG_FP64, x));
+    CMGI_TRY(solve_boundary(s, b, x));
+    outer->monitor = NULL; /* it has seen these iterations */
+    outer->most = best;
+    const cmg_status status = cmgi_columns_iterate(outer, limits, b, x);
+    outer->most = NULL;
+    for (int c = 0; c < s->k && status == CMG_OK; ++c) {
+        cmg_report *report = &s->reports[c];
+        if (stopped[c]) {
+            report->best = best[c];
+            report->residual = outer->stop[c].exact;
+            report->relative_residual = cmgi_krylov_relative(report->residual, report->rhs_norm);
+            report->range_residual = report->relative_residual;
+        }
+    }
+    return status;
+}
+
 /* Columns that CG on all of them has solved; their bytes by the model. */
 static cmg_status solve_together(cmgi_column_solver *s, const double *b, double *x,
                                  bool solved[CMG_COLUMNS], cmg_report *all)
@@ -230,7 +270,7 @@ static cmg_status solve_together(cmgi_column_solver *s, const double *b, double 
     }
     all->bytes =
         cmgi_column_bytes(s->mg, s->cycle, most, s->outer->from_zero, &all->iteration_bytes);
-    return CMG_OK;
+    return s->outer->interrupted ? return_to_best(s, &limits, b, x) : CMG_OK;
 }
 
 static int gravity(const cmg_report *r)
