@@ -1,6 +1,6 @@
 /*
  * What a numbering would gain: the compressed format is predicted for every matrix as if the
- * hierarchy were renumbered. Only the slices that are looked at are renumbered.
+ * hierarchy were renumbered, one matrix at a time.
  */
 #include "core/memory.h"
 #include "hierarchy/numbering.h"
@@ -11,19 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The numbering of a level's unknowns and its inverse; NULL = as they are. */
-typedef struct sides {
-    cmg_index *order;
-    cmg_index *place;
-} sides;
-
 /* A prediction under way. */
 typedef struct prediction {
     cmg_hierarchy *h;
     const cmg_matrix_options *options;
     cmg_size rows;
-    sides side[CMGI_HIERARCHY_LEVELS];
-    char what[48]; /* for the progress line */
+    cmg_index *order[CMGI_HIERARCHY_LEVELS]; /* of a level's unknowns, NULL = as they are */
+    char what[48];                           /* for the progress line */
     int done;
 } prediction;
 
@@ -31,45 +25,49 @@ static cmg_status expand_level(prediction *p, int l, const cmg_index *nodes)
 {
     const int block = cmgi_hierarchy_block(p->h, l);
     const cmg_size n = p->h->level[l].A.rows;
-    sides *side = &p->side[l];
     if (nodes == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *side->order, &side->order));
-    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *side->place, &side->place));
+    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *p->order[l], &p->order[l]));
     for (cmg_size k = 0; k < n; ++k) {
-        side->order[k] = (cmg_index)(nodes[k / block] * block + k % block);
-        side->place[side->order[k]] = (cmg_index)k;
+        p->order[l][k] = (cmg_index)(nodes[k / block] * block + k % block);
     }
     return CMG_OK;
 }
 
-static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, const sides *rows,
-                                 const sides *cols, cmg_compression_info *info)
+/* A of rows and columns in the order of the levels `rows` and `cols`. */
+static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int cols,
+                                 cmg_compression_info *info)
 {
-    CMGI_TRY(cmgi_progress(p->h->ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
+    cmg_context *ctx = p->h->ctx;
+    const bool renumbered = p->order[rows] != NULL || p->order[cols] != NULL;
+    cmgi_csr ordered = {0};
+    CMGI_TRY(cmgi_progress(ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
+    if (renumbered) {
+        CMGI_TRY(cmgi_csr_permute(ctx, &A->view, p->order[rows], p->order[cols], true, &ordered));
+    }
     const cmgi_compression_look look = {
-        .csr = &A->view, .options = p->options, .to = {rows->order, cols->place}, .rows = p->rows};
-    return cmgi_compression_predict(p->h->ctx, &look, info, NULL);
+        .csr = renumbered ? &ordered.view : &A->view, .options = p->options, .rows = p->rows};
+    const cmg_status status = cmgi_compression_predict(ctx, &look, info);
+    cmgi_csr_free(ctx, &ordered);
+    return status;
 }
 
 static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
 {
     const cmgi_stored_level *level = &p->h->level[l];
-    const sides *here = &p->side[l];
     memset(out, 0, sizeof *out);
-    CMGI_TRY(predict_matrix(p, &level->A, here, here, &out->A));
+    CMGI_TRY(predict_matrix(p, &level->A, l, l, &out->A));
     if (level->P.indptr == NULL) {
         return CMG_OK;
     }
-    const sides *coarse = &p->side[l + 1];
-    CMGI_TRY(predict_matrix(p, &level->P, here, coarse, &out->P));
+    CMGI_TRY(predict_matrix(p, &level->P, l, l + 1, &out->P));
     if (level->R.indptr != NULL) {
-        return predict_matrix(p, &level->R, coarse, here, &out->R);
+        return predict_matrix(p, &level->R, l + 1, l, &out->R);
     }
     cmgi_csr R = {0};
     CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &level->P.view, &R));
-    const cmg_status status = predict_matrix(p, &R, coarse, here, &out->R);
+    const cmg_status status = predict_matrix(p, &R, l + 1, l, &out->R);
     cmgi_csr_free(p->h->ctx, &R);
     return status;
 }
@@ -101,7 +99,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     }
 done:
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_FREE(h->ctx, order[l], p.side[l].order, p.side[l].place);
+        CMGI_FREE(h->ctx, order[l], p.order[l]);
     }
     return status;
 }

@@ -371,7 +371,7 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
                                         .leading = c->from->leading,
                                         .lead = c->from->lead,
                                         .quick = true};
-    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info, NULL));
+    CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
     const double rows = (double)c->s.rows;
     if (gains_by_templates_alone(c)) {
         return CMG_OK;

@@ -100,7 +100,7 @@ static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
     const cmgi_compression_look look = {
         .csr = from->csr, .options = &A->options, .leading = from->leading, .lead = from->lead};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
-    return cmgi_compression_predict(A->ctx, &look, A->compression, NULL);
+    return cmgi_compression_predict(A->ctx, &look, A->compression);
 }
 
 static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,

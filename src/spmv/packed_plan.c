@@ -8,6 +8,19 @@
 
 #include <string.h>
 
+const char *const cmgi_obstacle_text[CMGI_OBSTACLES] = {
+    "templates were not looked for",
+    "no template: offsets of a row do not repeat",
+    "no template: values do not repeat",
+    "no template: too many different rows",
+    "no pattern: a row is longer than one",
+    "no pattern: too many offsets in the slice",
+    "no pattern: a padded row would read outside x",
+    "no 8-bit codes: offsets are over 255 apart",
+    "no 16-bit codes: offsets are over 65535 apart",
+    "no short codes: a padded row would read outside x",
+};
+
 /* Inserts an offset into the sorted pattern; false when there is no room. */
 static bool insert(cmgi_slice_plan *plan, cmg_index offset)
 {

@@ -1,5 +1,5 @@
-/* The plan of a packed slice, shared by the search (compressed_plan.c) and the build
- * (compressed.c). */
+/* The plan of a packed slice, from which it is built (packed_slices.c) or predicted
+ * (compressed_forecast.c). */
 #pragma once
 #include "spmv/compressed.h"
 #include "spmv/templates.h"
@@ -20,6 +20,9 @@ typedef enum cmgi_obstacle {
     CMGI_OBSTACLE_SHORT_ROW,          /* codes: a row that lacks an entry would read outside x */
     CMGI_OBSTACLES
 } cmgi_obstacle;
+
+/* What is said of each. */
+extern const char *const cmgi_obstacle_text[CMGI_OBSTACLES];
 
 /* How one packed slice will be stored. */
 typedef struct cmgi_slice_plan {
