@@ -22,6 +22,7 @@ static const cmgi_name precisions[] = {
 #endif
 #define CMGI_FORMAT_CHOICE(row, name, text) POSITION_##row,
 #define CMGI_FORMAT(row, file, name, text) POSITION_##row,
+#define CMGI_STUDY CMGI_FORMAT
 enum {
 #include CMGI_FORMAT_LIST
     FORMATS

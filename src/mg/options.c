@@ -1,6 +1,7 @@
 /* The table of cmg_solver_options: defaults, ranges and texts of all options of a solver. */
 #include "mg/options.h"
 
+#include "spmv/formats.h"
 #include "spmv/options.h"
 
 #define ROW(group, kind, field, ...)                                                               \
@@ -99,6 +100,7 @@ cmg_status cmgi_solver_options_take(cmg_context *ctx, const cmg_solver_options *
 {
     CMGI_TRY(cmgi_options_take(ctx, &table, given, own));
     own->matrix.size = sizeof own->matrix;
+    CMGI_TRY(cmgi_format_check(ctx, own->matrix.format));
     CMGI_CHECK(ctx, own->matrix.refused[0] == '\0', CMG_ERR_ARG, "%s", own->matrix.refused);
     CMGI_CHECK(ctx, own->cycle != CMG_CYCLE_NONE || own->pre + own->post > 0, CMG_ERR_ARG,
                "cycle none needs smoothing steps: pre and post are 0");

@@ -5,7 +5,6 @@
 #include "spmv/compressed_forecast.h"
 #include "spmv/csr_tiles.h"
 #include "spmv/formats.h"
-#include "spmv/pcsr.h"
 
 #include <math.h>
 
@@ -427,7 +426,6 @@ static void resolve(const chooser *c, cmg_matrix_options *o)
     o->warp = o->warp != 0 ? o->warp : 32;
     o->block = o->block != 0 ? o->block : 128;
     o->threshold = o->threshold != 0 ? o->threshold : usual_threshold(&c->s);
-    o->pad = o->pad != 0 ? o->pad : cmgi_pcsr_pad(&c->s);
     if (o->t == 0 && o->format != CMG_FORMAT_CSR) { /* csr: lanes or tiles, as it builds */
         o->t = best_t(c);
     }
@@ -446,8 +444,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
                  .regular = 1};
     options->format = cmgi_format_for(ctx, use, A->rows, A->cols, options->format);
     const bool complete = options->format != CMG_FORMAT_AUTO && options->warp != 0 &&
-                          options->block != 0 && options->threshold != 0 && options->t != 0 &&
-                          (options->format != CMG_FORMAT_PCSR || options->pad != 0);
+                          options->block != 0 && options->threshold != 0 && options->t != 0;
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {
         return CMG_OK;
     }

@@ -9,7 +9,6 @@
 #include "spmv/compressed_forecast.h"
 #include "spmv/formats.h"
 #include "spmv/options.h"
-#include "spmv/tune.h"
 
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
@@ -111,7 +110,7 @@ static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cm
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_choose(ctx, from, use, &options, NULL));
     if (options.format == CMG_FORMAT_TUNE) {
-        CMGI_TRY(cmgi_tune(ctx, from->csr, &options, &made));
+        CMGI_TRY(cmgi_format_measured()(ctx, from->csr, &options, &made));
     } else {
         if (cmgi_on_cuda(ctx)) {
             CMGI_TRY(by_upload(ctx, from, &options, &made, &done));
@@ -140,8 +139,9 @@ static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_us
     cmg_matrix_options resolved = *options;
     cmg_status status = cmgi_choose(ctx, &from, use, &resolved, NULL);
     if (status == CMG_OK) {
-        status = resolved.format == CMG_FORMAT_TUNE ? cmgi_tune(ctx, &host.view, &resolved, A)
-                                                    : make_on_host(ctx, &from, &resolved, A);
+        status = resolved.format == CMG_FORMAT_TUNE
+                     ? cmgi_format_measured()(ctx, &host.view, &resolved, A)
+                     : make_on_host(ctx, &from, &resolved, A);
     }
     cmgi_csr_free(ctx, &host);
     return status;
@@ -188,9 +188,6 @@ static cmg_status create(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_
                "matrix: the CSR or the out-pointer is NULL");
     cmg_matrix_options own;
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
-    const bool chosen = own.format == CMG_FORMAT_AUTO || own.format == CMG_FORMAT_TUNE;
-    CMGI_CHECK(ctx, chosen || cmgi_format_find(own.format) != NULL, CMG_ERR_ARG,
-               "matrix: unknown format %d", (int)own.format);
     bool there = false;
     CMGI_TRY(cmgi_resident_is(ctx, csr, &there));
     if (there) {

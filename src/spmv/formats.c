@@ -1,10 +1,20 @@
 /* The list of formats. */
 #include "spmv/formats.h"
 
+#include "core/status.h"
+
 #ifndef CMGI_FORMAT_LIST
 #define CMGI_FORMAT_LIST "core/formats.inc"
 #endif
 
+#ifdef CMGI_HAVE_STUDIES
+#include "studies/tune.h"
+#define CMGI_STUDY CMGI_FORMAT
+static const cmgi_measured_choice measured = cmgi_tune;
+#else
+#define CMGI_STUDY(row, file, name, text)
+static const cmgi_measured_choice measured = NULL;
+#endif
 #define CMGI_FORMAT_CHOICE(row, name, text)
 #define CMGI_FORMAT(row, file, name, text) extern const cmgi_format cmgi_format_##row;
 #include CMGI_FORMAT_LIST
@@ -29,6 +39,22 @@ const cmgi_format *cmgi_format_find(cmg_format id)
         }
     }
     return NULL;
+}
+
+cmgi_measured_choice cmgi_format_measured(void)
+{
+    return measured;
+}
+
+cmg_status cmgi_format_check(cmg_context *ctx, cmg_format format)
+{
+    const bool chosen =
+        format == CMG_FORMAT_AUTO || (format == CMG_FORMAT_TUNE && measured != NULL);
+    CMGI_CHECK(ctx, chosen || cmgi_format_find(format) != NULL, CMG_ERR_UNSUPPORTED,
+               "format %s is one of the studies, which this build leaves out: build with "
+               "-DCMG_STUDIES=ON",
+               cmg_enum_name("format", (int)format));
+    return CMG_OK;
 }
 
 size_t cmgi_format_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)

@@ -24,7 +24,8 @@ cmg_status cmgi_matrix_options_take(cmg_context *ctx, const cmg_matrix_options *
     const size_t reach = offsetof(cmg_matrix_options, format) + sizeof given->format;
     if (given == NULL || given->size < reach || given->size > sizeof *given ||
         cmgi_format_find(given->format) == NULL) {
-        return cmgi_options_take(ctx, &table, given, own);
+        CMGI_TRY(cmgi_options_take(ctx, &table, given, own));
+        return cmgi_format_check(ctx, own->format);
     }
     /* a format of the list is good, whether or not the table of names has it */
     cmg_matrix_options listed;

@@ -317,11 +317,13 @@ static void wrong_calls(void)
     CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
     CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_STATE);
     cmg_matrix_destroy(&M);
+#ifdef CMGI_HAVE_STUDIES
     o.keep_map = true;
     o.format = CMG_FORMAT_HYB;
     CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
     CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_UNSUPPORTED);
     cmg_matrix_destroy(&M);
+#endif
     cmg_index *nodes = (cmg_index *)(uintptr_t)s.arrays.cell_nodes;
     const cmg_index kept = nodes[4];
     nodes[4] = nodes[5];

@@ -9,9 +9,14 @@ enum { CELLS = 32, LEVELS = 4, MOST = 9 };
 
 /* Values of each factor, as texts of options; the last two are what the columns are. */
 enum { SMOOTHER, FORMAT, PRECISION, KRYLOV, REST, COUNT, KIND, FACTORS };
+#ifdef CMGI_HAVE_STUDIES
+#define PARTS "format=hyb" /* products of two parts */
+#else
+#define PARTS "format=k2"
+#endif
 static const char *const words[FACTORS][6] = {
     {"smoother=jacobi", "smoother=chebyshev4", "smoother=fsai", "smoother=spai", "smoother=auto"},
-    {"format=auto", "format=compressed", "format=sell", "format=csr", "format=hyb", "format=ellt"},
+    {"format=auto", "format=compressed", "format=sell", "format=csr", PARTS, "format=ellt"},
     {"precision=fp64", "precision=mixed"},
     {"krylov=auto", "krylov=cg", "krylov=fcg", "krylov=fgmres", "krylov=none"},
     {"", "rtol=1e-12", "max_it=4", "fmg", "no-fuse", "collapse=100"},

@@ -2,7 +2,9 @@
  */
 #include "core/vector.h"
 #include "spmv/formats.h"
-#include "spmv/tune.h"
+#ifdef CMGI_HAVE_STUDIES
+#include "studies/tune.h"
+#endif
 #include "suite.h"
 
 static void wrong_arguments_are_refused(void)
@@ -55,6 +57,7 @@ static void wrong_arguments_are_refused(void)
     cmg_matrix_destroy(&A);
 }
 
+#ifdef CMGI_HAVE_STUDIES
 /* The second matrix of a pattern takes the choice of the first, also with other values. */
 static void measured_choices_are_remembered(void)
 {
@@ -136,6 +139,7 @@ static void blocks_are_tried(void)
     free(x);
     free(y);
 }
+#endif
 
 /* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
  * few requests for one pattern, under every format. */
@@ -154,8 +158,11 @@ static void requests_do_not_mix(void)
         {.precision = CMG_FP64},
     };
     enum { REQUESTS = sizeof request / sizeof request[0] };
-    static const cmg_format formats[] = {CMG_FORMAT_TUNE, CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED,
-                                         CMG_FORMAT_SELL};
+    static const cmg_format formats[] = {
+#ifdef CMGI_HAVE_STUDIES
+        CMG_FORMAT_TUNE,
+#endif
+        CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED, CMG_FORMAT_SELL};
     cmgi_csr A = suite_make(&suite[10]);
     const cmg_csr view = cmgi_csr_view(&A);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
@@ -187,8 +194,10 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(wrong_arguments_are_refused);
+#ifdef CMGI_HAVE_STUDIES
     RUN(measured_choices_are_remembered);
     RUN(blocks_are_tried);
+#endif
     RUN(requests_do_not_mix);
     return TEST_END();
 }

@@ -62,6 +62,10 @@ static inline bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
     const bool on_cuda = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
     const cmgi_format *format = cmgi_format_find(v->format);
+    if (format == NULL && v->format != CMG_FORMAT_AUTO &&
+        !(v->format == CMG_FORMAT_TUNE && cmgi_format_measured() != NULL)) {
+        return false; /* a build may lack the studies */
+    }
     if (format != NULL && (on_cuda ? format->spmv_cuda : format->spmv_cpu) == NULL) {
         return false; /* a build may lack cuSPARSE */
     }

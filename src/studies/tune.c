@@ -1,5 +1,5 @@
 /* Measured choice of format; see tune.h. */
-#include "spmv/tune.h"
+#include "studies/tune.h"
 
 #include "core/hash.h"
 #include "core/timer.h"
@@ -8,6 +8,7 @@
 #include "spmv/formats.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLES = 5, MOST_REPEATS = 1000 };
 /* Seconds a sample lasts at least. */
@@ -72,11 +73,13 @@ typedef struct memory {
 
 static bool same_options(const cmg_matrix_options *a, const cmg_matrix_options *b)
 {
-    return a->format == b->format && a->precision == b->precision && a->values == b->values &&
-           a->no_templates == b->no_templates && a->t == b->t && a->warp == b->warp &&
-           a->threshold == b->threshold && a->block == b->block && a->block_rows == b->block_rows &&
-           a->pad == b->pad && a->prefetch == b->prefetch && a->keep_map == b->keep_map &&
-           a->explain == b->explain;
+    bool same = true;
+    for (int i = 0; cmg_matrix_option(i) != NULL; ++i) {
+        const cmg_option *row = cmg_matrix_option(i);
+        same = same && memcmp((const char *)a + row->offset, (const char *)b + row->offset,
+                              row->bytes) == 0;
+    }
+    return same;
 }
 
 /* The choice for a pattern, NULL when it is new. */

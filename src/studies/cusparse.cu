@@ -9,7 +9,7 @@
 #include <cusparse.h>
 
 extern "C" {
-#include "spmv/cusparse.h"
+#include "studies/cusparse.h"
 }
 
 typedef struct state {

@@ -6,7 +6,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "spmv/pcsr.h"
+#include "studies/pcsr.h"
 }
 
 enum { THREADS = CMGI_PARTITION };

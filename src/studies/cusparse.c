@@ -1,5 +1,5 @@
 /* The rows of cuSPARSE's formats, also in builds that lack it: known, but without a kernel. */
-#include "spmv/cusparse.h"
+#include "studies/cusparse.h"
 
 #include "core/search.h"
 

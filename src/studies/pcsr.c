@@ -1,15 +1,15 @@
 /* PCSR from CSR, and its product on the CPU; see pcsr.h. */
-#include "spmv/pcsr.h"
+#include "studies/pcsr.h"
 #include "spmv/precision.h"
 
 #define T double
 #define SUFFIX f64
-#include "spmv/pcsr_cpu.inc"
+#include "studies/pcsr_cpu.inc"
 #undef T
 #undef SUFFIX
 #define T float
 #define SUFFIX f32
-#include "spmv/pcsr_cpu.inc"
+#include "studies/pcsr_cpu.inc"
 #undef T
 #undef SUFFIX
 
@@ -27,7 +27,8 @@ static cmg_size padded_entries(const cmgi_row_statistics *s, int pad)
     return sum;
 }
 
-int cmgi_pcsr_pad(const cmgi_row_statistics *s)
+/* Padding that is chosen: the most that leaves 95 of 100 entries real. */
+static int choose_pad(const cmgi_row_statistics *s)
 {
     int pad = 8;
     while (pad > 1 && 95 * padded_entries(s, pad) > 100 * s->nnz) {
@@ -51,7 +52,7 @@ static size_t bytes_of(cmg_size rows, cmg_size stored, cmg_precision precision)
 
 static size_t bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
-    const int pad = options->pad != 0 ? options->pad : cmgi_pcsr_pad(s);
+    const int pad = options->pad != 0 ? options->pad : choose_pad(s);
     return bytes_of(s->rows, padded_entries(s, pad), options->precision);
 }
 
@@ -102,6 +103,12 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     cmgi_pcsr *S = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
+    if (A->options.pad == 0) {
+        cmgi_row_statistics s;
+        CMGI_TRY(cmgi_row_statistics_take(ctx, csr, &s));
+        A->options.pad = choose_pad(&s);
+        cmgi_row_statistics_free(ctx, &s);
+    }
     for (cmg_size i = 0; i < csr->rows; ++i) {
         A->stored += padded(csr->indptr[i + 1] - csr->indptr[i], A->options.pad);
     }

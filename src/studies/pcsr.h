@@ -50,7 +50,5 @@ static inline int cmgi_partition_entries(cmg_size stored, cmg_size q)
     return left < CMGI_PARTITION ? (int)left : CMGI_PARTITION;
 }
 
-/* Padding that is chosen: the most that leaves 95 of 100 entries real. */
-int cmgi_pcsr_pad(const cmgi_row_statistics *s);
 /* pcsr.cu */
 cmg_status cmgi_pcsr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
