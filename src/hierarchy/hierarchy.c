@@ -158,6 +158,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
         to = places[role];
     }
     h->generation += same_pattern(to, csr) ? 0 : 1;
+    ++h->values;
     cmgi_csr_free(h->ctx, to);
     *to = *csr;
     *csr = (cmgi_csr){0};
@@ -419,6 +420,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     const cmg_status status = there ? update_there(h->ctx, &given, stored, &facts)
                                     : update_here(h->ctx, &given, stored, &facts);
     h->checked = h->checked && (status == CMG_OK || (status == CMG_ERR_ARG && values != old));
+    ++h->values; /* of borrowed arrays whatever the status is */
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {

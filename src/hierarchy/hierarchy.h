@@ -89,6 +89,7 @@ struct cmg_hierarchy {
     bool stale;               /* values have changed above a formed A */
     bool checked;             /* cmg_hierarchy_check passed, as would it now */
     uint64_t generation;      /* rises whenever sizes, patterns or numbering change */
+    uint64_t values;          /* rises whenever a matrix takes new values */
 };
 
 /* NULL = none of that name. */

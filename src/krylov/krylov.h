@@ -152,6 +152,12 @@ cmg_status cmgi_krylov_agree(cmgi_krylov *k);
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits);
 /* Drops the recorded graphs: arrays or parameters of the system have changed. */
 void cmgi_krylov_drop_graphs(cmgi_krylov *k);
+/* A power of two that takes a size near 1, so that squares stay in range; it is normal, and so is
+ * its inverse. */
+double cmgi_to_one(double size);
+/* ||v|| of a vector on the host, whose entries have any size; not a number or infinite as they are.
+ */
+double cmgi_host_norm(cmg_size n, const double *v);
 /* Residual norm under which the iteration has converged. */
 double cmgi_krylov_tolerance(const cmgi_krylov *k);
 /* ||b - A x|| / ||b||: 0 for b = 0, not a number where ||b|| overflows. */

@@ -10,6 +10,30 @@
 #include <float.h>
 #include <math.h>
 
+double cmgi_to_one(double size)
+{
+    const int limit = -DBL_MIN_EXP; /* 2^-limit is normal, too */
+    const int exponent = size > 0 ? ilogb(size) : 0;
+    return ldexp(1, exponent < -limit ? limit : exponent > limit ? -limit : -exponent);
+}
+
+double cmgi_host_norm(cmg_size n, const double *v)
+{
+    double largest = 0;
+    double sum = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        largest = isnan(v[i]) ? NAN : fmax(largest, fabs(v[i]));
+        if (isnan(largest)) {
+            return NAN;
+        }
+    }
+    const double scale = cmgi_to_one(largest);
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += scale * v[i] * (scale * v[i]);
+    }
+    return sqrt(sum) / scale;
+}
+
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range)
 {
     CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
@@ -148,13 +172,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
     if (!(largest <= DBL_MAX)) {
         return end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
     }
-    const int exponent = ilogb(largest);
-    const int limit = -DBL_MIN_EXP; /* 2^-limit is normal, too */
-    return solve_scaled(k, solve, user,
-                        ldexp(1, exponent < -limit  ? limit
-                                 : exponent > limit ? -limit
-                                                    : -exponent),
-                        b, x);
+    return solve_scaled(k, solve, user, cmgi_to_one(largest), b, x);
 }
 
 static cmg_status iterate(void *user, const double *b, double *x)

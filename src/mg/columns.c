@@ -91,7 +91,7 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
 {
     const cmgi_column_solver *s = user;
     const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r, .columns = s->k};
-    return cmgi_matrix_spmv(s->mg->levels.A, &w, x);
+    return cmgi_matrix_spmv(cmgi_levels_rows(&s->mg->levels), &w, x);
 }
 
 static cmg_status precondition(void *user, const void *r, void *z)

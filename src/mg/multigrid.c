@@ -27,7 +27,7 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
 {
     const cmgi_multigrid *mg = user;
     const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
-    return cmgi_matrix_spmv(mg->levels.A, &w, x);
+    return cmgi_matrix_spmv(cmgi_levels_rows(&mg->levels), &w, x);
 }
 
 static cmg_status precondition(void *user, const void *r, void *z)

@@ -5,15 +5,6 @@
 
 static const double ROUNDINGS = 4; /* times n eps ||b|| */
 
-/* A power of two that takes a norm near 1, so that squares stay in range. */
-static double to_one(double norm)
-{
-    const int exponent = norm > 0 ? ilogb(norm) : 0;
-    return ldexp(1, exponent < DBL_MIN_EXP    ? -DBL_MIN_EXP
-                    : exponent > -DBL_MIN_EXP ? DBL_MIN_EXP
-                                              : -exponent);
-}
-
 cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, double *x,
                             double *removed)
 {
@@ -25,7 +16,7 @@ cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, d
     CMGI_TRY(on->convert(ctx, P->n, CMG_FP64, b, CMG_FP64, rest));
     CMGI_TRY(cmgi_project_measured(ctx, P, rest, removed));
     CMGI_TRY(cmgi_project(ctx, P, x));
-    const double scale = to_one(*removed);
+    const double scale = cmgi_to_one(*removed);
     CMGI_TRY(on->axpby(ctx, CMG_FP64, P->n, scale, rest, 0.0, d));
     CMGI_TRY(cmgi_krylov_norm(mg->krylov, d, &left));
     return *removed > 0 && left <= 16 * DBL_EPSILON * (scale * *removed)
@@ -46,7 +37,7 @@ static cmg_status measure(cmgi_multigrid *mg, const double *b, const double *x, 
     cmgi_krylov *k = mg->krylov;
     double *d = k->work[0];
     double within = 0;
-    const double scale = to_one(r->rhs_norm);
+    const double scale = cmgi_to_one(r->rhs_norm);
     CMGI_TRY(k->system.residual(k->system.user, b, x, d));
     CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, scale, d, 0.0, d));
     CMGI_TRY(cmgi_krylov_norm(k, d, &r->residual));
@@ -70,7 +61,8 @@ cmg_status cmgi_range_judge(cmgi_multigrid *mg, const double *b, double *x, doub
     CMGI_TRY(measure(mg, b, x, report));
     if (cmg_outcome_converged(report->outcome) && !P->exact && !mg->options.least_squares &&
         has_no_solution(P, report)) {
-        report->outcome = CMG_LEAST_SQUARES;
+        report->outcome =
+            report->residual <= mg->options.atol ? CMG_CONVERGED_ATOL : CMG_LEAST_SQUARES;
     }
     return CMG_OK;
 }

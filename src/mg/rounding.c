@@ -1,36 +1,26 @@
 #include "mg/rounding.h"
 
+#include "core/random.h"
+
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* Sparse direct solvers leave 0.5 to 1.2 eps on problems with jumps of 1e6 to 1e9. */
 static const double ROUNDINGS = 4;
 /* An x that rounding of this size spoils is no solution: A is singular, b outside its range. */
 static const double LEAST = 0.01;
 
-/* Norm with v scaled by `largest`, its largest entry, so that squares stay in range. */
-static double norm(cmg_size n, const double *v, double largest)
-{
-    double sum = 0;
-    for (cmg_size i = 0; i < n && largest > 0; ++i) {
-        const double m = v[i] / largest;
-        sum += m * m;
-    }
-    return largest * sqrt(sum);
-}
-
 /* || |A| |x| + |b| || and ||b - A x||, which takes the place of b. */
 static double magnitude(cmg_context *ctx, const cmg_csr *A, const cmg_index *perm, double *b,
                         const double *x, double *row, double *residual)
 {
-    double largest = 0;
-    double most = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size at = perm != NULL ? perm[i] : i;
         row[at] = x[i];
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : largest, most)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size at = perm != NULL ? perm[i] : i;
         double m = fabs(b[i]);
@@ -40,12 +30,43 @@ static double magnitude(cmg_context *ctx, const cmg_csr *A, const cmg_index *per
             b[i] -= term;
         }
         row[A->rows + i] = m;
-        largest = fmax(largest, m);
-        most = isnan(b[i]) ? INFINITY : fmax(most, fabs(b[i]));
     }
     (void)ctx;
-    *residual = norm(A->rows, b, most);
-    return norm(A->rows, row + A->rows, largest);
+    *residual = cmgi_host_norm(A->rows, b);
+    return cmgi_host_norm(A->rows, row + A->rows);
+}
+
+/*
+ * A lower bound of || |A| |x| + |b| || with the A that was solved with, where the hierarchy has
+ * newer values: |A x'| over x' with the entries of x and random signs. Of a row of three entries
+ * every other x' finds all of |A| |x|. The vectors are on the host, 2 n of them in `work`.
+ */
+static cmg_status magnitude_taken(cmgi_multigrid *mg, const double *b, const double *x,
+                                  double *work, double *level)
+{
+    enum { TRIES = 8 };
+    cmg_context *ctx = mg->ctx;
+    cmgi_krylov *k = mg->krylov;
+    const cmg_size n = k->system.n;
+    const size_t bytes = (size_t)n * sizeof(double);
+    double *most = work + n;
+    memset(most, 0, bytes);
+    for (uint64_t t = 1; t <= TRIES; ++t) {
+        for (cmg_size i = 0; i < n; ++i) {
+            work[i] = cmgi_random_at(t, (uint64_t)i) < 0 ? -x[i] : x[i];
+        }
+        CMGI_TRY(cmgi_to_device(ctx, k->work[0], work, bytes));
+        CMGI_TRY(k->system.apply(mg, CMG_FP64, k->work[0], k->work[1], NULL));
+        CMGI_TRY(cmgi_to_host(ctx, work, k->work[1], bytes));
+        for (cmg_size i = 0; i < n; ++i) {
+            most[i] = fmax(most[i], fabs(work[i]));
+        }
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        most[i] += fabs(b[i]);
+    }
+    *level = cmgi_host_norm(n, most);
+    return CMG_OK;
 }
 
 /* Outcomes that rounding can be behind. */
@@ -75,11 +96,13 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host + n, x, bytes));
     if (mg->parts != NULL) {
         CMGI_TRY_GOTO(done, cmgi_parts_magnitude(mg->parts, host, host + n, &level));
+    } else if (mg->levels.values != mg->h->values) {
+        CMGI_TRY_GOTO(done, magnitude_taken(mg, host, host + n, host + 2 * n, &level));
     } else {
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
         level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n, &own);
     }
-    if (mg->parts == NULL && mg->levels.A->format->elements && isfinite(own)) {
+    if (own > 0 && cmgi_levels_rows(&mg->levels)->format->elements && isfinite(own)) {
         k->residual = fmax(k->residual, own); /* elements are A within rounding alone */
         k->history[k->iterations] = k->residual;
     }

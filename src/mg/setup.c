@@ -421,6 +421,31 @@ cmg_status cmgi_setup_finest(const cmgi_setup *s)
     return status;
 }
 
+/*
+ * Sums over elements or cliques round otherwise than rows of A, whose entries are smaller, and
+ * elements that are given are A to 1e-13 alone: residuals take the rows. Not on a device, where
+ * such a format is chosen so that A need not be there.
+ */
+static cmg_status build_rows(const cmgi_setup *s)
+{
+    cmg_csr A;
+    if (!s->levels->A->format->elements || s->ctx->backend->alloc != NULL ||
+        (s->parts == NULL && s->given->level[0].assembled)) {
+        return CMG_OK;
+    }
+    cmg_matrix_options options = s->options->matrix;
+    options.format = CMG_FORMAT_CSR;
+    options.precision = CMG_FP64;
+    options.values = CMG_VALUES_FULL;
+    if (s->parts != NULL) {
+        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_ANY, &options, &s->levels->rows);
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    return s->levels->rows != NULL
+               ? cmg_matrix_update(s->levels->rows, A.values)
+               : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->rows);
+}
+
 cmg_status cmgi_setup_levels(const cmgi_setup *s)
 {
     double begin = cmgi_seconds();
@@ -443,6 +468,8 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     CMGI_TRY(there ? CMG_OK : build_finest(s));
     CMGI_TRY(build_levels(s, total));
     s->levels->A = s->options->precision == CMG_FP64 ? s->levels->level[0].A : s->levels->A;
+    s->levels->values = s->given->values;
+    CMGI_TRY(build_rows(s));
     note_dirichlet(s, total);
     CMGI_TRY(cmgi_setup_boundary(s));
     CMGI_TRY(build_null_space(s));
@@ -506,6 +533,7 @@ void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels)
     cmgi_projection_clear(ctx, &levels->nullspace);
     cmg_matrix_destroy(&levels->boundary);
     cmg_matrix_destroy(&levels->coarse);
+    cmg_matrix_destroy(&levels->rows);
     if (levels->A != levels->level[0].A) {
         cmg_matrix_destroy(&levels->A);
     }

@@ -14,9 +14,12 @@ enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
-    bool begun;                /* the matrices of the finest level are there before the others */
-    int count;                 /* in use; the last one is solved by `coarse` or smoothed */
-    cmg_matrix *A;             /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
+    bool begun;       /* the matrices of the finest level are there before the others */
+    int count;        /* in use; the last one is solved by `coarse` or smoothed */
+    cmg_matrix *A;    /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
+    cmg_matrix *rows; /* A by its rows, where `A` sums up elements or cliques: for residuals; NULL =
+                         `A` is that, or the device has no room for both */
+    uint64_t values;  /* of the hierarchy (hierarchy.h) when they were taken */
     cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
     bool collapsed;            /* `coarse` is the cycle of several levels */
     bool symmetric_inverse;    /* the last level is symmetric, and so is its inverse */
@@ -45,6 +48,11 @@ typedef struct cmgi_setup {
 
 /* Matrices of the finest level ahead of the others; nothing is left of a failure. */
 cmg_status cmgi_setup_finest(const cmgi_setup *s);
+/* The matrix of residuals in fp64. */
+static inline const cmg_matrix *cmgi_levels_rows(const cmgi_levels *levels)
+{
+    return levels->rows != NULL ? levels->rows : levels->A;
+}
 /* Builds the levels; those that are built take over new values on the same pattern. */
 cmg_status cmgi_setup_levels(const cmgi_setup *s);
 /* The matrix of Dirichlet rows, where the finest level has any. */

@@ -48,7 +48,8 @@ static double iterations_bytes(const cmgi_multigrid *mg)
     const cmg_matrix *A = mg->levels.A;
     const double n = (double)mg->levels.level[0].rows;
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, 1);
-    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL, 1);
+    const double residual =
+        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, 1);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
     const double inner = A->dots != NULL ? 0 : 16; /* (p,q) */
     const double cycle = cycle_bytes(mg->cycle);
@@ -92,7 +93,8 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 {
     const double n = (double)mg->levels.level[0].rows;
-    const double residual = (double)cmgi_matrix_traffic(mg->levels.A, CMGI_WB_RESIDUAL, 1);
+    const double residual =
+        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, 1);
     const double iterations = iterations_bytes(mg);
     *iteration = mg->krylov->iterations > 0 ? iterations / mg->krylov->iterations : 0;
     /* the first and the last residual, their norms and that of b, and the guess that is kept */
@@ -105,7 +107,8 @@ double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int 
     const cmg_matrix *A = mg->levels.A;
     const int k = cycle->columns;
     const double values = (double)mg->levels.level[0].rows * k;
-    const double residual = (double)cmgi_matrix_traffic(A, CMGI_WB_RESIDUAL, k);
+    const double residual =
+        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, k);
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, k);
     const double vectors = (cmgi_cycle_precision(cycle) == CMG_FP64 ? 88 : 80) + 16;
     *iteration = cycle_bytes(cycle) + product + vectors * values;

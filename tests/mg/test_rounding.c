@@ -4,6 +4,7 @@
  */
 #include "cmg_fem.h"
 
+#include "own.h"
 #include "solves.h"
 
 #include <float.h>
@@ -98,11 +99,123 @@ static void what_is_not_there_yet_is_not_called_so(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* Five-point matrix of n x n nodes without a boundary, and `spring` on the diagonal. */
+static own_matrix free_grid(int n, double spring)
+{
+    own_matrix A = own_alloc(n * n, n * n, 5 * (cmg_size)n * n);
+    for (int row = 0; row < n * n; ++row) {
+        const int i = row % n;
+        const int j = row / n;
+        const int next[4] = {j > 0 ? row - n : -1, i > 0 ? row - 1 : -1, i + 1 < n ? row + 1 : -1,
+                             j + 1 < n ? row + n : -1};
+        double sum = 0;
+        A.indptr[row + 1] = A.indptr[row];
+        for (int k = 0; k < 4; ++k) {
+            if (next[k] >= 0) {
+                own_push(&A, row, next[k], -1);
+                sum += 1;
+            }
+        }
+        own_push(&A, row, row, sum + spring);
+    }
+    return A;
+}
+
+/*
+ * Formats that sum up elements or cliques: what is told of x is the residual by the rows of A,
+ * within the rounding of these, where x is so large that rounding is all there is.
+ */
+static void formats_by_elements_tell_of_the_rows(void)
+{
+    static const char *const formats[] = {"nbn", "dbd", "ebe", "ebesym"};
+    enum { M = 17, N = M * M };
+    double b[N];
+    double x[N];
+    if (cmgi_on_cuda(ctx)) {
+        return; /* A is not on the device then, which is what these formats are for */
+    }
+    for (int k = 0; k < 4 * 6; ++k) {
+        const own_matrix A = free_grid(M, pow(10, -10.0 - k / 4 % 6));
+        const cmg_csr view = own_view(&A);
+        cmg_vector *vb = vector_of(N, (uint64_t)k);
+        cmg_vector *vx = vector_of(N, 4);
+        cmg_hierarchy *h = NULL;
+        cmg_solver_options o;
+        char text[80];
+        double rounding = 0;
+        (void)snprintf(text, sizeof text, "format=%s", formats[k % 4]);
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, text));
+        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        CHECK_OK(cmg_vector_fill(vx, 0));
+        const cmg_report report = solve(h, &o, vb, vx);
+        CHECK_OK(cmg_vector_get(vb, b));
+        CHECK_OK(cmg_vector_get(vx, x));
+        const double relative = own_residual(&A, b, x, 1, 0, &rounding);
+        CHECK_NEAR(report.relative_residual, relative, 1e-6 * relative + rounding);
+        cmg_vector_destroy(&vb);
+        cmg_vector_destroy(&vx);
+        cmg_hierarchy_destroy(&h);
+        own_matrix gone = A;
+        own_clear(&gone);
+    }
+}
+
+/*
+ * A hierarchy with values a million times as large, and no refresh: the size of A x is that of the
+ * A that was solved with.
+ */
+static void rounding_is_that_of_the_values_taken(void)
+{
+    enum { M = 31, N = M * M };
+    own_system system = own_make(OWN_LAPLACE, M, 3);
+    double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
+    double b[N];
+    double x[N];
+    for (cmg_size k = 0; k < system.A.indptr[N]; ++k) {
+        larger[k] = 1e6 * system.A.values[k];
+    }
+    for (int most = 6; most <= 60; most *= 10) {
+        cmg_vector *vb = vector_of(N, 3);
+        cmg_vector *vx = vector_of(N, 4);
+        cmg_hierarchy *h = NULL;
+        cmg_solver_options o;
+        cmg_solver *s = NULL;
+        cmg_report report = {.size = sizeof report};
+        double rounding = 0;
+        cmg_solver_options_default(&o);
+        o.matrix.keep_map = true;
+        o.max_it = most;
+        o.rtol = 1e-17;
+        o.fallback = false;
+        CHECK_OK(own_hierarchy(ctx, &system, &h));
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, larger));
+        CHECK_OK(cmg_vector_fill(vx, 0));
+        CHECK_OK((cmg_solver_solve)(s, vb, vx, &report)); /* not judged by the newer A */
+        CHECK_OK(cmg_vector_get(vb, b));
+        CHECK_OK(cmg_vector_get(vx, x));
+        const double relative = own_residual(&system.A, b, x, 1, 0, &rounding);
+        CHECK_NEAR(report.relative_residual, relative, 1e-6 * relative + rounding);
+        CHECK(report.outcome == (most == 6 ? CMG_ITERATION_LIMIT : CMG_ROUNDING));
+        CHECK(report.outcome != CMG_ROUNDING || relative <= rounding);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&vb);
+        cmg_vector_destroy(&vx);
+        cmg_hierarchy_destroy(&h);
+    }
+    free(larger);
+    own_free(&system);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(jumps_are_solved_to_rounding);
     RUN(b_of_any_size);
     RUN(what_is_not_there_yet_is_not_called_so);
+    RUN(formats_by_elements_tell_of_the_rows);
+    RUN(rounding_is_that_of_the_values_taken);
     return TEST_END();
 }
