@@ -123,9 +123,11 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
 
 cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, char text[CMGI_HINT])
 {
+    const bool within_atol = r->outcome == CMG_CONVERGED_ATOL &&
+                             r->residual <= mg->options.atol; /* what was asked for */
     text[0] = '\0';
     if (r->outcome == CMG_LEAST_SQUARES ||
-        (cmg_outcome_converged(r->outcome) && r->removed > REMOVED * r->rhs_norm)) {
+        (cmg_outcome_converged(r->outcome) && !within_atol && r->removed > REMOVED * r->rhs_norm)) {
         range_hint(r, text);
         return CMG_OK;
     }

@@ -332,6 +332,30 @@ static void outside_the_range_by(const grid *A, const char *options, bool given)
     cmg_hierarchy_destroy(&h);
 }
 
+/* An absolute tolerance that x meets is met, whatever lies outside the range. */
+static void within_the_tolerance(void)
+{
+    enum { M = 24, N = M * M };
+    static const double sizes[] = {1, 0x1p-500, 0x1p-400};
+    const grid A = laplacian(M, 0, 0);
+    double b[N];
+    double x[N];
+    for (int k = 0; k < 2 * 3; ++k) {
+        const double size = sizes[k / 2];
+        cmg_hierarchy *h = hierarchy_of(&A);
+        cmg_solver *s = solver_of(h, k % 2 ? "atol=1e3" : "atol=0");
+        right_hand_side(&A, size, size, b);
+        for (int i = 0; i < N; ++i) {
+            x[i] = 0;
+        }
+        const cmg_report report = told_is_true(&A, s, b, x);
+        CHECK(report.outcome == (k % 2 ? CMG_CONVERGED_ATOL : CMG_LEAST_SQUARES));
+        CHECK(k % 2 == 0 || (residual_norm(&A, b, x) <= 1e3 && hint[0] == '\0'));
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 static void outside_the_range(void)
 {
     static const char *const ways[] = {"", "krylov=fgmres", "precision=mixed", "smoother=jacobi",
@@ -545,6 +569,7 @@ int main(int argc, char **argv)
     RUN(nearly_singular_is_regular);
     RUN(null_spaces_of_sums_are_found);
     RUN(outside_the_range);
+    RUN(within_the_tolerance);
     RUN(history_and_failures);
     RUN(columns_have_their_own);
     RUN(given_vectors);
