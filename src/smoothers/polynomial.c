@@ -17,6 +17,7 @@
 enum { DEGREE, BOUND, FORM, BASE, RATIO, LOWER };
 enum { LANCZOS, GERSHGORIN };
 enum { SCHEDULE, RECURRENCE };
+enum { BY_RATIO, LEAST_RITZ };
 
 static const char *const bounds[] = {"lanczos", "gershgorin", NULL};
 static const char *const forms[] = {"schedule", "recurrence", NULL};
@@ -61,6 +62,8 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
     CMGI_CHECK(ctx, out->stages == 1 && out->stage[0] == 1, CMG_ERR_ARG,
                "base=%s: a base may not be a polynomial and has no damping", base);
     if (arguments->value[BOUND] == GERSHGORIN) {
+        CMGI_CHECK(ctx, arguments->value[LOWER] != LEAST_RITZ, CMG_ERR_ARG,
+                   "lower=lanczos needs bound=lanczos: row sums know no least eigenvalue");
         const cmgi_csr *M = &out->factor[0];
         CMGI_CHECK(ctx, out->factors == 1 && M->indptr[M->rows] == M->rows, CMG_ERR_ARG,
                    "bound=gershgorin needs a diagonal base, not %s", base);
@@ -85,7 +88,7 @@ typedef enum family { CHEBYSHEV, CHEBYSHEV4, OPTIMAL, LEAST_SQUARES, GLS, NEUMAN
 static double ratio_of(const cmgi_arguments *arguments, const cmgi_spectrum *spectrum)
 {
     const double degree = arguments->value[DEGREE];
-    if (arguments->value[LOWER] == 1 && spectrum->count > 0 && spectrum->ritz[0] > 0) {
+    if (arguments->value[LOWER] == LEAST_RITZ && spectrum->count > 0 && spectrum->ritz[0] > 0) {
         return fmax(spectrum->largest / spectrum->ritz[0], 1.01);
     }
     const double given = arguments->value[RATIO];

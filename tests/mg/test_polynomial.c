@@ -471,6 +471,22 @@ static void sums_take_r_as_it_is(void)
     free(s);
 }
 
+/* The least Ritz value comes from Lanczos alone: row sums have none to give. */
+static void row_sums_know_no_lower_end(void)
+{
+    cmg_hierarchy *h = poisson(8, 2, 0);
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=lanczos:bound=gershgorin"));
+    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
+    CHECK(strstr(cmg_context_message(ctx), "lower=lanczos needs bound=lanczos") != NULL);
+    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=ratio:bound=gershgorin"));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
@@ -478,5 +494,6 @@ int main(int argc, char **argv)
     RUN(recurrences_keep_their_digits);
     RUN(recurrences_hold_no_more_vectors);
     RUN(sums_take_r_as_it_is);
+    RUN(row_sums_know_no_lower_end);
     return TEST_END();
 }
