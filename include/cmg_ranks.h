@@ -139,9 +139,9 @@ CMG_API cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks);
  */
 CMG_API cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hierarchy **h);
 /**
- * Writes the rows of all ranks, with right-hand sides, solutions, coordinates and the mesh of a
- * generated grid, as a container: its datasets are those that one rank writes of the whole. Rank 0
- * writes, and holds no more of the others' rows than some chunks. Collective.
+ * Writes the rows of all ranks, with right-hand sides, solutions, coordinates, near null spaces
+ * and the mesh of a generated grid, as a container: its datasets are those that one rank writes of
+ * the whole. Rank 0 writes, and holds no more of the others' rows than some chunks. Collective.
  *
  * @return CMG_OK, CMG_ERR_ARG, CMG_ERR_STATE (no transport, or no rows), CMG_ERR_IO,
  *         CMG_ERR_MEMORY, CMG_ERR_UNSUPPORTED (no HDF5 in this build, 2^31 rows)

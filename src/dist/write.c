@@ -265,6 +265,31 @@ static cmg_status put_coords(writer *w, const cmg_hierarchy *h, int level)
     return put(w, &d);
 }
 
+/* Vectors near the null space, as many for every row; a rank without rows cannot tell how many. */
+static cmg_status put_null_space(writer *w, const cmg_hierarchy *h, int level)
+{
+    const cmgi_stored_vector *B = cmgi_hierarchy_vector(h, level, "nullspace", NULL);
+    cmg_size first = 0;
+    cmg_size rows = 0;
+    double wide = 0;
+    piece d = {.kind = REAL, .size = sizeof *B->values};
+    if (B == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_own_rows(h, level, &first, &rows));
+    wide = rows > 0 ? (double)(B->n / rows) : 0;
+    CMGI_TRY(cmgi_all_max(w->ctx, &wide, 1));
+    CMGI_CHECK(w->ctx, B->n == rows * (cmg_size)wide, CMG_ERR_SHAPE,
+               "level %d: %lld values of the null space do not fit %lld rows of %g", level,
+               (long long)B->n, (long long)rows, wide);
+    (void)snprintf(d.name, sizeof d.name, "/levels/%d/nullspace", level);
+    d.extent = (cmgi_extent){2, rows, (cmg_size)wide};
+    d.data = B->values;
+    CMGI_TRY(put(w, &d));
+    return w->writes && h->level[level].exact_nullspace ? cmgi_h5_put_exact(&w->h5, d.name)
+                                                        : CMG_OK;
+}
+
 static cmg_status put_vectors(writer *w, const cmg_hierarchy *h, const char *kind)
 {
     char group[32];
@@ -316,6 +341,7 @@ static cmg_status put_all(writer *w, const cmg_hierarchy *h)
         CMGI_TRY(put_matrix(w, l, "P", &own->P, (const cmg_size[2]){n, below}));
         CMGI_TRY(put_matrix(w, l, "R", &own->R, (const cmg_size[2]){below, n}));
         CMGI_TRY(put_coords(w, h, l));
+        CMGI_TRY(put_null_space(w, h, l));
         if (l == 0) {
             CMGI_TRY(put_vectors(w, h, "rhs"));
             CMGI_TRY(put_vectors(w, h, "solutions"));
@@ -328,7 +354,8 @@ static cmg_status put_all(writer *w, const cmg_hierarchy *h)
 typedef struct level_facts {
     cmg_size first;
     cmg_size rows;
-    cmg_size given; /* A, P, R, coordinates, and of level 0 mesh and vectors: what all must have */
+    cmg_size given; /* A, P, R, coordinates, null space and whether it is exact, and of level 0 mesh
+                       and vectors: what all must have */
 } level_facts;
 
 static level_facts facts_of(const cmg_hierarchy *h, int level)
@@ -342,9 +369,12 @@ static level_facts facts_of(const cmg_hierarchy *h, int level)
     if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) == CMG_OK) {
         f.given += 8;
     }
+    if (cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL) {
+        f.given += h->level[level].exact_nullspace ? 32 : 16;
+    }
     return level == 0 ? (level_facts){f.first, f.rows,
-                                      f.given + 16 * (cmgi_blocks_of(h)->mesh != NULL) +
-                                          32 * (cmg_size)h->vectors}
+                                      f.given + 64 * (cmgi_blocks_of(h)->mesh != NULL) +
+                                          128 * (cmg_size)h->vectors}
                       : f;
 }
 

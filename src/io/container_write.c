@@ -228,8 +228,7 @@ static cmg_status put_smoothers(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     return CMG_OK;
 }
 
-/* That A takes the vectors of a dataset to 0. */
-static cmg_status put_exact(cmgi_h5 *h5, const char *name)
+cmg_status cmgi_h5_put_exact(cmgi_h5 *h5, const char *name)
 {
     const int64_t exact = 1;
     const hid_t dataset = H5Dopen2(h5->file, name, H5P_DEFAULT);
@@ -256,7 +255,7 @@ static cmg_status put_table(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cons
                (long long)rows);
     (void)snprintf(name, sizeof name, "/levels/%d/%s", level, kind);
     CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values));
-    return !coords && h->level[level].exact_nullspace ? put_exact(h5, name) : CMG_OK;
+    return !coords && h->level[level].exact_nullspace ? cmgi_h5_put_exact(h5, name) : CMG_OK;
 }
 
 /* First rows of the ranks that a level is divided among. */

@@ -166,6 +166,8 @@ cmg_size cmgi_h5_chunk_rows(const cmgi_extent *e, size_t size);
 /* The root's attributes and the group of the levels; a group; that of a CSR matrix. */
 cmg_status cmgi_h5_put_root(cmgi_h5 *h5, const cmg_hierarchy *h);
 cmg_status cmgi_h5_put_group(const cmgi_h5 *h5, const char *name);
+/* Marks the near null space in a dataset as one that A takes to 0. */
+cmg_status cmgi_h5_put_exact(cmgi_h5 *h5, const char *name);
 cmg_status cmgi_h5_put_matrix(const cmgi_h5 *h5, const char *name, cmg_size rows, cmg_size cols);
 /* A dataset is made, gets its rows (container_rows.c), and is closed; returns the first failure. */
 cmg_status cmgi_h5_begin(const cmgi_h5 *h5, const char *name, hid_t type, const cmgi_extent *e,

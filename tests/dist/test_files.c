@@ -364,6 +364,68 @@ static void writes_without_the_whole(void)
     }
 }
 
+/* The rows that a rank takes of the whole, written. */
+static cmg_status write_taken(void *user, const cmg_transport *transport)
+{
+    const task *t = user;
+    cmg_context *mine = NULL;
+    cmg_hierarchy *h = NULL;
+    CMGI_TRY(open_rank(transport, &mine));
+    cmg_status status = cmg_hierarchy_take_rows(mine, t->whole, &h);
+    status = status != CMG_OK ? status : cmg_hierarchy_write_rows(h, t->path);
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(mine));
+    }
+    cmg_hierarchy_destroy(&h);
+    cmg_context_destroy(&mine);
+    return status;
+}
+
+/* Three vectors on level 0 and one on level 1, by arrays of the test's own; of 40 ranks some have
+ * no row of level 1. */
+static void near_null_spaces_are_written(void)
+{
+    static const int ranks[] = {1, 3, 40};
+    enum { MOST = 2000 };
+    double own[2][MOST];
+    for (int k = 0; k < 2 * 3; ++k) {
+        char why[CMG_MESSAGE] = "";
+        cmg_hierarchy *back = NULL;
+        cmg_hierarchy *h = generate("dim=2 cells=24 levels=4");
+        task t = {.path = "test_dist_modes.h5", .whole = h};
+        for (int i = 0; i < MOST; ++i) {
+            own[0][i] = sin(1 + i);
+            own[1][i] = cos(3 * i);
+        }
+        const int coarsest = h->levels - 1;
+        const cmg_size n[] = {3 * h->level[0].A.rows, h->level[coarsest].A.rows};
+        CHECK(n[0] <= MOST);
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, n[0], own[0]));
+        CHECK_OK(cmg_hierarchy_set_vector(h, coarsest, "nullspace", NULL, n[1], own[1]));
+        h->level[0].exact_nullspace = k % 2 == 1;
+        const cmg_status status = cmg_loopback_run(ranks[k / 2], 60, write_taken, &t, why);
+        CHECK(status == CMG_OK);
+        if (status != CMG_OK) {
+            printf("  %d ranks: %s\n", ranks[k / 2], why);
+        } else {
+            CHECK_OK(cmg_hierarchy_read(ctx, t.path, CMG_FILE_AUTO, &back));
+            for (int l = 0; l < 2; ++l) {
+                cmg_size length = 0;
+                const double *values = NULL;
+                CHECK_OK(cmg_hierarchy_get_vector(back, l * coarsest, "nullspace", NULL, &length,
+                                                  &values));
+                CHECK(length == n[l] &&
+                      memcmp(values, own[l], (size_t)length * sizeof *values) == 0);
+            }
+            CHECK(back->level[0].exact_nullspace == (k % 2 == 1));
+            CHECK(!back->level[coarsest].exact_nullspace);
+        }
+        cmg_hierarchy_destroy(&back);
+        cmg_hierarchy_destroy(&h);
+        (void)remove(t.path);
+    }
+}
+
 static void does_not_write(void)
 {
     char why[CMG_MESSAGE] = "";
@@ -382,6 +444,7 @@ int main(int argc, char **argv)
     RUN(divides);
     RUN(writes);
     RUN(writes_without_the_whole);
+    RUN(near_null_spaces_are_written);
     RUN(does_not_write);
 #else
     (void)reads;
