@@ -16,6 +16,10 @@ extern "C" {
 #include "core/feed.h"
 }
 
+/* Lanes of a warp, and the mask of all of them. */
+enum { CMGI_WARP = 32 };
+static const unsigned CMGI_ALL = 0xffffffffU;
+
 /* An array on the device and its size, so that frees can be accounted for. */
 typedef struct cmgi_device_block {
     void *p;

@@ -14,6 +14,7 @@
  * All of it is parallel and of the same bits for any number of threads.
  */
 #pragma once
+#include "csr/place.h"
 #include "hierarchy/hierarchy.h"
 
 /* Nodes and the aggregate that each belongs to. A node is `block` rows. */
@@ -28,9 +29,11 @@ typedef struct cmgi_aggregates {
  * sizes of the couplings. With c_ij the size of the part of a_ij that has the sign of a coupling
  * (-a_ij for a_ii > 0; Frobenius norm of a block where block > 1) and m_i the largest c_ij of a
  * row, j is strong for i where c_ij >= theta sqrt(m_i m_j). Rows whose off-diagonal entries do not
- * matter (together under a tenth of the diagonal) are isolated: they have no neighbours.
+ * matter (together under a tenth of the diagonal) are isolated: they have no neighbours. A and S are
+ * at the same place; *couplings is the number of entries of S.
  */
-cmg_status cmgi_strength(cmg_context *ctx, const cmg_csr *A, int block, double theta, cmgi_csr *S);
+cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
+                         cmgi_csr *S, cmg_size *couplings);
 /*
  * Aggregates of a graph of strong couplings; isolated nodes belong to none. Graphs of more than
  * `in_order` couplings are aggregated around an independent set, in parallel; smaller ones in the

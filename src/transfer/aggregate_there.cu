@@ -445,4 +445,4 @@ done:
 }
 
 extern "C" const cmgi_aggregation_kernels cmgi_aggregation_cuda = {
-    cmgi_strength_there, aggregate, cmgi_tentative_there, cmgi_smooth_there};
+    aggregate, cmgi_tentative_there, cmgi_smooth_there};

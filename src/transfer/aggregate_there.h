@@ -3,9 +3,6 @@
 #include "transfer/aggregate.h"
 
 typedef struct cmgi_aggregation_kernels {
-    /* cmgi_strength; arrays of S are made, *couplings is its number of entries. */
-    cmg_status (*strength)(cmg_context *ctx, const cmg_csr *A, int block, double theta, cmg_csr *S,
-                           cmg_size *couplings);
     /* cmgi_aggregate; agg->of is on the device. */
     cmg_status (*aggregate)(cmg_context *ctx, const cmg_csr *S, cmg_size couplings,
                             cmg_size in_order, cmgi_aggregates *agg);

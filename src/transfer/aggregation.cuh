@@ -7,8 +7,6 @@ extern "C" {
 #include "transfer/aggregate_there.h"
 }
 
-static const unsigned CMGI_ALL = 0xffffffffU;
-
 /*
  * Eight neighbours of a warp share a row. All 32 lanes exchange together, to the end of the longest
  * of their rows: masks of parts are searched for at every exchange.
@@ -126,9 +124,6 @@ cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
                              double **diagonal);
 /* A_F as a matrix of its own. */
 cmg_status cmgi_filtered_copy(cmg_context *ctx, const cmgi_filtered *F, cmg_csr *copy);
-/* strength_there.cu */
-cmg_status cmgi_strength_there(cmg_context *ctx, const cmg_csr *A, int block, double theta,
-                               cmg_csr *S, cmg_size *couplings);
 /* tentative_there.cu */
 cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, int block,
                                 int vectors, const double *B, cmg_csr *P, double **coarse);

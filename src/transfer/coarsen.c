@@ -60,11 +60,12 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
     double *B = NULL;
+    cmg_size couplings = 0;
     int block = 1;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY_GOTO(done, cmgi_near_null_space(h, l, &block, &next->vectors, &B));
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, &A, block, theta, &S));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, CMGI_HOST, &A, block, theta, &S, &couplings));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
     if (!gains(&agg, next->vectors, A.rows)) {
         goto done;
@@ -105,7 +106,7 @@ static cmg_status make_transfer_there(const cmg_hierarchy *h, int l, const cmg_c
     cmg_context *ctx = h->ctx;
     const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
     const cmg_csr *A = &cmgi_hierarchy_there(h, l, CMG_ROLE_A)->csr;
-    cmg_csr S = {0};
+    cmgi_csr S = {0};
     cmg_csr P0 = {0};
     cmgi_resident P = {0};
     cmgi_aggregates agg = {0};
@@ -114,18 +115,19 @@ static cmg_status make_transfer_there(const cmg_hierarchy *h, int l, const cmg_c
     int block = 1;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, vectors_there(h, l, &block, &next->vectors, &B));
-    CMGI_TRY_GOTO(done, on->strength(ctx, A, block, theta, &S, &couplings));
-    CMGI_TRY_GOTO(done, on->aggregate(ctx, &S, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
-    cmgi_free_device(ctx, (void *)(uintptr_t)S.values); /* sizes of couplings decide no more */
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, CMGI_DEVICE, A, block, theta, &S, &couplings));
+    CMGI_TRY_GOTO(done, on->aggregate(ctx, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    cmgi_free_device(ctx, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
     if (!gains(&agg, next->vectors, A->rows)) {
         goto done;
     }
     CMGI_TRY_GOTO(done, on->tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
-    CMGI_TRY_GOTO(done, on->smooth(ctx, A, o->filter && block == 1 ? &S : NULL, o->omega, &P0, &P));
+    CMGI_TRY_GOTO(done,
+                  on->smooth(ctx, A, o->filter && block == 1 ? &S.view : NULL, o->omega, &P0, &P));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &P, &next->P));
 done:
-    cmgi_resident_free_arrays(ctx, &S);
+    cmgi_csr_free_at(ctx, CMGI_DEVICE, &S);
     cmgi_resident_free_arrays(ctx, &P0);
     cmgi_resident_free(ctx, &P);
     CMGI_FREE_DEVICE(ctx, agg.of, B);

@@ -29,7 +29,7 @@ def kernel_before(text, k):
             if depth == 0:
                 break
         k = skip_back(text, k)
-    while re.match(r"[\w:]", text[k - 1]):
+    while re.match(r"[\w:#]", text[k - 1]):
         k -= 1
     return k
 

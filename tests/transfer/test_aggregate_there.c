@@ -54,20 +54,21 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
 {
     const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
     cmg_csr there = sent(A);
-    cmg_csr T = {0};
+    cmgi_csr T = {0};
     cmgi_csr S = {0};
     cmg_size couplings = 0;
     cmg_size count = 0;
-    CHECK_OK(cmgi_strength(ctx, A, block, theta, &S));
-    CHECK_OK(on->strength(ctx, &there, block, theta, &T, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, A, block, theta, &S, &couplings));
     CHECK(couplings == S.indptr[S.rows]);
-    CHECK(same_there(&S.view, &T));
+    CHECK_OK(cmgi_strength(ctx, CMGI_DEVICE, &there, block, theta, &T, &couplings));
+    CHECK(couplings == S.indptr[S.rows]);
+    CHECK(same_there(&S.view, &T.view));
     for (int order = 0; order < 2; ++order) {
         const cmg_size limit = order ? couplings : -1;
         cmgi_aggregates here = {0};
         cmgi_aggregates found = {0};
         CHECK_OK(cmgi_aggregate(ctx, &S, limit, &here));
-        CHECK_OK(on->aggregate(ctx, &T, couplings, limit, &found));
+        CHECK_OK(on->aggregate(ctx, &T.view, couplings, limit, &found));
         CHECK(found.nodes == here.nodes && found.count == here.count);
         cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
         CHECK_OK(cmgi_to_host(ctx, of, found.of, (size_t)here.nodes * sizeof *of));
@@ -78,7 +79,7 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
         cmgi_aggregates_free(ctx, &here);
     }
     cmgi_csr_free(ctx, &S);
-    cmgi_resident_free_arrays(ctx, &T);
+    cmgi_csr_free_at(ctx, CMGI_DEVICE, &T);
     cmgi_resident_free_arrays(ctx, &there);
     return count;
 }

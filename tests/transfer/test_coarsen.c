@@ -20,7 +20,8 @@ static void aggregates_are_a_partition(void)
         const cmg_csr view = cmgi_csr_view(&A);
         cmgi_csr S = {0};
         cmgi_aggregates agg = {0};
-        CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+        cmg_size couplings = 0;
+        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
         CHECK_OK(cmgi_aggregate(ctx, &S, way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
         cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
@@ -62,6 +63,7 @@ static void tentative_holds_the_vectors(void)
     cmgi_csr S = {0};
     cmgi_csr P = {0};
     cmgi_aggregates agg = {0};
+    cmg_size couplings = 0;
     double *Bc = NULL;
     double *B = malloc((size_t)A.rows * VECTORS * sizeof *B);
     for (cmg_size i = 0; i < A.rows; ++i) {
@@ -69,7 +71,7 @@ static void tentative_holds_the_vectors(void)
         B[i * VECTORS + 1] = (double)(i % 12);
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
-    CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
     CHECK_OK(cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
@@ -227,7 +229,8 @@ static void independent_sets_repeat(void)
     const int before = ctx->threads;
     cmgi_csr S = {0};
     cmgi_aggregates agg[2] = {{0}};
-    CHECK_OK(cmgi_strength(ctx, &view, 1, 0.25, &S));
+    cmg_size couplings = 0;
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
         CHECK_OK(cmgi_aggregate(ctx, &S, 0, &agg[t]));

@@ -1,0 +1,43 @@
+#include "csr/place.h"
+
+#include "csr/resident.h"
+
+cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *count,
+                           cmg_size *total)
+{
+    cmg_size sum = 0;
+    if (at == CMGI_DEVICE) {
+        return cmgi_resident_kernels_of(ctx)->offsets(ctx, n, count, total);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size own = count[i];
+        count[i] = sum;
+        sum += own;
+    }
+    count[n] = sum;
+    *total = sum;
+    return CMG_OK;
+}
+
+cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz)
+{
+    CMGI_TRY(cmgi_offsets_at(ctx, at, M->rows, M->indptr, nnz));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, *nnz, sizeof *M->indices, &M->indices));
+    return cmgi_alloc_at(ctx, at, *nnz, sizeof *M->values, &M->values);
+}
+
+cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,
+                                 cmgi_csr *T)
+{
+    return at == CMGI_DEVICE ? cmgi_resident_kernels_of(ctx)->transpose(ctx, A, nnz, &T->view)
+                             : cmgi_csr_transpose(ctx, A, T);
+}
+
+void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M)
+{
+    if (at == CMGI_DEVICE) {
+        cmgi_resident_free_arrays(ctx, &M->view);
+    } else {
+        cmgi_csr_free(ctx, M);
+    }
+}

@@ -1,0 +1,138 @@
+/*
+ * Bodies that host and device share: every form, for sizes around the lanes, the warp and the
+ * block, against plain loops, for any number of threads and on the device to the bit.
+ */
+#include "core/each.h"
+
+#include <math.h>
+
+#include "test_each.inc"
+
+#include "arrays.h"
+#include "core/random.h"
+#include "test.h"
+
+enum { MOST_ROWS = 2500, MOST_LENGTH = 70 };
+
+static const cmg_size sizes[] = {0,  1,  3,   4,   5,   7,    8,    9,    31,
+                                 32, 33, 255, 256, 257, 1023, 1024, 1025, MOST_ROWS};
+
+static cmg_size indptr[MOST_ROWS + 1];
+static double values[MOST_ROWS * MOST_LENGTH];
+
+/* What the bodies leave behind of n rows, on the host. */
+typedef struct results {
+    double y[MOST_ROWS];
+    double marks[MOST_ROWS];
+    double sum[MOST_ROWS];
+    double largest[MOST_ROWS];
+    cmg_size positives[MOST_ROWS];
+    double packed[MOST_ROWS * MOST_LENGTH];
+    cmg_size thirds;
+    cmg_size high;
+} results;
+
+static void make_rows(void)
+{
+    uint64_t seed = 5;
+    for (cmg_size i = 0; i < MOST_ROWS; ++i) {
+        const cmg_size length = i % 5 == 4 ? 0 : (cmg_size)(cmgi_random(&seed) * MOST_LENGTH);
+        indptr[i + 1] = indptr[i] + length;
+        for (cmg_size k = indptr[i]; k < indptr[i + 1]; ++k) {
+            values[k] = (2 * cmgi_random(&seed) - 1) * (i % 7 == 0 ? 0.25 : 1);
+        }
+    }
+}
+
+/* All bodies on n rows, at a place. */
+static void run_bodies(cmgi_place at, cmg_size n, results *r)
+{
+    const cmg_size nnz = indptr[n];
+    const bool there = at == CMGI_DEVICE;
+    const cmg_size *p = there ? copy_there(indptr, n + 1, sizeof *p) : indptr;
+    const double *v = there ? copy_there(values, nnz, sizeof *v) : values;
+    double *y = NULL;
+    double *marks = NULL;
+    findings f = {.indptr = p, .values = v};
+    CHECK_OK(cmgi_alloc_at(ctx, at, nnz, sizeof *y, &y));
+    CHECK_OK(cmgi_alloc_at(ctx, at, n, sizeof *marks, &marks));
+    CHECK_OK(cmgi_alloc_at(ctx, at, n, sizeof *f.sum, &f.sum));
+    CHECK_OK(cmgi_alloc_at(ctx, at, n, sizeof *f.largest, &f.largest));
+    CHECK_OK(cmgi_alloc_at(ctx, at, n, sizeof *f.positives, &f.positives));
+    CHECK_OK(cmgi_alloc_zero_at(ctx, at, nnz, sizeof *f.packed, &f.packed));
+    CHECK_OK(test_line(ctx, at, n < nnz ? n : nnz, &(line){v, y}));
+    CHECK_OK(test_thirds(ctx, at, n, &(line){v, marks}, &r->thirds));
+    CHECK_OK(test_rows(ctx, at, n, &f));
+    CHECK_OK(test_high_rows(ctx, at, n, &f, &r->high));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->y, y, (size_t)(n < nnz ? n : nnz) * sizeof *y));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->marks, marks, (size_t)n * sizeof *marks));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->sum, f.sum, (size_t)n * sizeof *f.sum));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->largest, f.largest, (size_t)n * sizeof *f.largest));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->positives, f.positives, (size_t)n * sizeof *f.positives));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->packed, f.packed, (size_t)nnz * sizeof *f.packed));
+    CMGI_FREE_AT(ctx, at, y, marks, f.sum, f.largest, f.positives, f.packed);
+    if (there) {
+        CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)p, (void *)(uintptr_t)v);
+    }
+}
+
+/* Against loops that know nothing of lanes; sums to rounding. */
+static void check_against_loops(cmg_size n, const results *r)
+{
+    cmg_size thirds = 0;
+    cmg_size high = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        double sum = 0;
+        double largest = 0;
+        bool over = false;
+        cmg_size count = 0;
+        for (cmg_size k = indptr[i]; k < indptr[i + 1]; ++k) {
+            sum += values[k];
+            largest = fabs(values[k]) > largest ? fabs(values[k]) : largest;
+            over = over || values[k] > 0.5;
+            if (values[k] > 0) {
+                CHECK(r->packed[indptr[i] + count] == values[k]);
+                ++count;
+            }
+        }
+        CHECK(i >= indptr[n] || r->y[i] == 3 * values[i] + (double)i);
+        CHECK(r->marks[i] == (i % 3 == 0));
+        CHECK(fabs(r->sum[i] - sum) <= MOST_LENGTH * 2e-16 * MOST_LENGTH);
+        CHECK(r->largest[i] == largest);
+        CHECK(r->positives[i] == count);
+        thirds += i % 3 == 0;
+        high += over;
+    }
+    CHECK(r->thirds == thirds);
+    CHECK(r->high == high);
+}
+
+static void bodies_match_loops_everywhere(void)
+{
+    const int before = ctx->threads;
+    results *host = calloc(1, sizeof *host);
+    results *other = calloc(1, sizeof *other);
+    make_rows();
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+        ctx->threads = 1;
+        run_bodies(CMGI_HOST, sizes[s], host);
+        check_against_loops(sizes[s], host);
+        ctx->threads = 3;
+        run_bodies(CMGI_HOST, sizes[s], other);
+        CHECK(memcmp(host, other, sizeof *host) == 0);
+        ctx->threads = before;
+        if (ctx->options.backend == CMG_BACKEND_CUDA) {
+            run_bodies(CMGI_DEVICE, sizes[s], other);
+            CHECK(memcmp(host, other, sizeof *host) == 0);
+        }
+    }
+    free(host);
+    free(other);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(bodies_match_loops_everywhere);
+    return TEST_END();
+}
