@@ -150,14 +150,16 @@ def robust():
     return markdown(["problems", "number", "solved", "in 60 iterations", "wrong", "median it", "most it"], rows)
 
 
-def robust_rounds(found):
-    """Two rounds: each given what it can use, and A and b alone for all."""
+@table
+def robust_peers():
+    """Every 6th problem of robust.py, two rounds: each given what it can use, and A and b alone for all."""
+    found = [line for line in read("robust-peers") if line.get("peers")]
     told = {"petsc-gamg": "CG, MINRES or GMRES by A; block size, coordinates, rigid body modes, null space; best of 3 thresholds",
             "hypre": "the same; HMIS, ext+i, P_max 4: its own defaults", "hypre-tuned": "the same; threshold 0.5, an aggressive level; "
             "nodal coarsening of systems", "pyamg-sa": "the same, B = rigid body modes", "pyamg-rootnode": "the same", "pyamg-rs": "the same"}
 
-    def row(name, words, key, own):
-        lines = [line for line in found if name is None or name in line[key]]
+    def row(name, words, key, own, some=found):
+        lines = [line for line in some if name is None or name in line[key]]
 
         def theirs(line):
             peers = [p for n, p in line[key].items() if n != "cmg" and name in (None, n)]
@@ -171,32 +173,11 @@ def robust_rounds(found):
         names = sorted({name for line in found for name in line[key]} - {"cmg"})
         rows += [row(name, told.get(name, "") if key == "peers" else "A and b alone, as cmg", key, own) for name in names]
         rows.append(row(None, "" if key == "peers" else "A and b alone, as cmg", key, own))
+    for words, some in (("2D meshes", [line for line in found if "-2d" in line["name"]]),
+                        ("3D meshes", [line for line in found if "-3d" in line["name"]]),
+                        ("matrices without P", [line for line in found if line["group"] == "matrix"])):
+        rows.append(row(None, words, "peers", lambda line: line, some))
     return markdown(["peer", "told", "problems", "solved by it", "by cmg", "time of cmg over its, median"], rows)
-
-
-@table
-def robust_peers():
-    """Every 6th problem of robust.py, one thread: least CPU time of three runs, set-up included; over 60 s is not solved."""
-    found = [line for line in read("robust-peers") if line.get("peers")]
-
-    def row(name, lines, seconds):
-        ratio = sorted(line["seconds"] / seconds(line) for line in lines if line["solved"] and seconds(line))
-        return [name, len(lines), sum(bool(seconds(line)) for line in lines), sum(line["solved"] for line in lines),
-                number(ratio[len(ratio) // 2], 2)]
-
-    def best(line):
-        return min((peer["seconds"] for peer in line["peers"].values() if peer["solved"]), default=None)
-
-    if any("alone" in line for line in found):
-        return robust_rounds([line for line in found if "alone" in line])
-    rows = []
-    for peer in sorted({name for line in found for name in line["peers"]}):
-        rows.append(row(peer, found, lambda line, peer=peer: line["peers"][peer]["solved"] and line["peers"][peer]["seconds"]))
-    rows.append(row("the best of each", found, best))
-    for dim in ("2d", "3d"):
-        rows.append(row(f"the best of each, {dim[0]}D meshes", [line for line in found if f"-{dim}" in line["name"]], best))
-    rows.append(row("the best of each, A alone", [line for line in found if line["group"] == "matrix"], best))
-    return markdown(["peer in CG", "problems", "solved by it", "by cmg", "time of cmg over its, median"], rows)
 
 
 @table
