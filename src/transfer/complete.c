@@ -117,10 +117,14 @@ static cmg_status replace_misfits(cmg_hierarchy *h, bool zero_dirichlet, cmgi_co
         if (level == h->levels) {
             return CMG_OK;
         }
-        CMGI_TRY(cmgi_form_level(h, level));
+        from = level + 1;
+        const cmg_status status = cmgi_form_level(h, level);
+        if (status == CMG_ERR_ARG) {
+            continue; /* with this R the given A is the better one */
+        }
+        CMGI_TRY(status);
         c->first_misfit = c->misfits++ == 0 ? level : c->first_misfit;
         c->worst = factor > c->worst ? factor : c->worst;
-        from = level + 1;
     }
     return CMG_OK;
 }

@@ -111,6 +111,20 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
     return cmgi_galerkin_values(h->ctx, s->given ? &s->R.view : NULL, &s->A, &s->P.view, AP, A);
 }
 
+/* R that is not P^T may leave a row of R A P without a diagonal, which no smoother can use. */
+static cmg_status check_diagonal(cmg_context *ctx, int l, const cmg_csr *A)
+{
+    cmg_size i = 0;
+    while (i < A->rows && cmgi_csr_diagonal_at(A, i) != 0) {
+        ++i;
+    }
+    CMGI_CHECK(ctx, i == A->rows, CMG_ERR_ARG,
+               "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does not "
+               "belong to its P; without it R is P^T",
+               l + 1, (long long)i, l);
+    return CMG_OK;
+}
+
 /* A_(l+1), new or with new values on its pattern. */
 static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool values)
 {
@@ -130,6 +144,7 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
         cmgi_csr_free(ctx, &h->level[l].AP);
         CMGI_TRY_GOTO(done,
                       cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
+        CMGI_TRY_GOTO(done, s.given ? check_diagonal(ctx, l, &made.view) : CMG_OK);
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_formed(h, l + 1, &made));
     }
 done:

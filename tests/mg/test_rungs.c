@@ -292,10 +292,71 @@ static void overflow_leaves_the_guess(void)
     }
 }
 
+/*
+ * R of its own, with a row that shares no unknown with P: R A P has a 0 on its diagonal. A coarse
+ * matrix that is given stays then, and where none is the message says what R is.
+ */
+static void restrictions_that_do_not_belong(void)
+{
+    enum { M = 15, N = M * M };
+    own_system system = own_make(OWN_LAPLACE, M, 2);
+    own_matrix coarse = own_grid(OWN_LAPLACE, M / 2);
+    own_matrix R = own_alloc(coarse.rows, N, 9 * coarse.rows);
+    double b[N];
+    double x[N];
+    for (int row = 0; row < coarse.rows; ++row) {
+        R.indptr[row + 1] = R.indptr[row];
+        for (int i = 0; i < N && row > 0; ++i) {
+            for (cmg_size k = system.P[0].indptr[i]; k < system.P[0].indptr[i + 1]; ++k) {
+                if (system.P[0].indices[k] == row) {
+                    own_push(&R, row, i, system.P[0].values[k]);
+                }
+            }
+        }
+        if (row == 0) {
+            own_push(&R, row, N - 1, 1);
+        }
+    }
+    for (int given = 0; given < 2; ++given) {
+        const cmg_csr views[] = {own_view(&R), own_view(&coarse)};
+        cmg_hierarchy *h = NULL;
+        cmg_solver *s = NULL;
+        CHECK_OK(own_hierarchy(ctx, &system, &h));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_R, NULL, 0, &views[0]));
+        if (given) {
+            cmg_vector *vb = NULL;
+            cmg_vector *vx = NULL;
+            double rounding = 0;
+            for (int i = 0; i < N; ++i) {
+                b[i] = own_fixed(i, 0) - 0.5;
+            }
+            CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vb));
+            CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
+            CHECK_OK(cmg_vector_set(vb, b));
+            CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &views[1]));
+            CHECK_OK(cmg_solver_create(h, NULL, &s));
+            CHECK_OK((cmg_solver_solve)(s, vb, vx, NULL));
+            CHECK_OK(cmg_vector_get(vx, x));
+            CHECK(own_residual(&system.A, b, x, 1, 0, &rounding) <= 1.001e-8);
+            cmg_vector_destroy(&vb);
+            cmg_vector_destroy(&vx);
+        } else {
+            CHECK_STATUS(cmg_solver_create(h, NULL, &s), CMG_ERR_ARG);
+            CHECK(strstr(cmg_context_message(ctx), "R A P has nothing on the diagonal") != NULL);
+        }
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+    own_clear(&R);
+    own_clear(&coarse);
+    own_free(&system);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(every_rung_is_reached);
     RUN(overflow_leaves_the_guess);
+    RUN(restrictions_that_do_not_belong);
     return TEST_END();
 }
