@@ -11,11 +11,11 @@ typedef struct holding {
     cmg_size reach; /* one more than the largest column of P_(l-1) */
 } holding;
 
-static const cmgi_own_rows *matrix_of(const cmgi_blocks *blocks, int l, int role)
+static const cmgi_own_rows *matrix_of(const cmgi_own *own, int l, int role)
 {
     static const cmgi_own_rows none = {0};
-    const cmgi_block_level *b = &blocks->level[l];
-    return role == A ? &b->A : role == P ? &b->P : l > 0 ? &blocks->level[l - 1].R : &none;
+    const cmgi_own_level *b = &own->level[l];
+    return role == A ? &b->A : role == P ? &b->P : l > 0 ? &own->level[l - 1].R : &none;
 }
 
 static cmg_size reach_of(const cmgi_own_rows *M, int threads)
@@ -29,15 +29,15 @@ static cmg_size reach_of(const cmgi_own_rows *M, int threads)
     return reach;
 }
 
-static void look(const cmgi_blocks *blocks, int levels, int threads, holding *mine)
+static void look(const cmgi_own *own, int levels, int threads, holding *mine)
 {
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {
-            const cmgi_own_rows *M = matrix_of(blocks, l, role);
+            const cmgi_own_rows *M = matrix_of(own, l, role);
             mine[l].first[role] = M->indptr != NULL ? M->first : -1;
             mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
         }
-        mine[l].reach = l > 0 ? reach_of(matrix_of(blocks, l - 1, P), threads) : 0;
+        mine[l].reach = l > 0 ? reach_of(matrix_of(own, l - 1, P), threads) : 0;
     }
 }
 
@@ -47,7 +47,7 @@ cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space
     const int me = cmgi_rank(ctx);
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *space->part, &space->part));
     for (int r = 0; r <= ranks; ++r) {
-        space->part[r] = total / ranks * r + total % ranks * r / ranks;
+        space->part[r] = cmgi_even(total, ranks, r);
     }
     space->total = total;
     space->first = space->part[me];
@@ -133,10 +133,10 @@ static cmg_status check_diagonal(cmg_context *ctx, const cmgi_own_rows *M, int l
     return CMG_OK;
 }
 
-static cmg_status check_own(cmg_context *ctx, const cmgi_blocks *blocks, const cmgi_parts *parts)
+static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, const cmgi_parts *parts)
 {
     for (int l = 0; l < parts->levels; ++l) {
-        const cmgi_block_level *b = &blocks->level[l];
+        const cmgi_own_level *b = &own->level[l];
         const cmg_size n = parts->level[l].space.total;
         CMGI_CHECK(ctx, parts->level[l].space.rows <= INT32_MAX, CMG_ERR_MEMORY,
                    "level %d: %lld rows on one rank do not fit 32 bits", l,
@@ -155,7 +155,7 @@ static cmg_status check_own(cmg_context *ctx, const cmgi_blocks *blocks, const c
 cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
 {
     cmg_context *ctx = h->ctx;
-    const cmgi_blocks *blocks = cmgi_blocks_of(h);
+    const cmgi_own *own = h->own;
     const int levels = h->levels;
     holding *all = NULL;
     cmg_status status = CMG_OK;
@@ -166,16 +166,16 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
-    look(blocks, levels, ctx->threads, mine);
+    look(own, levels, ctx->threads, mine);
     CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
     for (int l = 0; l < levels && status == CMG_OK; ++l) {
         status = read_level(ctx, all, levels, l, &parts->level[l].space);
     }
-    status = status == CMG_OK && blocks->level[0].A.indptr == NULL
+    status = status == CMG_OK && own->level[0].A.indptr == NULL
                  ? cmgi_fail(ctx, CMG_ERR_ARG, "level 0 has no A")
                  : status;
     if (status == CMG_OK) {
-        status = check_own(ctx, blocks, parts);
+        status = check_own(ctx, own, parts);
     }
     status = cmgi_group_agree(ctx, status);
 done:

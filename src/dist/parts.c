@@ -38,7 +38,7 @@ static cmg_status fill_rows(cmg_context *ctx, cmgi_own_rows *A)
 }
 
 /* P and R of a level without what the flags forbid; R = P^T where none is given. */
-static cmg_status make_transfer(cmgi_parts *parts, const cmgi_block_level *given, int l,
+static cmg_status make_transfer(cmgi_parts *parts, const cmgi_own_level *given, int l,
                                 const bool *coarse)
 {
     cmg_context *ctx = parts->ctx;
@@ -66,7 +66,7 @@ static cmg_status make_transfer(cmgi_parts *parts, const cmgi_block_level *given
 }
 
 /* A of level l + 1 as R A P. */
-static cmg_status form(cmgi_parts *parts, const cmgi_block_level *given, int l)
+static cmg_status form(cmgi_parts *parts, const cmgi_own_level *given, int l)
 {
     cmg_context *ctx = parts->ctx;
     cmgi_part_level *fine = &parts->level[l];
@@ -91,18 +91,18 @@ done:
 }
 
 /* From level l to the next: its A where it is missing, Dirichlet rows, P and R. */
-static cmg_status prepare_level(cmgi_parts *parts, const cmgi_blocks *blocks, int l,
+static cmg_status prepare_level(cmgi_parts *parts, const cmgi_own *own, int l,
                                 const cmgi_completion_options *options)
 {
     cmg_context *ctx = parts->ctx;
-    const cmgi_block_level *given = &blocks->level[l];
+    const cmgi_own_level *given = &own->level[l];
     cmgi_part_level *fine = &parts->level[l];
     cmgi_part_level *coarse = &parts->level[l + 1];
-    const bool missing = blocks->level[l + 1].A.indptr == NULL;
+    const bool missing = own->level[l + 1].A.indptr == NULL;
     if (missing || options->galerkin == CMG_GALERKIN_ALWAYS) {
         CMGI_TRY(form(parts, given, l));
     } else {
-        coarse->A = cmgi_rows_borrow(&blocks->level[l + 1].A);
+        coarse->A = cmgi_rows_borrow(&own->level[l + 1].A);
     }
     if (fine->dirichlet != NULL) {
         CMGI_TRY(cmgi_rows_dirichlet_below(ctx, &coarse->A, &given->P, fine->dirichlet,
@@ -188,11 +188,11 @@ static cmg_status gather_facts(cmgi_parts *parts, const cmg_hierarchy *h, int l)
 
 static cmg_status gather_levels(cmgi_parts *parts, const cmg_hierarchy *h)
 {
-    const cmgi_blocks *blocks = cmgi_blocks_of(h);
+    const cmgi_own *own = h->own;
     const int first = parts->divided;
     CMGI_TRY(cmg_hierarchy_create(parts->ctx, parts->levels - first, &parts->given));
     for (int l = first; l < parts->levels; ++l) {
-        const cmgi_block_level *b = &blocks->level[l];
+        const cmgi_own_level *b = &own->level[l];
         CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_A, l == first ? &parts->level[l].A : &b->A));
         if (l + 1 < parts->levels) {
             CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_P, &b->P));
@@ -310,18 +310,18 @@ static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *opti
 static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
                           const cmgi_parts_options *options)
 {
-    const cmgi_blocks *blocks = cmgi_blocks_of(h);
+    const cmgi_own *own = h->own;
     cmg_context *ctx = parts->ctx;
     const cmgi_completion_options *completion = &options->completion;
     cmgi_part_level *fine = &parts->level[0];
     parts->levels = options->alone ? 1 : parts->levels;
     parts->divided = count_divided(parts, options);
-    fine->A = cmgi_rows_borrow(&blocks->level[0].A);
+    fine->A = cmgi_rows_borrow(&own->level[0].A);
     if (completion->zero_dirichlet) {
         CMGI_TRY(cmgi_rows_dirichlet(ctx, &fine->A, &fine->dirichlet, &fine->dirichlet_rows));
     }
     for (int l = 0; l < parts->divided && parts->levels > 1; ++l) {
-        CMGI_TRY(prepare_level(parts, blocks, l, completion));
+        CMGI_TRY(prepare_level(parts, own, l, completion));
     }
     if (parts->levels > 1) {
         parts->level[parts->divided].space.whole = true;

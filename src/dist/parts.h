@@ -4,7 +4,7 @@
  * whole, which are an ordinary hierarchy and are solved by all ranks alike. All is collective.
  */
 #pragma once
-#include "dist/blocks.h"
+#include "hierarchy/own.h"
 #include "dist/matrix.h"
 #include "smoothers/smoother.h"
 #include "transfer/complete.h"

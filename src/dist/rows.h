@@ -1,22 +1,12 @@
 /*
- * A matrix over several ranks as data: every rank has the rows of a contiguous block, with columns
- * numbered through all ranks in 64 bits; on the host, in fp64. All functions but alloc and free are
- * collective.
+ * A matrix over several ranks as data: every rank has the rows of a contiguous block. What is said
+ * between ranks is collective.
  *
  * `part` is where the blocks of all ranks begin: rank r has part[r] .. part[r + 1] - 1.
  */
 #pragma once
 #include "core/group.h"
-#include "csr/csr.h"
-
-typedef struct cmgi_own_rows {
-    cmg_size first;    /* number of the first row */
-    cmg_size rows;     /* of this rank */
-    cmg_size *indptr;  /* rows + 1; NULL = there is no matrix */
-    cmg_size *indices; /* columns of the whole matrix */
-    double *values;
-    bool borrowed; /* the arrays belong to another */
-} cmgi_own_rows;
+#include "csr/own_rows.h"
 
 /* Clears the flags of rows that have a column outside of first .. last - 1. */
 void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
@@ -27,21 +17,6 @@ typedef struct cmgi_numbers {
     cmg_size count;
     cmg_size *number;
 } cmgi_numbers;
-
-cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
-                           cmgi_own_rows *A);
-void cmgi_rows_free(cmg_context *ctx, cmgi_own_rows *A);
-/* The same arrays, which stay the other's. */
-static inline cmgi_own_rows cmgi_rows_borrow(const cmgi_own_rows *A)
-{
-    cmgi_own_rows same = *A;
-    same.borrowed = true;
-    return same;
-}
-cmg_status cmgi_rows_copy(cmg_context *ctx, const cmgi_own_rows *from, cmgi_own_rows *to);
-/* Rows first .. first + rows - 1 of a whole matrix. */
-cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, cmg_size rows,
-                        cmgi_own_rows *A);
 
 /* The columns that occur, those from `first` to below `last` left out. */
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,

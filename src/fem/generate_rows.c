@@ -8,7 +8,7 @@
  */
 #include "core/group.h"
 #include "core/memory.h"
-#include "dist/blocks.h"
+#include "hierarchy/own.h"
 #include "fem/generate.h"
 #include "fem/output_mesh.h"
 #include "hierarchy/hierarchy.h"

@@ -3,6 +3,7 @@
 
 #include "core/backend.h"
 #include "core/memory.h"
+#include "hierarchy/own.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,9 +49,7 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
         cmgi_stored_vector_clear(ctx, &v->vector[i]);
     }
     cmgi_stored_mesh_destroy(ctx, &v->mesh);
-    if (v->blocks != NULL) {
-        v->blocks->destroy(ctx, v->blocks);
-    }
+    cmgi_own_destroy(ctx, &v->own);
     for (int i = 0; i < v->attributes; ++i) {
         CMGI_FREE(ctx, v->attribute[i].key, v->attribute[i].value);
     }

@@ -71,10 +71,8 @@ typedef struct cmgi_stored_mesh {
     double *boundary_values; /* boundary x components: values at those nodes, in node order */
 } cmgi_stored_mesh;
 
-/* This rank's rows of the level matrices, which dist/blocks.h has. */
-typedef struct cmgi_blocks_head {
-    void (*destroy)(cmg_context *ctx, struct cmgi_blocks_head *blocks);
-} cmgi_blocks_head;
+/* A range of the rows of every level: hierarchy/own.h. */
+typedef struct cmgi_own cmgi_own;
 
 struct cmg_hierarchy {
     cmg_context *ctx;
@@ -84,12 +82,12 @@ struct cmg_hierarchy {
     int vectors;
     cmgi_attribute *attribute;
     int attributes;
-    cmgi_stored_mesh *mesh;   /* NULL = none */
-    cmgi_blocks_head *blocks; /* NULL = this rank has all rows, in `level` */
-    bool stale;               /* values have changed above a formed A */
-    bool checked;             /* cmg_hierarchy_check passed, as would it now */
-    uint64_t generation;      /* rises whenever sizes, patterns or numbering change */
-    uint64_t values;          /* rises whenever a matrix takes new values */
+    cmgi_stored_mesh *mesh; /* NULL = none */
+    cmgi_own *own;          /* NULL = all rows are here, in `level` */
+    bool stale;             /* values have changed above a formed A */
+    bool checked;           /* cmg_hierarchy_check passed, as would it now */
+    uint64_t generation;    /* rises whenever sizes, patterns or numbering change */
+    uint64_t values;        /* rises whenever a matrix takes new values */
 };
 
 /* NULL = none of that name. */

@@ -94,7 +94,7 @@ done:
 cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
 {
     CMGI_GIVEN(h);
-    CMGI_CHECK(h->ctx, ranks >= 1 && h->blocks == NULL, CMG_ERR_ARG,
+    CMGI_CHECK(h->ctx, ranks >= 1 && h->own == NULL, CMG_ERR_ARG,
                "partition: %d ranks, or the hierarchy is one rank's", ranks);
     division d = {.h = h, .ranks = ranks};
     cmg_status status = CMG_OK;

@@ -1,8 +1,9 @@
 /*
- * The hierarchy container, read. The layout is described in docs/container.md.
+ * The hierarchy container, read: all rows of the levels, or the range that is one part's share. The
+ * layout is described in docs/container.md.
  *
  * Level matrices come first, so that every other matrix is held against known sizes before memory
- * is taken for it.
+ * is taken for it. Of a share there are A, P, R and the vectors that have values for its rows.
  */
 #include "io/io.h"
 
@@ -13,6 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A file on its way into a hierarchy. */
+typedef struct reader {
+    cmgi_h5 *h5;
+    cmg_hierarchy *h;
+    const cmgi_share *share;                 /* NULL = all rows are read */
+    cmg_size rows[CMGI_HIERARCHY_LEVELS];    /* of the levels, -1 = not known */
+    cmgi_range range[CMGI_HIERARCHY_LEVELS]; /* of them that is read */
+} reader;
+
 /* Where a matrix goes in the hierarchy. */
 typedef struct place {
     int level;
@@ -21,68 +31,184 @@ typedef struct place {
     int factor;
 } place;
 
-static cmg_status take(cmgi_h5 *h5, const char *name, const place *to, cmgi_csr *A,
-                       cmg_hierarchy *h)
+/* First rows of the ranks that a level is divided among, if the file has them; an array of count
+ * values that rise from 0 to the rows of the level. */
+static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmg_size *count,
+                                 double **first)
 {
-    char where[CMGI_PATH_LENGTH];
-    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
-    return cmgi_in_file(h5->ctx, where,
-                        cmgi_hierarchy_take_csr(h, to->level, to->role, to->name, to->factor, A));
-}
-
-static cmg_status read_matrix(cmgi_h5 *h5, const char *name, const cmgi_expect *expect,
-                              const place *to, cmg_hierarchy *h)
-{
-    const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
-    cmgi_csr A = {0};
-    CMGI_TRY(cmgi_container_csr(h5, name, expect, wanted, &A));
-    return take(h5, name, to, &A, h);
-}
-
-static cmg_status read_vector(cmgi_h5 *h5, const char *name, int level, const char *kind,
-                              const char *as, cmg_hierarchy *h)
-{
-    const bool coords = strcmp(kind, "coords") == 0;
-    const bool single = as != NULL;
-    const cmg_size n = cmg_hierarchy_rows(h, level);
-    const char *text = cmg_hierarchy_attribute(h, "block_size");
-    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    enum { MOST = 1 << 20 };
+    char name[64];
     cmgi_dataset d = {0};
-    double *values = NULL;
+    cmg_size *read = NULL;
+    double *made = NULL;
     cmg_status status = CMG_OK;
+    bool good = true;
+    *count = 0;
+    (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
+    if (!cmgi_h5_exists(h5, name)) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    const bool fits =
-        d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
-    CMGI_CHECK_GOTO(done, h5->ctx, fits && (!single || d.dims[1] == 1), CMG_ERR_FILE,
-                    "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
-                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, values));
-    status = cmgi_in_file(h5->ctx, h5->path,
-                          cmgi_hierarchy_take_vector(h, level, kind, as, d.count, values));
-    values = NULL;
+    CMGI_CHECK_GOTO(done, h5->ctx, d.rank == 1 && d.count >= 2 && d.count <= MOST, CMG_ERR_FILE,
+                    "%s: %s: %lld elements are no partition", h5->path, name, (long long)d.count);
+    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *read, &read));
+    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *made, &made));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&d, 0, d.count, read));
+    good = read[0] == 0 && read[d.count - 1] == rows;
+    for (cmg_size r = 0; r < d.count && good; ++r) {
+        good = r == 0 || read[r] >= read[r - 1];
+        made[r] = (double)read[r];
+    }
+    CMGI_CHECK_GOTO(done, h5->ctx, good, CMG_ERR_FILE,
+                    "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
+                    (long long)rows);
+    *count = d.count;
+    *first = made;
+    made = NULL;
 done:
-    cmgi_free(h5->ctx, values);
+    CMGI_FREE(h5->ctx, read, made);
     cmgi_dataset_close(&d);
     return status;
 }
 
-/* Attribute exact = 1 of near-null-space vectors: A takes them to 0. */
-static cmg_status read_exact(cmgi_h5 *h5, const char *name, int level, cmg_hierarchy *h)
+/* The rows of a level are known: what range of them is read. */
+static cmg_status find_range(reader *r, int level, cmg_size rows)
 {
-    cmgi_dataset d = {0};
-    int64_t exact = 0;
-    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    h->level[level].exact_nullspace =
-        cmgi_h5_attribute_ints(h5, d.id, "exact", 1, &exact) && exact != 0;
-    cmgi_dataset_close(&d);
+    cmgi_h5 *h5 = r->h5;
+    double *partition = NULL;
+    cmg_size count = 0;
+    r->rows[level] = rows;
+    r->range[level] = (cmgi_range){0, rows};
+    if (r->share == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(load_partition(h5, level, rows, &count, &partition));
+    const cmg_status status =
+        cmgi_share_range(h5->ctx, level, rows, r->share, count, partition, &r->range[level]);
+    cmgi_free(h5->ctx, partition);
+    return cmgi_in_file(h5->ctx, h5->path, status);
+}
+
+/* Rows of a level as far as they are known, else -1. */
+static cmg_size rows_of(const reader *r, int level)
+{
+    return r->rows[level] > 0 ? r->rows[level] : -1;
+}
+
+static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
+{
+    const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
+    cmgi_csr A = {0};
+    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
+    return cmgi_in_file(
+        g->h5->ctx, g->place,
+        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+}
+
+static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
+{
+    cmg_context *ctx = g->h5->ctx;
+    const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
+    cmgi_own_rows own = {0};
+    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
+    cmg_status status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
+    status = status == CMG_OK ? cmgi_hierarchy_take_own(r->h, to->level, to->role, &own) : status;
+    cmgi_rows_free(ctx, &own);
+    return status;
+}
+
+static cmg_status read_matrix(reader *r, const char *name, const cmgi_expect *expect,
+                              const place *to)
+{
+    cmgi_csr_group g;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, r->share == NULL, &g));
+    if (to->role == CMG_ROLE_A) {
+        CMGI_TRY_GOTO(done, find_range(r, to->level, g.rows));
+    } else if (to->role == CMG_ROLE_P && r->rows[to->level + 1] < 0) {
+        CMGI_TRY_GOTO(done, find_range(r, to->level + 1, g.cols));
+    }
+    status = r->share == NULL ? read_whole(r, &g, to) : read_share(r, &g, to);
+done:
+    cmgi_csr_group_close(&g);
+    return status;
+}
+
+/* Values of a vector for the rows that are read. Rows of the dataset that an end of the range cuts
+ * are read whole. */
+static cmg_status load_values(const reader *r, cmgi_dataset *d, int level, cmg_size *count,
+                              double **values)
+{
+    cmg_context *ctx = r->h5->ctx;
+    const cmgi_range *range = &r->range[level];
+    const cmg_size wide = r->rows[level] > 0 ? d->count / r->rows[level] : 0;
+    const bool part = r->share != NULL;
+    const cmg_size row = d->dims[1] > 0 ? d->dims[1] : 1;
+    const cmg_size first = part ? range->first * wide : 0;
+    const cmg_size last = part ? first + range->rows * wide : d->count;
+    const cmg_size begin = first / row * row;
+    const cmg_size end = (last + row - 1) / row * row;
+    double *made = NULL;
+    *count = 0;
+    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *made, &made));
+    cmg_status status = cmgi_dataset_read_real(d, begin, end - begin, made);
+    if (status == CMG_OK && part) {
+        memmove(made, made + first - begin, (size_t)(last - first) * sizeof *made);
+        const cmg_size bad = cmgi_first_not_finite(ctx, last - first, made);
+        status = bad < 0
+                     ? CMG_OK
+                     : cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
+                                 r->h5->path, d->name, (long long)(first + bad), made[bad]);
+    }
+    if (status != CMG_OK) {
+        cmgi_free(ctx, made);
+        return status;
+    }
+    *count = last - first;
+    *values = made;
     return CMG_OK;
 }
 
-/* All datasets of a group as vectors of one kind. */
-static cmg_status read_vectors(cmgi_h5 *h5, const char *group, int level, const char *kind,
-                               cmg_hierarchy *h)
+/* Coordinates of nodes, of several rows each, are of no use to a share. */
+static cmg_status read_vector(reader *r, const char *name, int level, const char *kind,
+                              const char *as)
 {
+    cmgi_h5 *h5 = r->h5;
+    const bool coords = strcmp(kind, "coords") == 0;
+    const cmg_size n = r->rows[level];
+    const char *text = cmg_hierarchy_attribute(r->h, "block_size");
+    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    cmgi_dataset d = {0};
+    double *values = NULL;
+    cmg_size count = 0;
+    int64_t exact = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &d));
+    const bool fits =
+        d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
+    CMGI_CHECK_GOTO(done, h5->ctx, fits && (as == NULL || d.dims[1] == 1), CMG_ERR_FILE,
+                    "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
+                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+    if (r->share != NULL && n > 0 && d.count % n != 0) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done, load_values(r, &d, level, &count, &values));
+    CMGI_TRY_GOTO(done,
+                  cmgi_in_file(h5->ctx, h5->path,
+                               cmgi_hierarchy_take_vector(r->h, level, kind, as, count, values)));
+    if (strcmp(kind, "nullspace") == 0) { /* attribute exact = 1: A takes them to 0 */
+        r->h->level[level].exact_nullspace =
+            cmgi_h5_attribute_ints(h5, d.id, "exact", 1, &exact) && exact != 0;
+    }
+done:
+    cmgi_dataset_close(&d);
+    return status;
+}
+
+/* All datasets of a group as vectors of one kind. */
+static cmg_status read_vectors(reader *r, const char *group, int level, const char *kind)
+{
+    cmgi_h5 *h5 = r->h5;
     for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
         char as[CMGI_NAME_LENGTH];
         char name[CMGI_H5_NAME];
@@ -91,7 +217,7 @@ static cmg_status read_vectors(cmgi_h5 *h5, const char *group, int level, const 
             break;
         }
         (void)snprintf(name, sizeof name, "%s/%s", group, as);
-        CMGI_TRY(read_vector(h5, name, level, kind, as, h));
+        CMGI_TRY(read_vector(r, name, level, kind, as));
     }
     return CMG_OK;
 }
@@ -107,7 +233,7 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
                     "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
                     (long long)d.dims[0], (long long)d.dims[1], (long long)n);
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, made.values));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, made.values));
     for (cmg_size i = 0; i < n; ++i) {
         made.indptr[i] = i * n;
         for (cmg_size j = 0; j < n; ++j) {
@@ -131,10 +257,10 @@ static bool is_dataset(const cmgi_h5 *h5, const char *name)
 }
 
 /* One matrix, or factors 0, 1, ... */
-static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const char *as,
-                                cmg_hierarchy *h)
+static cmg_status read_smoother(reader *r, const char *group, int level, const char *as)
 {
-    const cmg_size n = cmg_hierarchy_rows(h, level);
+    cmgi_h5 *h5 = r->h5;
+    const cmg_size n = r->rows[level];
     const cmgi_expect expect = {n, n, false};
     const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
     char encoding[64];
@@ -142,7 +268,7 @@ static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const
                                                               sizeof encoding);
     cmgi_h5_release(object);
     if (single) {
-        return read_matrix(h5, group, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, 0}, h);
+        return read_matrix(r, group, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, 0});
     }
     for (int factor = 0;; ++factor) {
         char name[CMGI_H5_NAME + 16];
@@ -150,12 +276,13 @@ static cmg_status read_smoother(cmgi_h5 *h5, const char *group, int level, const
         if (object >= 0 && factor > 0 && !cmgi_h5_exists(h5, name)) {
             return CMG_OK;
         }
-        CMGI_TRY(read_matrix(h5, name, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, factor}, h));
+        CMGI_TRY(read_matrix(r, name, &expect, &(place){level, CMG_ROLE_SMOOTHER, as, factor}));
     }
 }
 
-static cmg_status read_smoothers(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+static cmg_status read_smoothers(reader *r, int level)
 {
+    cmgi_h5 *h5 = r->h5;
     char group[64];
     (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
     for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
@@ -166,91 +293,88 @@ static cmg_status read_smoothers(cmgi_h5 *h5, int level, cmg_hierarchy *h)
             break;
         }
         (void)snprintf(name, sizeof name, "%s/%s", group, as);
-        CMGI_TRY(read_smoother(h5, name, level, as, h));
+        CMGI_TRY(read_smoother(r, name, level, as));
     }
     return CMG_OK;
 }
 
-static cmg_status read_inverse(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+static cmg_status read_inverse(reader *r, int level)
 {
+    cmgi_h5 *h5 = r->h5;
     char name[64];
     (void)snprintf(name, sizeof name, "/levels/%d/inverse", level);
-    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmg_size n = r->rows[level];
     const cmgi_expect expect = {n, n, false};
     const place to = {level, CMG_ROLE_INVERSE, NULL, 0};
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
     if (!is_dataset(h5, name)) {
-        return read_matrix(h5, name, &expect, &to, h);
+        return read_matrix(r, name, &expect, &to);
     }
+    char where[CMGI_PATH_LENGTH];
     cmgi_csr A = {0};
     CMGI_TRY(read_dense(h5, name, n, &A));
-    return take(h5, name, &to, &A, h);
+    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
+    return cmgi_in_file(h5->ctx, where,
+                        cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
 }
 
-/* First rows of the ranks that a level is divided among, if the file has them. */
-static cmg_status read_partition(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+/* The partition as a vector of the hierarchy. */
+static cmg_status read_partition(reader *r, int level)
+{
+    double *first = NULL;
+    cmg_size count = 0;
+    CMGI_TRY(load_partition(r->h5, level, r->rows[level], &count, &first));
+    return count == 0 ? CMG_OK
+                      : cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, count, first);
+}
+
+static cmg_status read_transfers(reader *r, int level)
 {
     char name[64];
-    cmgi_partition p = {0};
-    double *first = NULL;
-    cmg_status status = CMG_OK;
-    (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
-    CMGI_TRY(cmgi_container_partition(h5, name, cmg_hierarchy_rows(h, level), &p));
-    if (p.first == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, p.ranks + 1, sizeof *first, &first));
-    for (int r = 0; r <= p.ranks; ++r) {
-        first[r] = (double)p.first[r];
-    }
-    status = cmgi_hierarchy_take_vector(h, level, "partition", NULL, p.ranks + 1, first);
-done:
-    cmgi_free(h5->ctx, p.first);
-    return status;
+    const cmg_size n = r->rows[level];
+    const cmgi_expect down = {n, rows_of(r, level + 1), false};
+    (void)snprintf(name, sizeof name, "/levels/%d/P", level);
+    CMGI_TRY(read_matrix(r, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}));
+    const cmgi_expect up = {r->rows[level + 1], n, false};
+    (void)snprintf(name, sizeof name, "/levels/%d/R", level);
+    return cmgi_h5_exists(r->h5, name)
+               ? read_matrix(r, name, &up, &(place){level, CMG_ROLE_R, NULL, 0})
+               : CMG_OK;
 }
 
 /* Everything of a level but A. */
-static cmg_status read_level(cmgi_h5 *h5, int level, cmg_hierarchy *h)
+static cmg_status read_level(reader *r, int level)
 {
+    static const char *const tables[] = {"coords", "nullspace"};
+    static const char *const groups[] = {"rhs", "solutions"};
+    const bool whole = r->share == NULL;
     char name[64];
-    const cmg_size n = cmg_hierarchy_rows(h, level);
-    const cmg_size coarse = cmgi_known_rows(h, level + 1);
-    if (level + 1 < cmg_hierarchy_levels(h)) {
-        const cmgi_expect down = {n, coarse, false};
-        (void)snprintf(name, sizeof name, "/levels/%d/P", level);
-        CMGI_TRY(read_matrix(h5, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}, h));
-        const cmgi_expect up = {cmg_hierarchy_rows(h, level + 1), n, false};
-        (void)snprintf(name, sizeof name, "/levels/%d/R", level);
-        if (cmgi_h5_exists(h5, name)) {
-            CMGI_TRY(read_matrix(h5, name, &up, &(place){level, CMG_ROLE_R, NULL, 0}, h));
+    if (level + 1 < r->h->levels) {
+        CMGI_TRY(read_transfers(r, level));
+    } else if (whole) {
+        CMGI_TRY(read_inverse(r, level));
+    }
+    if (whole) {
+        CMGI_TRY(cmgi_container_read_elements(r->h5, level, r->h));
+        CMGI_TRY(read_partition(r, level));
+        CMGI_TRY(read_smoothers(r, level));
+    }
+    for (int k = 0; k < 2; ++k) {
+        (void)snprintf(name, sizeof name, "/levels/%d/%s", level, tables[k]);
+        if (cmgi_h5_exists(r->h5, name)) {
+            CMGI_TRY(read_vector(r, name, level, tables[k], NULL));
         }
-    } else {
-        CMGI_TRY(read_inverse(h5, level, h));
     }
-    CMGI_TRY(cmgi_container_read_elements(h5, level, h));
-    CMGI_TRY(read_partition(h5, level, h));
-    CMGI_TRY(read_smoothers(h5, level, h));
-    (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
-    if (cmgi_h5_exists(h5, name)) {
-        CMGI_TRY(read_vector(h5, name, level, "coords", NULL, h));
-    }
-    (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
-    if (cmgi_h5_exists(h5, name)) {
-        CMGI_TRY(read_vector(h5, name, level, "nullspace", NULL, h));
-        CMGI_TRY(read_exact(h5, name, level, h));
-    }
-    if (level > 0) {
-        (void)snprintf(name, sizeof name, "/levels/%d/rhs", level);
-        CMGI_TRY(read_vectors(h5, name, level, "rhs", h));
-        (void)snprintf(name, sizeof name, "/levels/%d/solutions", level);
-        CMGI_TRY(read_vectors(h5, name, level, "solutions", h));
+    for (int k = 0; k < 2 && whole && level > 0; ++k) {
+        (void)snprintf(name, sizeof name, "/levels/%d/%s", level, groups[k]);
+        CMGI_TRY(read_vectors(r, name, level, groups[k]));
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_container_format(cmgi_h5 *h5, int64_t *levels)
+static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
 {
     cmg_context *ctx = h5->ctx;
     char format[64] = "";
@@ -276,7 +400,7 @@ cmg_status cmgi_container_format(cmgi_h5 *h5, int64_t *levels)
 }
 
 /* The remaining attributes of the root, all optional, as text. */
-cmg_status cmgi_container_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
+static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
 {
     char key[128] = "";
     for (int i = 0; cmgi_h5_attribute_name(h5, h5->file, i, key, sizeof key); ++i) {
@@ -290,34 +414,37 @@ cmg_status cmgi_container_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
     return CMG_OK;
 }
 
-static cmg_status read_all(cmgi_h5 *h5, cmg_hierarchy **h)
+static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy **h)
 {
+    reader r = {.h5 = h5, .share = share};
     int64_t levels = 0;
-    CMGI_TRY(cmgi_container_format(h5, &levels));
+    CMGI_TRY(read_format(h5, &levels));
     CMGI_TRY(cmg_hierarchy_create(h5->ctx, (int)levels, h));
-    CMGI_TRY(cmgi_container_attributes(h5, *h));
+    r.h = *h;
+    CMGI_TRY(read_attributes(h5, *h));
     for (int l = 0; l < levels; ++l) {
         char name[64];
         const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
         (void)snprintf(name, sizeof name, "/levels/%d/A", l);
-        if (l > 0 && !cmgi_h5_exists(h5, name)) {
-            continue; /* R A P, where P leads to it */
+        r.rows[l] = -1;
+        if (l == 0 || cmgi_h5_exists(h5, name)) { /* else R A P, where P leads to it */
+            CMGI_TRY(read_matrix(&r, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}));
         }
-        CMGI_TRY(read_matrix(h5, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}, *h));
     }
     for (int l = 0; l < levels; ++l) {
-        CMGI_TRY(read_level(h5, l, *h));
+        CMGI_TRY(read_level(&r, l));
     }
-    CMGI_TRY(read_vectors(h5, "/rhs", 0, "rhs", *h));
-    CMGI_TRY(read_vectors(h5, "/solutions", 0, "solutions", *h));
-    return cmgi_container_read_mesh(h5, *h);
+    CMGI_TRY(read_vectors(&r, "/rhs", 0, "rhs"));
+    CMGI_TRY(read_vectors(&r, "/solutions", 0, "solutions"));
+    return share == NULL ? cmgi_container_read_mesh(h5, *h) : CMG_OK;
 }
 
-cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_share *share,
+                               cmg_hierarchy **h)
 {
     cmgi_h5 h5;
     CMGI_TRY(cmgi_h5_open(ctx, path, &h5));
-    cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, h));
+    cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, share, h));
     (void)cmgi_h5_close(&h5);
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(h);
@@ -327,8 +454,10 @@ cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy
 
 #else
 
-cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_share *share,
+                               cmg_hierarchy **h)
 {
+    (void)share;
     (void)h;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
                      "%s: this build has no HDF5, which the container needs", path);

@@ -10,20 +10,11 @@
 
 #include <string.h>
 
-/* The datasets of a group, and its name with that of the file. */
-typedef struct csr_group {
-    cmgi_h5 *h5;
-    char place[CMGI_PATH_LENGTH];
-    cmgi_dataset d[3]; /* indptr, indices, data */
-    cmg_size rows;
-    cmg_size cols;
-    cmg_size nnz;
-} csr_group;
-
 /* The group's attributes: shape, and that it is CSR. */
-cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
+static cmg_status read_shape(cmgi_h5 *h5, const char *name, bool whole, int64_t shape[2])
 {
     cmg_context *ctx = h5->ctx;
+    const int64_t most = whole ? INT32_MAX : INT64_MAX / 4;
     char encoding[64] = "";
     CMGI_TRY(cmgi_h5_inspect(h5, name, false));
     const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
@@ -41,16 +32,9 @@ cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
     CMGI_CHECK(ctx, shape[0] >= 0 && shape[1] >= 0, CMG_ERR_FILE,
                "%s: %s: shape %lld x %lld is negative", h5->path, name, (long long)shape[0],
                (long long)shape[1]);
-    return CMG_OK;
-}
-
-/* A shape that one rank can hold. */
-static cmg_status read_shape(cmgi_h5 *h5, const char *name, int64_t shape[2])
-{
-    CMGI_TRY(cmgi_container_shape(h5, name, shape));
-    CMGI_CHECK(h5->ctx, shape[0] <= INT32_MAX && shape[1] <= INT32_MAX, CMG_ERR_FILE,
-               "%s: %s: shape %lld x %lld is not in 0 .. 2147483647", h5->path, name,
-               (long long)shape[0], (long long)shape[1]);
+    CMGI_CHECK(ctx, shape[0] <= most && shape[1] <= most, CMG_ERR_FILE,
+               "%s: %s: shape %lld x %lld is not in 0 .. %lld", h5->path, name, (long long)shape[0],
+               (long long)shape[1], (long long)most);
     return CMG_OK;
 }
 
@@ -78,21 +62,22 @@ static cmg_status check_counts(const cmgi_h5 *h5, const char *name, const int64_
     return CMG_OK;
 }
 
-static void close_group(csr_group *g)
+void cmgi_csr_group_close(cmgi_csr_group *g)
 {
     for (int k = 0; k < 3; ++k) {
         cmgi_dataset_close(&g->d[k]);
     }
 }
 
-static cmg_status open_group(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, csr_group *g)
+cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool whole,
+                               cmgi_csr_group *g)
 {
     static const char *const members[] = {"indptr", "indices", "data"};
     int64_t shape[2] = {0, 0};
     cmg_status status = CMG_OK;
-    *g = (csr_group){.h5 = h5};
+    *g = (cmgi_csr_group){.h5 = h5};
     (void)snprintf(g->place, sizeof g->place, "%s: %s", h5->path, name);
-    CMGI_TRY(read_shape(h5, name, shape));
+    CMGI_TRY(read_shape(h5, name, whole, shape));
     for (int k = 0; k < 3; ++k) {
         CMGI_TRY_GOTO(failed, open_member(h5, name, members[k], &g->d[k]));
     }
@@ -103,22 +88,62 @@ static cmg_status open_group(cmgi_h5 *h5, const char *name, const cmgi_expect *e
     CMGI_TRY_GOTO(failed, cmgi_expect_check(h5->ctx, g->place, expect, g->rows, g->cols, g->nnz));
     return CMG_OK;
 failed:
-    close_group(g);
+    cmgi_csr_group_close(g);
     return status;
 }
 
-static cmg_status read_here(csr_group *g, cmgi_csr *A)
+/* Offsets of a range of the rows as the file has them; all entries belong to rows. */
+static cmg_status read_offsets(cmgi_csr_group *g, cmg_size first, cmg_size rows, cmg_size *indptr)
+{
+    CMGI_TRY(cmgi_dataset_read_size(&g->d[0], first, rows + 1, indptr));
+    CMGI_CHECK(g->h5->ctx, first + rows < g->rows || indptr[rows] == g->nnz, CMG_ERR_FILE,
+               "%s: indptr ends with %lld, but there are %lld entries", g->place,
+               (long long)indptr[rows], (long long)g->nnz);
+    return CMG_OK;
+}
+
+cmg_status cmgi_csr_group_read_rows(cmgi_csr_group *g, const cmgi_range *range, cmgi_own_rows *A)
+{
+    cmg_context *ctx = g->h5->ctx;
+    cmgi_own_rows made = {.first = range->first, .rows = range->rows};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY_GOTO(done, read_offsets(g, made.first, made.rows, made.indptr));
+    const cmg_size begin = made.indptr[0];
+    const cmg_size end = made.indptr[made.rows];
+    CMGI_CHECK_GOTO(done, ctx, begin >= 0 && begin <= end && end <= g->nnz, CMG_ERR_FILE,
+                    "%s: indptr goes from %lld to %lld, but there are %lld entries", g->place,
+                    (long long)begin, (long long)end, (long long)g->nnz);
+    CMGI_CHECK_GOTO(done, ctx, made.first > 0 || begin == 0, CMG_ERR_FILE,
+                    "%s: indptr[0] is %lld, not 0", g->place, (long long)begin);
+    for (cmg_size i = 0; i <= made.rows; ++i) {
+        const cmg_size at = made.indptr[i];
+        CMGI_CHECK_GOTO(done, ctx, at >= begin && at <= end, CMG_ERR_FILE,
+                        "%s: indptr[%lld] is %lld, not in %lld .. %lld", g->place,
+                        (long long)(made.first + i), (long long)at, (long long)begin,
+                        (long long)end);
+        made.indptr[i] = at - begin;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.indices, &made.indices));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.values, &made.values));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&g->d[1], begin, end - begin, made.indices));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], begin, end - begin, made.values));
+    *A = made;
+    made = (cmgi_own_rows){0};
+done:
+    cmgi_rows_free(ctx, &made);
+    return status;
+}
+
+static cmg_status read_here(cmgi_csr_group *g, cmgi_csr *A)
 {
     cmg_context *ctx = g->h5->ctx;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&g->d[0], made.indptr));
-    CMGI_CHECK_GOTO(done, ctx, made.indptr[made.rows] == g->nnz, CMG_ERR_FILE,
-                    "%s: indptr ends with %lld, but there are %lld entries", g->place,
-                    (long long)made.indptr[made.rows], (long long)g->nnz);
+    CMGI_TRY_GOTO(done, read_offsets(g, 0, g->rows, made.indptr));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], made.values));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], 0, g->nnz, made.values));
     *A = made;
     made = (cmgi_csr){0};
 done:
@@ -127,7 +152,7 @@ done:
 }
 
 /* Row pointers of 32 bits or values in fp32, which become wider on the device. */
-static cmg_status send_narrow(csr_group *g, int member, void *array, bool *sent)
+static cmg_status send_narrow(cmgi_csr_group *g, int member, void *array, bool *sent)
 {
     cmg_context *ctx = g->h5->ctx;
     cmgi_dataset *d = &g->d[member];
@@ -146,7 +171,8 @@ done:
     return status;
 }
 
-static cmg_status send_member(csr_group *g, int member, hid_t native, const void *array, bool *sent)
+static cmg_status send_member(cmgi_csr_group *g, int member, hid_t native, const void *array,
+                              bool *sent)
 {
     void *const to = (void *)(uintptr_t)array;
     return g->d[member].size == sizeof(int32_t) && member != 1
@@ -156,7 +182,7 @@ static cmg_status send_member(csr_group *g, int member, hid_t native, const void
 
 /* The arrays as they are in the file, or widened; *sent = false where they have to be converted or
  * are damaged. Nothing reads entries before the last row pointer is known to be their number. */
-static cmg_status send_arrays(csr_group *g, const cmg_csr *to, bool *sent)
+static cmg_status send_arrays(cmgi_csr_group *g, const cmg_csr *to, bool *sent)
 {
     cmg_size end = -1;
     CMGI_TRY(send_member(g, 0, H5T_NATIVE_INT64, to->indptr, sent));
@@ -174,7 +200,7 @@ static cmg_status send_arrays(csr_group *g, const cmg_csr *to, bool *sent)
 }
 
 /* A is not there where the host has to look at it. */
-static cmg_status read_there(csr_group *g, cmgi_csr *A)
+static cmg_status read_there(cmgi_csr_group *g, cmgi_csr *A)
 {
     cmg_context *ctx = g->h5->ctx;
     const cmg_size done_before = g->h5->done;
@@ -197,20 +223,11 @@ done:
     return status == CMG_ERR_SHAPE || status == CMG_ERR_MEMORY ? CMG_OK : status;
 }
 
-cmg_status cmgi_container_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool wanted,
-                              cmgi_csr *A)
+cmg_status cmgi_csr_group_read(cmgi_csr_group *g, bool wanted, cmgi_csr *A)
 {
-    const cmg_context *ctx = h5->ctx;
-    csr_group g;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(open_group(h5, name, expect, &g));
-    if (wanted && g.nnz >= ctx->stage_from && cmgi_resident_kernels_of(ctx) != NULL) {
-        CMGI_TRY_GOTO(done, read_there(&g, A));
+    const cmg_context *ctx = g->h5->ctx;
+    if (wanted && g->nnz >= ctx->stage_from && cmgi_resident_kernels_of(ctx) != NULL) {
+        CMGI_TRY(read_there(g, A));
     }
-    if (!cmgi_csr_given(A)) {
-        CMGI_TRY_GOTO(done, read_here(&g, A));
-    }
-done:
-    close_group(&g);
-    return status;
+    return cmgi_csr_given(A) ? CMG_OK : read_here(g, A);
 }

@@ -25,7 +25,7 @@ static cmg_status read_real(cmgi_h5 *h5, int level, const char *member, cmg_size
     CMGI_CHECK_GOTO(done, h5->ctx, d.count == count, CMG_ERR_FILE, "%s: %s: %lld values, not %lld",
                     h5->path, d.name, (long long)d.count, (long long)count);
     CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, count, sizeof **to, to));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, *to));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, count, *to));
 done:
     cmgi_dataset_close(&d);
     return status;

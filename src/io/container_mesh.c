@@ -46,7 +46,7 @@ static cmg_status read_unknowns(cmgi_dataset *d, cmgi_stored_mesh *mesh)
     cmg_size *wide = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(h5->ctx, mesh->nodes, sizeof *wide, &wide));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(d, wide));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(d, 0, d->count, wide));
     for (cmg_size i = 0; i < mesh->nodes; ++i) {
         CMGI_CHECK_GOTO(done, h5->ctx, wide[i] >= -1 && wide[i] <= INT32_MAX, CMG_ERR_FILE,
                         "%s: %s: element %lld: %lld is out of range", h5->path, d->name,
@@ -72,11 +72,12 @@ cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h)
         }
     }
     CMGI_TRY_GOTO(done, make(h5, h, d, &mesh));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[X], mesh->x));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[X], 0, d[X].count, mesh->x));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&d[CELLS], mesh->cell_nodes));
     CMGI_TRY_GOTO(done, read_unknowns(&d[UNKNOWNS], mesh));
     if (mesh->boundary > 0) {
-        CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d[VALUES], mesh->boundary_values));
+        CMGI_TRY_GOTO(
+            done, cmgi_dataset_read_real(&d[VALUES], 0, d[VALUES].count, mesh->boundary_values));
     }
     CMGI_TRY_GOTO(done, cmgi_in_file(h5->ctx, h5->path, cmgi_hierarchy_take_mesh(h, &mesh)));
 done:

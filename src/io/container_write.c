@@ -1,156 +1,103 @@
-/*
- * The hierarchy container, written. Datasets are chunked with a Fletcher-32 checksum; no times are
- * stored, so that the same hierarchy gives the same bytes.
- */
+/* The hierarchy container, written; the layout is described in docs/container.md. */
+#include "io/container.h"
 #include "io/io.h"
 
 #ifdef CMGI_HAVE_HDF5
-#include "io/h5.h"
-
 #include "core/memory.h"
 #include "core/number.h"
+#include "io/h5_write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 1 << 20, CHUNKS_MOST = 1024 };
+struct cmgi_container {
+    cmgi_output output;
+    cmgi_h5 h5;
+};
 
-static cmg_status fail_write(const cmgi_h5 *h5, const char *name)
-{
-    return cmgi_fail(h5->ctx, CMG_ERR_IO, "%s: %s could not be written", h5->path, name);
-}
+typedef cmgi_h5_writer writer;
 
-static bool put_attribute(hid_t object, const char *key, hid_t type, int count, const void *value)
-{
-    const hsize_t dims[1] = {(hsize_t)count};
-    const hid_t space = count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, dims, NULL);
-    const hid_t attribute =
-        space >= 0 ? H5Acreate2(object, key, type, space, H5P_DEFAULT, H5P_DEFAULT) : -1;
-    const bool good = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
-    cmgi_h5_release(attribute);
-    cmgi_h5_release(space);
-    return good;
-}
+/* The rows of a matrix that are here; columns in 32 bits, or in 64 of a range of rows. */
+typedef struct matrix {
+    cmg_size shape[2]; /* of the whole */
+    cmg_size rows;
+    const cmg_size *indptr;
+    const cmg_index *columns;
+    const cmg_size *wide; /* NULL = columns has them */
+    const double *values;
+} matrix;
 
-/* Of variable length, which readers in Python get as text and not as bytes. */
-static bool put_text(hid_t object, const char *key, const char *value)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1);
-    const bool good = type >= 0 && H5Tset_size(type, H5T_VARIABLE) >= 0 &&
-                      H5Tset_cset(type, H5T_CSET_UTF8) >= 0 &&
-                      put_attribute(object, key, type, 0, &value);
-    cmgi_h5_release(type);
-    return good;
-}
-
-static cmg_status open_group(const cmgi_h5 *h5, const char *name, hid_t *group)
-{
-    const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-    hid_t made = -1;
-    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) {
-        made = H5Gcreate2(h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
-    }
-    cmgi_h5_release(creation);
-    *group = made;
-    return made >= 0 ? CMG_OK : fail_write(h5, name);
-}
-
-cmg_status cmgi_h5_put_group(const cmgi_h5 *h5, const char *name)
+static cmg_status put_shape(const writer *w, const char *name, const cmg_size shape[2])
 {
     hid_t group = -1;
-    CMGI_TRY(open_group(h5, name, &group));
-    cmgi_h5_release(group);
-    return CMG_OK;
-}
-
-cmg_size cmgi_h5_chunk_rows(const cmgi_extent *e, size_t size)
-{
-    const cmg_size most = e->row > 0 ? CHUNK_BYTES / (cmg_size)size / e->row : 0;
-    const cmg_size fewest = (e->rows + CHUNKS_MOST - 1) / CHUNKS_MOST;
-    const cmg_size chunk = most > fewest ? most : fewest;
-    return chunk > e->rows ? e->rows : chunk;
-}
-
-static bool set_layout(hid_t creation, const cmgi_extent *e, size_t size)
-{
-    bool good = H5Pset_obj_track_times(creation, false) >= 0;
-    if (e->rows > 0 && e->row > 0) {
-        const hsize_t chunk[2] = {(hsize_t)cmgi_h5_chunk_rows(e, size), (hsize_t)e->row};
-        good =
-            good && H5Pset_chunk(creation, e->rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
+    if (w->h5 == NULL) {
+        return CMG_OK;
     }
-    return good;
-}
-
-cmg_status cmgi_h5_begin(const cmgi_h5 *h5, const char *name, hid_t type, const cmgi_extent *e,
-                         hid_t *dataset)
-{
-    const hsize_t dims[2] = {(hsize_t)e->rows, (hsize_t)e->row};
-    const size_t size = H5Tget_size(type);
-    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-    const hid_t space = H5Screate_simple(e->rank, dims, NULL);
-    *dataset = -1;
-    if (size > 0 && creation >= 0 && space >= 0 && set_layout(creation, e, size)) {
-        *dataset = H5Dcreate2(h5->file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-    }
-    cmgi_h5_release(space);
-    cmgi_h5_release(creation);
-    return *dataset >= 0 ? CMG_OK : fail_write(h5, name);
-}
-
-/* Closes a dataset; what follows would be lost as well where it failed. */
-cmg_status cmgi_h5_end(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_status status)
-{
-    const bool closed = H5Dclose(dataset) >= 0;
-    CMGI_TRY(status);
-    return closed ? cmgi_h5_verdict(h5, CMG_OK) : fail_write(h5, name);
-}
-
-cmg_status cmgi_h5_told(cmgi_h5 *h5, cmg_size bytes)
-{
-    h5->done += bytes;
-    return cmgi_progress(h5->ctx, "writing", h5->done, 0);
-}
-
-static cmg_status put_dataset(cmgi_h5 *h5, const char *name, hid_t type, int rank,
-                              const hsize_t *dims, const void *data)
-{
-    const cmgi_extent e = {rank, (cmg_size)dims[0], rank == 2 ? (cmg_size)dims[1] : 1};
-    hid_t dataset = -1;
-    CMGI_TRY(cmgi_h5_begin(h5, name, type, &e, &dataset));
-    const bool good =
-        e.rows * e.row == 0 || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0;
-    CMGI_TRY(cmgi_h5_end(h5, name, dataset, good ? CMG_OK : fail_write(h5, name)));
-    return cmgi_h5_told(h5, e.rows * e.row * (cmg_size)H5Tget_size(type));
-}
-
-static cmg_status put_member(cmgi_h5 *h5, const char *group, const char *member, hid_t type,
-                             cmg_size n, const void *data)
-{
-    char name[CMGI_H5_NAME + 32];
-    const hsize_t dims[1] = {(hsize_t)n};
-    (void)snprintf(name, sizeof name, "%s/%s", group, member);
-    return put_dataset(h5, name, type, 1, dims, data);
-}
-
-cmg_status cmgi_h5_put_matrix(const cmgi_h5 *h5, const char *name, cmg_size rows, cmg_size cols)
-{
-    const int64_t shape[2] = {rows, cols};
-    hid_t group = -1;
-    CMGI_TRY(open_group(h5, name, &group));
-    const bool good = put_text(group, "encoding-type", "csr_matrix") &&
-                      put_text(group, "encoding-version", "0.1.0") &&
-                      put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
+    CMGI_TRY(cmgi_h5_open_group(w->h5, name, &group));
+    const bool good = cmgi_h5_put_text(group, "encoding-type", "csr_matrix") &&
+                      cmgi_h5_put_text(group, "encoding-version", "0.1.0") &&
+                      cmgi_h5_put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
     cmgi_h5_release(group);
-    return good ? CMG_OK : fail_write(h5, name);
+    return good ? CMG_OK : cmgi_h5_fail_write(w->h5, name);
 }
 
-static cmg_status put_csr(cmgi_h5 *h5, const char *name, const cmg_csr *A)
+/* Offsets into the entries of all: the last part has one more than it has rows. */
+static cmg_status put_offsets(const writer *w, const char *group, const matrix *M)
 {
-    const cmg_size nnz = A->indptr[A->rows];
-    CMGI_TRY(cmgi_h5_put_matrix(h5, name, A->rows, A->cols));
-    CMGI_TRY(put_member(h5, name, "indptr", H5T_NATIVE_INT64, A->rows + 1, A->indptr));
-    CMGI_TRY(put_member(h5, name, "indices", H5T_NATIVE_INT32, nnz, A->indices));
-    return put_member(h5, name, "data", H5T_NATIVE_DOUBLE, nnz, A->values);
+    cmg_size before = 0;
+    cmg_size all = 0;
+    cmg_size *offset = NULL;
+    const cmg_size count = M->rows + (w->others == NULL || w->others->last);
+    if (w->others != NULL) {
+        CMGI_TRY(w->others->count(w->ctx, M->indptr[M->rows], &before, &all));
+    }
+    if (before > 0) {
+        CMGI_TRY(cmgi_alloc(w->ctx, M->rows + 1, sizeof *offset, &offset));
+        for (cmg_size i = 0; i <= M->rows; ++i) {
+            offset[i] = before + M->indptr[i];
+        }
+    }
+    const cmg_status status = cmgi_h5_put_member(w, group, "indptr", CMGI_H5_SIZE, count,
+                                                 before > 0 ? offset : M->indptr);
+    cmgi_free(w->ctx, offset);
+    return status;
+}
+
+static cmg_status put_columns(const writer *w, const char *group, const matrix *M)
+{
+    const cmg_size nnz = M->indptr[M->rows];
+    cmg_index *narrow = NULL;
+    if (M->wide != NULL) {
+        CMGI_TRY(cmgi_alloc(w->ctx, nnz, sizeof *narrow, &narrow));
+        for (cmg_size k = 0; k < nnz; ++k) {
+            narrow[k] = (cmg_index)M->wide[k];
+        }
+    }
+    const cmg_status status = cmgi_h5_put_member(w, group, "indices", CMGI_H5_INDEX, nnz,
+                                                 M->wide != NULL ? narrow : M->columns);
+    cmgi_free(w->ctx, narrow);
+    return status;
+}
+
+static cmg_status put_matrix(const writer *w, const char *name, const matrix *M)
+{
+    CMGI_TRY(put_shape(w, name, M->shape));
+    CMGI_TRY(put_offsets(w, name, M));
+    CMGI_TRY(put_columns(w, name, M));
+    return cmgi_h5_put_member(w, name, "data", CMGI_H5_REAL, M->indptr[M->rows], M->values);
+}
+
+static cmg_status put_csr(const writer *w, const char *name, const cmg_csr *A)
+{
+    const matrix M = {{A->rows, A->cols}, A->rows, A->indptr, A->indices, NULL, A->values};
+    return put_matrix(w, name, &M);
+}
+
+static cmg_status put_own(const writer *w, const char *name, const cmgi_own_rows *A,
+                          const cmg_size shape[2])
+{
+    const matrix M = {{shape[0], shape[1]}, A->rows, A->indptr, NULL, A->indices, A->values};
+    return A->indptr != NULL ? put_matrix(w, name, &M) : CMG_OK;
 }
 
 /* All entries, columns ascending: stored as a two-dimensional dataset. */
@@ -163,44 +110,58 @@ static bool is_dense(const cmg_csr *A)
     return dense;
 }
 
-static cmg_status put_role(cmgi_h5 *h5, const cmg_hierarchy *h, int level, cmg_role role,
-                           const char *member)
+/* A, P or R. */
+static cmg_status put_role(const writer *w, const cmg_hierarchy *h, int level, cmg_role role)
 {
+    static const char letter[] = {[CMG_ROLE_A] = 'A', [CMG_ROLE_P] = 'P', [CMG_ROLE_R] = 'R'};
+    char name[32];
+    (void)snprintf(name, sizeof name, "/levels/%d/%c", level, letter[role]);
+    if (w->others != NULL) {
+        const cmg_size *rows = w->others->rows;
+        const cmg_size shape[2] = {rows[level + (role == CMG_ROLE_R)],
+                                   rows[level + (role == CMG_ROLE_P)]};
+        return put_own(w, name, cmgi_own_find(h->own, level, role), shape);
+    }
     const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, NULL, 0);
-    char name[CMGI_H5_NAME];
-    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, member);
+    return found != NULL ? put_csr(w, name, &found->view) : CMG_OK;
+}
+
+static cmg_status put_inverse(const writer *w, const cmg_hierarchy *h, int level)
+{
+    const cmgi_csr *found = cmgi_hierarchy_find(h, level, CMG_ROLE_INVERSE, NULL, 0);
+    char name[32];
+    (void)snprintf(name, sizeof name, "/levels/%d/inverse", level);
     if (found == NULL) {
         return CMG_OK;
     }
     const cmg_csr A = found->view;
-    if (role == CMG_ROLE_INVERSE && is_dense(&A)) {
-        const hsize_t dims[2] = {(hsize_t)A.rows, (hsize_t)A.cols};
-        return put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, A.values);
-    }
-    return put_csr(h5, name, &A);
+    return is_dense(&A) ? cmgi_h5_put_table(w, name, CMGI_H5_REAL,
+                                            &(cmgi_extent){2, A.rows, A.cols}, A.values)
+                        : put_csr(w, name, &A);
 }
 
 /* Names become links of the file. */
-static cmg_status check_name(const cmgi_h5 *h5, const char *name)
+static cmg_status check_name(const writer *w, const char *name)
 {
     const size_t length = strlen(name);
-    CMGI_CHECK(h5->ctx,
+    CMGI_CHECK(w->ctx,
                length > 0 && length < CMGI_NAME_LENGTH && strchr(name, '/') == NULL &&
                    strcmp(name, ".") != 0 && strcmp(name, "..") != 0,
                CMG_ERR_UNSUPPORTED,
-               "%s: \"%s\" cannot be a name in the container (1 to %d bytes without /)", h5->path,
-               name, CMGI_NAME_LENGTH - 1);
+               "%s: \"%s\" cannot be a name in the container (1 to %d bytes without /)",
+               w->h5 != NULL ? w->h5->path : "", name, CMGI_NAME_LENGTH - 1);
     return CMG_OK;
 }
 
-static cmg_status put_smoother(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *smoother)
+static cmg_status put_smoother(const writer *w, const cmg_hierarchy *h, int level,
+                               const char *smoother)
 {
     char group[CMGI_H5_NAME];
     const int factors = cmg_hierarchy_factors(h, level, smoother);
-    CMGI_TRY(check_name(h5, smoother));
+    CMGI_TRY(check_name(w, smoother));
     (void)snprintf(group, sizeof group, "/levels/%d/smoothers/%s", level, smoother);
     if (factors > 1) {
-        CMGI_TRY(cmgi_h5_put_group(h5, group));
+        CMGI_TRY(cmgi_h5_put_group(w, group));
     }
     for (int k = 0; k < factors; ++k) {
         char name[CMGI_H5_NAME + 16];
@@ -210,56 +171,83 @@ static cmg_status put_smoother(cmgi_h5 *h5, const cmg_hierarchy *h, int level, c
             (void)snprintf(name + length, sizeof name - (size_t)length, "/%d", k);
         }
         CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, smoother, k, &M));
-        CMGI_TRY(put_csr(h5, name, &M));
+        CMGI_TRY(put_csr(w, name, &M));
     }
     return CMG_OK;
 }
 
-static cmg_status put_smoothers(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+static cmg_status put_smoothers(const writer *w, const cmg_hierarchy *h, int level)
 {
     char group[64];
     (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
     for (int i = 0; cmg_hierarchy_smoother(h, level, i) != NULL; ++i) {
         if (i == 0) {
-            CMGI_TRY(cmgi_h5_put_group(h5, group));
+            CMGI_TRY(cmgi_h5_put_group(w, group));
         }
-        CMGI_TRY(put_smoother(h5, h, level, cmg_hierarchy_smoother(h, level, i)));
+        CMGI_TRY(put_smoother(w, h, level, cmg_hierarchy_smoother(h, level, i)));
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_h5_put_exact(cmgi_h5 *h5, const char *name)
+/* That A takes the vectors of a dataset to 0. */
+static cmg_status put_exact(const writer *w, const char *name)
 {
     const int64_t exact = 1;
-    const hid_t dataset = H5Dopen2(h5->file, name, H5P_DEFAULT);
-    const bool good = dataset >= 0 && put_attribute(dataset, "exact", H5T_NATIVE_INT64, 0, &exact);
+    const hid_t dataset = H5Dopen2(w->h5->file, name, H5P_DEFAULT);
+    const bool good =
+        dataset >= 0 && cmgi_h5_put_attribute(dataset, "exact", H5T_NATIVE_INT64, 0, &exact);
     cmgi_h5_release(dataset);
-    return good ? CMG_OK : fail_write(h5, name);
+    return good ? CMG_OK : cmgi_h5_fail_write(w->h5, name);
 }
 
-/* Coordinates by nodes, near-null-space vectors by rows. */
-static cmg_status put_table(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
+/* Coordinates by nodes. */
+static cmg_status put_coords(const writer *w, const cmg_hierarchy *h, int level)
 {
-    const bool coords = strcmp(kind, "coords") == 0;
-    cmg_size n = 0;
+    const char *text = cmg_hierarchy_attribute(h, "dim");
+    const cmg_size dim = text != NULL ? strtoll(text, NULL, 10) : 0;
     const double *values = NULL;
+    cmg_size n = 0;
     char name[64];
-    if (cmg_hierarchy_get_vector(h, level, kind, NULL, &n, &values) != CMG_OK) {
+    if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) != CMG_OK ||
+        (w->others != NULL && dim < 1)) { /* nodes may have parts of their rows elsewhere */
         return CMG_OK;
     }
-    const cmg_size rows = cmg_hierarchy_rows(h, level);
-    const cmg_size given = coords ? cmgi_coords_rows(h, level, n) : rows;
-    const hsize_t dims[2] = {(hsize_t)given, given > 0 ? (hsize_t)(n / given) : 0};
-    CMGI_CHECK(h5->ctx, !coords || given > 0, CMG_ERR_SHAPE,
+    const cmg_size nodes = w->others != NULL ? n / dim : cmgi_coords_rows(h, level, n);
+    CMGI_CHECK(w->ctx, w->others != NULL || nodes > 0, CMG_ERR_SHAPE,
                "level %d: %lld coordinates do not fit %lld rows", level, (long long)n,
-               (long long)rows);
-    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, kind);
-    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, dims, values));
-    return !coords && h->level[level].exact_nullspace ? cmgi_h5_put_exact(h5, name) : CMG_OK;
+               (long long)cmg_hierarchy_rows(h, level));
+    (void)snprintf(name, sizeof name, "/levels/%d/coords", level);
+    const cmgi_extent e = {2, nodes, w->others != NULL ? dim : n / nodes};
+    return cmgi_h5_put_table(w, name, CMGI_H5_REAL, &e, values);
+}
+
+/* Near-null-space vectors by rows, as many for every row of the level: who has none of the rows
+ * cannot tell how many. */
+static cmg_status put_nullspace(const writer *w, const cmg_hierarchy *h, int level)
+{
+    const cmgi_stored_vector *B = cmgi_hierarchy_vector(h, level, "nullspace", NULL);
+    const cmg_size rows = cmgi_range_of(h, level).rows;
+    cmg_size before = 0;
+    cmg_size all = B != NULL ? B->n : 0;
+    char name[64];
+    if (B == NULL) {
+        return CMG_OK;
+    }
+    if (w->others != NULL) {
+        CMGI_TRY(w->others->count(w->ctx, B->n, &before, &all));
+    }
+    const cmg_size total = w->others != NULL ? w->others->rows[level] : rows;
+    const cmgi_extent e = {2, rows, total > 0 ? all / total : 0};
+    CMGI_CHECK(w->ctx, B->n == rows * e.row, CMG_ERR_SHAPE,
+               "level %d: %lld values of the null space do not fit %lld rows of %lld", level,
+               (long long)B->n, (long long)rows, (long long)e.row);
+    (void)snprintf(name, sizeof name, "/levels/%d/nullspace", level);
+    CMGI_TRY(cmgi_h5_put_table(w, name, CMGI_H5_REAL, &e, B->values));
+    return w->h5 != NULL && h->level[level].exact_nullspace ? put_exact(w, name) : CMG_OK;
 }
 
 /* First rows of the ranks that a level is divided among. */
-static cmg_status put_partition(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+static cmg_status put_partition(const writer *w, const cmg_hierarchy *h, int level)
 {
     const cmgi_stored_vector *first = cmgi_hierarchy_vector(h, level, "partition", NULL);
     const cmg_size n = first != NULL ? first->n : 0;
@@ -269,17 +257,17 @@ static cmg_status put_partition(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
         return CMG_OK;
     }
     (void)snprintf(group, sizeof group, "/levels/%d", level);
-    CMGI_TRY(cmgi_alloc(h5->ctx, n, sizeof *rows, &rows));
+    CMGI_TRY(cmgi_alloc(w->ctx, n, sizeof *rows, &rows));
     for (cmg_size r = 0; r < n; ++r) {
         rows[r] = (cmg_size)first->values[r];
     }
-    const cmg_status status = put_member(h5, group, "partition", H5T_NATIVE_INT64, n, rows);
-    cmgi_free(h5->ctx, rows);
+    const cmg_status status = cmgi_h5_put_member(w, group, "partition", CMGI_H5_SIZE, n, rows);
+    cmgi_free(w->ctx, rows);
     return status;
 }
 
 /* Vectors of one kind and level as datasets of a group. */
-static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, const char *kind)
+static cmg_status put_vectors(const writer *w, const cmg_hierarchy *h, int level, const char *kind)
 {
     char group[64];
     bool made = false;
@@ -293,15 +281,15 @@ static cmg_status put_vectors(cmgi_h5 *h5, const cmg_hierarchy *h, int level, co
         if (v->level != level || strcmp(v->kind, kind) != 0) {
             continue;
         }
-        CMGI_TRY(check_name(h5, v->name));
-        CMGI_TRY(made ? CMG_OK : cmgi_h5_put_group(h5, group));
+        CMGI_TRY(check_name(w, v->name));
+        CMGI_TRY(made ? CMG_OK : cmgi_h5_put_group(w, group));
         made = true;
-        CMGI_TRY(put_member(h5, group, v->name, H5T_NATIVE_DOUBLE, v->n, v->values));
+        CMGI_TRY(cmgi_h5_put_member(w, group, v->name, CMGI_H5_REAL, v->n, v->values));
     }
     return CMG_OK;
 }
 
-static cmg_status put_elements(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
+static cmg_status put_elements(const writer *w, const cmg_hierarchy *h, int level)
 {
     const cmgi_elements *E = &h->level[level].elements;
     char group[64];
@@ -309,28 +297,28 @@ static cmg_status put_elements(cmgi_h5 *h5, const cmg_hierarchy *h, int level)
     if (E->dofs == NULL) {
         return CMG_OK;
     }
-    const cmg_size matrices = E->templates > 0 ? E->templates : E->count;
-    const hsize_t dofs[2] = {(hsize_t)E->count, (hsize_t)E->local};
-    const hsize_t values[2] = {(hsize_t)matrices, (hsize_t)(E->local * E->local)};
+    const cmgi_extent dofs = {2, E->count, E->local};
+    const cmgi_extent matrices = {2, E->templates > 0 ? E->templates : E->count,
+                                  (cmg_size)E->local * E->local};
     (void)snprintf(group, sizeof group, "/levels/%d/elements", level);
-    CMGI_TRY(cmgi_h5_put_group(h5, group));
+    CMGI_TRY(cmgi_h5_put_group(w, group));
     (void)snprintf(name, sizeof name, "%s/dofs", group);
-    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_INT32, 2, dofs, E->dofs));
+    CMGI_TRY(cmgi_h5_put_table(w, name, CMGI_H5_INDEX, &dofs, E->dofs));
     (void)snprintf(name, sizeof name, "%s/%s", group, E->templates > 0 ? "template" : "matrices");
-    CMGI_TRY(put_dataset(h5, name, H5T_NATIVE_DOUBLE, 2, values, E->matrices));
+    CMGI_TRY(cmgi_h5_put_table(w, name, CMGI_H5_REAL, &matrices, E->matrices));
     if (E->number != NULL) {
-        CMGI_TRY(put_member(h5, group, "number", H5T_NATIVE_INT32, E->count, E->number));
+        CMGI_TRY(cmgi_h5_put_member(w, group, "number", CMGI_H5_INDEX, E->count, E->number));
     }
     if (E->factor != NULL) {
-        CMGI_TRY(put_member(h5, group, "factor", H5T_NATIVE_DOUBLE, E->count, E->factor));
+        CMGI_TRY(cmgi_h5_put_member(w, group, "factor", CMGI_H5_REAL, E->count, E->factor));
     }
     return E->diagonal != NULL
-               ? put_member(h5, group, "diagonal", H5T_NATIVE_DOUBLE, E->rows, E->diagonal)
+               ? cmgi_h5_put_member(w, group, "diagonal", CMGI_H5_REAL, E->rows, E->diagonal)
                : CMG_OK;
 }
 
 /* Integers where the value is one and the key is known to be one; text otherwise. */
-static cmg_status put_root_attribute(cmgi_h5 *h5, const char *key, const char *value)
+static bool put_root_attribute(hid_t file, const char *key, const char *value)
 {
     static const char *const integers[] = {"dim", "block_size", "symmetric"};
     static const char *const own[] = {"format", "version", "levels"};
@@ -338,97 +326,166 @@ static cmg_status put_root_attribute(cmgi_h5 *h5, const char *key, const char *v
         cmg_size number = 0;
         const char *end = cmgi_parse_size(value, &number);
         if (strcmp(key, own[k]) == 0) {
-            return CMG_OK;
+            return true;
         }
         if (strcmp(key, integers[k]) == 0 && end != NULL && *end == '\0') {
             const int64_t integer = number;
-            return put_attribute(h5->file, key, H5T_NATIVE_INT64, 0, &integer)
-                       ? CMG_OK
-                       : fail_write(h5, key);
+            return cmgi_h5_put_attribute(file, key, H5T_NATIVE_INT64, 0, &integer);
         }
     }
-    return put_text(h5->file, key, value) ? CMG_OK : fail_write(h5, key);
+    return cmgi_h5_put_text(file, key, value);
 }
 
-cmg_status cmgi_h5_put_root(cmgi_h5 *h5, const cmg_hierarchy *h)
+static cmg_status put_root(const writer *w, const cmg_hierarchy *h)
 {
     const int64_t version = 1;
     const int64_t levels = h->levels;
-    if (!put_text(h5->file, "format", "cmg-hierarchy") ||
-        !put_attribute(h5->file, "version", H5T_NATIVE_INT64, 0, &version) ||
-        !put_attribute(h5->file, "levels", H5T_NATIVE_INT64, 0, &levels)) {
-        return fail_write(h5, "the root's attributes");
+    if (w->h5 == NULL) {
+        return CMG_OK;
+    }
+    const hid_t file = w->h5->file;
+    if (!cmgi_h5_put_text(file, "format", "cmg-hierarchy") ||
+        !cmgi_h5_put_attribute(file, "version", H5T_NATIVE_INT64, 0, &version) ||
+        !cmgi_h5_put_attribute(file, "levels", H5T_NATIVE_INT64, 0, &levels)) {
+        return cmgi_h5_fail_write(w->h5, "the root's attributes");
     }
     for (int i = 0; cmgi_hierarchy_attribute_key(h, i) != NULL; ++i) {
         const char *key = cmgi_hierarchy_attribute_key(h, i);
-        CMGI_TRY(put_root_attribute(h5, key, cmg_hierarchy_attribute(h, key)));
+        if (!put_root_attribute(file, key, cmg_hierarchy_attribute(h, key))) {
+            return cmgi_h5_fail_write(w->h5, key);
+        }
     }
-    return cmgi_h5_put_group(h5, "/levels");
+    return cmgi_h5_put_group(w, "/levels");
 }
 
 /* The mesh of level 0: places, cells, which unknowns sit where. */
-static cmg_status put_mesh(cmgi_h5 *h5, const cmgi_stored_mesh *mesh)
+static cmg_status put_mesh(const writer *w, const cmgi_stored_mesh *m)
 {
-    if (mesh == NULL) {
+    if (m == NULL) {
         return CMG_OK;
     }
-    const hsize_t x[2] = {(hsize_t)mesh->nodes, (hsize_t)mesh->dim};
-    const hsize_t cells[2] = {(hsize_t)mesh->cells, (hsize_t)mesh->corners};
-    const hsize_t values[2] = {(hsize_t)mesh->boundary, (hsize_t)mesh->components};
-    CMGI_TRY(cmgi_h5_put_group(h5, "/mesh"));
-    CMGI_TRY(put_dataset(h5, "/mesh/x", H5T_NATIVE_DOUBLE, 2, x, mesh->x));
-    CMGI_TRY(put_dataset(h5, "/mesh/cells", H5T_NATIVE_INT32, 2, cells, mesh->cell_nodes));
-    CMGI_TRY(put_dataset(h5, "/mesh/unknowns", H5T_NATIVE_INT32, 1, x, mesh->unknown));
-    return mesh->boundary == 0 ? CMG_OK
-                               : put_dataset(h5, "/mesh/boundary_values", H5T_NATIVE_DOUBLE, 2,
-                                             values, mesh->boundary_values);
+    cmg_size before = 0;
+    cmg_size boundary = m->boundary; /* of all */
+    if (w->others != NULL) {
+        CMGI_TRY(w->others->count(w->ctx, m->boundary, &before, &boundary));
+    }
+    const struct part {
+        const char *name;
+        cmgi_h5_kind kind;
+        cmgi_extent extent;
+        const void *data;
+    } parts[] = {
+        {"/mesh/x", CMGI_H5_REAL, {2, m->nodes, m->dim}, m->x},
+        {"/mesh/cells", CMGI_H5_INDEX, {2, m->cells, m->corners}, m->cell_nodes},
+        {"/mesh/unknowns", CMGI_H5_INDEX, {1, m->nodes, 1}, m->unknown},
+        {"/mesh/boundary_values",
+         CMGI_H5_REAL,
+         {2, m->boundary, m->components},
+         m->boundary_values},
+    };
+    CMGI_TRY(cmgi_h5_put_group(w, "/mesh"));
+    for (int k = 0; k < (boundary > 0 ? 4 : 3); ++k) {
+        CMGI_TRY(
+            cmgi_h5_put_table(w, parts[k].name, parts[k].kind, &parts[k].extent, parts[k].data));
+    }
+    return CMG_OK;
 }
 
-static cmg_status put_all(cmgi_h5 *h5, const cmg_hierarchy *h)
+/* In the order of the file; some of it is only there with one who has all rows. */
+static cmg_status put_level(const writer *w, const cmg_hierarchy *h, int level)
 {
-    CMGI_TRY(cmgi_h5_put_root(h5, h));
+    const bool whole = w->others == NULL;
+    char name[32];
+    (void)snprintf(name, sizeof name, "/levels/%d", level);
+    CMGI_TRY(cmgi_h5_put_group(w, name));
+    CMGI_TRY(put_role(w, h, level, CMG_ROLE_A));
+    CMGI_TRY(put_role(w, h, level, CMG_ROLE_P));
+    CMGI_TRY(put_role(w, h, level, CMG_ROLE_R));
+    if (whole) {
+        CMGI_TRY(put_elements(w, h, level));
+        CMGI_TRY(put_smoothers(w, h, level));
+    }
+    CMGI_TRY(put_coords(w, h, level));
+    CMGI_TRY(put_nullspace(w, h, level));
+    if (whole) {
+        CMGI_TRY(put_partition(w, h, level));
+        CMGI_TRY(put_inverse(w, h, level));
+    }
+    if (whole || level == 0) {
+        CMGI_TRY(put_vectors(w, h, level, "rhs"));
+        CMGI_TRY(put_vectors(w, h, level, "solutions"));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_container_put(cmgi_container *c, const cmg_hierarchy *h, const cmgi_others *others)
+{
+    const writer w = {h->ctx, c != NULL ? &c->h5 : NULL, others};
+    CMGI_TRY(put_root(&w, h));
     for (int l = 0; l < h->levels; ++l) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "/levels/%d", l);
-        CMGI_TRY(cmgi_h5_put_group(h5, name));
-        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_A, "A"));
-        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_P, "P"));
-        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_R, "R"));
-        CMGI_TRY(put_elements(h5, h, l));
-        CMGI_TRY(put_smoothers(h5, h, l));
-        CMGI_TRY(put_table(h5, h, l, "coords"));
-        CMGI_TRY(put_table(h5, h, l, "nullspace"));
-        CMGI_TRY(put_partition(h5, h, l));
-        CMGI_TRY(put_role(h5, h, l, CMG_ROLE_INVERSE, "inverse"));
-        CMGI_TRY(put_vectors(h5, h, l, "rhs"));
-        CMGI_TRY(put_vectors(h5, h, l, "solutions"));
+        CMGI_TRY(put_level(&w, h, l));
     }
-    return put_mesh(h5, h->mesh);
+    return put_mesh(&w, others != NULL ? h->own->mesh : h->mesh);
 }
 
-cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
+cmg_status cmgi_container_create(cmg_context *ctx, const char *path, cmgi_container **c)
 {
-    cmg_context *ctx = h->ctx;
-    cmgi_output output = {0};
-    cmgi_h5 h5;
-    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &output));
-    cmg_status status = cmgi_h5_create(ctx, output.temp, &h5);
+    cmgi_container *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    cmg_status status = cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &made->output);
     if (status == CMG_OK) {
-        h5.path = path;
-        status = put_all(&h5, h);
-        if (!cmgi_h5_close(&h5) && status == CMG_OK) {
-            status = cmgi_fail(ctx, CMG_ERR_IO, "%s: could not be completed", path);
-        }
-        status = cmgi_h5_verdict(&h5, status);
+        status = cmgi_h5_create(ctx, made->output.temp, &made->h5);
+        status = status == CMG_OK ? CMG_OK : cmgi_output_finish(&made->output, status);
     }
-    return cmgi_output_finish(&output, status);
+    if (status != CMG_OK) {
+        cmgi_free(ctx, made);
+        return status;
+    }
+    made->h5.path = made->output.path;
+    *c = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_container_finish(cmgi_container **c, cmg_status status)
+{
+    cmgi_h5 *h5 = &(*c)->h5;
+    cmg_context *ctx = h5->ctx;
+    if (!cmgi_h5_close(h5) && status == CMG_OK) {
+        status = cmgi_fail(ctx, CMG_ERR_IO, "%s: could not be completed", h5->path);
+    }
+    status = cmgi_output_finish(&(*c)->output, cmgi_h5_verdict(h5, status));
+    cmgi_free(ctx, *c);
+    *c = NULL;
+    return status;
 }
 
 #else
 
-cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
+cmg_status cmgi_container_create(cmg_context *ctx, const char *path, cmgi_container **c)
 {
-    return cmgi_fail(h->ctx, CMG_ERR_UNSUPPORTED,
+    *c = NULL;
+    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
                      "%s: this build has no HDF5, which the container needs", path);
 }
+
+cmg_status cmgi_container_put(cmgi_container *c, const cmg_hierarchy *h, const cmgi_others *others)
+{
+    (void)c;
+    (void)h;
+    (void)others;
+    return CMG_ERR_UNSUPPORTED;
+}
+
+cmg_status cmgi_container_finish(cmgi_container **c, cmg_status status)
+{
+    (void)c;
+    return status;
+}
 #endif
+
+cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path)
+{
+    cmgi_container *c = NULL;
+    CMGI_TRY(cmgi_container_create(h->ctx, path, &c));
+    return cmgi_container_finish(&c, cmgi_container_put(c, h, NULL));
+}

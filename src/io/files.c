@@ -63,7 +63,7 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     CMGI_CHECK(ctx, kind == CMG_FILE_AUTO || kind == kind_of[found], CMG_ERR_FILE,
                "%s: the content is not of the kind that was asked for", path);
     if (found == CMGI_CONTENT_HDF5) {
-        return cmgi_read_container(ctx, path, h);
+        return cmgi_read_container(ctx, path, NULL, h);
     }
     if (found == CMGI_CONTENT_PETSC) {
         return cmgi_read_petsc(ctx, path, h);

@@ -114,29 +114,11 @@ cmg_status cmgi_h5_inspect(const cmgi_h5 *h5, const char *name, bool dataset);
 /* Opens a dataset; its size has been checked against the storage that the file holds for it. */
 cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d);
 void cmgi_dataset_close(cmgi_dataset *d);
-/* The elements of a level, if the file has them. */
-cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h);
-/* The mesh of level 0, if the file has one. */
-cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h);
-
-/* The root's attributes: what the file is, and the others; shape of a matrix. */
-cmg_status cmgi_container_format(cmgi_h5 *h5, int64_t *levels);
-cmg_status cmgi_container_attributes(cmgi_h5 *h5, cmg_hierarchy *h);
-cmg_status cmgi_container_shape(cmgi_h5 *h5, const char *name, int64_t shape[2]);
-/* First rows of the ranks that a level of `rows` rows is divided among; first NULL = none. */
-typedef struct cmgi_partition {
-    int ranks;
-    cmg_size *first; /* ranks + 1 */
-} cmgi_partition;
-cmg_status cmgi_container_partition(cmgi_h5 *h5, const char *name, cmg_size rows,
-                                    cmgi_partition *p);
-/* Elements first .. first + count - 1 of a one-dimensional dataset. */
-cmg_status cmgi_dataset_part_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to);
-cmg_status cmgi_dataset_part_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to);
-
-/* All elements as doubles, 64-bit or 32-bit integers; integers that do not fit are CMG_ERR_FILE. */
-cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to);
-cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to);
+/* Elements first .. first + count - 1 in the order of the rows, as doubles or 64-bit integers; of a
+ * table, whole rows. */
+cmg_status cmgi_dataset_read_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to);
+cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to);
+/* All elements as 32-bit integers; those that do not fit are CMG_ERR_FILE. */
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);
 
 /*
@@ -145,35 +127,31 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);
  * device.
  */
 cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *sent);
-/*
- * A CSR group, held against what is expected: to the device, where it is `wanted` there and worth
- * it, checked, with nothing of it on the host; else to the host, where only the sizes are checked.
- */
-cmg_status cmgi_container_csr(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool wanted,
-                              cmgi_csr *A);
+/* ------------------------------------------------------------------ parts of the container */
 
-/* ------------------------------------------------------------------ writing */
+/* The elements of a level, if the file has them. */
+cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h);
+/* The mesh of level 0, if the file has one. */
+cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h);
 
-/* A dataset of `rows` rows of `row` values; in one dimension (rank 1) row is 1. */
-typedef struct cmgi_extent {
-    int rank;
+/* The datasets of a CSR group, and its name with that of the file. */
+typedef struct cmgi_csr_group {
+    cmgi_h5 *h5;
+    char place[CMGI_PATH_LENGTH];
+    cmgi_dataset d[3]; /* indptr, indices, data */
     cmg_size rows;
-    cmg_size row;
-} cmgi_extent;
+    cmg_size cols;
+    cmg_size nnz;
+} cmgi_csr_group;
 
-/* Rows of a chunk of values of `size` bytes: about 1 MiB, more where chunks would be too many. */
-cmg_size cmgi_h5_chunk_rows(const cmgi_extent *e, size_t size);
-/* The root's attributes and the group of the levels; a group; that of a CSR matrix. */
-cmg_status cmgi_h5_put_root(cmgi_h5 *h5, const cmg_hierarchy *h);
-cmg_status cmgi_h5_put_group(const cmgi_h5 *h5, const char *name);
-/* Marks the near null space in a dataset as one that A takes to 0. */
-cmg_status cmgi_h5_put_exact(cmgi_h5 *h5, const char *name);
-cmg_status cmgi_h5_put_matrix(const cmgi_h5 *h5, const char *name, cmg_size rows, cmg_size cols);
-/* A dataset is made, gets its rows (container_rows.c), and is closed; returns the first failure. */
-cmg_status cmgi_h5_begin(const cmgi_h5 *h5, const char *name, hid_t type, const cmgi_extent *e,
-                         hid_t *dataset);
-cmg_status cmgi_h5_put_rows(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_size first,
-                            const cmgi_extent *part, const void *data);
-cmg_status cmgi_h5_end(const cmgi_h5 *h5, const char *name, hid_t dataset, cmg_status status);
-/* Tells of progress. */
-cmg_status cmgi_h5_told(cmgi_h5 *h5, cmg_size bytes);
+/* Opens a group, held against what is expected; `whole`: its sizes fit into 32 bits. */
+cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool whole,
+                               cmgi_csr_group *g);
+void cmgi_csr_group_close(cmgi_csr_group *g);
+/*
+ * All rows: to the device, where they are `wanted` there and worth it, checked, with nothing of
+ * them on the host; else to the host, where only the sizes are checked.
+ */
+cmg_status cmgi_csr_group_read(cmgi_csr_group *g, bool wanted, cmgi_csr *A);
+/* A range of the rows, on the host; the offsets of its ends are checked. */
+cmg_status cmgi_csr_group_read_rows(cmgi_csr_group *g, const cmgi_range *range, cmgi_own_rows *A);

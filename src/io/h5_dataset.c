@@ -143,12 +143,14 @@ void cmgi_dataset_close(cmgi_dataset *d)
 }
 
 #if H5_VERSION_GE(1, 10, 5)
-/* Places of the chunks in the file; false when one is missing or stored in an unexpected way. */
-static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
+/* Places of the chunks in the file, from number `begin` on; false when one is missing or stored in
+ * an unexpected way. */
+static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin, cmg_size chunks,
+                        haddr_t *address)
 {
     const hsize_t bytes = (hsize_t)s->chunk_count * d->size + (s->checksum ? 4 : 0);
     for (cmg_size c = 0; c < chunks; ++c) {
-        const hsize_t offset[2] = {(hsize_t)c * s->chunk[0], 0};
+        const hsize_t offset[2] = {(hsize_t)(begin + c) * s->chunk[0], 0};
         unsigned mask = 1;
         hsize_t size = 0;
         if (H5Dget_chunk_info_by_coord(d->id, offset, &mask, &address[c], &size) < 0 ||
@@ -161,10 +163,12 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks
 }
 
 #else
-static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size chunks, haddr_t *address)
+static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin, cmg_size chunks,
+                        haddr_t *address)
 {
     (void)d;
     (void)s;
+    (void)begin;
     (void)chunks;
     (void)address;
     return false;
@@ -190,78 +194,103 @@ static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address,
     return sum == cmgi_fletcher32(to, bytes);
 }
 
-/* All chunks; the last one, when it reaches over the end, by way of a buffer. */
-static cmg_status read_chunks(const cmgi_dataset *d, const storage *s, const haddr_t *address,
-                              char *to)
+/* How elements first .. first + count - 1 are read without the library's data path. */
+typedef struct direct {
+    const cmgi_dataset *d;
+    cmg_size first;
+    cmg_size count;
+    storage s;
+    haddr_t *address; /* of the chunks that hold them, NULL = contiguous */
+    cmg_size begin;   /* number of the first of these chunks */
+    cmg_size start;   /* else place of the first element */
+} direct;
+
+/* The part of chunk c that is wanted, by way of a buffer. */
+static cmg_status read_cut(const direct *plan, cmg_size c, char *to, bool *good)
 {
-    cmg_context *ctx = d->h5->ctx;
-    const cmg_size whole = d->count / s->chunk_count;
-    const cmg_size rest = d->count - whole * s->chunk_count;
-    const size_t bytes = (size_t)s->chunk_count * d->size;
-    cmg_size bad = INT64_MAX;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(min                                                                                  \
-              : bad) if (whole > 1)
-    for (cmg_size c = 0; c < whole; ++c) {
-        if (!read_chunk(d, s, address[c], bytes, to + (size_t)c * bytes)) {
-            bad = c < bad ? c : bad;
-        }
-    }
-    if (rest > 0) {
-        char *buffer = NULL;
-        CMGI_TRY(cmgi_alloc(ctx, (cmg_size)bytes, 1, &buffer));
-        if (!read_chunk(d, s, address[whole], bytes, buffer)) {
-            bad = whole < bad ? whole : bad;
-        }
-        memcpy(to + (size_t)whole * bytes, buffer, (size_t)rest * d->size);
-        cmgi_free(ctx, buffer);
-    }
-    CMGI_CHECK(
-        ctx, bad == INT64_MAX, CMG_ERR_FILE,
-        "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged", d->h5->path,
-        d->name, (long long)(bad * s->chunk_count),
-        (long long)((bad + 1) * s->chunk_count < d->count ? (bad + 1) * s->chunk_count : d->count) -
-            1);
+    const cmgi_dataset *d = plan->d;
+    const cmg_size chunk = plan->s.chunk_count;
+    const cmg_size last = plan->first + plan->count;
+    const cmg_size from = c * chunk > plan->first ? c * chunk : plan->first;
+    const cmg_size end = (c + 1) * chunk < last ? (c + 1) * chunk : last;
+    char *buffer = NULL;
+    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunk, d->size, &buffer));
+    *good =
+        read_chunk(d, &plan->s, plan->address[c - plan->begin], (size_t)chunk * d->size, buffer);
+    memcpy(to + (size_t)(from - plan->first) * d->size,
+           buffer + (size_t)(from - c * chunk) * d->size, (size_t)(end - from) * d->size);
+    cmgi_free(d->h5->ctx, buffer);
     return CMG_OK;
 }
 
-/* How a dataset is read without the library's data path. */
-typedef struct direct {
-    const cmgi_dataset *d;
-    storage s;
-    haddr_t *address; /* of the chunks, NULL = contiguous */
-    cmg_size start;   /* then of the data */
-} direct;
-
-/* *found: the dataset can be read so. */
-static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, direct *plan, bool *found)
+/* All chunks that are wanted: whole ones to their places, one at either end may be cut. */
+static cmg_status read_chunks(const direct *plan, char *to)
 {
-    const cmg_size bytes = d->count * (cmg_size)d->size;
-    *plan = (direct){.d = d};
+    const cmgi_dataset *d = plan->d;
+    cmg_context *ctx = d->h5->ctx;
+    const cmg_size chunk = plan->s.chunk_count;
+    const size_t bytes = (size_t)chunk * d->size;
+    const cmg_size last = plan->first + plan->count;
+    const cmg_size begin = (plan->first + chunk - 1) / chunk; /* whole ones */
+    const cmg_size end = last / chunk;
+    cmg_size bad = INT64_MAX;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(min                                                                                  \
+              : bad) if (end - begin > 1)
+    for (cmg_size c = begin; c < end; ++c) {
+        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes,
+                        to + (size_t)(c * chunk - plan->first) * d->size)) {
+            bad = c < bad ? c : bad;
+        }
+    }
+    const cmg_size cut[2] = {begin - 1, end};
+    for (int k = 0; k < 2; ++k) {
+        const bool wanted =
+            k == 0 ? plan->first < begin * chunk : last > end * chunk && end >= begin;
+        bool good = true;
+        CMGI_TRY(wanted ? read_cut(plan, cut[k], to, &good) : CMG_OK);
+        bad = !good && cut[k] < bad ? cut[k] : bad;
+    }
+    CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
+               "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
+               d->h5->path, d->name, (long long)(bad * chunk),
+               (long long)((bad + 1) * chunk < d->count ? (bad + 1) * chunk : d->count) - 1);
+    return CMG_OK;
+}
+
+/* *found: the elements can be read so. */
+static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
+                              direct *plan, bool *found)
+{
+    const cmg_size size = (cmg_size)d->size;
+    *plan = (direct){.d = d, .first = first, .count = count};
     storage *s = &plan->s;
     *found = false;
-    if (d->h5->fd < 0 || d->count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, s) ||
+    if (d->h5->fd < 0 || count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, s) ||
         !s->plain) {
         return CMG_OK;
     }
     if (s->layout == H5D_CONTIGUOUS) {
         const haddr_t address = H5Dget_offset(d->id);
-        plan->start = (cmg_size)address;
-        *found = address != HADDR_UNDEF && plan->start <= d->h5->size &&
-                 bytes <= d->h5->size - plan->start;
+        plan->start = (cmg_size)address + first * size;
+        *found = address != HADDR_UNDEF && (cmg_size)address <= d->h5->size &&
+                 d->count * size <= d->h5->size - (cmg_size)address;
         return CMG_OK;
     }
     const bool rows = d->rank == 1 || (cmg_size)s->chunk[1] == d->dims[1]; /* whole ones */
     const cmg_size chunk = s->layout == H5D_CHUNKED && rows ? s->chunk_count : 0;
-    const cmg_size chunks = chunk > 0 ? (d->count - 1) / chunk + 1 : CHUNKS_MOST + 1;
-    if (chunks > CHUNKS_MOST) { /* looking up a chunk costs time in proportion to their number */
+    const cmg_size all = chunk > 0 ? (d->count - 1) / chunk + 1 : CHUNKS_MOST + 1;
+    if (all > CHUNKS_MOST) { /* looking up a chunk costs time in proportion to their number */
         return CMG_OK;
     }
+    plan->begin = first / chunk;
+    const cmg_size chunks = (first + count - 1) / chunk + 1 - plan->begin;
     CMGI_TRY(cmgi_alloc(d->h5->ctx, chunks, sizeof *plan->address, &plan->address));
-    *found = find_chunks(d, s, chunks, plan->address);
+    *found = find_chunks(d, s, plan->begin, chunks, plan->address);
     return CMG_OK;
 }
 
+/* Of a plan for all elements of a chunked dataset, or any of a contiguous one. */
 static bool fill_unit(void *user, size_t unit, void *to)
 {
     const direct *plan = user;
@@ -271,19 +300,20 @@ static bool fill_unit(void *user, size_t unit, void *to)
                           to);
     }
     const cmg_size at = (cmg_size)unit * BLOCK;
-    const cmg_size rest = d->count * (cmg_size)d->size - at;
+    const cmg_size rest = plan->count * (cmg_size)d->size - at;
     return cmgi_h5_read_at(d->h5, plan->start + at, (size_t)(rest < BLOCK ? rest : BLOCK), to);
 }
 
 /* To the host; *read says whether it could be done. */
-static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, bool *read)
+static cmg_status read_direct(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
+                              void *to, bool *read)
 {
     direct plan;
-    cmg_status status = plan_direct(d, native, &plan, read);
+    cmg_status status = plan_direct(d, native, first, count, &plan, read);
     if (*read && plan.address != NULL) {
-        status = read_chunks(d, &plan.s, plan.address, to);
+        status = read_chunks(&plan, to);
     } else if (*read) {
-        const size_t units = ((size_t)d->count * d->size + BLOCK - 1) / BLOCK;
+        const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
         const cmgi_feed from = {fill_unit, &plan, BLOCK};
         *read = cmgi_feed_units(d->h5->ctx, &from, 0, units, to);
     }
@@ -291,10 +321,10 @@ static cmg_status read_direct(const cmgi_dataset *d, hid_t native, void *to, boo
     return status;
 }
 
-static cmg_status told(cmgi_dataset *d)
+static cmg_status told(cmgi_dataset *d, cmg_size count)
 {
     cmgi_h5 *h5 = d->h5;
-    h5->done += d->count * (cmg_size)d->size;
+    h5->done += count * (cmg_size)d->size;
     return cmgi_progress(h5->ctx, "reading", h5->done, h5->size);
 }
 
@@ -304,42 +334,63 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
     const size_t bytes = (size_t)d->count * d->size;
     direct plan;
     *sent = false;
-    cmg_status status = plan_direct(d, native, &plan, sent);
+    cmg_status status = plan_direct(d, native, 0, d->count, &plan, sent);
     if (*sent) {
         const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk_count * d->size : BLOCK;
         const cmgi_feed from = {fill_unit, &plan, chunk};
         status = cmgi_feed_device(ctx, there, bytes, &from, sent);
     }
     cmgi_free(ctx, plan.address);
-    return status == CMG_OK && *sent ? told(d) : status;
+    return status == CMG_OK && *sent ? told(d, d->count) : status;
 }
 
-static cmg_status read_as(cmgi_dataset *d, hid_t native, void *to)
+/* By the library, which reads whole rows of a table. */
+static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
+                         void *to)
+{
+    const cmg_size row = d->dims[1] > 0 ? d->dims[1] : 1;
+    const hsize_t start[2] = {(hsize_t)(first / row), 0};
+    const hsize_t length[2] = {(hsize_t)(count / row), (hsize_t)row};
+    if (count == d->count) {
+        return H5Dread(d->id, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0;
+    }
+    const hid_t file = H5Dget_space(d->id);
+    const hid_t memory = H5Screate_simple(d->rank, length, NULL);
+    const bool good = file >= 0 && memory >= 0 && first % row == 0 && count % row == 0 &&
+                      H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0 &&
+                      H5Dread(d->id, native, memory, file, H5P_DEFAULT, to) >= 0;
+    cmgi_h5_release(memory);
+    cmgi_h5_release(file);
+    return good;
+}
+
+static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
     const cmgi_h5 *h5 = d->h5;
     bool read = false;
-    CMGI_TRY(read_direct(d, native, to, &read));
-    if (!read && d->count > 0) {
-        CMGI_CHECK(
-            h5->ctx, H5Dread(d->id, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0, CMG_ERR_FILE,
-            "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
-            h5->path, d->name);
-    }
-    return told(d);
+    CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
+               "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
+               (long long)first, (long long)(first + count) - 1, (long long)d->count);
+    CMGI_TRY(read_direct(d, native, first, count, to, &read));
+    CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
+               CMG_ERR_FILE,
+               "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
+               h5->path, d->name);
+    return told(d, count);
 }
 
-cmg_status cmgi_dataset_read_real(cmgi_dataset *d, double *to)
+cmg_status cmgi_dataset_read_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to)
 {
     CMGI_CHECK(d->h5->ctx, d->real, CMG_ERR_FILE, "%s: %s: integers where real numbers are needed",
                d->h5->path, d->name);
-    return read_as(d, H5T_NATIVE_DOUBLE, to);
+    return read_as(d, H5T_NATIVE_DOUBLE, first, count, to);
 }
 
-cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size *to)
+cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to)
 {
     CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
                d->h5->path, d->name);
-    return read_as(d, H5T_NATIVE_INT64, to);
+    return read_as(d, H5T_NATIVE_INT64, first, count, to);
 }
 
 /* Narrows; the first element that does not fit is reported. */
@@ -366,12 +417,12 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to)
     CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
                d->h5->path, d->name);
     if (d->size < 4 || (d->size == 4 && H5Tget_sign(d->type) == H5T_SGN_2)) {
-        return read_as(d, H5T_NATIVE_INT32, to);
+        return read_as(d, H5T_NATIVE_INT32, 0, d->count, to);
     }
     /* wider integers would be clipped in silence */
     cmg_size *wide = NULL;
     CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
-    cmg_status status = read_as(d, H5T_NATIVE_INT64, wide);
+    cmg_status status = read_as(d, H5T_NATIVE_INT64, 0, d->count, wide);
     if (status == CMG_OK) {
         status = narrow(d, wide, to);
     }

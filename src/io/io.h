@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "io/source.h"
-#include "hierarchy/hierarchy.h"
+#include "hierarchy/own.h"
 
 /* What is known of a matrix before it is read, so that no file can ask for more memory than fits.
  */
@@ -94,7 +94,9 @@ cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char
 
 /* ------------------------------------------------------------------ hierarchies */
 
-cmg_status cmgi_read_container(cmg_context *ctx, const char *path, cmg_hierarchy **h);
+/* All rows, or those of a share. */
+cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_share *share,
+                               cmg_hierarchy **h);
 cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path);
 /* One matrix, the multigrid dump of PETSc, and up to two vectors after them. */
 cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h);

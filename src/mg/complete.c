@@ -219,7 +219,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 {
     cmgi_multigrid_drop_completion(mg);
     mg->dominated = false;
-    if (mg->h->blocks != NULL) {
+    if (mg->h->own != NULL) {
         return prepare_ranks(mg);
     }
     if (mg->options.cycle == CMG_CYCLE_NONE) {

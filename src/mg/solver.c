@@ -76,7 +76,7 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
         return CMG_OK; /* checked where it lies, by create */
     }
     const cmgi_format *format = cmgi_format_find(own->matrix.format);
-    CMGI_CHECK(ctx, h->blocks != NULL, CMG_ERR_STATE,
+    CMGI_CHECK(ctx, h->own != NULL, CMG_ERR_STATE,
                "a hierarchy of several ranks takes its matrices by cmg_hierarchy_set_rows");
     CMGI_CHECK(ctx, format == NULL || !format->renumbers, CMG_ERR_UNSUPPORTED,
                "format %s renumbers, which several ranks do by themselves",

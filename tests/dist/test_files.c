@@ -2,7 +2,7 @@
 #include "ranks.h"
 
 #include "cmg_fem.h"
-#include "dist/blocks.h"
+#include "hierarchy/own.h"
 #ifdef CMGI_HAVE_HDF5
 #include "io/h5.h"
 #endif
@@ -55,8 +55,8 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
     status = status != CMG_OK ? status : cmg_hierarchy_own_rows(h, 0, &first, &rows);
     wrong += status == CMG_OK ? different_vectors(h, taken) : 0;
     for (int l = 0; status == CMG_OK && l < h->levels; ++l) {
-        const cmgi_block_level *a = &cmgi_blocks_of(h)->level[l];
-        const cmgi_block_level *b = &cmgi_blocks_of(taken)->level[l];
+        const cmgi_own_level *a = &h->own->level[l];
+        const cmgi_own_level *b = &taken->own->level[l];
         wrong += different(&a->A, &b->A) + different(&a->P, &b->P) + different(&a->R, &b->R);
     }
     status = status != CMG_OK ? status : solve_own(h, t->trial, first, rows, transport->rank == 0);

@@ -2,7 +2,7 @@
 #include "ranks.h"
 
 #include "cmg_fem.h"
-#include "dist/blocks.h"
+#include "hierarchy/own.h"
 
 typedef struct task {
     cmg_generate_options options;
@@ -31,7 +31,7 @@ static long compare_rows(const cmgi_own_rows *own, const cmg_csr *all)
 
 static long compare_level(const cmg_hierarchy *h, const cmg_hierarchy *whole, int l)
 {
-    const cmgi_block_level *own = &cmgi_blocks_of(h)->level[l];
+    const cmgi_own_level *own = &h->own->level[l];
     const cmg_csr A = cmgi_csr_view(&whole->level[l].A);
     long wrong = own->A.indptr != NULL ? compare_rows(&own->A, &A) : 0;
     if (l + 1 < whole->levels) {
