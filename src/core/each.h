@@ -9,12 +9,15 @@
  *     }
  *
  * is  scale(ctx, at, n, &(scaling){d, x})  for i < n: an OpenMP loop over arrays on the host, a
- * kernel in the context's stream over arrays on the device. Four forms:
+ * kernel in the context's stream over arrays on the device. Six forms:
  *
  *   CMGI_EACH_INDEX(name, args)   one thread an index i
  *   CMGI_EACH_ROW(name, args)     eight lanes a row i on the device, for loops over its entries
  *   CMGI_COUNT_INDEX(name, args)  bodies return a bool, and name(..., &count) how many are true;
  *   CMGI_COUNT_ROW(name, args)    the host waits for the count
+ *   CMGI_EACH_BUSY(name, args, wanted)
+ *   CMGI_COUNT_BUSY(name, args, wanted)  the rows for which `wanted`, an expression of a and i, is
+ *                                 true: eight lanes take one after the other where they are few
  *
  * In a body, `a` is a copy of the struct. In those of rows each lane goes its own way through the
  * entries, from `lane` on in steps of CMGI_STEP (0 and 1 on the host). All lanes of a warp come to
@@ -23,9 +26,8 @@
  * both sides.
  */
 #pragma once
-#include "core/inline.h"
+#include "core/lanes.h"
 #ifdef __cplusplus
-#include "core/cuda.cuh"
 extern "C" {
 #include "core/place.h"
 }
@@ -34,82 +36,55 @@ extern "C" {
 #include "core/place.h"
 #endif
 
-/* Lanes of a row; entry e of a row is added to part e mod 8 of a sum, on the host too. */
-enum { CMGI_LANES = 8 };
+/* The rows that are wanted, for the forms that ask. */
+#define CMGI_WANTED(name, args, wanted)                                                            \
+    CMGI_BODY bool name##_wanted(const args a, cmg_size i)                                         \
+    {                                                                                              \
+        return wanted;                                                                             \
+    }
 
 #ifdef __cplusplus /* a .cu */
 
-enum { CMGI_STEP = CMGI_LANES, CMGI_EACH_THREADS = 256 };
-
-/* Of functions that bodies call and that exchange between lanes; others are CMGI_INLINE. */
-#define CMGI_BODY static __device__ __forceinline__
-
-typedef struct cmgi_row_sum {
-    double part; /* of this lane */
-} cmgi_row_sum;
-
-/* Adds what entry e of the row gives. */
-CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
-{
-    (void)e;
-    s->part += value;
-}
-
-/* The sum, in all lanes. */
-CMGI_BODY double cmgi_row_total(const cmgi_row_sum *s)
-{
-    double sum = s->part;
-#pragma unroll
-    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
-        sum += __shfl_xor_sync(CMGI_ALL, sum, d);
-    }
-    return sum;
-}
-
-CMGI_BODY double cmgi_row_largest(double x)
-{
-#pragma unroll
-    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
-        x = fmax(x, __shfl_xor_sync(CMGI_ALL, x, d));
-    }
-    return x;
-}
-
-/* Which lanes of the row say yes, the first in bit 0. */
-CMGI_BODY unsigned cmgi_row_votes(bool yes)
-{
-    return __ballot_sync(CMGI_ALL, yes) >> (threadIdx.x % CMGI_WARP / CMGI_LANES * CMGI_LANES) &
-           0xffU;
-}
-
-/* Whether any lane does. */
-CMGI_BODY bool cmgi_row_any(bool yes)
-{
-    return cmgi_row_votes(yes) != 0;
-}
-
-/* How many lanes do, and how many of them come before this one. */
-CMGI_BODY int cmgi_row_count(bool yes, int *before)
-{
-    const unsigned votes = cmgi_row_votes(yes);
-    *before = __popc(votes & ((1U << (threadIdx.x % CMGI_LANES)) - 1));
-    return __popc(votes);
-}
-
-/* Whether a lane of the warp has more to do: loops with exchanges end together. */
-CMGI_BODY bool cmgi_warp_goes_on(bool more)
-{
-    return __any_sync(CMGI_ALL, more);
-}
+enum { CMGI_EACH_THREADS = 256 };
 
 /* Adds what the threads of a block have counted. */
-CMGI_BODY void cmgi_count_block(bool yes, unsigned long long *count)
+CMGI_BODY void cmgi_count_block(unsigned mine, unsigned long long *count)
 {
-    const unsigned mine = cmgi_block_sum<CMGI_EACH_THREADS>(yes ? 1U : 0U);
+    mine = cmgi_block_sum<CMGI_EACH_THREADS>(mine);
     if (threadIdx.x == 0 && mine > 0) {
         atomicAdd(count, (unsigned long long)mine);
     }
 }
+
+/* The rows of a warp, 32 that follow each other, which have something to do: each thread says so of
+ * one, then eight lanes take one after the other. */
+struct cmgi_busy {
+    cmg_size first;
+    unsigned left;
+    cmg_size i; /* of the lane's eight; no such row: !real */
+    bool real;
+
+    __device__ __forceinline__ cmgi_busy(cmg_size own, bool wanted)
+        : first(own - threadIdx.x % CMGI_WARP), left(__ballot_sync(CMGI_ALL, wanted)), i(0),
+          real(false)
+    {
+    }
+    /* The next four; false: there are none. */
+    __device__ __forceinline__ bool next()
+    {
+        unsigned mine = left;
+        for (int g = (int)threadIdx.x % CMGI_WARP / CMGI_LANES; g > 0; --g) {
+            mine &= mine - 1;
+        }
+        const bool any = left != 0;
+        real = mine != 0;
+        i = first + (real ? __ffs((int)mine) - 1 : 0);
+        for (int g = 0; g < CMGI_WARP / CMGI_LANES; ++g) {
+            left &= left - 1;
+        }
+        return any;
+    }
+};
 
 static inline cmg_status cmgi_count_open(cmg_context *ctx, unsigned long long **counter)
 {
@@ -177,7 +152,7 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         name##_kernel(const args a, cmg_size n)                                                    \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
-        name##_body(a, i, (int)(threadIdx.x % CMGI_LANES), i < n);                                 \
+        name##_body(a, i, cmgi_lane(), i < n);                                                     \
     }                                                                                              \
     CMGI_EACH_LAUNCHER(name, args, CMGI_LANES)                                                     \
     CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
@@ -188,7 +163,7 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD;                                                       \
-        cmgi_count_block(i < n && name##_body(a, i), count);                                       \
+        cmgi_count_block(i < n && name##_body(a, i) ? 1 : 0, count);                               \
     }                                                                                              \
     CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
     CMGI_BODY bool name##_body(const args a, cmg_size i)
@@ -199,67 +174,56 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
-        const int lane = (int)(threadIdx.x % CMGI_LANES);                                          \
+        const int lane = cmgi_lane();                                                              \
         const bool yes = name##_body(a, i, lane, i < n);                                           \
-        cmgi_count_block(yes &&lane == 0 && i < n, count);                                         \
+        cmgi_count_block(yes &&lane == 0 && i < n ? 1 : 0, count);                                 \
     }                                                                                              \
     CMGI_COUNT_LAUNCHER(name, args, CMGI_LANES)                                                    \
+    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+
+#define CMGI_EACH_BUSY(name, args, wanted)                                                         \
+    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
+        name##_kernel(const args a, cmg_size n)                                                    \
+    {                                                                                              \
+        const cmg_size own = CMGI_EACH_THREAD;                                                     \
+        cmgi_busy todo(own, own < n && name##_wanted(a, own));                                     \
+        while (todo.next()) {                                                                      \
+            name##_body(a, todo.i, cmgi_lane(), todo.real);                                        \
+        }                                                                                          \
+    }                                                                                              \
+    CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
+    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
+
+#define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
+    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
+        name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
+    {                                                                                              \
+        const int lane = cmgi_lane();                                                              \
+        const cmg_size own = CMGI_EACH_THREAD;                                                     \
+        cmgi_busy todo(own, own < n && name##_wanted(a, own));                                     \
+        unsigned mine = 0;                                                                         \
+        while (todo.next()) {                                                                      \
+            const bool yes = name##_body(a, todo.i, lane, todo.real);                              \
+            mine += yes && lane == 0 && todo.real ? 1 : 0;                                         \
+        }                                                                                          \
+        cmgi_count_block(mine, count);                                                             \
+    }                                                                                              \
+    CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
 
 #else
 
 /* Fewer rows are one thread's. */
-enum { CMGI_STEP = 1, CMGI_EACH_FEW = 1024 };
+enum { CMGI_EACH_FEW = 1024 };
 
 static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
 {
     return n > CMGI_EACH_FEW ? ctx->threads : 1;
 }
-
-#define CMGI_BODY static inline
-
-typedef struct cmgi_row_sum {
-    double part[CMGI_LANES];
-} cmgi_row_sum;
-
-CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
-{
-    s->part[e % CMGI_LANES] += value;
-}
-
-/* In the order in which lanes exchange; spoils the parts. */
-CMGI_BODY double cmgi_row_total(cmgi_row_sum *s)
-{
-    for (int d = CMGI_LANES / 2; d > 0; d /= 2) {
-        for (int p = 0; p < d; ++p) {
-            s->part[p] += s->part[p + d];
-        }
-    }
-    return s->part[0];
-}
-
-CMGI_BODY double cmgi_row_largest(double x)
-{
-    return x;
-}
-
-CMGI_BODY bool cmgi_row_any(bool yes)
-{
-    return yes;
-}
-
-CMGI_BODY int cmgi_row_count(bool yes, int *before)
-{
-    *before = 0;
-    return yes;
-}
-
-CMGI_BODY bool cmgi_warp_goes_on(bool more)
-{
-    return more;
-}
-
-#define CMGI_PRAGMA(text) _Pragma(#text)
 
 /* The function name(ctx, at, n, &a): the kernel's launch, or the loop with `call` in it. */
 #define CMGI_EACH_LOOP(name, args, call)                                                           \
@@ -321,5 +285,18 @@ CMGI_BODY bool cmgi_warp_goes_on(bool more)
 #define CMGI_COUNT_ROW(name, args)                                                                 \
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
     CMGI_COUNT_LOOP(name, args, name##_body(a, i, 0, true))                                        \
+    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+
+#define CMGI_EACH_BUSY(name, args, wanted)                                                         \
+    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    CMGI_EACH_LOOP(                                                                                \
+        name, args, if (name##_wanted(a, i)) { name##_body(a, i, 0, true); })                      \
+    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
+
+#define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
+    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    CMGI_COUNT_LOOP(name, args, name##_wanted(a, i) && name##_body(a, i, 0, true))                 \
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
 #endif

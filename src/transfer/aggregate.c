@@ -7,81 +7,34 @@
  */
 #include "transfer/aggregate.h"
 
-#include "core/memory.h"
+#include "core/each.h"
+#include "csr/resident.h"
 #include "transfer/aggregate_rows.h"
 
-/* to_i = the largest of from over i and its neighbours */
-static void spread(cmg_context *ctx, const cmgi_csr *S, const uint64_t *from, uint64_t *to)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (S->rows > 1024)
-    for (cmg_size i = 0; i < S->rows; ++i) {
-        uint64_t largest = from[i];
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-            const uint64_t other = from[S->indices[k]];
-            largest = other > largest ? other : largest;
-        }
-        to[i] = largest;
-    }
-}
+#include "transfer/aggregate.inc"
 
-/* Sets the state of every key to IN or OUT. */
-static cmg_status independent_set(cmg_context *ctx, const cmgi_csr *S, uint64_t *key)
+/* Founders on the device (aggregate.cu); *found: numberings that are one long chain are not. */
+cmg_status cmgi_found_in_order_device(cmg_context *ctx, const cmg_csr *S, cmg_index *founder,
+                                      bool *found);
+
+/* The nodes of an independent set found aggregates. */
+static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_csr *S, numbering *to)
 {
-    uint64_t *one = NULL;
-    uint64_t *two = NULL;
+    rounds r = {.S = *S};
+    cmg_size open = 1;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->rows, sizeof *one, &one));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->rows, sizeof *two, &two));
-    for (cmg_size open = 1; open > 0;) {
-        spread(ctx, S, key, one);
-        spread(ctx, S, one, two);
-        open = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : open)
-        for (cmg_size i = 0; i < S->rows; ++i) {
-            if (cmgi_key_state(key[i]) == CMGI_NODE_OPEN) {
-                key[i] = cmgi_key_decided(key[i], two[i]);
-                open += cmgi_key_state(key[i]) == CMGI_NODE_OPEN;
-            }
-        }
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.key, &r.key));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.one, &r.one));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.quiet, &r.quiet));
+    CMGI_TRY_GOTO(done, make_keys(ctx, at, S->rows, &r));
+    while (open > 0) {
+        CMGI_TRY_GOTO(done, spread(ctx, at, S->rows, &r));
+        CMGI_TRY_GOTO(done, decide(ctx, at, S->rows, &r, &open));
     }
+    to->key = r.key;
+    CMGI_TRY_GOTO(done, mark_founders(ctx, at, S->rows, to));
 done:
-    CMGI_FREE(ctx, one, two);
-    return status;
-}
-
-/* Nodes of no aggregate join that of the neighbour they are coupled to most; returns how many. */
-static cmg_size join(cmg_context *ctx, const cmgi_csr *S, const cmg_index *from, cmg_index *to)
-{
-    cmg_size joined = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : joined)
-    for (cmg_size i = 0; i < S->rows; ++i) {
-        double most = 0;
-        to[i] = from[i];
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && from[i] < 0; ++k) {
-            if (from[S->indices[k]] >= 0 && S->values[k] > most) {
-                most = S->values[k];
-                to[i] = from[S->indices[k]];
-            }
-        }
-        joined += from[i] < 0 && to[i] >= 0;
-    }
-    return joined;
-}
-
-/* Numbers the roots of an independent set; all other nodes have no aggregate yet. */
-static cmg_status aggregate_around_set(cmg_context *ctx, const cmgi_csr *S, cmgi_aggregates *agg)
-{
-    uint64_t *key = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, S->rows, sizeof *key, &key));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (S->rows > 1024)
-    for (cmg_size i = 0; i < S->rows; ++i) {
-        key[i] = cmgi_key_of(i, S->indptr[i + 1] > S->indptr[i]);
-    }
-    const cmg_status status = independent_set(ctx, S, key);
-    for (cmg_size i = 0; i < S->rows && status == CMG_OK; ++i) {
-        agg->of[i] = cmgi_key_state(key[i]) == CMGI_NODE_IN ? (cmg_index)agg->count++ : -1;
-    }
-    cmgi_free(ctx, key);
+    CMGI_FREE_AT(ctx, at, r.key, r.one, r.quiet);
     return status;
 }
 
@@ -89,55 +42,100 @@ static cmg_status aggregate_around_set(cmg_context *ctx, const cmgi_csr *S, cmgi
  * In the order of the nodes: one whose neighbours are all free founds an aggregate with them
  * (Vanek, Mandel, Brezina 1996, algorithm 5.1).
  */
-static void aggregate_in_order(const cmgi_csr *S, cmgi_aggregates *agg)
+static void found_on_host(const cmg_csr *S, cmg_index *founder)
 {
     for (cmg_size i = 0; i < S->rows; ++i) {
-        agg->of[i] = -1;
+        founder[i] = -1;
     }
     for (cmg_size i = 0; i < S->rows; ++i) {
-        bool is_free = agg->of[i] < 0 && S->indptr[i + 1] > S->indptr[i];
+        bool is_free = founder[i] < 0 && S->indptr[i + 1] > S->indptr[i];
         for (cmg_size k = S->indptr[i]; is_free && k < S->indptr[i + 1]; ++k) {
-            is_free = agg->of[S->indices[k]] < 0;
+            is_free = founder[S->indices[k]] < 0;
         }
         for (cmg_size k = S->indptr[i]; is_free && k < S->indptr[i + 1]; ++k) {
-            agg->of[S->indices[k]] = (cmg_index)agg->count;
+            founder[S->indices[k]] = (cmg_index)i;
         }
         if (is_free) {
-            agg->of[i] = (cmg_index)agg->count++;
+            founder[i] = (cmg_index)i;
         }
     }
 }
 
-cmg_status cmgi_aggregate(cmg_context *ctx, const cmgi_csr *S, cmg_size in_order,
-                          cmgi_aggregates *agg)
+/* The same of a graph on the device that is fetched. */
+static cmg_status found_fetched(cmg_context *ctx, const cmg_csr *S, cmg_size couplings,
+                                cmg_index *founder)
+{
+    cmgi_csr host = {0};
+    cmg_index *made = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, S, couplings, &host));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->rows, sizeof *made, &made));
+    found_on_host(&host.view, made);
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, founder, made, (size_t)S->rows * sizeof *made));
+done:
+    cmgi_csr_free(ctx, &host);
+    cmgi_free(ctx, made);
+    return status;
+}
+
+static cmg_status found_in_order(cmg_context *ctx, cmgi_place at, const cmg_csr *S,
+                                 cmg_size couplings, numbering *to)
+{
+    static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, cmg_index *, bool *) =
+        CMGI_CUDA_FN(cmgi_found_in_order_device);
+    bool found = false;
+    if (at == CMGI_HOST || on_device == NULL) {
+        found_on_host(S, to->founder);
+    } else {
+        CMGI_TRY(on_device(ctx, S, to->founder, &found));
+        if (!found) {
+            CMGI_TRY(found_fetched(ctx, S, couplings, to->founder));
+        }
+    }
+    return mark_founders(ctx, at, S->rows, to);
+}
+
+/* Neighbours of founders, then theirs; a third round only where S is not symmetric. Of *of and
+ * *spare the former has them at the end. */
+static cmg_status join_all(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg_index **of,
+                           cmg_index **spare)
+{
+    for (cmg_size joined = 1; joined > 0;) {
+        const joining step = {*S, *of, *spare};
+        CMGI_TRY(keep_aggregates(ctx, at, S->rows, &step));
+        CMGI_TRY(join(ctx, at, S->rows, &step, &joined));
+        *spare = *of;
+        *of = step.to;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg_size couplings,
+                          cmg_size in_order, cmgi_aggregates *agg)
 {
     const cmg_size n = S->rows;
-    cmgi_aggregates made = {.nodes = n};
-    cmg_index *next = NULL;
+    cmgi_aggregates made = {.nodes = n, .at = at};
+    numbering to = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *next, &next));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *made.of, &made.of));
-    if (S->indptr[n] <= in_order) {
-        aggregate_in_order(S, &made);
-    } else {
-        CMGI_TRY_GOTO(done, aggregate_around_set(ctx, S, &made));
-    }
-    /* neighbours of roots, then theirs; a third round only where S is not symmetric */
-    while (join(ctx, S, made.of, next) > 0) {
-        cmg_index *swapped = made.of;
-        made.of = next;
-        next = swapped;
-    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *made.of, &made.of));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *to.founder, &to.founder));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n + 1, sizeof *to.number, &to.number));
+    CMGI_TRY_GOTO(done, couplings > in_order ? found_around_set(ctx, at, S, &to)
+                                             : found_in_order(ctx, at, S, couplings, &to));
+    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, n, to.number, &made.count));
+    to.of = made.of;
+    CMGI_TRY_GOTO(done, number_nodes(ctx, at, n, &to));
+    CMGI_TRY_GOTO(done, join_all(ctx, at, S, &made.of, &to.founder));
     *agg = made;
     made = (cmgi_aggregates){0};
 done:
     cmgi_aggregates_free(ctx, &made);
-    cmgi_free(ctx, next);
+    CMGI_FREE_AT(ctx, at, to.founder, to.number);
     return status;
 }
 
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg)
 {
-    cmgi_free(ctx, agg->of);
+    CMGI_FREE_AT(ctx, agg->at, agg->of);
     *agg = (cmgi_aggregates){0};
 }

@@ -22,6 +22,7 @@ typedef struct cmgi_aggregates {
     cmg_size nodes;
     cmg_size count;
     cmg_index *of; /* nodes; -1 = none: smoothing alone solves for it */
+    cmgi_place at; /* where that is */
 } cmgi_aggregates;
 
 /*
@@ -29,8 +30,8 @@ typedef struct cmgi_aggregates {
  * sizes of the couplings. With c_ij the size of the part of a_ij that has the sign of a coupling
  * (-a_ij for a_ii > 0; Frobenius norm of a block where block > 1) and m_i the largest c_ij of a
  * row, j is strong for i where c_ij >= theta sqrt(m_i m_j). Rows whose off-diagonal entries do not
- * matter (together under a tenth of the diagonal) are isolated: they have no neighbours. A and S are
- * at the same place; *couplings is the number of entries of S.
+ * matter (together under a tenth of the diagonal) are isolated: they have no neighbours. A and S
+ * are at the same place; *couplings is the number of entries of S.
  */
 cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
                          cmgi_csr *S, cmg_size *couplings);
@@ -38,25 +39,28 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int 
  * Aggregates of a graph of strong couplings; isolated nodes belong to none. Graphs of more than
  * `in_order` couplings are aggregated around an independent set, in parallel; smaller ones in the
  * order of the nodes, which takes one thread 0.1 s at most and follows a grid where the numbering
- * does: the cycle then needs a third fewer iterations.
+ * does: the cycle then needs a third fewer iterations. S has that many couplings, and is where the
+ * aggregates will be.
  */
 enum { CMGI_AGGREGATE_IN_ORDER = 1 << 24 };
-cmg_status cmgi_aggregate(cmg_context *ctx, const cmgi_csr *S, cmg_size in_order,
-                          cmgi_aggregates *agg);
+cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg_size couplings,
+                          cmg_size in_order, cmgi_aggregates *agg);
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg);
 /*
- * P_0 and the coarse vectors: B is rows x vectors by rows, P_0 has `vectors` columns an aggregate,
- * and *coarse, aggregates * vectors x vectors, is of cmgi_alloc. A vector that the others already
+ * P_0 and the coarse vectors: B is rows x vectors by rows, NULL = a constant for each unknown of a
+ * node; P_0 has `vectors` columns an aggregate; both are where the aggregates are. *coarse,
+ * aggregates * vectors x vectors, is of cmgi_alloc. A vector that the others already
  * give on an aggregate leaves a zero column there.
  */
 cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int block, int vectors,
                           const double *B, cmgi_csr *P, double **coarse);
 /*
  * P = (I - omega / lambda D^-1 A_F) P_0 with lambda an estimate of the largest eigenvalue of D^-1
- * A_F; S NULL = A unfiltered.
+ * A_F; S NULL = A unfiltered. All are at one place, on the device P has all facts (resident.h). P0
+ * may be taken over.
  */
-cmg_status cmgi_smooth_tentative(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *S,
-                                 double omega, const cmgi_csr *P0, cmgi_csr *P);
+cmg_status cmgi_smooth_tentative(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                                 const cmg_csr *S, double omega, cmgi_csr *P0, cmgi_csr *P);
 
 struct cmgi_power_sums;
 /*

@@ -9,21 +9,6 @@
 
 #include <math.h>
 
-/* Lanes of a row in kernels: entry k of a row is added to part k mod 8 of a sum, on the host too.
- */
-enum { CMGI_ROW_LANES = 8 };
-
-/* The sum of the parts in the order of the lanes; spoils them. */
-CMGI_INLINE double cmgi_add_lanes(double part[CMGI_ROW_LANES])
-{
-    for (int d = CMGI_ROW_LANES / 2; d > 0; d /= 2) {
-        for (int p = 0; p < d; ++p) {
-            part[p] += part[p + d];
-        }
-    }
-    return part[0];
-}
-
 /* ------------------------------------------------------------------ strength of connection */
 
 /* How a row couples: sign of its couplings (0: by size), and the largest. */

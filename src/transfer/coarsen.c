@@ -5,7 +5,7 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/options.h"
-#include "transfer/aggregate_there.h"
+#include "transfer/aggregate.h"
 #include "transfer/galerkin.h"
 
 #define ROW(kind, field, ...)                                                                      \
@@ -34,15 +34,6 @@ typedef struct next_level {
     int vectors;
 } next_level;
 
-extern const cmgi_aggregation_kernels cmgi_aggregation_cuda;
-
-const cmgi_aggregation_kernels *cmgi_aggregation_of(const cmg_context *ctx)
-{
-    static const cmgi_aggregation_kernels *const kernels[2] = {
-        NULL, CMGI_CUDA_FN(&cmgi_aggregation_cuda)};
-    return kernels[cmgi_column(ctx)];
-}
-
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
 
@@ -51,8 +42,31 @@ static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
     return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
 }
 
-static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                double theta, next_level *next)
+/* Near-null-space vectors at a place; *B stays NULL where they are constants. */
+static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, int *block, int *vectors,
+                             double **B)
+{
+    double *made = NULL;
+    cmg_status status = CMG_OK;
+    if (cmgi_near_null_constant(h, l, block, vectors)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_near_null_space(h, l, block, vectors, &made));
+    if (at == CMGI_DEVICE) {
+        const cmg_size n = cmg_hierarchy_rows(h, l) * *vectors;
+        status = cmgi_move_to_device(h->ctx, &made, n, sizeof *made);
+    }
+    if (status != CMG_OK) {
+        cmgi_free(h->ctx, made);
+        return status;
+    }
+    *B = made;
+    return CMG_OK;
+}
+
+/* From level l, whose matrix is at that place. */
+static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
+                                const cmg_coarsen_options *o, double theta, next_level *next)
 {
     cmg_context *ctx = h->ctx;
     cmg_csr A;
@@ -63,74 +77,27 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, const cmg_coarsen
     cmg_size couplings = 0;
     int block = 1;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY_GOTO(done, cmgi_near_null_space(h, l, &block, &next->vectors, &B));
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, CMGI_HOST, &A, block, theta, &S, &couplings));
-    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
+    if (at == CMGI_DEVICE) {
+        A = cmgi_hierarchy_there(h, l, CMG_ROLE_A)->csr;
+    } else {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    }
+    CMGI_TRY_GOTO(done, vectors_of(h, l, at, &block, &next->vectors, &B));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
+    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
+    S.values = NULL;
     if (!gains(&agg, next->vectors, A.rows)) {
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
-    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, &A, o->filter && block == 1 ? &S : NULL,
+    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, at, &A, o->filter && block == 1 ? &S.view : NULL,
                                               o->omega, &P0, &next->P));
 done:
-    cmgi_csr_free(ctx, &S);
-    cmgi_csr_free(ctx, &P0);
+    cmgi_csr_free_at(ctx, at, &S);
+    cmgi_csr_free_at(ctx, at, &P0);
     cmgi_aggregates_free(ctx, &agg);
-    cmgi_free(ctx, B);
-    return status;
-}
-
-/* Near-null-space vectors on the device; *B stays NULL where they are constants. */
-static cmg_status vectors_there(const cmg_hierarchy *h, int l, int *block, int *vectors, double **B)
-{
-    if (cmgi_near_null_constant(h, l, block, vectors)) {
-        return CMG_OK;
-    }
-    double *made = NULL;
-    CMGI_TRY(cmgi_near_null_space(h, l, block, vectors, &made));
-    const cmg_size n = cmg_hierarchy_rows(h, l) * *vectors;
-    const cmg_status status = cmgi_move_to_device(h->ctx, &made, n, sizeof *made);
-    if (status != CMG_OK) {
-        cmgi_free(h->ctx, made);
-        return status;
-    }
-    *B = made;
-    return CMG_OK;
-}
-
-/* The same of a matrix on the device. */
-static cmg_status make_transfer_there(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                      double theta, next_level *next)
-{
-    cmg_context *ctx = h->ctx;
-    const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
-    const cmg_csr *A = &cmgi_hierarchy_there(h, l, CMG_ROLE_A)->csr;
-    cmgi_csr S = {0};
-    cmg_csr P0 = {0};
-    cmgi_resident P = {0};
-    cmgi_aggregates agg = {0};
-    double *B = NULL;
-    cmg_size couplings = 0;
-    int block = 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, vectors_there(h, l, &block, &next->vectors, &B));
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, CMGI_DEVICE, A, block, theta, &S, &couplings));
-    CMGI_TRY_GOTO(done, on->aggregate(ctx, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
-    cmgi_free_device(ctx, S.values); /* sizes of couplings decide no more */
-    S.values = NULL;
-    if (!gains(&agg, next->vectors, A->rows)) {
-        goto done;
-    }
-    CMGI_TRY_GOTO(done, on->tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
-    CMGI_TRY_GOTO(done,
-                  on->smooth(ctx, A, o->filter && block == 1 ? &S.view : NULL, o->omega, &P0, &P));
-    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &P, &next->P));
-done:
-    cmgi_csr_free_at(ctx, CMGI_DEVICE, &S);
-    cmgi_resident_free_arrays(ctx, &P0);
-    cmgi_resident_free(ctx, &P);
-    CMGI_FREE_DEVICE(ctx, agg.of, B);
+    CMGI_FREE_AT(ctx, at, B);
     return status;
 }
 
@@ -206,14 +173,14 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
                                  double theta, next_level *next)
 {
     if (cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL) {
-        const cmg_status status = make_transfer_there(h, l, o, theta, next);
+        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
         cmgi_free(h->ctx, next->B);
         next->B = NULL;
     }
-    return make_transfer(h, l, o, theta, next);
+    return make_transfer(h, l, CMGI_HOST, o, theta, next);
 }
 
 cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *levels)

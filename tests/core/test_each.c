@@ -28,8 +28,12 @@ typedef struct results {
     double largest[MOST_ROWS];
     cmg_size positives[MOST_ROWS];
     double packed[MOST_ROWS * MOST_LENGTH];
+    double best[MOST_ROWS];
+    cmg_size place[MOST_ROWS];
+    unsigned lengths[3];
     cmg_size thirds;
     cmg_size high;
+    cmg_size odd;
 } results;
 
 static void make_rows(void)
@@ -42,6 +46,22 @@ static void make_rows(void)
             values[k] = (2 * cmgi_random(&seed) - 1) * (i % 7 == 0 ? 0.25 : 1);
         }
     }
+}
+
+/* Those that ask first, and those that count into an array. */
+static void run_wanted(cmgi_place at, cmg_size n, const cmg_size *p, const double *v, results *r)
+{
+    bests b = {.indptr = p, .values = v};
+    CHECK_OK(cmgi_alloc_zero_at(ctx, at, n, sizeof *b.size, &b.size));
+    CHECK_OK(cmgi_alloc_zero_at(ctx, at, n, sizeof *b.place, &b.place));
+    CHECK_OK(cmgi_alloc_zero_at(ctx, at, 3, sizeof *b.lengths, &b.lengths));
+    CHECK_OK(test_bests(ctx, at, n, &b));
+    CHECK_OK(test_keys(ctx, at, n, &b, &r->odd));
+    CHECK_OK(test_lengths(ctx, at, n, &b));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->best, b.size, (size_t)n * sizeof *b.size));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->place, b.place, (size_t)n * sizeof *b.place));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->lengths, b.lengths, sizeof r->lengths));
+    CMGI_FREE_AT(ctx, at, b.size, b.place, b.lengths);
 }
 
 /* All bodies on n rows, at a place. */
@@ -64,6 +84,7 @@ static void run_bodies(cmgi_place at, cmg_size n, results *r)
     CHECK_OK(test_thirds(ctx, at, n, &(line){v, marks}, &r->thirds));
     CHECK_OK(test_rows(ctx, at, n, &f));
     CHECK_OK(test_high_rows(ctx, at, n, &f, &r->high));
+    run_wanted(at, n, p, v, r);
     CHECK_OK(cmgi_bring_at(ctx, at, r->y, y, (size_t)(n < nnz ? n : nnz) * sizeof *y));
     CHECK_OK(cmgi_bring_at(ctx, at, r->marks, marks, (size_t)n * sizeof *marks));
     CHECK_OK(cmgi_bring_at(ctx, at, r->sum, f.sum, (size_t)n * sizeof *f.sum));
@@ -74,6 +95,31 @@ static void run_bodies(cmgi_place at, cmg_size n, results *r)
     if (there) {
         CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)p, (void *)(uintptr_t)v);
     }
+}
+
+static void check_wanted(cmg_size n, const results *r)
+{
+    unsigned lengths[3] = {0};
+    cmg_size odd = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        const cmg_size length = indptr[i + 1] - indptr[i];
+        double most = 0;
+        double largest = 0;
+        cmg_size place = 0;
+        for (cmg_size k = indptr[i]; k < indptr[i + 1]; ++k) {
+            const double size = floor(8 * fabs(values[k]));
+            largest = fabs(values[k]) > largest ? fabs(values[k]) : largest;
+            if (length > 20 && size > most) {
+                most = size;
+                place = k;
+            }
+        }
+        CHECK(r->best[i] == most && (most == 0 || r->place[i] == place));
+        odd += (cmg_size)((uint64_t)(1e9 * largest) % 2);
+        ++lengths[length % 3];
+    }
+    CHECK(r->odd == odd);
+    CHECK(memcmp(r->lengths, lengths, sizeof lengths) == 0);
 }
 
 /* Against loops that know nothing of lanes; sums to rounding. */
@@ -117,6 +163,7 @@ static void bodies_match_loops_everywhere(void)
         ctx->threads = 1;
         run_bodies(CMGI_HOST, sizes[s], host);
         check_against_loops(sizes[s], host);
+        check_wanted(sizes[s], host);
         ctx->threads = 3;
         run_bodies(CMGI_HOST, sizes[s], other);
         CHECK(memcmp(host, other, sizeof *host) == 0);

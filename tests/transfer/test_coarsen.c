@@ -22,7 +22,8 @@ static void aggregates_are_a_partition(void)
         cmgi_aggregates agg = {0};
         cmg_size couplings = 0;
         CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
-        CHECK_OK(cmgi_aggregate(ctx, &S, way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings,
+                                way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
         cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
         for (cmg_size i = 0; i < agg.nodes; ++i) {
@@ -72,7 +73,7 @@ static void tentative_holds_the_vectors(void)
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
     CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
-    CHECK_OK(cmgi_aggregate(ctx, &S, CMGI_AGGREGATE_IN_ORDER, &agg));
+    CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
     double worst = 0;
@@ -233,7 +234,7 @@ static void independent_sets_repeat(void)
     CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
-        CHECK_OK(cmgi_aggregate(ctx, &S, 0, &agg[t]));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, 0, &agg[t]));
         ctx->threads = before;
     }
     CHECK(agg[0].count == agg[1].count);

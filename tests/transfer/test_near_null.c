@@ -158,7 +158,7 @@ static void aggregates_hold_the_vectors(void)
         const int vectors = dim == 2 ? 3 : 6;
         cmg_index of[NODES];
         double B[NODES * 3 * 6];
-        const cmgi_aggregates agg = {NODES, NODES / SIZE + 1, of};
+        const cmgi_aggregates agg = {NODES, NODES / SIZE + 1, of, CMGI_HOST};
         uint64_t seed = 9;
         cmgi_csr P = {0};
         double *Bc = NULL;

@@ -1,9 +1,8 @@
 /* The largest eigenvalue of D^-1 F by the power method on the device; sums in the order of
- * tentative.c. */
-#include "transfer/aggregation.cuh"
+ * smooth.c. */
+#include "transfer/smooth.cuh"
 
-enum { THREADS = CMGI_POWER_BLOCK, LANES = CMGI_ROW_LANES };
-static const unsigned ALL = 0xffffffffU;
+enum { THREADS = CMGI_POWER_BLOCK, LANES = CMGI_LANES };
 
 /* Doubles from row to row where terms wait to be added up: an odd number of eights, so that two
  * rows are in other banks. */
@@ -15,34 +14,33 @@ template <typename T>
 static __device__ __forceinline__ double sum_of_row(const cmgi_filtered &F, cmg_size i,
                                                     double *stage, T &term)
 {
-    const cmgi_lanes lanes;
     const bool real = i < F.A.rows;
     const cmg_size begin = real ? F.A.indptr[i] : 0;
     const cmg_size end = real ? F.A.indptr[i + 1] : 0;
     double sum = 0;
     int before = 0; /* kept entries of earlier pieces */
-    for (cmg_size first = begin; __any_sync(ALL, first < end); first += F.PIECE) {
-        const cmgi_piece piece(F, i, begin, first, end, lanes.lane);
+    for (cmg_size first = begin; __any_sync(CMGI_ALL, first < end); first += F.PIECE) {
+        const cmgi_piece piece(F, i, begin, first, end, cmgi_lane());
         const int here = __popc(piece.kept);
         double of[cmgi_piece::EACH];
 #pragma unroll
         for (int c = 0; c < cmgi_piece::EACH; ++c) {
-            of[c] = piece.has(c, lanes.lane) ? term(piece.column[c], piece.value[c]) : 0;
+            of[c] = piece.has(c, cmgi_lane()) ? term(piece.column[c], piece.value[c]) : 0;
         }
 #pragma unroll
         for (int c = 0; c < cmgi_piece::EACH; ++c) {
-            if (piece.has(c, lanes.lane)) {
-                stage[piece.before(c, lanes.lane)] = of[c];
+            if (piece.has(c, cmgi_lane())) {
+                stage[piece.before(c, cmgi_lane())] = of[c];
             }
         }
         __syncwarp();
-        for (int p = (lanes.lane - before) & (LANES - 1); p < here; p += LANES) {
+        for (int p = (cmgi_lane() - before) & (LANES - 1); p < here; p += LANES) {
             sum += stage[p];
         }
         __syncwarp();
         before += here;
     }
-    return lanes.sum(sum);
+    return cmgi_lanes_sum(sum);
 }
 
 /* |f_ij|, and the diagonal on the way. */
@@ -74,16 +72,15 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ double stages[THREADS / LANES][PITCH];
     const cmg_size i = cmgi_row_of_lanes(THREADS);
-    const cmgi_lanes lanes;
     sizes of = {i, 0};
     const double sum = sum_of_row(F, i, stages[threadIdx.x / LANES], of);
-    const double diagonal = lanes.sum(of.diagonal);
+    const double diagonal = cmgi_lanes_sum(of.diagonal);
     double largest = i < F.A.rows && diagonal != 0 ? sum / fabs(diagonal) : 0;
-    if (i < F.A.rows && lanes.lane == 0 && F.kept == NULL) {
+    if (i < F.A.rows && cmgi_lane() == 0 && F.kept == NULL) {
         d[i] = diagonal;
     }
     for (int s = 16; s >= LANES; s >>= 1) {
-        largest = fmax(largest, __shfl_xor_sync(ALL, largest, s));
+        largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, s));
     }
     const unsigned long long bits = (unsigned long long)__double_as_longlong(largest);
     if (threadIdx.x % 32 == 0 && largest > 0 && bits > *(volatile unsigned long long *)bound) {

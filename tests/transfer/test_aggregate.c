@@ -7,7 +7,7 @@
 #include "arrays.h"
 #include "grids.h"
 #include "spmv/suite.h"
-#include "transfer/aggregate_there.h"
+#include "transfer/aggregate.h"
 
 /* Options that the bits are compared for. */
 typedef struct way {
@@ -52,7 +52,6 @@ static bool same_there(const cmg_csr *here, const cmg_csr *there)
 /* Graph and aggregates, by an independent set and in order; returns how many were formed. */
 static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
 {
-    const cmgi_aggregation_kernels *on = cmgi_aggregation_of(ctx);
     cmg_csr there = sent(A);
     cmgi_csr T = {0};
     cmgi_csr S = {0};
@@ -67,15 +66,15 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
         const cmg_size limit = order ? couplings : -1;
         cmgi_aggregates here = {0};
         cmgi_aggregates found = {0};
-        CHECK_OK(cmgi_aggregate(ctx, &S, limit, &here));
-        CHECK_OK(on->aggregate(ctx, &T.view, couplings, limit, &found));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, limit, &here));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_DEVICE, &T.view, couplings, limit, &found));
         CHECK(found.nodes == here.nodes && found.count == here.count);
         cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
         CHECK_OK(cmgi_to_host(ctx, of, found.of, (size_t)here.nodes * sizeof *of));
         CHECK(memcmp(of, here.of, (size_t)here.nodes * sizeof *of) == 0);
         count += here.count;
         free(of);
-        cmgi_free_device(ctx, found.of);
+        cmgi_aggregates_free(ctx, &found);
         cmgi_aggregates_free(ctx, &here);
     }
     cmgi_csr_free(ctx, &S);

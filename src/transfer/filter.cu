@@ -1,25 +1,24 @@
-/* A_F, A without its weak entries, on the device; sums in the order of tentative.c. */
-#include "transfer/aggregation.cuh"
+/* A_F, A without its weak entries, on the device; sums in the order of smooth.c. */
+#include "transfer/smooth.cuh"
 
-enum { THREADS = 256, LANES = CMGI_ROW_LANES };
+enum { THREADS = 256, LANES = CMGI_LANES };
 
 /* A row of A beside that of S, eight entries after the other. */
 struct strong_entries {
     const cmg_csr &S;
-    cmgi_lanes lanes;
     cmg_size s; /* next entry of S's row */
     cmg_size last;
 
     /* Whether the lane's column j is strong; its eight are within the next eight of S. */
     __device__ __forceinline__ bool next(cmg_index j)
     {
-        const cmg_index own = s + lanes.lane < last ? S.indices[s + lanes.lane] : -2;
+        const cmg_index own = s + cmgi_lane() < last ? S.indices[s + cmgi_lane()] : -2;
         bool strong = false;
         for (int q = 0; q < LANES; ++q) {
             strong = __shfl_sync(CMGI_ALL, own, q, LANES) == j || strong;
         }
         int before = 0;
-        s += lanes.count(strong, &before);
+        s += cmgi_row_count(strong, &before);
         return strong;
     }
 };
@@ -50,28 +49,27 @@ static __device__ __forceinline__ unsigned look_at(const cmgi_piece &piece, cmg_
         row->has = row->has || j == row->i;
         row->own += j == row->i ? piece.value[c] : 0;
         row->dropped += j >= 0 && j != row->i && !mine ? piece.value[c] : 0;
-        strong |= entries->lanes.vote(mine) << c * LANES;
+        strong |= cmgi_row_votes(mine) << c * LANES;
     }
     return strong;
 }
 
 /* Those of a piece that are kept. */
 static __device__ __forceinline__ unsigned choose(const cmgi_piece &piece, unsigned strong,
-                                                  bool whole, const filtered_row &row,
-                                                  const cmgi_lanes &lanes)
+                                                  bool whole, const filtered_row &row)
 {
     unsigned kept = 0;
 #pragma unroll
     for (int c = 0; c < cmgi_piece::EACH; ++c) {
-        const bool taken = whole || (strong >> (c * LANES + lanes.lane) & 1) != 0;
+        const bool taken = whole || (strong >> (c * LANES + cmgi_lane()) & 1) != 0;
         const bool stays =
             piece.column[c] >= 0 && (piece.column[c] == row.i || (taken && piece.value[c] != 0));
-        kept |= lanes.vote(stays) << c * LANES;
+        kept |= cmgi_row_votes(stays) << c * LANES;
     }
     return kept;
 }
 
-/* Which entries of a row are kept (tentative.c), and its diagonal. */
+/* Which entries of a row are kept (smooth.c), and its diagonal. */
 __global__ void __launch_bounds__(THREADS)
     filter_kernel(const cmgi_filtered F, const cmg_csr S, uint32_t *kept, double *diagonal)
 {
@@ -80,9 +78,8 @@ __global__ void __launch_bounds__(THREADS)
     const bool real = i < A.rows;
     filtered_row row = {i, real ? A.indptr[i] : 0, real ? A.indptr[i + 1] : 0, kept, 0, 0, false};
     const cmg_size first = real ? S.indptr[i] : 0;
-    strong_entries entries = {S, cmgi_lanes(), first, real ? S.indptr[i + 1] : 0};
-    const cmgi_lanes &lanes = entries.lanes;
-    const int lane = lanes.lane;
+    strong_entries entries = {S, first, real ? S.indptr[i + 1] : 0};
+    const int lane = cmgi_lane();
     const bool several = __any_sync(CMGI_ALL, row.end - row.begin > F.PIECE);
     cmgi_piece piece(F, i, row.begin, row.begin, row.end, lane);
     unsigned strong = look_at(piece, row.end - row.begin, &entries, &row);
@@ -95,11 +92,11 @@ __global__ void __launch_bounds__(THREADS)
             row.to[(k - row.begin) / F.PIECE] = found;
         }
     }
-    const double own = lanes.sum(row.own);
-    const double dropped = lanes.sum(row.dropped);
-    const bool has = lanes.vote(row.has) != 0;
+    const double own = cmgi_lanes_sum(row.own);
+    const double dropped = cmgi_lanes_sum(row.dropped);
+    const bool has = cmgi_row_votes(row.has) != 0;
     const bool whole = entries.last == first || cmgi_stays_whole(own, dropped);
-    strong = choose(piece, strong, whole, row, lanes);
+    strong = choose(piece, strong, whole, row);
     if (lane == 0 && row.begin < row.end) {
         row.to[0] = strong;
     }
@@ -108,7 +105,7 @@ __global__ void __launch_bounds__(THREADS)
          k += F.PIECE) {
         const cmgi_piece other(F, i, row.begin, k, row.end, lane);
         strong = k < row.end ? row.to[(k - row.begin) / F.PIECE] : 0;
-        strong = choose(other, strong, whole, row, lanes);
+        strong = choose(other, strong, whole, row);
         if (lane == 0 && k < row.end) {
             row.to[(k - row.begin) / F.PIECE] = strong;
         }
@@ -140,7 +137,6 @@ __global__ void copy_kernel(const cmgi_filtered F, cmg_size *offset, cmg_index *
 {
     const cmg_csr &A = F.A;
     const cmg_size i = cmgi_row_of_lanes(THREADS);
-    const cmgi_lanes lanes;
     if (i >= A.rows) {
         return;
     }
@@ -148,16 +144,16 @@ __global__ void copy_kernel(const cmgi_filtered F, cmg_size *offset, cmg_index *
     const cmg_size end = A.indptr[i + 1];
     cmg_size at = columns != NULL ? offset[i] : 0;
     for (cmg_size first = begin; first < end; first += F.PIECE) {
-        const cmgi_piece piece(F, i, begin, first, end, lanes.lane);
+        const cmgi_piece piece(F, i, begin, first, end, cmgi_lane());
         for (int c = 0; columns != NULL && c < piece.EACH; ++c) {
-            if (piece.has(c, lanes.lane)) {
-                columns[at + piece.before(c, lanes.lane)] = piece.column[c];
-                values[at + piece.before(c, lanes.lane)] = piece.value[c];
+            if (piece.has(c, cmgi_lane())) {
+                columns[at + piece.before(c, cmgi_lane())] = piece.column[c];
+                values[at + piece.before(c, cmgi_lane())] = piece.value[c];
             }
         }
         at += __popc(piece.kept);
     }
-    if (columns == NULL && lanes.lane == 0) {
+    if (columns == NULL && cmgi_lane() == 0) {
         offset[i] = at;
     }
 }

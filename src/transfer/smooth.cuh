@@ -1,60 +1,17 @@
-/* Parts of the table of aggregation on the device (aggregate_there.h). */
+/* Smoothing of P on the device: what smooth.cu, filter.cu and power.cu have in common. */
 #pragma once
-#include "core/cuda.cuh"
+#include "core/lanes.h"
 
 extern "C" {
+#include "csr/resident.h"
+#include "transfer/aggregate.h"
 #include "transfer/aggregate_rows.h"
-#include "transfer/aggregate_there.h"
 }
-
-/*
- * Eight neighbours of a warp share a row. All 32 lanes exchange together, to the end of the longest
- * of their rows: masks of parts are searched for at every exchange.
- */
-struct cmgi_lanes {
-    static const int COUNT = CMGI_ROW_LANES;
-    int lane;
-    unsigned mask; /* of the eight */
-
-    __device__ __forceinline__ cmgi_lanes()
-        : lane((int)threadIdx.x % COUNT), mask(0xffU << (threadIdx.x % 32 / COUNT * COUNT))
-    {
-    }
-    /* Sum of the lanes' parts, as cmgi_add_lanes adds them up, in all of them. */
-    __device__ __forceinline__ double sum(double s) const
-    {
-#pragma unroll
-        for (int d = COUNT / 2; d > 0; d >>= 1) {
-            s += __shfl_xor_sync(CMGI_ALL, s, d);
-        }
-        return s;
-    }
-    __device__ __forceinline__ double largest(double s) const
-    {
-#pragma unroll
-        for (int d = COUNT / 2; d > 0; d >>= 1) {
-            s = fmax(s, __shfl_xor_sync(CMGI_ALL, s, d));
-        }
-        return s;
-    }
-    /* Which lanes say yes, a bit each. */
-    __device__ __forceinline__ unsigned vote(bool yes) const
-    {
-        return __ballot_sync(CMGI_ALL, yes) >> (threadIdx.x % 32 / COUNT * COUNT) & 0xffU;
-    }
-    /* How many lanes say yes, and how many of them come before this one. */
-    __device__ __forceinline__ int count(bool yes, int *before) const
-    {
-        const unsigned all = __ballot_sync(CMGI_ALL, yes) & mask;
-        *before = __popc(all & ((1U << (threadIdx.x % 32)) - 1));
-        return __popc(all);
-    }
-};
 
 /* The row of a thread where blocks are of `threads`. */
 static __device__ __forceinline__ cmg_size cmgi_row_of_lanes(int threads)
 {
-    return ((cmg_size)blockIdx.x * threads + threadIdx.x) / CMGI_ROW_LANES;
+    return ((cmg_size)blockIdx.x * threads + threadIdx.x) / CMGI_LANES;
 }
 
 /*
@@ -88,7 +45,7 @@ struct cmgi_filtered {
 /* What a lane has of 32 entries of a row that follow each other, four times eight: all of it is
  * asked for before any is waited for. */
 struct cmgi_piece {
-    static const int EACH = cmgi_filtered::PIECE / cmgi_lanes::COUNT;
+    static const int EACH = cmgi_filtered::PIECE / CMGI_LANES;
     unsigned kept;
     cmg_index column[EACH];
     double value[EACH];
@@ -99,7 +56,7 @@ struct cmgi_piece {
         kept = F.bits(i, begin, first, end);
 #pragma unroll
         for (int c = 0; c < EACH; ++c) {
-            const cmg_size k = first + c * cmgi_lanes::COUNT + lane;
+            const cmg_size k = first + c * CMGI_LANES + lane;
             column[c] = k < end ? F.A.indices[k] : -1;
             value[c] = k < end ? F.A.values[k] : 0;
         }
@@ -110,28 +67,22 @@ struct cmgi_piece {
     }
     __device__ __forceinline__ bool has(int c, int lane) const
     {
-        return (kept >> (c * cmgi_lanes::COUNT + lane) & 1) != 0;
+        return (kept >> (c * CMGI_LANES + lane) & 1) != 0;
     }
     /* How many kept ones come before that. */
     __device__ __forceinline__ int before(int c, int lane) const
     {
-        return __popc(kept & ((1U << (c * cmgi_lanes::COUNT + lane)) - 1));
+        return __popc(kept & ((1U << (c * CMGI_LANES + lane)) - 1));
     }
 };
 
-/* filter_there.cu: A_F; its two arrays are made. */
+/* filter.cu: A_F; its two arrays are made. */
 cmg_status cmgi_filter_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, uint32_t **kept,
                              double **diagonal);
 /* A_F as a matrix of its own. */
 cmg_status cmgi_filtered_copy(cmg_context *ctx, const cmgi_filtered *F, cmg_csr *copy);
-/* tentative_there.cu */
-cmg_status cmgi_tentative_there(cmg_context *ctx, const cmgi_aggregates *agg, int block,
-                                int vectors, const double *B, cmg_csr *P, double **coarse);
-/* power_there.cu: d = diagonal of F, where that is A, and the largest eigenvalue of D^-1 F. */
+/* power.cu: d = diagonal of F, where that is A, and the largest eigenvalue of D^-1 F. */
 cmg_status cmgi_largest_there(cmg_context *ctx, const cmgi_filtered *F, double *d, double *lambda);
-/* smooth_there.cu */
-cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
-                             cmg_csr *P0, cmgi_resident *P);
 
 /* Rows whose lengths a kernel has counted into offsets: their sum, and arrays for the entries. */
 static inline cmg_status cmgi_open_rows(cmg_context *ctx, cmg_csr *M, cmg_size *nnz)

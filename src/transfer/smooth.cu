@@ -1,9 +1,9 @@
-/* P = (I - omega / lambda D^-1 A_F) P_0 on the device; sums in the order of tentative.c. */
-#include "transfer/aggregation.cuh"
+/* P = (I - omega / lambda D^-1 A_F) P_0 on the device; sums in the order of smooth.c. */
+#include "transfer/smooth.cuh"
 
 enum {
     THREADS = 256,
-    LANES = CMGI_ROW_LANES,
+    LANES = CMGI_LANES,
     MOST_COLUMNS = 32 /* of a row of P that eight lanes form by themselves */
 };
 
@@ -22,7 +22,6 @@ __global__ void smooth_kernel(const cmg_csr P0, const cmg_csr AP, const double *
  */
 struct short_row {
     static const int EACH = MOST_COLUMNS / LANES;
-    cmgi_lanes lanes;
     int count;
     bool over;
     cmg_index column[EACH];
@@ -53,10 +52,10 @@ struct short_row {
                 found = true;
             }
         }
-        const bool isnew = (__ballot_sync(CMGI_ALL, found) & lanes.mask) == 0 && j >= 0;
+        const bool isnew = !cmgi_row_any(found) && j >= 0;
 #pragma unroll
         for (int u = 0; u < EACH; ++u) {
-            if (u < most && isnew && count == lanes.lane + u * LANES) {
+            if (u < most && isnew && count == cmgi_lane() + u * LANES) {
                 column[u] = j;
                 sum[u] += value;
             }
@@ -118,7 +117,7 @@ static __device__ __forceinline__ void form_row(const cmgi_filtered &F, const si
                                                 cmg_size i, bool summing, short_row *row)
 {
     const bool real = i < F.A.rows;
-    const int lane = row->lanes.lane;
+    const int lane = cmgi_lane();
     const cmg_size begin = real ? F.A.indptr[i] : 0;
     const cmg_size end = real ? F.A.indptr[i + 1] : 0;
     for (cmg_size first = begin; __any_sync(CMGI_ALL, first < end); first += F.PIECE) {
@@ -147,7 +146,7 @@ __global__ void __launch_bounds__(THREADS)
     const cmg_size i = cmgi_row_of_lanes(THREADS);
     short_row row;
     form_row(F, P0, i, false, &row);
-    if (i < F.A.rows && row.lanes.lane == 0) {
+    if (i < F.A.rows && cmgi_lane() == 0) {
         offset[i] = row.count;
         if (row.over) {
             *over = 1;
@@ -250,8 +249,8 @@ done:
     return status;
 }
 
-cmg_status cmgi_smooth_there(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
-                             cmg_csr *P0, cmgi_resident *P)
+extern "C" cmg_status cmgi_smooth_device(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S,
+                                         double omega, cmg_csr *P0, cmgi_resident *P)
 {
     CMGI_ON_DEVICE(ctx);
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);

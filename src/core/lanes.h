@@ -1,0 +1,189 @@
+/*
+ * The eight lanes that share a row in a kernel, and what stands for them on the host (each.h). All
+ * 32 lanes of a warp exchange together, to the end of the longest of their rows: masks of parts are
+ * searched for at every exchange.
+ */
+#pragma once
+#ifdef __cplusplus
+#include "core/cuda.cuh"
+#else
+#include "cmg_types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#endif
+
+/* Lanes of a row; entry e of a row is added to part e mod 8 of a sum, on the host too. */
+enum { CMGI_LANES = 8 };
+
+#ifdef __cplusplus /* a .cu */
+
+enum { CMGI_STEP = CMGI_LANES };
+
+/* Of functions that bodies call and that exchange between lanes; others are CMGI_INLINE. */
+#define CMGI_BODY static __device__ __forceinline__
+
+CMGI_BODY int cmgi_lane()
+{
+    return (int)(threadIdx.x % CMGI_LANES);
+}
+
+typedef struct cmgi_row_sum {
+    double part; /* of this lane */
+} cmgi_row_sum;
+
+/* Adds what entry e of the row gives. */
+CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
+{
+    (void)e;
+    s->part += value;
+}
+
+/* The sum, in all lanes. */
+CMGI_BODY double cmgi_lanes_sum(double sum)
+{
+#pragma unroll
+    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
+        sum += __shfl_xor_sync(CMGI_ALL, sum, d);
+    }
+    return sum;
+}
+
+CMGI_BODY double cmgi_row_total(const cmgi_row_sum *s)
+{
+    return cmgi_lanes_sum(s->part);
+}
+
+CMGI_BODY double cmgi_row_largest(double x)
+{
+#pragma unroll
+    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
+        x = fmax(x, __shfl_xor_sync(CMGI_ALL, x, d));
+    }
+    return x;
+}
+
+/* Which lanes of the row say yes, the first in bit 0. */
+CMGI_BODY unsigned cmgi_row_votes(bool yes)
+{
+    return __ballot_sync(CMGI_ALL, yes) >> (threadIdx.x % CMGI_WARP / CMGI_LANES * CMGI_LANES) &
+           0xffU;
+}
+
+/* Whether any lane does. */
+CMGI_BODY bool cmgi_row_any(bool yes)
+{
+    return cmgi_row_votes(yes) != 0;
+}
+
+/* How many lanes do, and how many of them come before this one. */
+CMGI_BODY int cmgi_row_count(bool yes, int *before)
+{
+    const unsigned votes = cmgi_row_votes(yes);
+    *before = __popc(votes & ((1U << (threadIdx.x % CMGI_LANES)) - 1));
+    return __popc(votes);
+}
+
+/* Whether a lane of the warp has more to do: loops with exchanges end together. */
+CMGI_BODY bool cmgi_warp_goes_on(bool more)
+{
+    return __any_sync(CMGI_ALL, more);
+}
+
+/* The largest of the lanes' keys. */
+CMGI_BODY uint64_t cmgi_row_largest_key(uint64_t x)
+{
+#pragma unroll
+    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
+        const uint64_t other = __shfl_xor_sync(CMGI_ALL, x, d);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+/* The largest of the lanes' sizes, and its place, of equal ones the first. */
+CMGI_BODY double cmgi_row_best(double size, cmg_size *place)
+{
+#pragma unroll
+    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
+        const double other = __shfl_xor_sync(CMGI_ALL, size, d);
+        const cmg_size from = __shfl_xor_sync(CMGI_ALL, *place, d);
+        if (other > size || (other == size && from < *place)) {
+            size = other;
+            *place = from;
+        }
+    }
+    return size;
+}
+
+/* One more, by any thread. */
+CMGI_BODY void cmgi_add_one(unsigned *count)
+{
+    atomicAdd(count, 1U);
+}
+
+#else /* on the host a row is one lane's */
+
+#define CMGI_BODY static inline
+#define CMGI_PRAGMA(text) _Pragma(#text)
+
+enum { CMGI_STEP = 1 };
+
+typedef struct cmgi_row_sum {
+    double part[CMGI_LANES];
+} cmgi_row_sum;
+
+CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
+{
+    s->part[e % CMGI_LANES] += value;
+}
+
+/* In the order in which lanes exchange; spoils the parts. */
+CMGI_BODY double cmgi_row_total(cmgi_row_sum *s)
+{
+    for (int d = CMGI_LANES / 2; d > 0; d /= 2) {
+        for (int p = 0; p < d; ++p) {
+            s->part[p] += s->part[p + d];
+        }
+    }
+    return s->part[0];
+}
+
+CMGI_BODY double cmgi_row_largest(double x)
+{
+    return x;
+}
+
+CMGI_BODY bool cmgi_row_any(bool yes)
+{
+    return yes;
+}
+
+CMGI_BODY int cmgi_row_count(bool yes, int *before)
+{
+    *before = 0;
+    return yes;
+}
+
+CMGI_BODY bool cmgi_warp_goes_on(bool more)
+{
+    return more;
+}
+
+CMGI_BODY uint64_t cmgi_row_largest_key(uint64_t x)
+{
+    return x;
+}
+
+CMGI_BODY double cmgi_row_best(double size, const cmg_size *place)
+{
+    (void)place;
+    return size;
+}
+
+CMGI_BODY void cmgi_add_one(unsigned *count)
+{
+    CMGI_PRAGMA(omp atomic)
+    ++*count;
+}
+#endif

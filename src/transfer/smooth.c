@@ -1,0 +1,321 @@
+/*
+ * P from P_0: one step of damped Jacobi on every column, by A without its weak entries.
+ */
+#include "transfer/aggregate.h"
+
+#include "core/backend.h"
+#include "core/lanes.h"
+#include "core/memory.h"
+#include "csr/by_rows.h"
+#include "csr/resident.h"
+#include "transfer/aggregate_rows.h"
+
+#include <float.h>
+
+/* The same of matrices on the device (smooth.cu); P has all facts, and P0 is taken over. */
+cmg_status cmgi_smooth_device(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
+                              cmg_csr *P0, cmgi_resident *P);
+
+/* A and S, which the rows of A_F are made of. */
+typedef struct filter {
+    const cmg_csr *A;
+    const cmg_csr *S;
+} filter;
+
+/*
+ * Row i of A without the entries that are neither strong nor on the diagonal, which takes them over
+ * so that constants stay what they are to A. Zeros beside the diagonal are left out. The columns of
+ * S come in the order of A's.
+ */
+static cmg_size filtered_row(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const cmg_csr *A = ((const filter *)user)->A;
+    const cmg_csr *S = ((const filter *)user)->S;
+    const cmg_size begin = A->indptr[i];
+    const cmg_size end = S->indptr[i + 1];
+    cmgi_row_sum sum = {0};
+    double diagonal = 0;
+    cmg_size s = S->indptr[i];
+    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool strong = s < end && S->indices[s] == j;
+        s += strong;
+        cmgi_row_add(&sum, k - begin, j != i && !strong ? A->values[k] : 0);
+        diagonal = j == i ? A->values[k] : diagonal;
+    }
+    const double dropped = cmgi_row_total(&sum);
+    const bool whole = end == S->indptr[i] || cmgi_stays_whole(diagonal, dropped);
+    cmg_size count = 0;
+    s = S->indptr[i];
+    for (cmg_size k = begin; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        const bool strong = s < end && S->indices[s] == j;
+        s += strong;
+        const double lumped = j == i ? diagonal + dropped : (strong ? A->values[k] : 0);
+        const double value = whole ? A->values[k] : lumped;
+        if (value == 0 && j != i) {
+            continue;
+        }
+        if (columns != NULL) {
+            columns[count] = j;
+            values[count] = value;
+        }
+        ++count;
+    }
+    return count;
+}
+
+/* (row i of A) x */
+static double row_product(const cmg_csr *A, cmg_size i, const double *x)
+{
+    cmgi_row_sum sum = {0};
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = A->indptr[i];
+    for (; k + CMGI_LANES <= end; k += CMGI_LANES) {
+        for (int lane = 0; lane < CMGI_LANES; ++lane) {
+            sum.part[lane] += A->values[k + lane] * x[A->indices[k + lane]];
+        }
+    }
+    for (int lane = 0; k + lane < end; ++lane) {
+        sum.part[lane] += A->values[k + lane] * x[A->indices[k + lane]];
+    }
+    return cmgi_row_total(&sum);
+}
+
+/* The sum of a block of numbers in the order of cmgi_block_sum (core/cuda.cuh); spoils them. */
+static double block_sum(double v[CMGI_POWER_BLOCK])
+{
+    enum { WARP = 32 };
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        for (int first = 0; first < CMGI_POWER_BLOCK; first += WARP) {
+            for (int k = first; k < first + d; ++k) {
+                v[k] += v[k + d];
+            }
+        }
+    }
+    for (int d = CMGI_POWER_BLOCK / 2; d >= WARP; d /= 2) {
+        for (int k = 0; k < d; k += WARP) {
+            v[k] += v[k + d];
+        }
+    }
+    return v[0];
+}
+
+static cmg_size blocks_of(cmg_size n)
+{
+    return (n + CMGI_POWER_BLOCK - 1) / CMGI_POWER_BLOCK;
+}
+
+/* y = D^-1 A x, and the terms of a block of rows summed. */
+static cmgi_power_sums power_block(const cmg_csr *A, const double *d, const double *x, cmg_size b,
+                                   double *y)
+{
+    double xx[CMGI_POWER_BLOCK] = {0};
+    double xy[CMGI_POWER_BLOCK] = {0};
+    const cmg_size first = b * CMGI_POWER_BLOCK;
+    for (cmg_size i = first; i < A->rows && i < first + CMGI_POWER_BLOCK; ++i) {
+        y[i] = d[i] != 0 ? row_product(A, i, x) / d[i] : 0;
+        xx[i - first] = fabs(d[i]) * x[i] * x[i];
+        xy[i - first] = fabs(d[i]) * x[i] * y[i];
+    }
+    return (cmgi_power_sums){{block_sum(xx), block_sum(xy)}};
+}
+
+/* The sum of all parts, block by block until one is left. */
+static cmgi_power_sums add_parts(cmgi_power_sums *part, cmg_size count)
+{
+    do {
+        for (cmg_size b = 0; b < blocks_of(count); ++b) {
+            double v[2][CMGI_POWER_BLOCK] = {{0}};
+            const cmg_size first = b * CMGI_POWER_BLOCK;
+            for (cmg_size k = first; k < count && k < first + CMGI_POWER_BLOCK; ++k) {
+                v[0][k - first] = part[k].v[0];
+                v[1][k - first] = part[k].v[1];
+            }
+            part[b] = (cmgi_power_sums){{block_sum(v[0]), block_sum(v[1])}};
+        }
+        count = blocks_of(count);
+    } while (count > 1);
+    return part[0];
+}
+
+static double largest_row_sum(cmg_context *ctx, const cmg_csr *A, const double *d)
+{
+    double bound = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bound)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double sum = d[i] != 0 ? cmgi_row_magnitude(A, i) / fabs(d[i]) : 0;
+        bound = sum > bound ? sum : bound;
+    }
+    return bound;
+}
+
+/* Polynomials p_(k+1)(t) = (t - a_k) p_k(t) - b_k p_(k-1)(t), which are orthogonal in the spectrum
+ * that is in x_0. */
+typedef struct recurrence {
+    int n;
+    double a[CMGI_POWER_STEPS];
+    double b[CMGI_POWER_STEPS];
+} recurrence;
+
+/*
+ * The recurrence of Lanczos's method from x_0, whose moments 2k and 2k + 1 the sums of step k are,
+ * by Chebyshev's algorithm; t in units of `unit`. Six steps lose eight of sixteen digits.
+ *
+ * Source  Golub and Meurant, Matrices, Moments and Quadrature, 2010, section 5.3.
+ */
+static void recurrence_of(const cmgi_power_sums *step, double unit, recurrence *r)
+{
+    enum { MOMENTS = 2 * CMGI_POWER_STEPS };
+    static const double least = 1e-6; /* smaller b are rounding: x_0 has no more in it */
+    double sigma[3][MOMENTS] = {{0}}; /* of k - 1, k and k + 1 */
+    double *before = sigma[0];
+    double *at = sigma[1];
+    double *next = sigma[2];
+    double scale = 1; /* x_k = scale (D^-1 A / unit)^k x_0 */
+    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
+        at[2 * k] = step[k].v[0] / (scale * scale);
+        at[2 * k + 1] = step[k].v[1] / (scale * scale * unit);
+        scale *= cmgi_power_scale(&step[k]) * unit;
+    }
+    r->a[0] = at[1] / at[0];
+    r->b[0] = 0;
+    for (r->n = 1; r->n < CMGI_POWER_STEPS; ++r->n) {
+        const int k = r->n;
+        for (int l = k; l < MOMENTS - k; ++l) {
+            next[l] = at[l + 1] - r->a[k - 1] * at[l] - r->b[k - 1] * before[l];
+        }
+        r->b[k] = next[k] / at[k - 1];
+        r->a[k] = next[k + 1] / next[k] - at[k] / at[k - 1];
+        if (!(r->b[k] > least) || !isfinite(r->a[k])) {
+            return;
+        }
+        double *const spare = before;
+        before = at;
+        at = next;
+        next = spare;
+    }
+}
+
+/* The largest root of p_n in low .. high, by bisection and Sturm's sequence. */
+static double largest_root(const recurrence *r, double low, double high)
+{
+    for (int halving = 0; halving < 40; ++halving) {
+        const double t = 0.5 * (low + high);
+        double q = r->a[0] - t;
+        bool above = q > 0;
+        for (int k = 1; k < r->n; ++k) {
+            q = r->a[k] - t - r->b[k] / (q != 0 ? q : DBL_MIN);
+            above = above || q > 0;
+        }
+        *(above ? &low : &high) = t;
+    }
+    return low;
+}
+
+double cmgi_power_result(const cmgi_power_sums *step, double bound)
+{
+    double found = 0;
+    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
+        found = step[k].v[0] > 0 ? fmax(found, step[k].v[1] / step[k].v[0]) : found;
+    }
+    if (found > 0 && bound > found && isfinite(bound) && step[CMGI_POWER_STEPS - 1].v[0] > 0) {
+        recurrence r;
+        recurrence_of(step, found, &r);
+        found *= largest_root(&r, 1, bound / found);
+    }
+    const double lambda = fmin(1.1 * found, bound);
+    if (lambda > 0 && isfinite(lambda)) {
+        return lambda;
+    }
+    return isfinite(bound) && bound > 0 ? bound : 1;
+}
+
+/* The largest eigenvalue of D^-1 A by the power method, the same for any number of threads. */
+static cmg_status largest_eigenvalue(cmg_context *ctx, const cmg_csr *A, const double *d,
+                                     double *lambda)
+{
+    const cmg_size n = A->rows;
+    const cmg_size blocks = blocks_of(n);
+    cmgi_power_sums sums[CMGI_POWER_STEPS];
+    double *x = NULL;
+    double *y = NULL;
+    cmgi_power_sums *part = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x, &x));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *y, &y));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, blocks + 1, sizeof *part, &part));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
+    for (cmg_size i = 0; i < n; ++i) {
+        x[i] = cmgi_rough_at(i);
+    }
+    for (int step = 0; step < CMGI_POWER_STEPS; ++step) {
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (blocks > 4)
+        for (cmg_size b = 0; b < blocks; ++b) {
+            part[b] = power_block(A, d, x, b, y);
+        }
+        sums[step] = add_parts(part, blocks);
+        const double scale = cmgi_power_scale(&sums[step]);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
+        for (cmg_size i = 0; i < n; ++i) {
+            x[i] = y[i] * scale;
+        }
+    }
+    *lambda = cmgi_power_result(sums, largest_row_sum(ctx, A, d));
+done:
+    CMGI_FREE(ctx, x, y, part);
+    return status;
+}
+
+static cmg_status smooth_on_host(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
+                                 cmgi_csr *P0, cmgi_csr *P)
+{
+    cmgi_csr filtered = {0};
+    cmgi_csr made = {0};
+    double *d = NULL;
+    double lambda = 1;
+    cmg_status status = CMG_OK;
+    if (S != NULL) {
+        const filter f = {A, S};
+        const cmgi_csr_shape shape = {A->rows, A->cols, A->indptr[A->rows]};
+        CMGI_TRY(cmgi_csr_by_rows_once(ctx, &shape, filtered_row, &f, &filtered));
+    }
+    const cmg_csr F = S != NULL ? filtered.view : *A;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, F.rows, sizeof *d, &d));
+    cmgi_csr_diagonal(ctx, &F, d);
+    CMGI_TRY_GOTO(done, largest_eigenvalue(ctx, &F, d, &lambda));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &F, &P0->view, &made));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (P0->rows > 1024)
+    for (cmg_size i = 0; i < P0->rows; ++i) {
+        cmgi_smoothed_row(&P0->view, &made.view, i, d[i], omega / lambda, made.values);
+    }
+    *P = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &filtered);
+    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, d);
+    return status;
+}
+
+cmg_status cmgi_smooth_tentative(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                                 const cmg_csr *S, double omega, cmgi_csr *P0, cmgi_csr *P)
+{
+    static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, const cmg_csr *, double,
+                                         cmg_csr *, cmgi_resident *) =
+        CMGI_CUDA_FN(cmgi_smooth_device);
+    cmgi_resident made = {0};
+    cmg_status status = CMG_OK;
+    if (at == CMGI_DEVICE && on_device != NULL) {
+        CMGI_TRY(on_device(ctx, A, S, omega, &P0->view, &made));
+        status = cmgi_resident_attach(ctx, &made, P);
+        cmgi_resident_free(ctx, &made);
+        return status;
+    }
+    if (omega == 0) {
+        *P = *P0;
+        *P0 = (cmgi_csr){0};
+        return CMG_OK;
+    }
+    return smooth_on_host(ctx, A, S, omega, P0, P);
+}

@@ -1,0 +1,6 @@
+#include "core/each.h"
+
+extern "C" {
+#include "transfer/aggregate_rows.h"
+}
+#include "transfer/tentative.inc"
