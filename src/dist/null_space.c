@@ -1,39 +1,321 @@
-/* Whether constants are the null space of level 0, as transfer/null_space.c asks on one rank. */
+/*
+ * The null space of level 0, which transfer/null_space.c finds on one rank: the same candidates,
+ * the same bounds. A v of all candidates v is one product of matrices over the ranks.
+ */
 #include "dist/parts.h"
+#include "transfer/aggregate.h"
 #include "transfer/null_space.h"
 
 #include <math.h>
+#include <string.h>
 
-/* 1 where a row's entries do not add up to 0. */
-static double any_sum(const cmgi_own_rows *A)
+/* Candidates as the columns of V, and as large as their entries count for rounding. */
+typedef struct candidates {
+    int count;
+    bool given; /* by the caller, as vectors of the hierarchy */
+    double tolerance;
+    cmgi_own_rows V;
+    cmgi_own_rows size;
+} candidates;
+
+static cmg_status open_candidates(const cmgi_parts *parts, int count, candidates *c)
 {
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        double size = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k];
-            size += fabs(A->values[k]);
+    const cmgi_own_rows *A = &parts->level[0].A;
+    cmgi_own_rows *const both[] = {&c->V, &c->size};
+    c->count = count < CMGI_NULL_VECTORS ? count : CMGI_NULL_VECTORS;
+    for (int k = 0; k < 2; ++k) {
+        CMGI_TRY(cmgi_rows_alloc(parts->ctx, A->first, A->rows, A->rows * c->count, both[k]));
+        for (cmg_size i = 0; i < A->rows * c->count; ++i) {
+            both[k]->indices[i] = i % c->count;
+            both[k]->values[i] = 0;
         }
-        if (!(fabs(sum) <= CMGI_NULL_ROUNDING * size)) {
-            return 1;
+        for (cmg_size i = 0; i <= A->rows; ++i) {
+            both[k]->indptr[i] = i * c->count;
         }
     }
-    return 0;
+    return CMG_OK;
 }
 
-cmg_status cmgi_parts_constants(const cmgi_parts *parts, bool *null)
+/* Over the ranks, of any number of values. */
+static cmg_status largest_of(cmg_context *ctx, double *values, int count)
+{
+    for (int k = 0; k < count; k += CMGI_SUMS) {
+        CMGI_TRY(cmgi_all_max(ctx, values + k, count - k < CMGI_SUMS ? count - k : CMGI_SUMS));
+    }
+    return CMG_OK;
+}
+
+/* Whether rows of all ranks take a translation to 0, which all but given vectors begin with. */
+static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
+{
+    const cmgi_own_rows *A = &parts->level[0].A;
+    double dead[CMGI_NULL_VECTORS] = {0};
+    *may = block > CMGI_NULL_VECTORS;
+    if (*may) {
+        return CMG_OK;
+    }
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double sum[CMGI_NULL_VECTORS] = {0};
+        double size = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum[A->indices[k] % block] += A->values[k];
+            size += fabs(A->values[k]);
+        }
+        for (int c = 0; c < block; ++c) {
+            dead[c] = fabs(sum[c]) <= CMGI_NULL_ROUNDING * size ? dead[c] : 1;
+        }
+    }
+    CMGI_TRY(largest_of(parts->ctx, dead, block));
+    for (int c = 0; c < block; ++c) {
+        *may = *may || dead[c] == 0;
+    }
+    return CMG_OK;
+}
+
+/* Values of kind `kind` for every own row on all ranks, how many; 0 = not so. */
+static cmg_status look_for(const cmgi_parts *parts, const cmg_hierarchy *h, const char *kind,
+                           const double **values, int *wide)
+{
+    const cmg_size rows = parts->level[0].A.rows;
+    const cmgi_stored_vector *v = cmgi_hierarchy_vector(h, 0, kind, NULL);
+    double most[2] = {v != NULL && rows > 0 ? (double)(v->n / rows) : 0,
+                      0}; /* and one that lacks */
+    CMGI_TRY(cmgi_all_max(parts->ctx, most, 1));
+    most[1] = rows > 0 && (v == NULL || v->n != rows * (cmg_size)most[0]);
+    CMGI_TRY(cmgi_all_max(parts->ctx, most + 1, 1));
+    *values = v != NULL ? v->values : NULL;
+    *wide = most[1] > 0 ? 0 : (int)most[0];
+    return CMG_OK;
+}
+
+/* Coordinates of all nodes that have own rows, of which others may have some; from *first on. */
+static cmg_status fetch_nodes(const cmgi_parts *parts, int dim, const double *own, cmg_size *first,
+                              cmgi_own_rows *x)
 {
     cmg_context *ctx = parts->ctx;
-    const cmgi_part_level *fine = &parts->level[0];
-    cmgi_own_rows T = {0};
-    double any = any_sum(&fine->A);
-    CMGI_TRY(cmgi_all_max(ctx, &any, 1));
-    if (any == 0) { /* rare: the columns, too */
-        CMGI_TRY(cmgi_rows_transpose(ctx, &fine->A, fine->space.part, &T));
-        any = any_sum(&T);
-        cmgi_rows_free(ctx, &T);
-        CMGI_TRY(cmgi_all_max(ctx, &any, 1));
+    const cmgi_own_rows *A = &parts->level[0].A;
+    cmgi_own_rows mine = {0};
+    cmgi_numbers wanted = {0};
+    cmg_status status = CMG_OK;
+    *first = A->first / dim * dim;
+    wanted.count = A->rows > 0 ? (A->first + A->rows + dim - 1) / dim * dim - *first : 0;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, wanted.count, sizeof *wanted.number, &wanted.number));
+    for (cmg_size k = 0; k < wanted.count; ++k) {
+        wanted.number[k] = *first + k;
     }
-    *null = any == 0 && fine->space.total > 0;
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, A->rows, &mine));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        mine.indptr[i + 1] = i + 1;
+        mine.indices[i] = 0;
+        mine.values[i] = own[i];
+    }
+    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &mine, parts->level[0].space.part, &wanted, x));
+done:
+    cmgi_rows_free(ctx, &mine);
+    cmgi_free(ctx, wanted.number);
+    return status;
+}
+
+/* Translations and rotations about the middle of the nodes, as transfer/near_null.c has them. */
+static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *own, candidates *c)
+{
+    const cmgi_own_rows *A = &parts->level[0].A;
+    double middle[3] = {0, 0, 0};
+    cmgi_own_rows x = {0};
+    cmg_size first = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        middle[(A->first + i) % dim] += own[i];
+    }
+    CMGI_TRY(cmgi_all_sum(parts->ctx, middle, dim));
+    CMGI_TRY(fetch_nodes(parts, dim, own, &first, &x));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size node = (A->first + i) / dim * dim - first;
+        const int d = (int)((A->first + i) % dim);
+        for (int r = 0; r < c->count - dim; ++r) { /* in the plane of axes a and b */
+            const int a = dim == 2 ? 0 : (r + 1) % 3;
+            const int b = dim == 2 ? 1 : (r + 2) % 3;
+            const int other = d == a ? b : a;
+            const double at =
+                x.values[node + other] - middle[other] * dim / (double)parts->level[0].space.total;
+            c->V.values[i * c->count + dim + r] = d == a ? -at : d == b ? at : 0;
+        }
+    }
+    cmgi_rows_free(parts->ctx, &x);
     return CMG_OK;
+}
+
+/* Entries that are at least as large as the rounding of the largest, and of the coordinates. */
+static cmg_status size_up(const cmgi_parts *parts, double coordinates, int rotations, bool exact,
+                          candidates *c)
+{
+    const cmg_size n = parts->level[0].A.rows * c->count;
+    double largest[CMGI_NULL_VECTORS] = {0};
+    for (cmg_size k = 0; k < n && !exact; ++k) {
+        largest[k % c->count] = fmax(largest[k % c->count], fabs(c->V.values[k]));
+    }
+    for (int j = c->count - rotations; j < c->count; ++j) {
+        largest[j] = fmax(largest[j], coordinates);
+    }
+    CMGI_TRY(largest_of(parts->ctx, largest, c->count));
+    for (cmg_size k = 0; k < n; ++k) {
+        c->size.values[k] = fmax(largest[k % c->count], fabs(c->V.values[k]));
+    }
+    return CMG_OK;
+}
+
+static cmg_status make_candidates(const cmgi_parts *parts, const cmg_hierarchy *h, int block,
+                                  bool exact, candidates *c)
+{
+    const cmgi_own_rows *A = &parts->level[0].A;
+    const double *stored = NULL;
+    const double *coords = NULL;
+    double most = 0;
+    int wide = 0;
+    int place = 0;
+    CMGI_TRY(look_for(parts, h, "nullspace", &stored, &wide));
+    c->given = wide > 0;
+    if (c->given) {
+        CMGI_TRY(open_candidates(parts, wide, c));
+        for (cmg_size k = 0; k < A->rows * c->count; ++k) {
+            c->V.values[k] = stored[k / c->count * wide + k % c->count];
+        }
+        return size_up(parts, 0, 0, exact, c);
+    }
+    CMGI_TRY(look_for(parts, h, "coords", &coords, &place));
+    const bool turns = (block == 2 || block == 3) && place == 1;
+    CMGI_TRY(open_candidates(parts, turns ? 3 * (block - 1) : block, c));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        if ((A->first + i) % block < c->count) {
+            c->V.values[i * c->count + (A->first + i) % block] = 1;
+        }
+        most = turns ? fmax(most, fabs(coords[i])) : 0;
+    }
+    CMGI_TRY(turns ? add_rotations(parts, block, coords, c) : CMG_OK);
+    return size_up(parts, most, turns ? c->count - block : 0, false, c);
+}
+
+/* Marks the candidates that A does not take to 0. */
+static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const candidates *c,
+                       double *regular)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmg_size *part = parts->level[0].space.part;
+    cmgi_own_rows absolute = {0};
+    cmgi_own_rows image = {0};
+    cmgi_own_rows size = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_rows_copy(ctx, A, &absolute));
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        absolute.values[k] = fabs(absolute.values[k]);
+    }
+    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, A, &c->V, part, &image));
+    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &absolute, &c->size, part, &size));
+    for (cmg_size k = 0; k < image.indptr[image.rows]; ++k) {
+        if (!(fabs(image.values[k]) <= c->tolerance * size.values[k])) {
+            regular[image.indices[k]] = 1;
+        }
+    }
+    CMGI_TRY_GOTO(done, largest_of(ctx, regular, c->count));
+done:
+    cmgi_rows_free(ctx, &absolute);
+    cmgi_rows_free(ctx, &image);
+    cmgi_rows_free(ctx, &size);
+    return status;
+}
+
+/* v becomes orthogonal to those that are there, of norm 1, and one of them. */
+static cmg_status take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
+{
+    double norms[2] = {0, 0};
+    for (cmg_size i = 0; i < n; ++i) {
+        norms[0] += v[i] * v[i];
+    }
+    for (int pass = 0; pass < 2 * space->count; ++pass) {
+        const double *q = space->q + (pass % space->count) * n;
+        double s = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            s += q[i] * v[i];
+        }
+        CMGI_TRY(cmgi_all_sum(ctx, &s, 1));
+        for (cmg_size i = 0; i < n; ++i) {
+            v[i] -= s * q[i];
+        }
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        norms[1] += v[i] * v[i];
+    }
+    CMGI_TRY(cmgi_all_sum(ctx, norms, 2));
+    if (norms[1] > CMGI_NULL_DEPENDENT * CMGI_NULL_DEPENDENT * norms[0]) {
+        double *q = space->q + space->count * n;
+        for (cmg_size i = 0; i < n; ++i) {
+            q[i] = v[i] / sqrt(norms[1]);
+        }
+        ++space->count;
+    }
+    return CMG_OK;
+}
+
+/* Those that A and A^T take to 0, in the numbering of level 0. */
+static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exact,
+                         cmgi_null_space *space)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmgi_owners *fine = &parts->level[0].space;
+    const cmg_size n = fine->rows;
+    double regular[CMGI_NULL_VECTORS] = {0};
+    cmgi_own_rows T = {0};
+    double *v = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, test(parts, &parts->level[0].A, c, regular));
+    for (int j = 0; j < c->count; ++j) {
+        CMGI_CHECK_GOTO(done, ctx, regular[j] == 0 || !exact || !c->given, CMG_ERR_ARG,
+                        "level 0: nullspace vector %d is marked as exact, but A times it is not 0",
+                        j);
+    }
+    CMGI_TRY_GOTO(done, cmgi_rows_transpose(ctx, &parts->level[0].A, fine->part, &T));
+    CMGI_TRY_GOTO(done, test(parts, &T, c, regular));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * c->count, sizeof *space->q, &space->q));
+    for (int j = 0; j < c->count; ++j) {
+        for (cmg_size k = 0; k < n; ++k) {
+            v[k] = c->V.values[cmgi_owners_entry(fine, k) * c->count + j];
+        }
+        CMGI_TRY_GOTO(done, regular[j] == 0 ? take(ctx, n, v, space) : CMG_OK);
+    }
+done:
+    cmgi_rows_free(ctx, &T);
+    cmgi_free(ctx, v);
+    return status;
+}
+
+cmg_status cmgi_parts_null_space(const cmgi_parts *parts, const cmg_hierarchy *h, bool *exact,
+                                 cmgi_null_space *space)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmg_size total = parts->level[0].space.total;
+    const int given = cmgi_unknowns_of_node(h, 0);
+    const int block = total % given == 0 ? given : 1;
+    double marked = h->level[0].exact_nullspace;
+    candidates c = {0};
+    bool may = false;
+    cmg_status status = CMG_OK;
+    *space = (cmgi_null_space){0};
+    CMGI_TRY(cmgi_all_max(ctx, &marked, 1));
+    *exact = marked > 0;
+    CMGI_TRY(may_have_one(parts, block, &may));
+    double known = may || cmgi_hierarchy_vector(h, 0, "nullspace", NULL) != NULL;
+    CMGI_TRY(cmgi_all_max(ctx, &known, 1));
+    if (known == 0 || total == 0) {
+        return CMG_OK;
+    }
+    c.tolerance = *exact ? CMGI_NULL_GIVEN : CMGI_NULL_ROUNDING;
+    CMGI_TRY_GOTO(done, make_candidates(parts, h, block, *exact, &c));
+    CMGI_TRY_GOTO(done, choose(parts, &c, *exact, space));
+done:
+    cmgi_rows_free(ctx, &c.V);
+    cmgi_rows_free(ctx, &c.size);
+    if (status != CMG_OK || space->count == 0) {
+        cmgi_null_space_free(ctx, space);
+    }
+    return status;
 }

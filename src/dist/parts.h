@@ -9,6 +9,7 @@
 #include "smoothers/smoother.h"
 #include "transfer/complete.h"
 #include "transfer/dirichlet.h"
+#include "transfer/null_space.h"
 
 typedef struct cmgi_part_level {
     cmgi_owners space;
@@ -64,5 +65,11 @@ cmg_status cmgi_parts_dirichlet(const cmgi_parts *parts, cmgi_dirichlet *found);
 /* || |A| |x| + |b| || on level 0, of host vectors in its numbering; collective. */
 cmg_status cmgi_parts_magnitude(const cmgi_parts *parts, const double *b, const double *x,
                                 double *norm);
-/* Whether A and A^T take constants to 0; collective. */
-cmg_status cmgi_parts_constants(const cmgi_parts *parts, bool *null);
+/*
+ * What is known of the null space of level 0 (transfer/null_space.h), own entries in its numbering;
+ * *exact: by the vectors of `h` that are marked so on any rank. Collective.
+ *
+ * @return CMG_OK, CMG_ERR_ARG (one of these is none), CMG_ERR_MEMORY
+ */
+cmg_status cmgi_parts_null_space(const cmgi_parts *parts, const cmg_hierarchy *h, bool *exact,
+                                 cmgi_null_space *space);

@@ -1,60 +1,52 @@
 #include "mg/project.h"
 
 #include "core/memory.h"
-#include "transfer/null_space.h"
-
 #include <math.h>
+
+cmg_status cmgi_projection_take(cmg_context *ctx, const cmgi_null_space *space, cmg_size n,
+                                cmg_size total, cmgi_projection *P)
+{
+    const double one = 1;
+    cmg_status status = CMG_OK;
+    cmgi_projection_clear(ctx, P);
+    if (space->count == 0) {
+        return CMG_OK;
+    }
+    P->n = n;
+    P->total = total;
+    P->count = space->count;
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, n * P->count, sizeof *P->q, &P->q));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, P->count + 1, sizeof *P->scalars, &P->scalars));
+    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, P->scalars, &one, sizeof one));
+    CMGI_TRY_GOTO(failed,
+                  cmgi_to_device(ctx, P->q, space->q, (size_t)(n * P->count) * sizeof *P->q));
+    return CMG_OK;
+failed:
+    cmgi_projection_clear(ctx, P);
+    return status;
+}
 
 cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, cmgi_projection *P)
 {
     cmg_context *ctx = h->ctx;
-    const double one = 1;
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmgi_null_space space = {0};
     double *renumbered = NULL;
     cmg_status status = CMG_OK;
-    cmgi_projection_clear(ctx, P);
     CMGI_TRY(cmgi_null_space_find(h, 0, &space));
-    if (space.count == 0) {
-        return CMG_OK;
-    }
-    P->n = cmg_hierarchy_rows(h, 0);
-    P->total = P->n;
-    P->count = space.count;
-    P->exact = h->level[0].exact_nullspace;
-    const cmg_size total = P->n * P->count;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, total, sizeof *P->q, &P->q));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, P->count + 1, sizeof *P->scalars, &P->scalars));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, P->scalars, &one, sizeof one));
-    const double *from = space.q;
-    if (perm != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, total, sizeof *renumbered, &renumbered));
-        for (cmg_size k = 0; k < total; ++k) {
-            renumbered[k] = space.q[k / P->n * P->n + perm[k % P->n]];
+    if (perm != NULL && space.count > 0) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * space.count, sizeof *renumbered, &renumbered));
+        for (cmg_size k = 0; k < n * space.count; ++k) {
+            renumbered[k] = space.q[k / n * n + perm[k % n]];
         }
-        from = renumbered;
+        cmgi_free(ctx, space.q);
+        space.q = renumbered;
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, P->q, from, (size_t)total * sizeof *from));
+    CMGI_TRY_GOTO(done, cmgi_projection_take(ctx, &space, n, n, P));
+    P->exact = P->count > 0 && h->level[0].exact_nullspace;
 done:
-    cmgi_free(ctx, renumbered);
     cmgi_null_space_free(ctx, &space);
-    if (status != CMG_OK) {
-        cmgi_projection_clear(ctx, P);
-    }
     return status;
-}
-
-cmg_status cmgi_projection_constant(cmg_context *ctx, cmg_size n, cmg_size total,
-                                    cmgi_projection *P)
-{
-    const double one = 1;
-    cmgi_projection_clear(ctx, P);
-    P->n = n;
-    P->total = total;
-    P->count = 1;
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *P->q, &P->q));
-    CMGI_TRY(cmgi_alloc_device(ctx, 2, sizeof *P->scalars, &P->scalars));
-    CMGI_TRY(cmgi_to_device(ctx, P->scalars, &one, sizeof one));
-    return ctx->backend->fill(ctx, CMG_FP64, n, 1 / sqrt((double)total), P->q);
 }
 
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P)

@@ -9,6 +9,7 @@
 #pragma once
 #include "core/backend.h"
 #include "hierarchy/hierarchy.h"
+#include "transfer/null_space.h"
 
 typedef struct cmgi_projection {
     cmg_size n;
@@ -21,9 +22,9 @@ typedef struct cmgi_projection {
 
 /* In the numbering perm of the level's rows, NULL = the hierarchy's; in place of what was there. */
 cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, cmgi_projection *P);
-/* Constants, of which n of `total` entries are here. */
-cmg_status cmgi_projection_constant(cmg_context *ctx, cmg_size n, cmg_size total,
-                                    cmgi_projection *P);
+/* Vectors of which n of `total` entries are here. */
+cmg_status cmgi_projection_take(cmg_context *ctx, const cmgi_null_space *space, cmg_size n,
+                                cmg_size total, cmgi_projection *P);
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P);
 /* v = v - Q (Q^T v), nothing but backend operations. */
 cmg_status cmgi_project(cmg_context *ctx, const cmgi_projection *P, double *v);

@@ -6,7 +6,6 @@
 #include "mg/setup.h"
 
 #include "mg/symmetry.h"
-#include "transfer/aggregate.h"
 
 #include "core/group.h"
 #include "core/timer.h"
@@ -371,17 +370,13 @@ static cmg_status build_null_space(const cmgi_setup *s)
         CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
     } else {
         const cmgi_owners *fine = &s->parts->level[0].space;
-        bool constant = false;
-        CMGI_TRY(cmgi_parts_constants(s->parts, &constant));
-        if (constant) {
-            CMGI_TRY(cmgi_projection_constant(s->ctx, fine->rows, fine->total, P));
-            P->exact = s->given->level[0].exact_nullspace;
-        }
-        if (s->given->level[0].exact_nullspace ||
-            (constant && cmgi_unknowns_of_node(s->given, 0) > 1)) {
-            note(s->levels, "ranks: of the null space of A constants alone are known, no rotations "
-                            "and no vectors that are given");
-        }
+        cmgi_null_space space = {0};
+        bool exact = false;
+        CMGI_TRY(cmgi_parts_null_space(s->parts, s->given, &exact, &space));
+        const cmg_status status = cmgi_projection_take(s->ctx, &space, fine->rows, fine->total, P);
+        P->exact = P->count > 0 && exact;
+        cmgi_null_space_free(s->ctx, &space);
+        CMGI_TRY(status);
     }
     if (P->count > 0) {
         note(s->levels, "null space of %d vector%s: b and x are kept orthogonal to it", P->count,

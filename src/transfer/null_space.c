@@ -6,9 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double GIVEN = 1e-6;      /* (A v)_i next to (|A| |v|)_i where v is said to be exact */
-static const double DEPENDENT = 1e-10; /* what is left of a vector that the others give already */
-
 void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
 {
     cmgi_free(ctx, space->q);
@@ -95,7 +92,7 @@ static void take(cmgi_null_space *space, cmg_size n, double *v)
     for (cmg_size i = 0; i < n; ++i) {
         after += v[i] * v[i];
     }
-    if (after > DEPENDENT * DEPENDENT * before) {
+    if (after > CMGI_NULL_DEPENDENT * CMGI_NULL_DEPENDENT * before) {
         double *q = space->q + space->count * n;
         for (cmg_size i = 0; i < n; ++i) {
             q[i] = v[i] / sqrt(after);
@@ -118,7 +115,7 @@ static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const dou
     cmg_size length = 0;
     const double *x = NULL;
     if (h->level[level].exact_nullspace) {
-        return (limits){.tolerance = GIVEN};
+        return (limits){.tolerance = CMGI_NULL_GIVEN};
     }
     limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = largest(n, v)};
     const bool rotation = zero.least != 1; /* unless it is stored; the others are of ones */

@@ -13,6 +13,8 @@
 #include <float.h>
 
 #define CMGI_NULL_ROUNDING (16 * DBL_EPSILON)
+#define CMGI_NULL_GIVEN 1e-6      /* (A v)_i next to (|A| |v|)_i where v is said to be exact */
+#define CMGI_NULL_DEPENDENT 1e-10 /* left of a vector that the others give already */
 
 enum { CMGI_NULL_VECTORS = 16 };
 

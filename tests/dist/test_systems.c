@@ -135,6 +135,115 @@ static void a_matrix_alone(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* b = A y */
+static void in_range(const cmg_csr *A, double *b)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        long double sum = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum += (long double)A->values[k] * (cmgi_random_at(6, (uint64_t)A->indices[k]) - 0.5);
+        }
+        b[i] = (double)sum;
+    }
+}
+
+/* Nothing holds the body: translations and rotations are found on ranks as on one. */
+static void free_bodies(void)
+{
+    static const char *const bodies[] = {
+        "cells=32 problem=elasticity dirichlet=neumann distort=0.3",
+        "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
+    for (int k = 0; k < 2; ++k) {
+        cmg_hierarchy *h = generate(bodies[k]);
+        const cmg_csr A = cmgi_csr_view(&h->level[0].A);
+        double *b = malloc((size_t)A.rows * sizeof *b);
+        in_range(&A, b);
+        CHECK(same_counts(h, b, "") <= 20);
+        free(b);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+enum { WIDE = 16, HIGH = 12, TRUSS = 2 * WIDE * HIGH };
+
+typedef struct truss {
+    double x[TRUSS];
+    cmg_size indptr[TRUSS + 1];
+    cmg_index indices[TRUSS * TRUSS];
+    double values[TRUSS * TRUSS];
+} truss;
+
+/* Springs between neighbours in a net of nodes that lie anyhow: k n n^T each, n their direction. */
+static void make_truss(truss *t)
+{
+    double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
+    cmg_size nnz = 0;
+    for (int i = 0; i < TRUSS; ++i) {
+        t->x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
+    }
+    for (int p = 0; p < TRUSS / 2; ++p) {
+        for (int q = p + 1; q < TRUSS / 2; ++q) {
+            const double n[2] = {t->x[2 * q] - t->x[2 * p], t->x[2 * q + 1] - t->x[2 * p + 1]};
+            const bool near = abs(p % WIDE - q % WIDE) <= 1 && abs(p / WIDE - q / WIDE) <= 1;
+            for (int e = 0; e < 4 && near; ++e) {
+                const int a = e / 2;
+                const int c = e % 2;
+                const double k = n[a] * n[c] / (n[0] * n[0] + n[1] * n[1]);
+                dense[(2 * p + a) * TRUSS + 2 * p + c] += k;
+                dense[(2 * q + a) * TRUSS + 2 * q + c] += k;
+                dense[(2 * p + a) * TRUSS + 2 * q + c] -= k;
+                dense[(2 * q + a) * TRUSS + 2 * p + c] -= k;
+            }
+        }
+    }
+    for (int i = 0; i < TRUSS; ++i) {
+        t->indptr[i] = nnz;
+        for (int j = 0; j < TRUSS; ++j) {
+            if (dense[i * TRUSS + j] != 0) {
+                t->indices[nnz] = j;
+                t->values[nnz++] = dense[i * TRUSS + j];
+            }
+        }
+    }
+    t->indptr[TRUSS] = nnz;
+    free(dense);
+}
+
+/* By arrays of the test's own: parts that cut nodes, a row each, all on the last rank. */
+static void free_trusses(void)
+{
+    static const int kinds[] = {EVEN, RANDOM, ONE_ROW, LAST};
+    truss *t = calloc(1, sizeof *t);
+    double b[TRUSS];
+    make_truss(t);
+    const cmg_csr A = {TRUSS, TRUSS, t->indptr, t->indices, t->values};
+    in_range(&A, b);
+    for (int k = 0; k < 4 * 2; ++k) {
+        const bool places = k % 2 == 0;
+        const int ranks = k / 2 == 0 ? 5 : 3;
+        char why[CMG_MESSAGE] = "";
+        cmg_hierarchy *h = NULL;
+        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
+        if (places) {
+            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, TRUSS, t->x));
+        }
+        divide(h, ranks, kinds[k / 2]);
+        trial many = {.whole = h, .options = "", .n = TRUSS, .b = b};
+        many.x = calloc(TRUSS, sizeof(double));
+        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        CHECK(strstr(many.notes, places ? "null space of 3 vectors" : "null space of 2 vectors") !=
+              NULL);
+        const double relative = residual(&A, b, many.x);
+        CHECK_NEAR(many.report.relative_residual, relative, 1e-6 * relative + 1e-14);
+        CHECK(!places || relative <= 1.01e-8);
+        trial_end(&many);
+        cmg_hierarchy_destroy(&h);
+    }
+    free(t);
+}
+
 /* The rank's rows, with an attribute of its own. */
 static cmg_status give_other_facts(void *user, const cmg_transport *transport)
 {
@@ -173,5 +282,7 @@ int main(int argc, char **argv)
     RUN(factors);
     RUN(a_matrix_alone);
     RUN(facts_that_differ_are_named);
+    RUN(free_bodies);
+    RUN(free_trusses);
     return TEST_END();
 }
