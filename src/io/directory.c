@@ -16,7 +16,6 @@ typedef struct listing {
     cmgi_naming naming;
     cmgi_item *item;
     int items;
-    int room;
     int finest; /* levels as in the names */
     int levels;
 } listing;
@@ -41,23 +40,6 @@ static int compare_items(const cmgi_item *a, const cmgi_item *b)
         return by_name != 0 ? by_name : a->factor - b->factor;
     }
     return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
-}
-
-static cmg_status append_item(listing *list, const cmgi_item *item)
-{
-    if (list->items == list->room) {
-        const int room = list->room > 0 ? 2 * list->room : 64;
-        cmgi_item *larger = NULL;
-        CMGI_TRY(cmgi_alloc(list->ctx, room, sizeof *larger, &larger));
-        if (list->items > 0) {
-            memcpy(larger, list->item, (size_t)list->items * sizeof *larger);
-        }
-        cmgi_free(list->ctx, list->item);
-        list->item = larger;
-        list->room = room;
-    }
-    list->item[list->items++] = *item;
-    return CMG_OK;
 }
 
 static int compare_for_sort(const void *a, const void *b)
@@ -96,7 +78,10 @@ static cmg_status scan(listing *list, const char *extension)
         cmgi_item item = {0};
         if (cmgi_has_suffix(entry->d_name, extension) &&
             cmgi_item_parse(list->naming, entry->d_name, &item)) {
-            status = append_item(list, &item);
+            status = cmgi_hierarchy_grow(list->ctx, &list->item, list->items, sizeof item);
+            if (status == CMG_OK) {
+                list->item[list->items++] = item;
+            }
         }
         errno = 0; /* what tells an error of the next call from the end */
     }

@@ -36,117 +36,82 @@ static int number_of(const target *t, int level)
     return t->naming == CMGI_NAMES_PLAIN ? level : t->h->levels - level;
 }
 
-static cmg_status join(const target *t, const char *stem, const char *extension,
-                       char path[CMGI_PATH_LENGTH])
+/* The path of an item, *there = the naming has a place for it. */
+static cmg_status find_place(const target *t, cmgi_item *item, const char *extension,
+                             char path[CMGI_PATH_LENGTH], bool *there)
 {
-    const int length = snprintf(path, CMGI_PATH_LENGTH, "%s/%s%s", t->path, stem, extension);
+    *there = cmgi_item_name(t->naming, item);
+    const int length =
+        *there ? snprintf(path, CMGI_PATH_LENGTH, "%s/%s%s", t->path, item->file, extension) : 0;
     CMGI_CHECK(t->h->ctx, length < CMGI_PATH_LENGTH, CMG_ERR_IO, "%s/%s%s: the path is too long",
-               t->path, stem, extension);
+               t->path, item->file, extension);
     return CMG_OK;
 }
 
-static cmg_status write_matrix(const target *t, const char *stem, const cmgi_csr *M)
+/* A matrix of a role, if there is one; factor is -1 where the smoother is one matrix. */
+static cmg_status write_matrix(const target *t, int level, cmg_role role, const char *name,
+                               int factor)
 {
+    cmg_context *ctx = t->h->ctx;
+    const cmgi_csr *M = cmgi_hierarchy_find(t->h, level, role, name, factor > 0 ? factor : 0);
+    cmgi_item item = {.what = (cmgi_what)role, .level = number_of(t, level), .factor = factor};
     char path[CMGI_PATH_LENGTH];
-    CMGI_TRY(join(t, stem, t->extension, path));
+    bool there = false;
+    if (M == NULL) {
+        return CMG_OK;
+    }
+    (void)snprintf(item.name, sizeof item.name, "%s", name != NULL ? name : "");
+    CMGI_TRY(find_place(t, &item, t->extension, path, &there));
+    if (!there) {
+        if (role == CMG_ROLE_INVERSE) { /* R is P^T */
+            warn_left_out(t, level, "the", "inverse");
+        }
+        return CMG_OK;
+    }
     if (strcmp(t->extension, ".ell") == 0) {
-        return cmgi_ell_write(t->h->ctx, path, &M->view);
+        return cmgi_ell_write(ctx, path, &M->view);
     }
-    if (strcmp(t->extension, ".petsc") == 0) {
-        return cmgi_petsc_write_matrix(t->h->ctx, path, &M->view);
-    }
-    return cmgi_mtx_write(t->h->ctx, path, &M->view);
-}
-
-static cmg_status write_role(const target *t, int level, cmg_role role, const char *prefix)
-{
-    const cmgi_csr *M = cmgi_hierarchy_find(t->h, level, role, NULL, 0);
-    char stem[32];
-    (void)snprintf(stem, sizeof stem, "%s%d", prefix, number_of(t, level));
-    return M != NULL ? write_matrix(t, stem, M) : CMG_OK;
+    return strcmp(t->extension, ".petsc") == 0 ? cmgi_petsc_write_matrix(ctx, path, &M->view)
+                                               : cmgi_mtx_write(ctx, path, &M->view);
 }
 
 static cmg_status write_smoothers(const target *t, int level)
 {
-    const char *prefix = t->naming == CMGI_NAMES_PLAIN ? "M" : "A_";
     const char *name = NULL;
     for (int i = 0; (name = cmg_hierarchy_smoother(t->h, level, i)) != NULL; ++i) {
         const int factors = cmg_hierarchy_factors(t->h, level, name);
         CMGI_TRY(check_name(t->h, name));
         for (int k = 0; k < factors; ++k) {
-            char stem[CMGI_NAME_LENGTH + 48];
-            const int length =
-                snprintf(stem, sizeof stem, "%s%d_%s", prefix, number_of(t, level), name);
-            if (factors > 1) {
-                (void)snprintf(stem + length, sizeof stem - (size_t)length, ".%d", k);
-            }
-            CMGI_TRY(write_matrix(t, stem,
-                                  cmgi_hierarchy_find(t->h, level, CMG_ROLE_SMOOTHER, name, k)));
+            CMGI_TRY(write_matrix(t, level, CMG_ROLE_SMOOTHER, name, factors > 1 ? k : -1));
         }
     }
     return CMG_OK;
-}
-
-static cmg_status write_inverse(const target *t)
-{
-    const int level = t->h->levels - 1;
-    const cmgi_csr *M = cmgi_hierarchy_find(t->h, level, CMG_ROLE_INVERSE, NULL, 0);
-    if (M == NULL) {
-        return CMG_OK;
-    }
-    if (t->naming == CMGI_NAMES_PLAIN) {
-        return write_matrix(t, "inverse", M);
-    }
-    warn_left_out(t, level, "the", "inverse");
-    return CMG_OK;
-}
-
-/* Stem of a vector's file; empty when the naming has none for it. */
-static void name_vector(const target *t, const cmgi_stored_vector *v, char *stem, size_t room)
-{
-    const bool rhs = strcmp(v->kind, "rhs") == 0;
-    const int number = number_of(t, v->level);
-    stem[0] = '\0';
-    if (t->naming == CMGI_NAMES_PLAIN) {
-        if (strcmp(v->kind, "coords") == 0) {
-            (void)snprintf(stem, room, "coords%d", number);
-        } else if (v->level == 0 && strcmp(v->name, rhs ? "b" : "x") == 0) {
-            (void)snprintf(stem, room, "%s", v->name);
-        } else {
-            (void)snprintf(stem, room, "%s%d_%s", rhs ? "rhs" : "sol", number, v->name);
-        }
-    } else if (rhs && strcmp(v->name, "b") == 0) {
-        (void)snprintf(stem, room, "rhs_%d", number);
-    } else if (strcmp(v->kind, "solutions") == 0 && strcmp(v->name, "x") == 0) {
-        (void)snprintf(stem, room, "sol_%d", number);
-    } else if (strcmp(v->kind, "solutions") == 0 && strcmp(v->name, "init") == 0) {
-        (void)snprintf(stem, room, "init_%d", number);
-    }
 }
 
 static cmg_status write_vector(const target *t, const cmgi_stored_vector *v)
 {
     cmg_context *ctx = t->h->ctx;
     const bool coords = strcmp(v->kind, "coords") == 0;
-    char stem[CMGI_NAME_LENGTH + 48];
+    const bool named = strcmp(v->kind, "rhs") == 0 || strcmp(v->kind, "solutions") == 0;
+    cmgi_item item = {.what = CMGI_IS_VECTOR, .level = number_of(t, v->level), .factor = -1};
     char path[CMGI_PATH_LENGTH];
-    if (strcmp(v->kind, "nullspace") == 0) {
-        if (t->h->level[v->level].block == 0) { /* else aggregation made it, and makes it again */
-            warn_left_out(t, v->level, "the", "nullspace");
+    bool there = false;
+    CMGI_TRY(named ? check_name(t->h, v->name) : CMG_OK);
+    item.kind = v->kind;
+    (void)snprintf(item.name, sizeof item.name, "%s", v->name);
+    const bool text = t->naming == CMGI_NAMES_ELL;
+    CMGI_TRY(find_place(t, &item, text ? "" : t->extension, path, &there));
+    if (!there) {
+        /* what aggregation has made it makes again */
+        if (strcmp(v->kind, "nullspace") != 0 || t->h->level[v->level].block == 0) {
+            const char *what = coords ? "coordinates" : v->kind;
+            warn_left_out(t, v->level, named ? v->kind : "the", named ? v->name : what);
         }
         return CMG_OK;
     }
-    CMGI_TRY(coords ? CMG_OK : check_name(t->h, v->name));
-    name_vector(t, v, stem, sizeof stem);
-    if (stem[0] == '\0') {
-        warn_left_out(t, v->level, coords ? "the" : v->kind, coords ? "coordinates" : v->name);
-        return CMG_OK;
+    if (text) {
+        return cmgi_text_write_vector(ctx, path, item.file, v->n, v->values);
     }
-    if (t->naming == CMGI_NAMES_ELL) {
-        CMGI_TRY(join(t, stem, "", path));
-        return cmgi_text_write_vector(ctx, path, stem, v->n, v->values);
-    }
-    CMGI_TRY(join(t, stem, t->extension, path));
     if (strcmp(t->extension, ".petsc") == 0) {
         return cmgi_petsc_write_vector(ctx, path, v->n, v->values);
     }
@@ -159,19 +124,16 @@ static cmg_status write_vector(const target *t, const cmgi_stored_vector *v)
 
 static cmg_status write_all(const target *t)
 {
-    const bool plain = t->naming == CMGI_NAMES_PLAIN;
     for (int l = 0; l < t->h->levels; ++l) {
-        CMGI_TRY(write_role(t, l, CMG_ROLE_A, plain ? "A" : "A_"));
-        CMGI_TRY(write_role(t, l, CMG_ROLE_P, plain ? "P" : "prol_"));
-        if (plain) {
-            CMGI_TRY(write_role(t, l, CMG_ROLE_R, "R"));
-        }
+        CMGI_TRY(write_matrix(t, l, CMG_ROLE_A, NULL, -1));
+        CMGI_TRY(write_matrix(t, l, CMG_ROLE_P, NULL, -1));
+        CMGI_TRY(write_matrix(t, l, CMG_ROLE_R, NULL, -1));
         CMGI_TRY(write_smoothers(t, l));
     }
     for (int i = 0; i < t->h->vectors; ++i) {
         CMGI_TRY(write_vector(t, &t->h->vector[i]));
     }
-    return write_inverse(t);
+    return write_matrix(t, t->h->levels - 1, CMG_ROLE_INVERSE, NULL, -1);
 }
 
 cmg_status cmgi_directory_write(const cmg_hierarchy *h, const char *path, cmgi_naming naming,

@@ -132,8 +132,8 @@ enum { CMGI_NAME_LENGTH = 64, CMGI_PATH_LENGTH = 4096 };
 /* A file of a directory and what it holds. */
 typedef struct cmgi_item {
     cmgi_what what;
-    int level; /* as in the file's name */
-    int factor;
+    int level;                   /* as in the file's name */
+    int factor;                  /* of a smoother of several, else -1 */
     const char *kind;            /* of a vector */
     char name[CMGI_NAME_LENGTH]; /* of a smoother or a vector */
     char file[256];
@@ -142,6 +142,8 @@ typedef struct cmgi_item {
 
 /* What the name of a file says; false when it is none of the naming's. */
 bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item);
+/* Gives the file of an item its name, but for the extension; false where the naming has none. */
+bool cmgi_item_name(cmgi_naming naming, cmgi_item *item);
 /* Which naming a directory follows; CMG_ERR_FILE when none of the names is there. */
 cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming *naming);
 cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming naming,

@@ -1,5 +1,5 @@
 /*
- * File names of directories.
+ * File names of directories: two tables, by which names are read and made.
  *
  * - plain: A0 P0 R0 M0_spai M0_sainv.0 M0_sainv.1 coords0 A1 ... inverse b x rhs0_NAME sol0_NAME
  * - FE-gMG: A_1 prol_2 A_2 A_2_spai rhs_2 sol_2 init_2 ...; prol_l goes from level l-1 to l
@@ -74,28 +74,24 @@ typedef struct pattern {
     const char *name;
 } pattern;
 
-static const pattern plain_patterns[] = {
-    {"A", true, false, CMGI_IS_A, NULL, ""},
-    {"P", true, false, CMGI_IS_P, NULL, ""},
-    {"R", true, false, CMGI_IS_R, NULL, ""},
-    {"M", true, true, CMGI_IS_SMOOTHER, NULL, ""},
-    {"inverse", false, false, CMGI_IS_INVERSE, NULL, ""},
-    {"b", false, false, CMGI_IS_VECTOR, "rhs", "b"},
-    {"x", false, false, CMGI_IS_VECTOR, "solutions", "x"},
-    {"coords", true, false, CMGI_IS_VECTOR, "coords", ""},
-    {"rhs", true, true, CMGI_IS_VECTOR, "rhs", ""},
-    {"sol", true, true, CMGI_IS_VECTOR, "solutions", ""},
-    {NULL, false, false, CMGI_IS_A, NULL, NULL},
-};
-static const pattern ell_patterns[] = {
-    {"A_", true, false, CMGI_IS_A, NULL, ""},
-    {"prol_", true, false, CMGI_IS_P, NULL, ""},
-    {"A_", true, true, CMGI_IS_SMOOTHER, NULL, ""},
-    {"rhs_", true, false, CMGI_IS_VECTOR, "rhs", "b"},
-    {"sol_", true, false, CMGI_IS_VECTOR, "solutions", "x"},
-    {"init_", true, false, CMGI_IS_VECTOR, "solutions", "init"},
-    {NULL, false, false, CMGI_IS_A, NULL, NULL},
-};
+/* A thing is written by the first row that has a place for it. */
+static const pattern patterns[][11] = {
+    [CMGI_NAMES_PLAIN] = {{"A", true, false, CMGI_IS_A, NULL, ""},
+                          {"P", true, false, CMGI_IS_P, NULL, ""},
+                          {"R", true, false, CMGI_IS_R, NULL, ""},
+                          {"M", true, true, CMGI_IS_SMOOTHER, NULL, ""},
+                          {"inverse", false, false, CMGI_IS_INVERSE, NULL, ""},
+                          {"b", false, false, CMGI_IS_VECTOR, "rhs", "b"},
+                          {"x", false, false, CMGI_IS_VECTOR, "solutions", "x"},
+                          {"coords", true, false, CMGI_IS_VECTOR, "coords", ""},
+                          {"rhs", true, true, CMGI_IS_VECTOR, "rhs", ""},
+                          {"sol", true, true, CMGI_IS_VECTOR, "solutions", ""}},
+    [CMGI_NAMES_ELL] = {{"A_", true, false, CMGI_IS_A, NULL, ""},
+                        {"prol_", true, false, CMGI_IS_P, NULL, ""},
+                        {"A_", true, true, CMGI_IS_SMOOTHER, NULL, ""},
+                        {"rhs_", true, false, CMGI_IS_VECTOR, "rhs", "b"},
+                        {"sol_", true, false, CMGI_IS_VECTOR, "solutions", "x"},
+                        {"init_", true, false, CMGI_IS_VECTOR, "solutions", "init"}}};
 
 static bool match(const pattern *p, const char *stem, cmgi_item *item)
 {
@@ -121,8 +117,7 @@ bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item)
     (void)strcpy(item->file, file);
     (void)strcpy(stem, file);
     stem[split_extension(file, &item->rank)] = '\0';
-    for (const pattern *p = naming == CMGI_NAMES_PLAIN ? plain_patterns : ell_patterns;
-         p->prefix != NULL; ++p) {
+    for (const pattern *p = patterns[naming]; p->prefix != NULL; ++p) {
         if (match(p, stem, item)) {
             item->what = p->what;
             item->kind = p->kind;
@@ -130,4 +125,34 @@ bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item)
         }
     }
     return false;
+}
+
+/* The coarsest level alone has an inverse, the finest what is not numbered otherwise. */
+static bool has_place(const pattern *p, const cmgi_item *item)
+{
+    return p->what == item->what && (p->kind == NULL || strcmp(p->kind, item->kind) == 0) &&
+           (p->named || strcmp(p->name, item->name) == 0) &&
+           (p->numbered || item->level == 0 || item->what == CMGI_IS_INVERSE);
+}
+
+bool cmgi_item_name(cmgi_naming naming, cmgi_item *item)
+{
+    const pattern *p = patterns[naming];
+    while (p->prefix != NULL && !has_place(p, item)) {
+        ++p;
+    }
+    if (p->prefix == NULL) {
+        return false;
+    }
+    int n = snprintf(item->file, sizeof item->file, "%s", p->prefix);
+    if (p->numbered) {
+        n += snprintf(item->file + n, sizeof item->file - (size_t)n, "%d", item->level);
+    }
+    if (p->named) {
+        n += snprintf(item->file + n, sizeof item->file - (size_t)n, "_%s", item->name);
+    }
+    if (item->factor >= 0) {
+        (void)snprintf(item->file + n, sizeof item->file - (size_t)n, ".%d", item->factor);
+    }
+    return true;
 }
