@@ -7,12 +7,17 @@
 
 #include <stdint.h>
 
-CMGI_INLINE uint64_t cmgi_random_bits(uint64_t *state)
+/* Its last step: every bit of z changes about half of those of the result, which is one to one. */
+CMGI_INLINE uint64_t cmgi_random_mix(uint64_t z)
 {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+CMGI_INLINE uint64_t cmgi_random_bits(uint64_t *state)
+{
+    return cmgi_random_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* Uniform in [0, 1). */

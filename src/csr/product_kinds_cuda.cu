@@ -7,6 +7,7 @@
  * of the same shapes, at the same distances from each other. Both are looked up in a table of
  * hashes, whose keys are compared entry by entry: equal hashes are not taken for equal rows.
  */
+#include "core/random.h"
 #include "csr/product.cuh"
 
 enum {
@@ -66,14 +67,6 @@ struct by_shapes {
     }
 };
 
-/* The finalizer of splitmix64 (Steele, Lea, Flood 2014). */
-static __device__ __forceinline__ unsigned long long mix(unsigned long long v)
-{
-    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ULL;
-    v = (v ^ v >> 27) * 0x94d049bb133111ebULL;
-    return v ^ v >> 31;
-}
-
 /* A row of the eight lanes that look at it; `end` = `begin` where there is none. */
 struct looked_at {
     int lane;
@@ -88,14 +81,14 @@ static __device__ __forceinline__ unsigned long long hash_of(const R &rows, cons
 {
     unsigned long long h = 0;
     for (cmg_size k = row.begin + row.lane; k < row.end; k += LANES) {
-        h += mix(rows.key(k, row.from) +
-                 0x9e3779b97f4a7c15ULL * (unsigned long long)(k - row.begin + 1));
+        h += cmgi_random_mix(rows.key(k, row.from) +
+                             0x9e3779b97f4a7c15ULL * (unsigned long long)(k - row.begin + 1));
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d /= 2) {
         h += __shfl_xor_sync(ALL, h, d);
     }
-    return mix(h + (unsigned long long)(row.end - row.begin));
+    return cmgi_random_mix(h + (unsigned long long)(row.end - row.begin));
 }
 
 /* Whether the row is like row j, in all its lanes, where `asked`. */

@@ -1,6 +1,9 @@
 /* A direct-mapped cache of least-squares problems and their solutions. */
 #include "smoothers/spai_cache.h"
 
+#include "core/hash.h"
+#include "core/random.h"
+
 #include <string.h>
 
 enum {
@@ -30,20 +33,16 @@ void cmgi_spai_cache_destroy(cmg_context *ctx, cmgi_spai_cache *cache)
     *cache = (cmgi_spai_cache){0};
 }
 
-/* Four independent multiplicative hashes side by side, mixed at the end (constants of SplitMix64).
- */
+/* Four independent hashes side by side, mixed at the end. */
 static uint64_t hash_values(const double *restrict values, cmg_size n, uint64_t seed)
 {
     uint64_t h[4] = {seed, seed + 1, seed + 2, seed + 3};
     for (cmg_size k = 0; k < n; ++k) {
         uint64_t bits = 0;
         memcpy(&bits, &values[k], sizeof bits);
-        h[k % 4] = (h[k % 4] ^ bits) * UINT64_C(0xbf58476d1ce4e5b9);
-        h[k % 4] ^= h[k % 4] >> 29;
+        h[k % 4] = cmgi_hash_mix(h[k % 4], bits);
     }
-    uint64_t sum = h[0] ^ (h[1] << 1) ^ (h[2] << 2) ^ (h[3] << 3);
-    sum = (sum ^ (sum >> 30)) * UINT64_C(0x94d049bb133111eb);
-    return sum ^ (sum >> 31);
+    return cmgi_random_mix(h[0] ^ (h[1] << 1) ^ (h[2] << 2) ^ (h[3] << 3));
 }
 
 bool cmgi_spai_cache_find(cmgi_spai_cache *cache, cmg_size m, cmg_size n, const double *L,

@@ -4,6 +4,7 @@
  * alone agrees stays on its own. Rows are compared by their columns less their own number, and by
  * what their entries hold beside.
  */
+#include "core/random.h"
 #include "smoothers/spai_groups.cuh"
 
 enum {
@@ -36,14 +37,6 @@ struct row_class {
         return (unsigned long long)same[S.indices[k]];
     }
 };
-
-/* Finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
-__device__ __forceinline__ unsigned long long mix(unsigned long long x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-    return x ^ x >> 31;
-}
 
 /* Slot of the group of `key`, in which `row` is entered. A cached look comes first: a full slot
  * stays what it is and `first` only falls, so that an old value is a safe one. */
@@ -87,14 +80,14 @@ __global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, con
     for (cmg_size e = threadIdx.x % LANES; e < length; e += LANES) {
         const unsigned offset = (unsigned)(A.indices[first + e] - (cmg_index)i);
         const unsigned long long place = (unsigned long long)e << 32 | offset;
-        sum += mix(content(A, i, first + e) + mix(place + 1));
+        sum += cmgi_random_mix(content(A, i, first + e) + cmgi_random_mix(place + 1));
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
         sum += __shfl_xor_sync(~0U, sum, d);
     }
     if (i < A.rows && threadIdx.x % LANES == 0) {
-        const unsigned long long key = mix(sum + (unsigned long long)length);
+        const unsigned long long key = cmgi_random_mix(sum + (unsigned long long)length);
         slot[i] = enter(g, key != 0 ? key : 1, (unsigned)i);
     }
 }
