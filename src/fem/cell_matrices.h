@@ -13,7 +13,8 @@
  */
 #pragma once
 #include "core/inline.h"
-#include "fem/space_sum.h"
+#include "fem/basis.h"
+#include "fem/sum.h"
 
 enum { CMGI_FIRST_NODES = 8, CMGI_FIRST_NUMBERS = 324 };
 

@@ -5,12 +5,9 @@
  */
 #pragma once
 #include "csr/elements.h"
-#include "fem/grid.h"
 #include "fem/space.h"
 
-/*
- * Of a grid or, where that is NULL, of a space; without `own`, *E stays empty where templates do
- * not do. CMG_ERR_UNSUPPORTED with kept columns.
+/* Without `own`, *E stays empty where templates do not do. CMG_ERR_UNSUPPORTED with kept columns.
  */
-cmg_status cmgi_fem_elements(cmg_context *ctx, const cmgi_grid *grid, const cmgi_space *space,
-                             const cmgi_cell_form *form, bool own, cmgi_elements *E);
+cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
+                             cmgi_elements *E);

@@ -106,7 +106,8 @@ static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hie
     return cmg_hierarchy_set_attribute(h, "numbering", cmg_enum_name("numbering", (int)numbering));
 }
 
-static cmg_status generate_whole(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
+/* All levels, or their slabs. */
+static cmg_status generate_all(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
     cmg_hierarchy *made = NULL;
     cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
@@ -116,7 +117,9 @@ static cmg_status generate_whole(cmg_context *ctx, cmgi_plan *plan, cmg_hierarch
     CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan->levels));
     CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, made));
     CMGI_TRY_GOTO(done, describe(plan, made));
-    CMGI_TRY_GOTO(done, number(plan, order, made));
+    if (!plan->slabs) {
+        CMGI_TRY_GOTO(done, number(plan, order, made));
+    }
     *h = made;
     made = NULL;
 done:
@@ -131,12 +134,12 @@ done:
 static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
     cmg_hierarchy *whole = NULL;
-    if (cmgi_plan_has_slabs(plan)) {
-        CMGI_TRY(cmgi_generate_slabs(ctx, plan, h));
-        return describe(plan, *h);
+    plan->slabs = cmgi_plan_has_slabs(plan);
+    if (plan->slabs) {
+        return generate_all(ctx, plan, h);
     }
     cmgi_group_alone(ctx, true);
-    cmg_status status = generate_whole(ctx, plan, &whole);
+    cmg_status status = generate_all(ctx, plan, &whole);
     cmgi_group_alone(ctx, false);
     status = status == CMG_OK ? cmg_hierarchy_take_rows(ctx, whole, h) : status;
     cmg_hierarchy_destroy(&whole);
@@ -175,7 +178,7 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
     CMGI_TRY(check_memory(ctx, options, &plan));
     const cmg_status status =
-        ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_whole(ctx, &plan, &made);
+        ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_all(ctx, &plan, &made);
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(&made);
     }

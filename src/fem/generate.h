@@ -16,6 +16,7 @@ typedef struct cmgi_plan {
     cmg_generate_options options; /* nothing left to choose */
     bool simplex;
     bool grid;                       /* square or cube of Q1 or Q2: tensor-product levels */
+    bool slabs;                      /* of which this rank makes its rows alone */
     int levels;                      /* of the hierarchy */
     int order[CMGI_MAX_LEVELS];      /* of the space of each level */
     int refinement[CMGI_MAX_LEVELS]; /* refinements of the coarsest mesh it lives on */
@@ -29,41 +30,26 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
 /* Is a boundary label among the Dirichlet ones? */
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 
-/* A level's nodes, or a slab of them: on a grid, or on a mesh where there is a space. */
-typedef struct cmgi_level_nodes {
-    cmg_size count; /* those with unknowns */
-    int components;
-    int dim;
-    cmgi_grid grid;
-    cmgi_space *space;
-} cmgi_level_nodes;
-/* Their coordinates, and the solution that is known there, into the hierarchy. */
-cmg_status cmgi_nodes_coords(const cmgi_level_nodes *nodes, int level, cmg_hierarchy *h);
-cmg_status cmgi_nodes_exact(const cmgi_level_nodes *nodes, const cmgi_problem *problem,
-                            cmg_hierarchy *h);
-
 /* All levels; sets order[l] of every level where the numbering follows coarse cells. */
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order);
-/* Whether several ranks can make their rows each, and these rows. */
+/* Whether several ranks can make their rows each. */
 bool cmgi_plan_has_slabs(const cmgi_plan *plan);
-cmg_status cmgi_generate_slabs(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h);
+/* Makes a level's grid the slab of this rank; returns the number of nodes with unknowns before it.
+ */
+cmg_size cmgi_slab_cut(const cmg_context *ctx, const cmgi_grid *finest, cmgi_grid *grid);
+/* Rows of a slab from row `first` on, with the columns of all; the arrays of the CSR are freed. */
+cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size first,
+                           cmg_size columns_from, cmgi_csr *csr);
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size);
 /* CMG_ERR_ARG on the finest level; coarse ones without unknowns are left out. */
 cmg_status cmgi_no_unknowns(cmg_context *ctx, int level);
 
-/*
- * Keys of the numbering by coarse cell: the cell up to 6 refinements up, then the position in it,
- * last axis first, in 12 bits each. On a grid a node between two cells belongs to the lower one.
- */
-enum { CMGI_KEY_DEPTH = 6, CMGI_KEY_BITS = 12 };
-
 /* Grids: the domain with its coarsest vertices, which the caller frees, and the grid of a level. */
 cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain *domain);
 cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
                             int level, cmgi_grid *grid);
-uint64_t cmgi_grid_key(const cmgi_grid *grid, int refinement, cmg_size node);
 
 /* Meshes from the coarsest, 0, to the finest, and how they were refined. */
 typedef struct cmgi_mesh_chain {
@@ -81,7 +67,7 @@ void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain);
 cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
                             cmgi_space **space);
 uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
-                        cmg_size unknown);
+                        cmg_size node);
 
 /* Sizes of one level, added to the totals as the finest comes first. */
 typedef struct cmgi_level_size {

@@ -1,4 +1,15 @@
-/* Levels on squares and cubes: tensor-product grids from the coarsest one up. */
+/*
+ * Levels on squares and cubes: tensor-product grids from the coarsest one up.
+ *
+ * Of several ranks every one makes its own rows, and nobody the whole: a slab of nodes along the
+ * last axis. It is a grid whose last axis begins later and ends sooner; all else - cells, faces,
+ * columns - stays where it is, so that columns come out relative to the slab's first row, those of
+ * the neighbours below 0 or past the end. Slabs of all levels are cut at the same place in space,
+ * so that transfer needs neighbours alone.
+ */
+#include "core/group.h"
+#include "core/memory.h"
+#include "hierarchy/own.h"
 #include "fem/generate.h"
 #include "fem/output_mesh.h"
 
@@ -46,22 +57,6 @@ cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_
     return CMG_OK;
 }
 
-uint64_t cmgi_grid_key(const cmgi_grid *grid, int refinement, cmg_size node)
-{
-    const cmg_size span = (cmg_size)grid->order
-                          << (refinement < CMGI_KEY_DEPTH ? refinement : CMGI_KEY_DEPTH);
-    cmg_size p[3];
-    uint64_t box = 0;
-    uint64_t inside = 0;
-    cmgi_grid_node(grid, node, p);
-    for (int d = grid->dim - 1; d >= 0; --d) {
-        const cmg_size at = p[d] > 0 ? (p[d] - 1) / span : 0;
-        box = box * (uint64_t)(grid->axis[d].nodes / span + 1) + (uint64_t)at;
-        inside = inside << CMGI_KEY_BITS | (uint64_t)(p[d] - at * span);
-    }
-    return box << (CMGI_KEY_BITS * grid->dim) | inside;
-}
-
 cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain *domain)
 {
     CMGI_TRY(check_labels(ctx, plan));
@@ -98,4 +93,63 @@ cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         size->peak += cmgi_grid_mesh_bytes(&grid[0]);
     }
     return CMG_OK;
+}
+
+/* Nodes of a level along the last axis that come before a part, 0 .. parts: as many as lie before
+ * it on the finest level. */
+static cmg_size begin_of(const cmgi_grid_axis *finest, const cmgi_grid_axis *axis, int part,
+                         int parts)
+{
+    const cmg_size fine = finest->unknowns / parts * part + finest->unknowns % parts * part / parts;
+    const cmg_size span = finest->nodes - 1;
+    cmg_size begin = 0;
+    if (part == parts || span == 0) {
+        return part == parts ? axis->unknowns : 0;
+    }
+    begin = ((finest->first + fine) * (axis->nodes - 1) + span - 1) / span - axis->first;
+    begin = begin < 0 || part == 0 ? 0 : begin;
+    return begin < axis->unknowns ? begin : axis->unknowns;
+}
+
+cmg_size cmgi_slab_cut(const cmg_context *ctx, const cmgi_grid *finest, cmgi_grid *grid)
+{
+    const int d = grid->dim - 1;
+    cmgi_grid_axis *axis = &grid->axis[d];
+    const int rank = cmgi_rank(ctx);
+    const int ranks = cmgi_ranks(ctx);
+    const cmg_size begin = begin_of(&finest->axis[d], axis, rank, ranks);
+    const cmg_size end = begin_of(&finest->axis[d], axis, rank + 1, ranks);
+    const cmg_size plane = cmgi_grid_nodes(grid) / axis->unknowns;
+    axis->first += begin;
+    axis->unknowns = end - begin;
+    return begin * plane;
+}
+
+cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size first,
+                           cmg_size columns_from, cmgi_csr *csr)
+{
+    cmg_context *ctx = h->ctx;
+    const cmg_size n = csr->view.rows;
+    const cmg_size nnz = csr->indptr[n];
+    cmgi_own_rows rows = {0};
+    const cmg_status status = cmgi_rows_alloc(ctx, first, n, nnz, &rows);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, csr);
+        return status;
+    }
+    cmgi_copy(ctx, rows.indptr, csr->indptr, (size_t)(n + 1) * sizeof *rows.indptr);
+    cmgi_copy(ctx, rows.values, csr->values, (size_t)nnz * sizeof *rows.values);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
+    for (cmg_size k = 0; k < nnz; ++k) {
+        rows.indices[k] = columns_from + csr->indices[k];
+    }
+    cmgi_csr_free(ctx, csr);
+    return cmgi_hierarchy_take_own(h, level, role, &rows);
+}
+
+bool cmgi_plan_has_slabs(const cmgi_plan *plan)
+{
+    const cmg_generate_options *o = &plan->options;
+    const bool balanced = o->boundary == CMG_BOUNDARY_NEUMANN && o->load == CMG_LOAD_SOURCE;
+    return plan->grid && !balanced && !o->elements && o->numbering == CMG_NUMBERING_GENERATED;
 }

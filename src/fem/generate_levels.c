@@ -11,108 +11,102 @@ typedef struct source {
     cmg_context *ctx;
     cmgi_plan *plan;
     cmgi_domain domain;    /* of grids */
+    cmgi_grid finest;      /* all of it */
     cmgi_mesh_chain chain; /* of the others */
     cmgi_problem problem;
     cmg_hierarchy *h;
 } source;
 
-static cmg_status open_level(const source *s, int level, cmgi_level_nodes *nodes)
+/* The space of a level; NULL where it has no unknowns, which is an error on the finest. */
+static cmg_status open_level(source *s, int level, cmgi_space **space)
 {
-    *nodes = (cmgi_level_nodes){.space = NULL};
-    if (s->plan->grid) {
-        CMGI_TRY(cmgi_domain_grid(s->ctx, s->plan, &s->domain, level, &nodes->grid));
-        nodes->count = cmgi_grid_nodes(&nodes->grid);
-        nodes->components = nodes->grid.components;
-        nodes->dim = nodes->grid.dim;
-    } else {
-        CMGI_TRY(cmgi_chain_space(s->plan, &s->chain, level, &nodes->space));
-        nodes->count = nodes->space->unknowns;
-        nodes->components = nodes->space->components;
-        nodes->dim = nodes->space->mesh->dim;
+    if (!s->plan->grid) {
+        CMGI_TRY(cmgi_chain_space(s->plan, &s->chain, level, space));
+        if ((*space)->unknowns > 0) {
+            return CMG_OK;
+        }
+        cmgi_space_destroy(space);
+        return cmgi_no_unknowns(s->ctx, level);
     }
-    return nodes->count > 0 ? CMG_OK : cmgi_no_unknowns(s->ctx, level);
+    cmgi_grid grid;
+    CMGI_TRY(cmgi_domain_grid(s->ctx, s->plan, &s->domain, level, &grid));
+    s->finest = level == 0 ? grid : s->finest;
+    if (cmgi_grid_nodes(&grid) == 0) {
+        return cmgi_no_unknowns(s->ctx, level);
+    }
+    const cmg_size before = s->plan->slabs ? cmgi_slab_cut(s->ctx, &s->finest, &grid) : 0;
+    return cmgi_space_on_grid(s->ctx, &grid, before, space);
 }
 
-static void position(const cmgi_level_nodes *nodes, cmg_size n, double *x)
+/* Takes a matrix over, whose rows and columns are those of two spaces. */
+static cmg_status store(const source *s, int level, cmg_role role, const cmgi_space *rows,
+                        const cmgi_space *columns, cmgi_csr *csr)
 {
-    if (nodes->space != NULL) {
-        cmgi_space_position(nodes->space, nodes->space->node[n], x);
-        return;
-    }
-    cmg_size p[3];
-    cmgi_grid_node(&nodes->grid, n, p);
-    cmgi_grid_position(&nodes->grid, p, x);
+    const int nc = rows->components;
+    return s->plan->slabs
+               ? cmgi_slab_store(s->h, level, role, rows->before * nc, columns->before * nc, csr)
+               : cmgi_hierarchy_take_csr(s->h, level, role, NULL, 0, csr);
 }
 
-cmg_status cmgi_nodes_coords(const cmgi_level_nodes *nodes, int level, cmg_hierarchy *h)
+static cmg_status store_coords(const cmgi_space *space, int level, cmg_hierarchy *h)
 {
+    const int dim = space->basis.dim;
     double *x = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, nodes->count * nodes->dim, sizeof *x, &x));
-#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (nodes->count > 256)
-    for (cmg_size n = 0; n < nodes->count; ++n) {
-        position(nodes, n, x + n * nodes->dim);
+    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * dim, sizeof *x, &x));
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
+        cmgi_space_position(space, cmgi_space_node(space, n), x + n * dim);
     }
-    return cmgi_hierarchy_take_vector(h, level, "coords", NULL, nodes->count * nodes->dim, x);
+    return cmgi_hierarchy_take_vector(h, level, "coords", NULL, space->unknowns * dim, x);
 }
 
-cmg_status cmgi_nodes_exact(const cmgi_level_nodes *nodes, const cmgi_problem *problem,
-                            cmg_hierarchy *h)
+static cmg_status store_exact(const cmgi_space *space, const cmgi_problem *problem,
+                              cmg_hierarchy *h)
 {
-    const int nc = nodes->components;
+    const int nc = space->components;
     double *u = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, nodes->count * nc, sizeof *u, &u));
-#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (nodes->count > 256)
-    for (cmg_size n = 0; n < nodes->count; ++n) {
+    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * nc, sizeof *u, &u));
+#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
         double x[3];
-        position(nodes, n, x);
+        cmgi_space_position(space, cmgi_space_node(space, n), x);
         cmgi_problem_exact(problem, x, u + n * nc, NULL);
     }
-    return cmgi_hierarchy_take_vector(h, 0, "solutions", "exact", nodes->count * nc, u);
-}
-
-static cmg_status assemble(const source *s, const cmgi_level_nodes *nodes,
-                           const cmgi_cell_form *form, cmgi_csr *A, double *b)
-{
-    if (nodes->space == NULL) {
-        return cmgi_grid_assemble(s->ctx, &nodes->grid, form, A, b);
-    }
-    return s->plan->options.assembly == CMG_ASSEMBLY_SPMV
-               ? cmgi_space_assemble_spmv(nodes->space, form, A, b)
-               : cmgi_space_assemble(nodes->space, form, A, b);
+    return cmgi_hierarchy_take_vector(h, 0, "solutions", "exact", space->unknowns * nc, u);
 }
 
 /* The matrix and, on the finest level, what goes with it. */
-static cmg_status assemble_level(const source *s, const cmgi_level_nodes *nodes, int level)
+static cmg_status assemble_level(const source *s, const cmgi_space *space, int level)
 {
     const cmg_generate_options *o = &s->plan->options;
     const bool finest = level == 0;
-    const cmg_size rows = nodes->count * nodes->components;
-    const cmgi_basis basis = {s->plan->simplex, s->plan->order[level], nodes->dim};
+    const cmg_size rows = space->unknowns * space->components;
     cmgi_cell_form form = {0};
     cmgi_csr A = {0};
     double *b = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_cell_form_create(s->ctx, &s->problem, basis, o->quadrature, &form));
+    CMGI_TRY_GOTO(done,
+                  cmgi_cell_form_create(s->ctx, &s->problem, space->basis, o->quadrature, &form));
     if (finest) {
         CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, rows, sizeof *b, &b));
     }
-    CMGI_TRY_GOTO(done, assemble(s, nodes, &form, &A, b));
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY_GOTO(done, o->assembly == CMG_ASSEMBLY_SPMV
+                            ? cmgi_space_assemble_spmv(space, &form, &A, b)
+                            : cmgi_space_assemble(space, &form, &A, b));
+    CMGI_TRY_GOTO(done, store(s, level, CMG_ROLE_A, space, space, &A));
     if (o->elements) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_fem_elements(s->ctx, nodes->space == NULL ? &nodes->grid : NULL,
-                                        nodes->space, &form, finest, &s->h->level[level].elements));
+        CMGI_TRY_GOTO(done, cmgi_fem_elements(space, &form, finest, &s->h->level[level].elements));
     }
     if (finest) {
-        if (nodes->space != NULL) {
-            cmgi_space_add_flux(nodes->space, s->chain.flux, o->flux, o->quadrature, b);
+        if (space->mesh != NULL) {
+            cmgi_space_add_flux(space, s->chain.flux, o->flux, o->quadrature, b);
         }
         double *taken = b;
         b = NULL;
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
-        CMGI_TRY_GOTO(done, cmgi_nodes_exact(nodes, &s->problem, s->h));
+        CMGI_TRY_GOTO(done, store_exact(space, &s->problem, s->h));
     }
 done:
     cmgi_free(s->ctx, b);
@@ -134,81 +128,80 @@ static cmg_status multiply_level(const source *s, int level)
     return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
 }
 
-static cmg_status store_prolongation(const source *s, const cmgi_level_nodes *fine,
-                                     const cmgi_level_nodes *coarse, int level)
+static cmg_status store_prolongation(const source *s, const cmgi_space *fine,
+                                     const cmgi_space *coarse, int level)
 {
     cmgi_csr P = {0};
     const int from = s->plan->refinement[level + 1];
     const bool same = from == s->plan->refinement[level];
-    CMGI_TRY(fine->space == NULL
-                 ? cmgi_grid_prolongation(s->ctx, &fine->grid, &coarse->grid, &P)
-                 : cmgi_space_prolongation(fine->space, coarse->space,
-                                           same ? NULL : s->chain.relation[from], &P));
-    return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_P, NULL, 0, &P);
+    CMGI_TRY(cmgi_space_prolongation(fine, coarse, same ? NULL : s->chain.relation[from], &P));
+    return store(s, level, CMG_ROLE_P, fine, coarse, &P);
 }
 
-static cmg_status order_by_cells(const source *s, const cmgi_level_nodes *nodes, int refinement,
+static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
     uint64_t *keys = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(s->ctx, nodes->count, sizeof **order, order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, nodes->count, sizeof *keys, &keys));
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (nodes->count > 256)
-    for (cmg_size n = 0; n < nodes->count; ++n) {
-        keys[n] = nodes->space == NULL ? cmgi_grid_key(&nodes->grid, refinement, n)
-                                       : cmgi_chain_key(&s->chain, refinement, nodes->space, n);
+    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, space->unknowns, sizeof *keys, &keys));
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
+        const cmg_size node = cmgi_space_node(space, n);
+        keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
+                                      : cmgi_chain_key(&s->chain, refinement, space, node);
     }
-    CMGI_TRY_GOTO(done, cmgi_order_by_key(s->ctx, nodes->count, keys, *order));
+    CMGI_TRY_GOTO(done, cmgi_order_by_key(s->ctx, space->unknowns, keys, *order));
 done:
     cmgi_free(s->ctx, keys);
     return status;
 }
 
-/* All of one level; `coarse` is the next one or has no nodes. */
-static cmg_status make_level(const source *s, const cmgi_level_nodes *nodes,
-                             const cmgi_level_nodes *coarse, int level, cmg_index **order)
+/* All of one level; `coarse` is the next one, NULL = none. */
+static cmg_status make_level(const source *s, const cmgi_space *space, const cmgi_space *coarse,
+                             int level, cmg_index **order)
 {
     const cmg_generate_options *o = &s->plan->options;
-    CMGI_TRY(level > 0 && o->coarsening == CMG_COARSENING_GALERKIN
-                 ? multiply_level(s, level)
-                 : assemble_level(s, nodes, level));
-    if (o->coords) {
-        CMGI_TRY(cmgi_nodes_coords(nodes, level, s->h));
+    if (level == 0 || o->coarsening != CMG_COARSENING_GALERKIN) {
+        CMGI_TRY(assemble_level(s, space, level));
+    } else if (!s->plan->slabs) { /* ranks multiply when they solve */
+        CMGI_TRY(multiply_level(s, level));
     }
-    if (coarse->count > 0) {
-        CMGI_TRY(store_prolongation(s, nodes, coarse, level));
+    if (o->coords) {
+        CMGI_TRY(store_coords(space, level, s->h));
+    }
+    if (coarse != NULL) {
+        CMGI_TRY(store_prolongation(s, space, coarse, level));
     }
     if (level == 0 && o->output_mesh) {
-        CMGI_TRY(nodes->space == NULL
-                     ? cmgi_grid_store_mesh(s->ctx, &nodes->grid, &s->problem, s->h)
-                     : cmgi_space_store_mesh(nodes->space, &s->problem, s->h));
+        CMGI_TRY(s->plan->slabs ? cmgi_grid_store_part(s->ctx, &s->finest, &s->problem, s->h)
+                                : cmgi_space_store_mesh(space, &s->problem, s->h));
     }
     return o->numbering == CMG_NUMBERING_CELLS
-               ? order_by_cells(s, nodes, s->plan->refinement[level], order)
+               ? order_by_cells(s, space, s->plan->refinement[level], order)
                : CMG_OK;
 }
 
 static cmg_status make_levels(source *s, cmg_index **order)
 {
     cmgi_plan *plan = s->plan;
-    cmgi_level_nodes nodes = {.space = NULL};
-    cmgi_level_nodes coarse = {.space = NULL};
+    cmgi_space *space = NULL;
+    cmgi_space *coarse = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_level(s, 0, &nodes));
+    CMGI_TRY_GOTO(done, open_level(s, 0, &space));
     for (int l = 0; l < plan->levels; ++l) {
         if (l + 1 < plan->levels) {
             CMGI_TRY_GOTO(done, open_level(s, l + 1, &coarse));
-            plan->levels = coarse.count > 0 ? plan->levels : l + 1; /* all fixed: left out */
+            plan->levels = coarse != NULL ? plan->levels : l + 1;
         }
-        CMGI_TRY_GOTO(done, make_level(s, &nodes, &coarse, l, &order[l]));
-        cmgi_space_destroy(&nodes.space);
-        nodes = coarse;
-        coarse = (cmgi_level_nodes){.space = NULL};
+        CMGI_TRY_GOTO(done, make_level(s, space, coarse, l, &order[l]));
+        cmgi_space_destroy(&space);
+        space = coarse;
+        coarse = NULL;
     }
 done:
-    cmgi_space_destroy(&coarse.space);
-    cmgi_space_destroy(&nodes.space);
+    cmgi_space_destroy(&coarse);
+    cmgi_space_destroy(&space);
     return status;
 }
 

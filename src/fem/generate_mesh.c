@@ -139,13 +139,12 @@ cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain,
 }
 
 uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
-                        cmg_size unknown)
+                        cmg_size node)
 {
     const int children = cmgi_cell_table(space->mesh->cell)->children;
-    const cmg_index node = space->node[unknown];
     cmg_size cell = space->cell[space->start[node]];
     double xi[3];
-    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, node), xi);
+    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
     for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
         cmgi_space_to_parent(chain->mesh[r], chain->mesh[r - 1], chain->relation[r - 1], cell, xi);
         cell /= children;

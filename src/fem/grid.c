@@ -81,16 +81,42 @@ cmg_size cmgi_grid_entries(const cmgi_grid *grid)
     return entries + (cmgi_grid_nodes(grid) - inner) * grid->components;
 }
 
-void cmgi_grid_node(const cmgi_grid *grid, cmg_size n, cmg_size p[3])
+/* Places along the axes of number n in a box; 32 bits are divided several times as fast. */
+static inline void split(cmg_size n, cmg_size nx, cmg_size ny, cmg_size p[3])
 {
-    const cmg_size nx = grid->axis[0].unknowns;
-    const cmg_size ny = grid->axis[1].unknowns;
-    p[0] = n % nx + grid->axis[0].first;
-    p[1] = n / nx % ny + grid->axis[1].first;
-    p[2] = n / (nx * ny) + grid->axis[2].first;
+    if (n <= UINT32_MAX && nx <= UINT32_MAX && ny <= UINT32_MAX) {
+        const uint32_t line = (uint32_t)n / (uint32_t)nx;
+        p[0] = (uint32_t)n % (uint32_t)nx;
+        p[1] = line % (uint32_t)ny;
+        p[2] = line / (uint32_t)ny;
+        return;
+    }
+    p[0] = n % nx;
+    p[1] = n / nx % ny;
+    p[2] = n / nx / ny;
 }
 
-bool cmgi_grid_fixed(const cmgi_grid *grid, const cmg_size p[3])
+static void node_at(const cmgi_grid *grid, cmg_size node, cmg_size p[3])
+{
+    split(node, grid->axis[0].nodes, grid->axis[1].nodes, p);
+}
+
+static void unknown_at(const cmgi_grid *grid, cmg_size unknown, cmg_size p[3])
+{
+    split(unknown, grid->axis[0].unknowns, grid->axis[1].unknowns, p);
+    for (int d = 0; d < 3; ++d) {
+        p[d] += grid->axis[d].first;
+    }
+}
+
+cmg_size cmgi_grid_node(const cmgi_grid *grid, cmg_size unknown)
+{
+    cmg_size p[3];
+    unknown_at(grid, unknown, p);
+    return p[0] + grid->axis[0].nodes * (p[1] + grid->axis[1].nodes * p[2]);
+}
+
+static bool is_fixed(const cmgi_grid *grid, const cmg_size p[3])
 {
     for (int d = 0; d < grid->dim; ++d) {
         if (p[d] < grid->axis[d].free_first || p[d] > grid->axis[d].free_last) {
@@ -100,7 +126,27 @@ bool cmgi_grid_fixed(const cmgi_grid *grid, const cmg_size p[3])
     return false;
 }
 
-void cmgi_grid_position(const cmgi_grid *grid, const cmg_size p[3], double *x)
+cmg_size cmgi_grid_unknown(const cmgi_grid *grid, cmg_size node)
+{
+    const cmgi_grid_axis *axis = grid->axis;
+    cmg_size p[3];
+    node_at(grid, node, p);
+    if (grid->domain->boundary == CMG_BOUNDARY_ELIMINATE && is_fixed(grid, p)) {
+        return -1;
+    }
+    return p[0] - axis[0].first +
+           axis[0].unknowns * (p[1] - axis[1].first + axis[1].unknowns * (p[2] - axis[2].first));
+}
+
+bool cmgi_grid_fixed(const cmgi_grid *grid, cmg_size node)
+{
+    cmg_size p[3];
+    node_at(grid, node, p);
+    return is_fixed(grid, p);
+}
+
+/* Position in space of place p; axis d counts nodes of spacing 1 / order cells. */
+static void place(const cmgi_grid *grid, const cmg_size p[3], double *x)
 {
     const cmgi_domain *domain = grid->domain;
     const int dim = grid->dim;
@@ -131,15 +177,129 @@ void cmgi_grid_position(const cmgi_grid *grid, const cmg_size p[3], double *x)
     }
 }
 
-void cmgi_grid_corners(const cmgi_grid *grid, const cmg_size e[3], double *corners)
+void cmgi_grid_position(const cmgi_grid *grid, cmg_size node, double *x)
 {
+    cmg_size p[3];
+    node_at(grid, node, p);
+    place(grid, p, x);
+}
+
+cmg_size cmgi_grid_cell_node(const cmgi_grid *grid, cmg_size cell, int a)
+{
+    const cmgi_grid_axis *axis = grid->axis;
+    const int m = grid->order + 1;
+    cmg_size e[3];
+    split(cell, axis[0].cells, axis[1].cells, e);
+    return e[0] * axis[0].order + a % m +
+           axis[0].nodes * (e[1] * axis[1].order + a / m % m +
+                            axis[1].nodes * (e[2] * axis[2].order + a / m / m));
+}
+
+void cmgi_grid_corners(const cmgi_grid *grid, cmg_size cell, double *corners)
+{
+    cmg_size e[3];
+    split(cell, grid->axis[0].cells, grid->axis[1].cells, e);
     for (int c = 0; c < 1 << grid->dim; ++c) {
         cmg_size p[3] = {0, 0, 0};
         for (int d = 0; d < grid->dim; ++d) {
             p[d] = (e[d] + (c >> d & 1)) * grid->order;
         }
-        cmgi_grid_position(grid, p, corners + c * grid->dim);
+        place(grid, p, corners + c * grid->dim);
     }
+}
+
+/* The first of the cells around a place on an axis, and how many there are. */
+static int cells_on(const cmgi_grid_axis *axis, cmg_size p, cmg_size *first)
+{
+    const cmg_size o = axis->order > 0 ? axis->order : 1;
+    const cmg_size last = p / o < axis->cells ? p / o : axis->cells - 1;
+    *first = p / o - (axis->order > 0 && p > 0 && p % o == 0);
+    return (int)(last - *first) + 1;
+}
+
+int cmgi_grid_cells_around(const cmgi_grid *grid, cmg_size node, cmg_index cells[8])
+{
+    const cmgi_grid_axis *axis = grid->axis;
+    cmg_size p[3];
+    cmg_size first;
+    node_at(grid, node, p);
+    const int nx = cells_on(&axis[0], p[0], &first);
+    const int ny = cells_on(&axis[1], p[1], &first);
+    const int count = nx * ny * cells_on(&axis[2], p[2], &first);
+    for (int n = 0; n < count; ++n) {
+        cells[n] =
+            (cmg_index)(n % nx + axis[0].cells * (n / nx % ny + axis[1].cells * (n / nx / ny)));
+    }
+    return count;
+}
+
+cmg_size cmgi_grid_first_cell(const cmgi_grid *grid, cmg_size node)
+{
+    cmg_size p[3];
+    cmg_size first[3];
+    node_at(grid, node, p);
+    for (int d = 0; d < 3; ++d) {
+        (void)cells_on(&grid->axis[d], p[d], &first[d]);
+    }
+    return first[0] + grid->axis[0].cells * (first[1] + grid->axis[1].cells * first[2]);
+}
+
+/* Class of a place on its axis: 3 in the first cell, 2 inside, 3 in the last. */
+static int class_on(const cmgi_grid_axis *axis, cmg_size p)
+{
+    const cmg_size left = axis->nodes - 1 - p;
+    if (p <= axis->order) {
+        return (int)p;
+    }
+    if (left <= axis->order) {
+        return 7 - (int)left;
+    }
+    return (p & (axis->order - 1)) == 0 ? 4 : 3; /* of order 1 or 2 */
+}
+
+int cmgi_grid_class(const cmgi_grid *grid, cmg_size unknown)
+{
+    const cmgi_grid_axis *axis = grid->axis;
+    cmg_size p[3];
+    unknown_at(grid, unknown, p);
+    if (is_fixed(grid, p)) {
+        return -1;
+    }
+    return class_on(&axis[0], p[0]) + 8 * (class_on(&axis[1], p[1]) + 8 * class_on(&axis[2], p[2]));
+}
+
+cmg_size cmgi_grid_class_node(const cmgi_grid *grid, int kind)
+{
+    cmg_size node = 0;
+    for (int d = 2; d >= 0; --d) {
+        const cmgi_grid_axis *axis = &grid->axis[d];
+        const cmg_size last = axis->nodes - 1;
+        const cmg_size o = axis->order;
+        const cmg_size candidate[8] = {0, 1, 2, o + 1, 2 * o, last - 2, last - 1, last};
+        const int c = kind >> 3 * d & 7;
+        const cmg_size p = candidate[c];
+        if (p < 0 || p > last || class_on(axis, p) != c) {
+            return -1;
+        }
+        node = node * axis->nodes + p;
+    }
+    return node;
+}
+
+uint64_t cmgi_grid_key(const cmgi_grid *grid, int refinement, cmg_size node)
+{
+    const cmg_size span = (cmg_size)grid->order
+                          << (refinement < CMGI_KEY_DEPTH ? refinement : CMGI_KEY_DEPTH);
+    cmg_size p[3];
+    uint64_t box = 0;
+    uint64_t inside = 0;
+    node_at(grid, node, p);
+    for (int d = grid->dim - 1; d >= 0; --d) {
+        const cmg_size at = p[d] > 0 ? (p[d] - 1) / span : 0;
+        box = box * (uint64_t)(grid->axis[d].nodes / span + 1) + (uint64_t)at;
+        inside = inside << CMGI_KEY_BITS | (uint64_t)(p[d] - at * span);
+    }
+    return box << (CMGI_KEY_BITS * grid->dim) | inside;
 }
 
 /*

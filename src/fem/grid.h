@@ -49,23 +49,41 @@ cmgi_grid cmgi_grid_make(const cmgi_domain *domain, int order, int components, i
 /* Nodes that have unknowns, and entries of the matrix. */
 cmg_size cmgi_grid_nodes(const cmgi_grid *grid);
 cmg_size cmgi_grid_entries(const cmgi_grid *grid);
-/* Position in space of the node at p; axis d counts nodes of spacing 1 / order cells. */
-void cmgi_grid_position(const cmgi_grid *grid, const cmg_size p[3], double *x);
-/* Node position of the n-th node that has unknowns. */
-void cmgi_grid_node(const cmgi_grid *grid, cmg_size n, cmg_size p[3]);
+
+/*
+ * What spaces (space.h) ask of a mesh, computed. Nodes and cells are numbered x fastest, unknowns
+ * from the first of the grid's ranges on: in a slab, neighbours have numbers below 0 and above.
+ */
+cmg_size cmgi_grid_node(const cmgi_grid *grid, cmg_size unknown);
+/* -1 for an eliminated node. */
+cmg_size cmgi_grid_unknown(const cmgi_grid *grid, cmg_size node);
 /* Is the node on a Dirichlet face? */
-bool cmgi_grid_fixed(const cmgi_grid *grid, const cmg_size p[3]);
-/* Corners (2^dim x dim) of the cell at e. */
-void cmgi_grid_corners(const cmgi_grid *grid, const cmg_size e[3], double *corners);
+bool cmgi_grid_fixed(const cmgi_grid *grid, cmg_size node);
+/* Position in space of a node. */
+void cmgi_grid_position(const cmgi_grid *grid, cmg_size node, double *x);
+cmg_size cmgi_grid_cell_node(const cmgi_grid *grid, cmg_size cell, int a);
+/* Corners (2^dim x dim) of a cell. */
+void cmgi_grid_corners(const cmgi_grid *grid, cmg_size cell, double *corners);
+/* The first of the cells around a node; the others, counted from it, ascending, and how many. */
+cmg_size cmgi_grid_first_cell(const cmgi_grid *grid, cmg_size node);
+int cmgi_grid_cells_around(const cmgi_grid *grid, cmg_size node, cmg_index cells[8]);
+/*
+ * Nodes of a class have cells and neighbours alike: per axis, a class is a place in the first cell,
+ * in the last, or in a cell between.
+ */
+enum { CMGI_GRID_CLASSES = 8 * 8 * 8 };
+/* Class of the node of an unknown, -1 on Dirichlet faces; a node of a class, -1 = it has none. */
+int cmgi_grid_class(const cmgi_grid *grid, cmg_size unknown);
+cmg_size cmgi_grid_class_node(const cmgi_grid *grid, int kind);
+/*
+ * Keys of the numbering by coarse cell: the cell up to 6 refinements up, then the position in it,
+ * last axis first, in 12 bits each. On a grid a node between two cells belongs to the lower one.
+ */
+enum { CMGI_KEY_DEPTH = 6, CMGI_KEY_BITS = 12 };
+uint64_t cmgi_grid_key(const cmgi_grid *grid, int refinement, cmg_size node);
+
 /* Natural embedding of the coarser space, without Dirichlet nodes on either side. */
 cmg_status cmgi_grid_prolongation(cmg_context *ctx, const cmgi_grid *fine, const cmgi_grid *coarse,
                                   cmgi_csr *P);
 /* Entries of that prolongation. */
 cmg_size cmgi_grid_prolongation_entries(const cmgi_grid *fine, const cmgi_grid *coarse);
-/*
- * Matrix and, unless b is NULL, right-hand side (rows values). Every row is gathered from its cells
- * by one thread; the cells' integrals are held for a few layers of cells at a time, or for one cell
- * when all are alike. CMG_ERR_ARG when a cell is inverted.
- */
-cmg_status cmgi_grid_assemble(cmg_context *ctx, const cmgi_grid *grid, const cmgi_cell_form *form,
-                              cmgi_csr *A, double *b);

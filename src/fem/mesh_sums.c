@@ -4,6 +4,7 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "csr/resident.h"
+#include "fem/space_sum.h"
 
 typedef cmg_status (*sums_fn)(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);
 
@@ -32,6 +33,7 @@ static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh
                         .components = in->components,
                         .boundary = CMG_BOUNDARY_IDENTITY,
                         .local = in->local,
+                        .cells = in->cells,
                         .nodes = in->nodes,
                         .unknowns = in->nodes,
                         .cell_nodes = (cmg_index *)(uintptr_t)in->cell_nodes};

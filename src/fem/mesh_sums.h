@@ -9,7 +9,8 @@
  *   entries of a row    runs of equal columns
  */
 #pragma once
-#include "fem/space_sum.h"
+#include "csr/csr.h"
+#include "fem/sum.h"
 
 typedef struct cmgi_sum_cells {
     cmg_size nodes;

@@ -6,6 +6,7 @@
 #include "fem/output_mesh.h"
 
 #include "core/group.h"
+#include "hierarchy/own.h"
 
 #include <string.h>
 
@@ -47,23 +48,6 @@ static cmg_status copy_mesh(const cmgi_space *space, const cmgi_mesh *shown,
     return CMG_OK;
 }
 
-cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
-                                 cmg_hierarchy *h)
-{
-    cmgi_mesh *fine = NULL;
-    cmgi_stored_mesh *stored = NULL;
-    cmg_status status = CMG_OK;
-    if (space->basis.order == 2) {
-        CMGI_TRY_GOTO(done, cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
-    }
-    CMGI_TRY_GOTO(done, copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_mesh(h, &stored));
-done:
-    cmgi_stored_mesh_destroy(h->ctx, &stored);
-    cmgi_mesh_destroy(&fine);
-    return status;
-}
-
 static cmgi_stored_mesh grid_sizes(const cmgi_grid *grid)
 {
     cmgi_stored_mesh m = {.dim = grid->dim,
@@ -87,68 +71,28 @@ size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid)
            (size_t)(m.boundary * m.components) * sizeof *m.boundary_values;
 }
 
-/* Number among the unknowns of the node at p, -1 = it has none. */
-static cmg_index grid_unknown(const cmgi_grid *grid, const cmg_size p[3])
-{
-    cmg_size number = 0;
-    for (int d = grid->dim - 1; d >= 0; --d) {
-        const cmgi_grid_axis *axis = &grid->axis[d];
-        const cmg_size at = p[d] - axis->first;
-        if (at < 0 || at >= axis->unknowns) {
-            return -1;
-        }
-        number = number * axis->unknowns + at;
-    }
-    return (cmg_index)number;
-}
-
-/* Counts `number` into steps of each axis. */
-static void unfold(const cmgi_grid *grid, cmg_size less, cmg_size number, cmg_size p[3])
-{
-    for (int d = 0; d < 3; ++d) {
-        const cmg_size length = d < grid->dim ? grid->axis[d].nodes - less : 1;
-        p[d] = number % length;
-        number /= length;
-    }
-}
-
 /* The cells and nodes of a part of the mesh, numbers first + 0, 1, ... of the whole. */
 static void fill_grid(const cmgi_grid *grid, cmg_size first_node, cmg_size first_cell,
                       cmgi_stored_mesh *m, int threads)
 {
-    const cmg_size step[3] = {1, grid->axis[0].nodes, grid->axis[0].nodes * grid->axis[1].nodes};
+    const cmgi_grid_axis *axis = grid->axis;
+    const cmg_size nx = axis[0].nodes;
+    const cmg_size ny = axis[1].nodes;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (cmg_size v = 0; v < m->nodes; ++v) {
-        cmg_size p[3];
-        double x[3] = {0, 0, 0};
-        unfold(grid, 0, first_node + v, p);
-        cmgi_grid_position(grid, p, x);
-        memcpy(m->x + v * m->dim, x, (size_t)m->dim * sizeof *x);
-        m->unknown[v] = grid_unknown(grid, p);
+        cmgi_grid_position(grid, first_node + v, m->x + v * m->dim);
+        m->unknown[v] = (cmg_index)cmgi_grid_unknown(grid, first_node + v);
     }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (cmg_size c = 0; c < m->cells; ++c) {
-        cmg_size p[3];
-        unfold(grid, 1, first_cell + c, p);
-        const cmg_size low = p[0] + p[1] * step[1] + (m->dim == 3 ? p[2] * step[2] : 0);
+        const cmg_size e = first_cell + c;
+        const cmg_size line = e / (nx - 1);
+        const cmg_size low = e % (nx - 1) + nx * (line % (ny - 1) + ny * (line / (ny - 1)));
         for (int k = 0; k < m->corners; ++k) {
             m->cell_nodes[c * m->corners + k] =
-                (cmg_index)(low + (k & 1) + (k >> 1 & 1) * step[1] + (k >> 2 & 1) * step[2]);
+                (cmg_index)(low + (k & 1) + nx * ((k >> 1 & 1) + ny * (k >> 2)));
         }
     }
-}
-
-cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
-                                const cmgi_problem *problem, cmg_hierarchy *h)
-{
-    const cmgi_stored_mesh sizes = grid_sizes(grid);
-    cmgi_stored_mesh *stored = NULL;
-    CMGI_TRY(cmgi_stored_mesh_create(ctx, &sizes, &stored));
-    fill_grid(grid, 0, 0, stored, ctx->threads);
-    fill_boundary(problem, stored);
-    const cmg_status status = cmgi_hierarchy_take_mesh(h, &stored);
-    cmgi_stored_mesh_destroy(ctx, &stored);
-    return status;
 }
 
 /* Nodes first .. last - 1 that have no unknowns. */
@@ -156,15 +100,14 @@ static cmg_size count_boundary(const cmgi_grid *grid, cmg_size first, cmg_size l
 {
     cmg_size count = 0;
     for (cmg_size v = first; v < last; ++v) {
-        cmg_size p[3];
-        unfold(grid, 0, v, p);
-        count += grid_unknown(grid, p) < 0;
+        count += cmgi_grid_unknown(grid, v) < 0;
     }
     return count;
 }
 
-cmg_status cmgi_grid_mesh_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
-                               cmgi_stored_mesh **part)
+/* This rank's share of a grid's mesh. */
+static cmg_status make_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
+                            cmgi_stored_mesh **part)
 {
     const int me = cmgi_rank(ctx);
     const int ranks = cmgi_ranks(ctx);
@@ -182,4 +125,33 @@ cmg_status cmgi_grid_mesh_part(cmg_context *ctx, const cmgi_grid *grid, const cm
     fill_grid(grid, node, cell, *part, ctx->threads);
     fill_boundary(problem, *part);
     return CMG_OK;
+}
+
+cmg_status cmgi_grid_store_part(cmg_context *ctx, const cmgi_grid *grid,
+                                const cmgi_problem *problem, cmg_hierarchy *h)
+{
+    cmgi_stored_mesh *part = NULL;
+    CMGI_TRY(make_part(ctx, grid, problem, &part));
+    return cmgi_hierarchy_take_mesh_part(h, &part);
+}
+
+cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
+                                 cmg_hierarchy *h)
+{
+    cmgi_mesh *fine = NULL;
+    cmgi_stored_mesh *stored = NULL;
+    cmg_status status = CMG_OK;
+    if (space->grid != NULL) {
+        CMGI_TRY(make_part(space->ctx, space->grid, problem, &stored));
+        return cmgi_hierarchy_take_mesh(h, &stored);
+    }
+    if (space->basis.order == 2) {
+        CMGI_TRY_GOTO(done, cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
+    }
+    CMGI_TRY_GOTO(done, copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
+    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_mesh(h, &stored));
+done:
+    cmgi_stored_mesh_destroy(h->ctx, &stored);
+    cmgi_mesh_destroy(&fine);
+    return status;
 }

@@ -7,10 +7,8 @@
 
 cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
                                  cmg_hierarchy *h);
-cmg_status cmgi_grid_store_mesh(cmg_context *ctx, const cmgi_grid *grid,
-                                const cmgi_problem *problem, cmg_hierarchy *h);
-/* Bytes that the latter takes. */
+/* Bytes that it takes of a grid. */
 size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid);
-/* This rank's share of the same: nodes and cells in their order, numbered through all ranks. */
-cmg_status cmgi_grid_mesh_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
-                               cmgi_stored_mesh **part);
+/* This rank's share of a grid's: nodes and cells in their order, numbered through all ranks. */
+cmg_status cmgi_grid_store_part(cmg_context *ctx, const cmgi_grid *grid,
+                                const cmgi_problem *problem, cmg_hierarchy *h);

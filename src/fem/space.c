@@ -168,7 +168,8 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                       .mesh = mesh,
                       .basis = {mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET, order, mesh->dim},
                       .components = components,
-                      .boundary = boundary};
+                      .boundary = boundary,
+                      .cells = mesh->cells};
     s->local = cmgi_basis_nodes(s->basis);
     CMGI_TRY_GOTO(done, number_nodes(s, fixes));
     CMGI_TRY_GOTO(done, number_unknowns(s));
@@ -179,6 +180,30 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
 done:
     cmgi_space_destroy(&s);
     return status;
+}
+
+cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size before,
+                              cmgi_space **space)
+{
+    cmgi_space *s = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *s, &s));
+    *s = (cmgi_space){.ctx = ctx,
+                      .basis = {false, grid->order, grid->dim},
+                      .components = grid->components,
+                      .boundary = grid->domain->boundary,
+                      .cells = 1,
+                      .nodes = 1,
+                      .unknowns = cmgi_grid_nodes(grid),
+                      .before = before,
+                      .own = *grid};
+    s->grid = &s->own;
+    s->local = cmgi_basis_nodes(s->basis);
+    for (int d = 0; d < 3; ++d) {
+        s->cells *= grid->axis[d].cells;
+        s->nodes *= grid->axis[d].nodes;
+    }
+    *space = s;
+    return CMG_OK;
 }
 
 void cmgi_space_destroy(cmgi_space **space)
@@ -194,6 +219,10 @@ void cmgi_space_destroy(cmgi_space **space)
 void cmgi_space_corners(const cmgi_space *space, cmg_size cell, double *corners)
 {
     const cmgi_mesh *mesh = space->mesh;
+    if (space->grid != NULL) {
+        cmgi_grid_corners(space->grid, cell, corners);
+        return;
+    }
     const int n = cmgi_cell_table(mesh->cell)->corners;
     for (int c = 0; c < n; ++c) {
         const cmg_size node = mesh->cell_nodes[cell * n + c];
@@ -215,6 +244,10 @@ int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node)
 
 void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x)
 {
+    if (space->grid != NULL) {
+        cmgi_grid_position(space->grid, node, x);
+        return;
+    }
     const int dim = space->mesh->dim;
     if (node < space->mesh->nodes) {
         memcpy(x, space->mesh->x + node * dim, (size_t)dim * sizeof *x);

@@ -1,35 +1,70 @@
 /*
- * Finite element spaces on meshes: nodes, the cells around them, which of them have unknowns.
+ * Finite element spaces on meshes: nodes, the cells around them, which of them have unknowns. A
+ * grid is a mesh that is computed: its spaces have no arrays.
  *
  * Nodes of order 1 are the mesh's nodes; order 2 adds edges, faces of hexes, and centres of quads
  * and hexes, in this order, so that they are the nodes of the refined mesh.
  */
 #pragma once
 #include "fem/cell.h"
+#include "fem/grid.h"
 #include "fem/mesh.h"
 #include "csr/csr.h"
 
 typedef struct cmgi_space {
     cmg_context *ctx;
-    const cmgi_mesh *mesh; /* borrowed */
+    const cmgi_mesh *mesh; /* borrowed; NULL on a grid */
+    const cmgi_grid *grid; /* NULL on a mesh */
     cmgi_basis basis;
     int components; /* unknowns a node */
     cmg_boundary boundary;
-    int local;             /* nodes of a cell */
-    cmg_size nodes;        /* all of them */
-    cmg_size unknowns;     /* those with unknowns */
+    int local;         /* nodes of a cell */
+    cmg_size cells;    /* all of them */
+    cmg_size nodes;    /* all of them */
+    cmg_size unknowns; /* nodes with unknowns, in a slab of a grid those of it */
+    cmg_size before;   /* nodes with unknowns before a slab */
+    /* on a mesh */
     cmg_index *cell_nodes; /* cells x local */
     unsigned char *fixed;  /* nodes: on a Dirichlet boundary */
     cmg_index *unknown;    /* nodes: number among those with unknowns, -1 = eliminated */
     cmg_index *node;       /* unknowns: the node */
     cmg_size *start;       /* nodes + 1: cells of node n are cell[start[n]] .., ascending */
     cmg_index *cell;
+    cmgi_grid own; /* what grid points to */
 } cmgi_space;
 
 /* `fixes` says for each boundary label of the mesh whether it has Dirichlet conditions. */
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space);
+/* The space of a grid, or of a slab of it, which is copied. */
+cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size before,
+                              cmgi_space **space);
 void cmgi_space_destroy(cmgi_space **space);
+
+/* The node of an unknown, and the number of a node among those with unknowns. */
+static inline cmg_size cmgi_space_node(const cmgi_space *space, cmg_size unknown)
+{
+    return space->grid != NULL ? cmgi_grid_node(space->grid, unknown) : space->node[unknown];
+}
+static inline cmg_size cmgi_space_unknown(const cmgi_space *space, cmg_size node)
+{
+    return space->grid != NULL ? cmgi_grid_unknown(space->grid, node) : space->unknown[node];
+}
+static inline bool cmgi_space_fixed(const cmgi_space *space, cmg_size node)
+{
+    return space->grid != NULL ? cmgi_grid_fixed(space->grid, node) : space->fixed[node] != 0;
+}
+/* Are the columns of this node kept in the matrix? */
+static inline bool cmgi_space_keeps(const cmgi_space *space, cmg_size node)
+{
+    return space->boundary == CMG_BOUNDARY_IDENTITY_KEEP || !cmgi_space_fixed(space, node);
+}
+/* Local node a of a cell. */
+static inline cmg_size cmgi_space_cell_node(const cmgi_space *space, cmg_size cell, int a)
+{
+    return space->grid != NULL ? cmgi_grid_cell_node(space->grid, cell, a)
+                               : space->cell_nodes[cell * space->local + a];
+}
 /* Corners (corners x dim) of a cell. */
 void cmgi_space_corners(const cmgi_space *space, cmg_size cell, double *corners);
 /* Position of a node. */
@@ -38,12 +73,6 @@ void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x);
 int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node);
 /* All nodes and the cells as the public interface has them; for cmg_fem_mesh_free. */
 cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);
-/* Are the columns of this node kept in the matrix? */
-static inline bool cmgi_space_keeps(const cmgi_space *space, cmg_index node)
-{
-    return !space->fixed[node] || space->boundary == CMG_BOUNDARY_IDENTITY_KEEP;
-}
-
 /*
  * Natural embedding of `coarse` in `fine`: both on one mesh (relation NULL), or `fine` on the
  * refinement of `coarse`'s mesh.
@@ -55,26 +84,32 @@ cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coa
  */
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
                           const cmgi_refinement *relation, cmg_size cell, double *xi);
-/* Sorts and drops repetitions; returns the number left. */
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n);
-/* Position of a value that is in the ascending list. */
-cmg_size cmgi_find(const cmg_index *list, cmg_size n, cmg_index value);
-/* Position, in its row, of a column that the row has. */
-cmg_size cmgi_space_column(const cmgi_csr *A, cmg_size row, cmg_index column);
-/* The matrix with zeros for values, columns ascending. */
+/* The matrix with zeros for values, columns ascending; of a mesh. */
 cmg_status cmgi_space_pattern(const cmgi_space *space, cmgi_csr *A);
+/* Room for the integrals of cells: those of cell c are at c % slots. */
+typedef struct cmgi_cell_ring {
+    cmg_size slots;
+    double *K; /* slots x rows x rows, NULL = not wanted */
+    double *F; /* slots x rows, NULL = not wanted */
+} cmgi_cell_ring;
 /*
- * Cell matrix and, unless F is NULL, load, from which the parts of boundary values in columns that
- * are not kept have been taken. False for an inverted cell.
+ * Cell matrix and load, either NULL where it is not wanted; on a mesh the parts of boundary values
+ * in columns that are not kept are taken from F, on a grid rows do it. False for an inverted cell.
  */
 bool cmgi_space_integrate(const cmgi_space *space, const cmgi_cell_form *form, cmg_size cell,
                           double *K, double *F);
+/* The same of cells first .. last - 1; returns an inverted one, -1 = none. */
+cmg_size cmgi_space_integrate_cells(const cmgi_space *space, const cmgi_cell_form *form,
+                                    cmg_size first, cmg_size last, const cmgi_cell_ring *ring);
+/* CMG_ERR_SHAPE that names an inverted cell, if there is one. */
+cmg_status cmgi_space_inverted(const cmgi_space *space, cmg_size cell);
 /* Identity rows of a fixed node and, unless b is NULL, its boundary values. */
-void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, cmg_index node,
+void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, cmg_size unknown,
                          cmgi_csr *A, double *b);
 /*
  * Matrix and, unless b is NULL, right-hand side. Every row is gathered by one thread from the
- * integrals of its cells, which are computed for a few hundred neighbouring nodes at a time.
+ * integrals of its cells, which are computed for a few hundred neighbouring nodes at a time, on a
+ * grid for a few layers of cells, or for one cell where all are alike.
  */
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
                                double *b);

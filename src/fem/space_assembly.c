@@ -1,36 +1,173 @@
 /*
- * Matrix and right-hand side on any mesh, row by row:
+ * Matrix and right-hand side, row by row:
  *
  *   A_ij = sum over the cells of node i of K_ab,  b_i = sum of F_a - sum over fixed j of A_ij g_j
  *
- * Nodes are taken in the order of their first cell, in blocks of a few hundred: a thread integrates
- * all cells around a block, then gathers the block's rows from them. Cells on the rim of a block
- * are integrated again for the next one; no thread writes to another's rows, and no sum depends on
- * the threads.
+ * Meshes: nodes are taken in the order of their first cell, in blocks of a few hundred: a thread
+ * integrates all cells around a block, then gathers the block's rows from them. Cells on the rim of
+ * a block are integrated again for the next one.
+ *
+ * Grids: cells are integrated layer by layer along the last axis into a ring of layers, from which
+ * rows are gathered. Where all cells are alike one is integrated, and the rows of a class of nodes
+ * are summed up once and copied.
+ *
+ * No thread writes to another's rows, and no sum depends on the threads.
  */
 #include "core/memory.h"
 #include "core/search.h"
-#include "fem/space.h"
+#include "fem/stencil.h"
 
-enum { BLOCK = 256 };
+#include <string.h>
+
+enum {
+    BLOCK = 256,         /* nodes of a mesh */
+    CHUNK_CELLS = 16384, /* of a grid: integrated between two rounds of rows */
+    CHUNK_ROWS = 1 << 18 /* of a grid: rows a round where all cells are alike */
+};
 
 typedef struct assembly {
     const cmgi_space *space;
     const cmgi_cell_form *form;
-    cmgi_csr *A;
+    cmgi_stencils stencils;
+    cmgi_csr A;
     double *b;
+    bool same_matrix; /* one K for all cells */
+    bool same_load;   /* one F */
+    double *sums;     /* of the stencils: windows of their rows, finished where K is the same */
+    cmg_size window;  /* numbers of one */
+    /* of a mesh */
     cmg_index *order; /* unknown nodes by their first cell */
     cmg_size blocks;
     cmg_size most_cells;  /* around a block, each counted once */
     cmg_size most_visits; /* around a block, counted from every node */
 } assembly;
 
-/* Room of one thread. */
-typedef struct workspace {
-    cmg_index *cells; /* most_visits: cells around the block, ascending */
-    double *K;        /* most_cells cell matrices */
-    double *F;
-} workspace;
+/* Integrals of cells: of those in the list, one after the other, or in the ring. */
+typedef struct integrals {
+    cmg_index *cells; /* ascending, NULL = all are in the ring */
+    cmg_size count;
+    cmgi_cell_ring ring;
+    cmg_size K_slots; /* of the ring, 1 where all cells are alike */
+    cmg_size F_slots;
+} integrals;
+
+static cmg_size slot_of(const integrals *in, cmg_size slots, cmg_size cell)
+{
+    return in->cells != NULL ? cmgi_find(in->cells, in->count, (cmg_index)cell) : cell % slots;
+}
+
+/* Number of the cell that a stencil of a node counts from. */
+static cmg_size first_cell(const cmgi_space *space, cmg_size unknown)
+{
+    return space->grid != NULL
+               ? cmgi_grid_first_cell(space->grid, cmgi_grid_node(space->grid, unknown))
+               : 0;
+}
+
+/* Sums of K_ab over a node's window, component by component. */
+static void sum_window(const assembly *s, const integrals *in, const cmgi_stencil *stencil,
+                       cmg_size first, double *sum)
+{
+    const int nc = s->space->components;
+    const int local = s->space->local;
+    const int rows = s->form->rows;
+    const cmg_size width = (cmg_size)(stencil->columns + stencil->lost) * nc;
+    memset(sum, 0, (size_t)(width * nc) * sizeof *sum);
+    for (int k = 0; k < stencil->cells; ++k) {
+        const cmg_size at = slot_of(in, in->K_slots, first + stencil->cell[k]);
+        const double *K = in->ring.K + (at * rows + stencil->local[k] * nc) * rows;
+        const cmg_index *place = stencil->place + (cmg_size)k * local;
+        for (int c = 0; c < nc; ++c) {
+            const double *from = K + c * rows;
+            for (int b = 0; b < local; ++b, from += nc) {
+                double *to = sum + c * width + (cmg_size)place[b] * nc;
+                for (int j = 0; j < nc && place[b] >= 0; ++j) {
+                    to[j] += from[j];
+                }
+            }
+        }
+    }
+}
+
+/* b_i = sum of F_a over the cells of the node. */
+static void sum_load(const assembly *s, const integrals *in, const cmgi_stencil *stencil,
+                     cmg_size first, double *b)
+{
+    const int nc = s->space->components;
+    for (int c = 0; c < nc; ++c) {
+        b[c] = 0;
+    }
+    for (int k = 0; k < stencil->cells; ++k) {
+        const cmg_size at = slot_of(in, in->F_slots, first + stencil->cell[k]);
+        const double *F = in->ring.F + at * s->form->rows + stencil->local[k] * nc;
+        for (int c = 0; c < nc; ++c) {
+            b[c] += F[c];
+        }
+    }
+}
+
+/* b_i -= A_ij g_j over the coupled nodes j without columns. */
+static void lift_row(const assembly *s, const cmgi_stencil *stencil, cmg_size unknown,
+                     const double *sum, double *b)
+{
+    const int nc = s->space->components;
+    const cmg_size node = cmgi_space_node(s->space, unknown);
+    const cmg_size width = (cmg_size)(stencil->columns + stencil->lost) * nc;
+    for (int n = stencil->columns; n < stencil->columns + stencil->lost; ++n) {
+        double x[3];
+        double g[3];
+        cmgi_space_position(s->space, node + stencil->window[n], x);
+        cmgi_problem_exact(s->form->problem, x, g, NULL);
+        for (int c = 0; c < nc; ++c) {
+            for (int j = 0; j < nc; ++j) {
+                b[c] -= sum[c * width + n * nc + j] * g[j];
+            }
+        }
+    }
+}
+
+/* Copies the part of a window that has columns to the rows of a node. */
+static void write_rows(const assembly *s, const cmgi_stencil *stencil, cmg_size row,
+                       const double *sum)
+{
+    const int nc = s->space->components;
+    const int length = stencil->columns * nc;
+    for (int c = 0; c < nc; ++c) {
+        cmg_index *restrict indices = s->A.indices + s->A.indptr[row + c];
+        double *restrict values = s->A.values + s->A.indptr[row + c];
+        for (int e = 0; e < length; ++e) {
+            indices[e] = (cmg_index)row + stencil->offset[e];
+        }
+        memcpy(values, sum + (cmg_size)c * (length + stencil->lost * nc),
+               (size_t)length * sizeof *values);
+    }
+}
+
+/* The rows of one node. */
+static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
+{
+    const cmg_size row = unknown * s->space->components;
+    const cmgi_stencil *stencil = cmgi_stencil_of(&s->stencils, unknown);
+    if (stencil == NULL) {
+        cmgi_space_fix_rows(s->space, s->form->problem, unknown, &s->A, s->b);
+        return;
+    }
+    const bool counts = !s->same_matrix || (s->b != NULL && !s->same_load);
+    const cmg_size first = counts ? first_cell(s->space, unknown) : 0;
+    double *sum = s->sums + s->window * (s->same_matrix ? stencil - s->stencils.list
+                                                        : (ptrdiff_t)cmgi_thread());
+    if (!s->same_matrix) {
+        sum_window(s, in, stencil, first, sum);
+    }
+    write_rows(s, stencil, row, sum);
+    if (s->b == NULL) {
+        return;
+    }
+    sum_load(s, in, stencil, first, s->b + row);
+    if (stencil->lost > 0 && cmgi_problem_solved(s->form->problem)) {
+        lift_row(s, stencil, unknown, sum, s->b + row);
+    }
+}
 
 static cmg_size block_end(const assembly *s, cmg_size block)
 {
@@ -51,66 +188,21 @@ static cmg_size cells_around(const assembly *s, cmg_size block, cmg_index *cells
     return cmgi_sort_unique(cells, n);
 }
 
-/* Adds one cell's part to the rows of a node that is its local node a. */
-static void add_cell(const assembly *s, cmg_size cell, int a, const double *K, cmg_size row)
-{
-    const cmgi_space *space = s->space;
-    const int nc = space->components;
-    const cmg_index *nodes = space->cell_nodes + cell * space->local;
-    for (int b = 0; b < space->local; ++b) {
-        if (!cmgi_space_keeps(space, nodes[b])) {
-            continue;
-        }
-        const cmg_size at = cmgi_space_column(s->A, row, space->unknown[nodes[b]] * nc);
-        for (int c = 0; c < nc; ++c) {
-            double *to = s->A->values + s->A->indptr[row + c] + at;
-            const double *from = K + (a * nc + c) * s->form->rows + b * nc;
-            for (int j = 0; j < nc; ++j) {
-                to[j] += from[j];
-            }
-        }
-    }
-}
-
-/* The rows of one node. K and F hold the integrals of the `count` cells around the block. */
-static void gather_rows(const assembly *s, cmg_index unknown, const workspace *w, cmg_size count)
-{
-    const cmgi_space *space = s->space;
-    const int nc = space->components;
-    const cmg_size row = (cmg_size)unknown * nc;
-    const cmg_index node = space->node[unknown];
-    if (space->fixed[node]) {
-        cmgi_space_fix_rows(space, s->form->problem, node, s->A, s->b);
-        return;
-    }
-    for (int c = 0; c < nc && s->b != NULL; ++c) {
-        s->b[row + c] = 0;
-    }
-    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
-        const cmg_index cell = space->cell[e];
-        const cmg_size at = cmgi_find(w->cells, count, cell);
-        const int a = cmgi_space_local(space, cell, node);
-        add_cell(s, cell, a, w->K + at * s->form->rows * s->form->rows, row);
-        for (int c = 0; c < nc && s->b != NULL; ++c) {
-            s->b[row + c] += w->F[at * s->form->rows + a * nc + c];
-        }
-    }
-}
-
-/* Integrates and gathers a block; returns an inverted cell or -1. */
-static cmg_index assemble_block(const assembly *s, cmg_size block, const workspace *w)
+/* Integrates the cells around a block and gathers its rows; returns an inverted cell or -1. */
+static cmg_index assemble_block(assembly *s, cmg_size block, integrals *in)
 {
     const cmg_size rows = s->form->rows;
-    const cmg_size count = cells_around(s, block, w->cells);
     cmg_index bad = -1;
-    for (cmg_size e = 0; e < count; ++e) {
-        double *F = s->b != NULL ? w->F + e * rows : NULL;
-        if (!cmgi_space_integrate(s->space, s->form, w->cells[e], w->K + e * rows * rows, F)) {
-            bad = w->cells[e];
+    in->count = cells_around(s, block, in->cells);
+    for (cmg_size e = 0; e < in->count; ++e) {
+        double *F = s->b != NULL ? in->ring.F + e * rows : NULL;
+        if (!cmgi_space_integrate(s->space, s->form, in->cells[e], in->ring.K + e * rows * rows,
+                                  F)) {
+            bad = in->cells[e];
         }
     }
     for (cmg_size k = block * BLOCK; k < block_end(s, block); ++k) {
-        gather_rows(s, s->order[k], w, count);
+        gather_rows(s, in, s->order[k]);
     }
     return bad;
 }
@@ -148,7 +240,7 @@ static void measure_visits(assembly *s)
     }
 }
 
-static void measure_cells(assembly *s, const workspace *all)
+static void measure_cells(assembly *s, const integrals *all)
 {
     cmg_size most = 0;
 #pragma omp parallel for num_threads(s->space->ctx->threads) schedule(static)                      \
@@ -161,7 +253,7 @@ static void measure_cells(assembly *s, const workspace *all)
     s->most_cells = most;
 }
 
-static cmg_status assemble_blocks(const assembly *s, const workspace *all)
+static cmg_status run_blocks(assembly *s, const integrals *all)
 {
     cmg_context *ctx = s->space->ctx;
     const cmg_size rows = s->form->rows;
@@ -174,43 +266,130 @@ static cmg_status assemble_blocks(const assembly *s, const workspace *all)
               : bad) if (end > begin + 1)
         for (cmg_size block = begin; block < end; ++block) {
             const int t = cmgi_thread();
-            const workspace w = {.cells = all->cells + s->most_visits * t,
-                                 .K = all->K + s->most_cells * rows * rows * t,
-                                 .F = all->F + s->most_cells * rows * t};
-            const cmg_index found = assemble_block(s, block, &w);
+            integrals own = {.cells = all->cells + s->most_visits * t,
+                             .ring = {.K = all->ring.K + s->most_cells * rows * rows * t,
+                                      .F = all->ring.F + s->most_cells * rows * t}};
+            const cmg_index found = assemble_block(s, block, &own);
             bad = found > bad ? found : bad;
         }
-        CMGI_CHECK(ctx, bad < 0, CMG_ERR_SHAPE, "cell %lld of %lld is inverted", (long long)bad,
-                   (long long)s->space->mesh->cells);
+        CMGI_TRY(cmgi_space_inverted(s->space, bad));
         CMGI_TRY(cmgi_progress(ctx, "assembling", end, s->blocks));
     }
     return CMG_OK;
+}
+
+static cmg_status assemble_blocks(assembly *s)
+{
+    cmg_context *ctx = s->space->ctx;
+    const cmg_size rows = s->form->rows;
+    integrals all = {.cells = NULL};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, order_nodes(s));
+    measure_visits(s);
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(ctx, s->most_visits * ctx->threads, sizeof(cmg_index), &all.cells));
+    measure_cells(s, &all);
+    const cmg_size room = s->most_cells * ctx->threads;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * rows * rows, sizeof(double), &all.ring.K));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * rows, sizeof(double), &all.ring.F));
+    CMGI_TRY_GOTO(done, run_blocks(s, &all));
+done:
+    CMGI_FREE(ctx, all.cells, all.ring.K, all.ring.F, s->order);
+    return status;
+}
+
+/* The cell that all are like, and the windows of the classes of nodes. */
+static void sum_classes(assembly *s, const integrals *in)
+{
+    (void)cmgi_space_integrate(s->space, s->form, 0, s->same_matrix ? in->ring.K : NULL,
+                               s->same_load ? in->ring.F : NULL);
+    for (cmg_size c = 0; c < s->stencils.count && s->same_matrix; ++c) {
+        sum_window(s, in, &s->stencils.list[c], 0, s->sums + c * s->window);
+    }
+}
+
+/* Layers [begin, end) of cells, then the rows of the nodes that they complete. */
+static cmg_status assemble_layers(assembly *s, const integrals *in, cmg_size begin, cmg_size end)
+{
+    const cmgi_space *space = s->space;
+    const cmgi_grid_axis *axis = &space->grid->axis[space->grid->dim - 1];
+    const cmg_size layer = space->cells / axis->cells;
+    const cmg_size plane = axis->unknowns > 0 ? space->unknowns / axis->unknowns : 0;
+    const cmgi_cell_ring ring = {in->ring.slots, s->same_matrix ? NULL : in->ring.K,
+                                 s->b == NULL || s->same_load ? NULL : in->ring.F};
+    if (ring.K != NULL || ring.F != NULL) {
+        CMGI_TRY(cmgi_space_inverted(
+            space, cmgi_space_integrate_cells(space, s->form, begin * layer, end * layer, &ring)));
+    }
+    cmg_size first = begin * axis->order - axis->first;
+    cmg_size last = end * axis->order + (end == axis->cells ? 1 : 0) - axis->first;
+    first = first < 0 ? 0 : first;
+    last = last > axis->unknowns ? axis->unknowns : last;
+#pragma omp parallel for num_threads(space->ctx->threads)                                          \
+    schedule(static) if ((last - first) * plane > 256)
+    for (cmg_size u = first * plane; u < last * plane; ++u) {
+        gather_rows(s, in, u);
+    }
+    return CMG_OK;
+}
+
+static cmg_status assemble_grid(assembly *s)
+{
+    cmg_context *ctx = s->space->ctx;
+    const cmg_size rows = s->form->rows;
+    const cmgi_grid_axis *axis = &s->space->grid->axis[s->space->grid->dim - 1];
+    const cmg_size layer = s->space->cells / axis->cells;
+    const bool integrates = !s->same_matrix || (s->b != NULL && !s->same_load);
+    const cmg_size room = integrates ? CHUNK_CELLS : CHUNK_ROWS;
+    const cmg_size depth = layer < room ? room / layer : 1;
+    const cmg_size slots = (depth + 1) * layer; /* a node has cells of the layer before as well */
+    integrals in = {.ring = {.slots = slots},
+                    .K_slots = s->same_matrix ? 1 : slots,
+                    .F_slots = s->same_load || s->b == NULL ? 1 : slots};
+    cmg_size last = 0; /* layers that a node has a cell in: of a slab, not all */
+    cmg_size begin = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.K_slots * rows * rows, sizeof(double), &in.ring.K));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.F_slots * rows, sizeof(double), &in.ring.F));
+    sum_classes(s, &in);
+    if (axis->unknowns > 0) {
+        begin = axis->first > 0 ? (axis->first - 1) / axis->order : 0;
+        last = (axis->first + axis->unknowns - 1) / axis->order + 1;
+        last = last < axis->cells ? last : axis->cells;
+    }
+    for (; begin < last; begin += depth) {
+        const cmg_size end = begin + depth < last ? begin + depth : last;
+        CMGI_TRY_GOTO(done, assemble_layers(s, &in, begin, end));
+        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "assembling", end, last));
+    }
+done:
+    CMGI_FREE(ctx, in.ring.K, in.ring.F);
+    return status;
 }
 
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
                                double *b)
 {
     cmg_context *ctx = space->ctx;
-    const cmg_size rows = form->rows;
-    assembly s = {.space = space, .form = form, .b = b};
-    workspace all = {0};
-    cmgi_csr made = {0};
+    const bool affine = space->grid != NULL && space->grid->domain->vertices == NULL;
+    const cmgi_problem *problem = form->problem;
+    assembly s = {.space = space,
+                  .form = form,
+                  .b = b,
+                  .same_matrix = affine && cmgi_problem_constant(problem),
+                  .same_load = affine && !cmgi_problem_solved(problem) && problem->source == NULL};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_space_pattern(space, &made));
-    s.A = &made;
-    CMGI_TRY_GOTO(done, order_nodes(&s));
-    measure_visits(&s);
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, s.most_visits * ctx->threads, sizeof(cmg_index), &all.cells));
-    measure_cells(&s, &all);
-    const cmg_size room = s.most_cells * ctx->threads;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * rows * rows, sizeof(double), &all.K));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * rows, sizeof(double), &all.F));
-    CMGI_TRY_GOTO(done, assemble_blocks(&s, &all));
-    *A = made;
-    made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, &s.A));
+    s.window = s.stencils.room * space->components * space->components;
+    const cmg_size windows = s.same_matrix ? s.stencils.count : ctx->threads;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
+    CMGI_TRY_GOTO(done, space->grid != NULL ? assemble_grid(&s) : assemble_blocks(&s));
+    *A = s.A;
+    s.A = (cmgi_csr){0};
 done:
-    CMGI_FREE(ctx, all.cells, all.K, all.F, s.order);
-    cmgi_csr_free(ctx, &made);
+    cmgi_free(ctx, s.sums);
+    cmgi_stencils_free(&s.stencils);
+    cmgi_csr_free(ctx, &s.A);
     return status;
 }

@@ -8,26 +8,6 @@
 #include "core/memory.h"
 #include "fem/space_sum.h"
 
-/* Integrals of all cells into K and, unless it is NULL, F; an inverted one is an error. */
-static cmg_status integrate(const cmgi_space *space, const cmgi_cell_form *form, double *K,
-                            double *F)
-{
-    const cmg_size rows = form->rows;
-    cmg_index bad = -1;
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static)                         \
-    reduction(max                                                                                  \
-              : bad) if (space->mesh->cells > 256)
-    for (cmg_size cell = 0; cell < space->mesh->cells; ++cell) {
-        double *load = F != NULL ? F + cell * rows : NULL;
-        if (!cmgi_space_integrate(space, form, cell, K + cell * rows * rows, load)) {
-            bad = (cmg_index)cell > bad ? (cmg_index)cell : bad;
-        }
-    }
-    CMGI_CHECK(space->ctx, bad < 0, CMG_ERR_SHAPE, "cell %lld of %lld is inverted", (long long)bad,
-               (long long)space->mesh->cells);
-    return CMG_OK;
-}
-
 /* sums = S e with e and sums on the host. */
 static cmg_status multiply(const cmgi_sum *S, cmg_size numbers, const double *e, double *sums)
 {
@@ -66,14 +46,16 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
         CMGI_TRY_GOTO(done, cmgi_space_sum_load(space, &T));
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
     }
-    CMGI_TRY_GOTO(done, integrate(space, form, K, F));
+    const cmgi_cell_ring all = {cells, K, F};
+    CMGI_TRY_GOTO(
+        done, cmgi_space_inverted(space, cmgi_space_integrate_cells(space, form, 0, cells, &all)));
     CMGI_TRY_GOTO(done, multiply(&S, cells * rows * rows, K, made.values));
     if (b != NULL) {
         CMGI_TRY_GOTO(done, multiply(&T, cells * rows, F, b));
     }
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         if (space->fixed[space->node[u]]) {
-            cmgi_space_fix_rows(space, form->problem, space->node[u], &made, b);
+            cmgi_space_fix_rows(space, form->problem, u, &made, b);
         }
     }
     *A = made;

@@ -90,6 +90,9 @@ cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coa
                                    const cmgi_refinement *relation, cmgi_csr *P)
 {
     const embedding e = {fine, coarse, relation};
+    if (fine->grid != NULL) {
+        return cmgi_grid_prolongation(fine->ctx, fine->grid, coarse->grid, P);
+    }
     return cmgi_transfer_rows(fine->ctx, fine->unknowns, coarse->unknowns, fine->components,
                               embed_node, &e, P);
 }

@@ -20,6 +20,31 @@
 #include "core/context.h"
 #include "core/search.h"
 
+/* How cell matrices of rows x rows numbers lie in e, cell after cell. */
+typedef struct cmgi_cell_layout {
+    int rows;
+    bool symmetric; /* the upper triangle alone, row by row */
+} cmgi_cell_layout;
+
+/* Numbers of a cell. */
+CMGI_INLINE int cmgi_cell_entries(cmgi_cell_layout layout)
+{
+    return layout.symmetric ? layout.rows * (layout.rows + 1) / 2 : layout.rows * layout.rows;
+}
+
+/* Place of (r, s), r <= s, in an upper triangle stored row by row. */
+CMGI_INLINE int cmgi_upper_place(int rows, int r, int s)
+{
+    return r * (2 * rows - r - 1) / 2 + s;
+}
+
+/* Place of (i, j) of a cell matrix among its numbers. */
+CMGI_INLINE int cmgi_cell_place(cmgi_cell_layout layout, int i, int j)
+{
+    return layout.symmetric ? cmgi_upper_place(layout.rows, i < j ? i : j, i < j ? j : i)
+                            : i * layout.rows + j;
+}
+
 enum { CMGI_SUM_ROWS = 256, CMGI_SUM_TERMS = 2048 };
 
 typedef struct cmgi_sum {

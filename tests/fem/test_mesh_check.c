@@ -87,13 +87,13 @@ static void inverted_elements_are_named(void)
         char text[64];
         const cmg_size cell = which == 0 ? 0 : which == 1 ? 5 : mesh->cells - 1;
         CHECK_OK(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
-        CHECK_OK(cmgi_fem_elements(ctx, NULL, space, &form, true, &E));
+        CHECK_OK(cmgi_fem_elements(space, &form, true, &E));
         CHECK(E.count == mesh->cells && E.local == 3);
         cmgi_elements_free(ctx, &E);
         const cmg_index first = mesh->cell_nodes[3 * cell];
         mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
         mesh->cell_nodes[3 * cell + 1] = first;
-        CHECK_STATUS(cmgi_fem_elements(ctx, NULL, space, &form, true, &E), CMG_ERR_ARG);
+        CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
         (void)snprintf(text, sizeof text, "cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
         cmgi_space_destroy(&space);
