@@ -131,13 +131,12 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size node = (A->first + i) / dim * dim - first;
         const int d = (int)((A->first + i) % dim);
-        for (int r = 0; r < c->count - dim; ++r) { /* in the plane of axes a and b */
-            const int a = dim == 2 ? 0 : (r + 1) % 3;
-            const int b = dim == 2 ? 1 : (r + 2) % 3;
-            const int other = d == a ? b : a;
-            const double at =
-                x.values[node + other] - middle[other] * dim / (double)parts->level[0].space.total;
-            c->V.values[i * c->count + dim + r] = d == a ? -at : d == b ? at : 0;
+        double at[3] = {0, 0, 0};
+        for (int e = 0; e < dim; ++e) {
+            at[e] = x.values[node + e] - middle[e] * dim / (double)parts->level[0].space.total;
+        }
+        for (int r = 0; r < c->count - dim; ++r) {
+            c->V.values[i * c->count + dim + r] = cmgi_rotation(dim, r, d, at);
         }
     }
     cmgi_rows_free(parts->ctx, &x);
@@ -223,38 +222,6 @@ done:
     return status;
 }
 
-/* v becomes orthogonal to those that are there, of norm 1, and one of them. */
-static cmg_status take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
-{
-    double norms[2] = {0, 0};
-    for (cmg_size i = 0; i < n; ++i) {
-        norms[0] += v[i] * v[i];
-    }
-    for (int pass = 0; pass < 2 * space->count; ++pass) {
-        const double *q = space->q + (pass % space->count) * n;
-        double s = 0;
-        for (cmg_size i = 0; i < n; ++i) {
-            s += q[i] * v[i];
-        }
-        CMGI_TRY(cmgi_all_sum(ctx, &s, 1));
-        for (cmg_size i = 0; i < n; ++i) {
-            v[i] -= s * q[i];
-        }
-    }
-    for (cmg_size i = 0; i < n; ++i) {
-        norms[1] += v[i] * v[i];
-    }
-    CMGI_TRY(cmgi_all_sum(ctx, norms, 2));
-    if (norms[1] > CMGI_NULL_DEPENDENT * CMGI_NULL_DEPENDENT * norms[0]) {
-        double *q = space->q + space->count * n;
-        for (cmg_size i = 0; i < n; ++i) {
-            q[i] = v[i] / sqrt(norms[1]);
-        }
-        ++space->count;
-    }
-    return CMG_OK;
-}
-
 /* Those that A and A^T take to 0, in the numbering of level 0. */
 static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exact,
                          cmgi_null_space *space)
@@ -280,7 +247,7 @@ static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exac
         for (cmg_size k = 0; k < n; ++k) {
             v[k] = c->V.values[cmgi_owners_entry(fine, k) * c->count + j];
         }
-        CMGI_TRY_GOTO(done, regular[j] == 0 ? take(ctx, n, v, space) : CMG_OK);
+        CMGI_TRY_GOTO(done, regular[j] == 0 ? cmgi_null_space_take(ctx, n, v, space) : CMG_OK);
     }
 done:
     cmgi_rows_free(ctx, &T);

@@ -71,6 +71,8 @@ double cmgi_power_result(const struct cmgi_power_sums *step, double bound);
 
 /* Unknowns of a node: of the level, else the attribute block_size, else 1. */
 int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level);
+/* Component d of the r-th rotation at a place: in the plane of the axes that follow axis r. */
+double cmgi_rotation(int dim, int r, int d, const double at[3]);
 /* Near-null-space vectors of a level, rows x *vectors by rows, an array of cmgi_alloc. */
 cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, int *vectors,
                                 double **B);

@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+double cmgi_rotation(int dim, int r, int d, const double at[3])
+{
+    const int a = dim == 2 ? 0 : (r + 1) % 3;
+    const int b = dim == 2 ? 1 : (r + 2) % 3;
+    return d == a ? -at[b] : d == b ? at[a] : 0;
+}
+
 /* Translations and rotations, 3 vectors in 2D and 6 in 3D, about the middle of the nodes. */
 static void rigid_body_modes(cmg_size nodes, int dim, const double *x, double *B)
 {
@@ -25,11 +32,9 @@ static void rigid_body_modes(cmg_size nodes, int dim, const double *x, double *B
             at[d] = x[i * dim + d] - middle[d];
             B[(i * dim + d) * vectors + d] = 1;
         }
-        for (int r = 0; r < vectors - dim; ++r) { /* rotation in the plane of axes a and b */
-            const int a = dim == 2 ? 0 : (r + 1) % 3;
-            const int b = dim == 2 ? 1 : (r + 2) % 3;
-            B[(i * dim + a) * vectors + dim + r] = -at[b];
-            B[(i * dim + b) * vectors + dim + r] = at[a];
+        for (int k = 0; k < dim * (vectors - dim); ++k) {
+            const int d = k % dim;
+            B[(i * dim + d) * vectors + dim + k / dim] = cmgi_rotation(dim, k / dim, d, at);
         }
     }
 }

@@ -1,10 +1,13 @@
 #include "transfer/null_space.h"
 
+#include "core/group.h"
 #include "core/memory.h"
 #include "transfer/aggregate.h"
 
 #include <math.h>
 #include <string.h>
+
+static const double DEPENDENT = 1e-10; /* what is left of a vector that the others give already */
 
 void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
 {
@@ -71,13 +74,11 @@ static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, l
     return status;
 }
 
-/* v becomes orthogonal to those that are there, of norm 1, and one of them. */
-static void take(cmgi_null_space *space, cmg_size n, double *v)
+cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
 {
-    double before = 0;
-    double after = 0;
+    double norms[2] = {0, 0}; /* squared: before and after */
     for (cmg_size i = 0; i < n; ++i) {
-        before += v[i] * v[i];
+        norms[0] += v[i] * v[i];
     }
     for (int pass = 0; pass < 2 * space->count; ++pass) {
         const double *q = space->q + (pass % space->count) * n;
@@ -85,20 +86,23 @@ static void take(cmgi_null_space *space, cmg_size n, double *v)
         for (cmg_size i = 0; i < n; ++i) {
             s += q[i] * v[i];
         }
+        CMGI_TRY(cmgi_all_sum(ctx, &s, 1));
         for (cmg_size i = 0; i < n; ++i) {
             v[i] -= s * q[i];
         }
     }
     for (cmg_size i = 0; i < n; ++i) {
-        after += v[i] * v[i];
+        norms[1] += v[i] * v[i];
     }
-    if (after > CMGI_NULL_DEPENDENT * CMGI_NULL_DEPENDENT * before) {
+    CMGI_TRY(cmgi_all_sum(ctx, norms, 2));
+    if (norms[1] > DEPENDENT * DEPENDENT * norms[0]) {
         double *q = space->q + space->count * n;
         for (cmg_size i = 0; i < n; ++i) {
-            q[i] = v[i] / sqrt(after);
+            q[i] = v[i] / sqrt(norms[1]);
         }
         ++space->count;
     }
+    return CMG_OK;
 }
 
 static double largest(cmg_size n, const double *v)
@@ -148,10 +152,7 @@ static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double 
         return CMG_OK;
     }
     CMGI_TRY(is_left(ctx, &A, v, zero, &left));
-    if (left) {
-        take(space, A.rows, v);
-    }
-    return CMG_OK;
+    return left ? cmgi_null_space_take(ctx, A.rows, v, space) : CMG_OK;
 }
 
 /*

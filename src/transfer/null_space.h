@@ -13,8 +13,7 @@
 #include <float.h>
 
 #define CMGI_NULL_ROUNDING (16 * DBL_EPSILON)
-#define CMGI_NULL_GIVEN 1e-6      /* (A v)_i next to (|A| |v|)_i where v is said to be exact */
-#define CMGI_NULL_DEPENDENT 1e-10 /* left of a vector that the others give already */
+#define CMGI_NULL_GIVEN 1e-6 /* (A v)_i next to (|A| |v|)_i where v is said to be exact */
 
 enum { CMGI_NULL_VECTORS = 16 };
 
@@ -31,4 +30,7 @@ typedef struct cmgi_null_space {
  * @return CMG_OK, CMG_ERR_ARG (a vector that is marked as exact is none), CMG_ERR_MEMORY
  */
 cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_space *space);
+/* v, of which this rank has n entries, becomes orthogonal to the vectors that are there, of norm 1,
+ * and one of them, for which there is room. Collective. */
+cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space);
 void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space);
