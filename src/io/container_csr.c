@@ -142,7 +142,7 @@ static cmg_status read_here(cmgi_csr_group *g, cmgi_csr *A)
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, &made));
     CMGI_TRY_GOTO(done, read_offsets(g, 0, g->rows, made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], made.indices));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], 0, made.indices));
     CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], 0, g->nnz, made.values));
     *A = made;
     made = (cmgi_csr){0};

@@ -118,8 +118,16 @@ void cmgi_dataset_close(cmgi_dataset *d);
  * table, whole rows. */
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to);
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to);
-/* All elements as 32-bit integers; those that do not fit are CMG_ERR_FILE. */
-cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to);
+/* All elements as 32-bit integers. Of wider ones those below `least`, or that do not fit, are
+ * CMG_ERR_FILE. */
+cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to);
+/*
+ * A dataset as a new array of doubles (`real`) or 32-bit integers, which may be -1; of `count`
+ * elements, -1 = any. The array stays NULL where the file has no such dataset; of *d its shape is
+ * of use afterwards.
+ */
+cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
+                              cmgi_dataset *d, void *array);
 
 /*
  * All elements to an array on the device, as they are stored. *sent = false where that is not the

@@ -3,7 +3,7 @@
  * h5_header.c; only where the object keeps them in dense storage, whose structures carry checksums,
  * the library reads them, texts of variable length excepted.
  */
-#include "io/h5_header.h"
+#include "io/guard/h5_header.h"
 
 #include "core/number.h"
 

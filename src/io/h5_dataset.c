@@ -7,7 +7,8 @@
  * compare the checksums. Everything else goes through H5Dread.
  */
 #include "core/feed.h"
-#include "io/fletcher.h"
+#include "core/memory.h"
+#include "io/guard/fletcher.h"
 #include "io/h5.h"
 
 #include <stdio.h>
@@ -394,17 +395,17 @@ cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size coun
 }
 
 /* Narrows; the first element that does not fit is reported. */
-static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index *to)
+static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index least,
+                         cmg_index *to)
 {
     cmg_size bad = d->count;
 #pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static)                         \
     reduction(min                                                                                  \
               : bad) if (d->count > BLOCK)
     for (cmg_size k = 0; k < d->count; ++k) {
-        to[k] = (cmg_index)(from[k] & INT32_MAX);
-        if (to[k] != from[k]) {
-            bad = k < bad ? k : bad;
-        }
+        const bool fits = from[k] >= least && from[k] <= INT32_MAX;
+        to[k] = fits ? (cmg_index)from[k] : 0;
+        bad = !fits && k < bad ? k : bad;
     }
     CMGI_CHECK(d->h5->ctx, bad == d->count, CMG_ERR_FILE,
                "%s: %s: element %lld: column %lld is out of range", d->h5->path, d->name,
@@ -412,7 +413,7 @@ static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index 
     return CMG_OK;
 }
 
-cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to)
+cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to)
 {
     CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
                d->h5->path, d->name);
@@ -424,8 +425,32 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index *to)
     CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
     cmg_status status = read_as(d, H5T_NATIVE_INT64, 0, d->count, wide);
     if (status == CMG_OK) {
-        status = narrow(d, wide, to);
+        status = narrow(d, wide, least, to);
     }
     cmgi_free(d->h5->ctx, wide);
+    return status;
+}
+
+cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
+                              cmgi_dataset *d, void *array)
+{
+    void *made = NULL;
+    cmg_status status = CMG_OK;
+    if (!cmgi_h5_exists(h5, name)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_dataset_open(h5, name, d));
+    CMGI_CHECK_GOTO(done, h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
+                    "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
+                    (long long)count);
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), &made));
+    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, made)
+                             : cmgi_dataset_read_index(d, -1, made));
+    *(void **)array = made;
+    made = NULL;
+done:
+    cmgi_free(h5->ctx, made);
+    cmgi_dataset_close(d);
     return status;
 }

@@ -1,7 +1,7 @@
 /* The checksum against its definition, word by word, for every short length and around the block.
  */
 #include "core/random.h"
-#include "io/fletcher.h"
+#include "io/guard/fletcher.h"
 #include "test.h"
 
 /*

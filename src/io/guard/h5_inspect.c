@@ -9,7 +9,7 @@
  * Source: HDF5 File Format Specification 3.0, sections IV.A.2.b (dataspace), d (datatype), i
  * (layout), l (filters).
  */
-#include "io/h5_header.h"
+#include "io/guard/h5_header.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
  *
  * Source: Fletcher, An Arithmetic Checksum for Serial Transmissions, IEEE Trans. Comm. 30, 1982.
  */
-#include "io/fletcher.h"
+#include "io/guard/fletcher.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  * Source: HDF5 File Format Specification 3.0, sections III.E (global heap), IV.A.1 (headers),
  * IV.A.2.b (dataspace), d (datatype), m (attribute), q (continuation), v (attribute info).
  */
-#include "io/h5_header.h"
+#include "io/guard/h5_header.h"
 
 #include <string.h>
 
