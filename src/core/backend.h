@@ -14,12 +14,12 @@
  * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
  * `stop`. *pq <= 0 (breakdown) and *rz < 0 (indefinite preconditioner) count as a = 0 and leave x
  * and r as they are, and so does an iteration that no longer runs. Scalars and `stop` are in the
- * backend's memory.
+ * backend's memory, one for each column.
  */
 typedef struct cmgi_cg_update {
     const double *rz;
     const double *pq;
-    cmg_precision precision; /* of the next four */
+    cmg_precision precision; /* of the next four; of several columns fp64 */
     const void *p;
     const void *q;
     void *x;
@@ -30,14 +30,21 @@ typedef struct cmgi_cg_update {
     double *old;     /* gets *rz, NULL = not kept */
 } cmgi_cg_update;
 
-/* What ends the update, once *rr is known. */
-CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u)
+/* a of column c */
+CMGI_INLINE double cmgi_cg_factor(const cmgi_cg_update *u, int c)
+{
+    const bool runs = u->stop == NULL || u->stop[c].running != 0;
+    return runs && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
+}
+
+/* What ends the update of column c, once rr[c] is known. */
+CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u, int c)
 {
     if (u->old != NULL) {
-        *u->old = *u->rz;
+        u->old[c] = u->rz[c];
     }
     if (u->stop != NULL) {
-        cmgi_stop_note(u->stop, *u->rz, *u->pq, *u->rr);
+        cmgi_stop_note(u->stop + c, u->rz[c], u->pq[c], u->rr[c]);
     }
 }
 
@@ -92,37 +99,56 @@ typedef struct cmgi_jacobi_step {
     double *curvature;
 } cmgi_jacobi_step;
 
-/* A block of columns: n rows of k values; a column of it. */
-typedef struct cmgi_block {
-    cmg_size n;
-    int k;
-    int column;
-} cmgi_block;
+/* What is done with the stopping test of every column; all of it is in the backend's memory. */
+typedef enum cmgi_test_kind {
+    CMGI_TEST_BEGIN, /* cmgi_stop_begin(update.stop, limits, *bb, *update.rr) */
+    CMGI_TEST_NOTE,  /* cmgi_cg_note(&update) alone */
+    CMGI_TEST_NORM,  /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
+    CMGI_TEST_EXACT, /* update.stop->exact = sqrt(*update.rr) */
+    CMGI_TEST_MERGE  /* cmgi_cg_merge(sums, update.stop), of one column */
+} cmgi_test_kind;
 
-/* Ratios num[c] / den[c] of columns in the backend's memory; den = 0 counts as ratio 0. */
-typedef struct cmgi_column_ratio {
-    const double *num;
-    const double *den;
-} cmgi_column_ratio;
+typedef struct cmgi_test {
+    cmgi_test_kind what;
+    cmgi_cg_update update; /* of which a test needs stop and some of the scalars */
+    const cmgi_limits *limits;
+    const double *bb;
+    cmgi_cg_sums *sums;
+} cmgi_test;
 
-/* The update of CG for every column of a block by itself, as cmgi_cg_update; all in fp64. */
-typedef struct cmgi_column_update {
-    const double *rz;
-    const double *pq;
-    const double *running; /* 0: x and r of the column stay */
-    const double *p;
-    const double *q;
-    double *x;
-    double *r;
-    float *single; /* r in fp32, NULL = not wanted */
-    double *rr;
-} cmgi_column_update;
-
-/* Step of a column: 0 where it no longer runs, or CG breaks down. */
-CMGI_INLINE double cmgi_column_step(const cmgi_column_update *u, int c)
+CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
 {
-    return u->running[c] != 0 && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
+    cmgi_stop *stop = t->update.stop;
+    switch (t->what) {
+    case CMGI_TEST_BEGIN:
+        cmgi_stop_begin(stop + c, t->limits + c, t->bb[c], t->update.rr[c]);
+        break;
+    case CMGI_TEST_NOTE:
+        cmgi_cg_note(&t->update, c);
+        break;
+    case CMGI_TEST_NORM:
+        cmgi_stop_note(stop + c, 1, 1, t->update.rr[c]);
+        break;
+    case CMGI_TEST_EXACT:
+        stop[c].exact = sqrt(t->update.rr[c]);
+        break;
+    case CMGI_TEST_MERGE:
+        cmgi_cg_merge(t->sums, stop);
+        break;
+    }
 }
+
+/* Copies y[i y_row + j] = x[i x_row + j] for i < rows, j < columns; x_row may be 0. */
+typedef struct cmgi_block_copy {
+    cmg_size rows;
+    cmg_size columns;
+    cmg_precision from;
+    const void *x;
+    cmg_size x_row; /* values from one row to the next */
+    cmg_precision to;
+    void *y;
+    cmg_size y_row;
+} cmgi_block_copy;
 
 /* A message of the stream, from or to the memory of this rank's device. */
 struct cmg_message;
@@ -220,49 +246,27 @@ typedef struct cmgi_backend {
     /* y = a x + b y; b = 0 does not read y */
     cmg_status (*axpby)(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
                         double b, void *y);
-    /* *result = x . y */
-    cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
-                      double *result);
+    /* result[c] = x . y of each of k columns; vectors of several columns are n rows of k values */
+    cmg_status (*dot)(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
+                      const void *y, double *result);
     /* *result = sum of x, fp64 */
     cmg_status (*sum)(cmg_context *ctx, cmg_size n, const double *x, double *result);
-    /* p = z + (num/den) p, the direction update of CG, z in fp32 where p is; den = 0 counts as
-     * ratio 0 */
-    cmg_status (*direction)(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            cmg_precision pz, const void *z, cmg_precision pp, void *p);
+    /* p = z + (num/den) p, the direction update of CG, column by column; z in fp32 where p is, and
+     * several columns of p in fp64; den = 0 counts as ratio 0, with which they do not read p */
+    cmg_status (*direction)(cmg_context *ctx, cmg_size n, int k, const double *num,
+                            const double *den, cmg_precision pz, const void *z, cmg_precision pp,
+                            void *p);
     /* y += a (num/den) x; den = 0 counts as ratio 0 */
     cmg_status (*add_ratio)(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                             const double *num, const double *den, const void *x, void *y);
     /* in few passes; NULL = by the operations above */
     cmg_status (*jacobi_step)(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
-    /* the update of CG in one pass */
-    cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
-    /* cmgi_cg_note(u) alone */
-    cmg_status (*cg_note)(cmg_context *ctx, const cmgi_cg_update *u);
-    /* cmgi_cg_merge(sums, stop) */
-    cmg_status (*cg_merge)(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop);
-    /* cmgi_stop_begin(stop, limits, *bb, *rr), limits too in the backend's memory */
-    cmg_status (*stop_begin)(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
-                             const double *bb, const double *rr);
-    /* stop->exact = sqrt(*rr) */
-    cmg_status (*stop_exact)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-    /* cmgi_stop_note(stop, 1, 1, *rr) */
-    cmg_status (*stop_note)(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-    /* a column out of a block, y[i] = x[i k + c], or into it (put), y[i k + c] = x[i] */
-    cmg_status (*column_move)(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
-                              const void *x, void *y);
-    /* result[c] = x . y of every column of blocks */
-    cmg_status (*column_dots)(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
-                              const void *y, double *result);
-    /* p = z + ratio p, without a look at p where that is 0, and the update of CG, column by column
-     */
-    cmg_status (*column_directions)(cmg_context *ctx, cmgi_block of, const cmgi_column_ratio *ratio,
-                                    cmg_precision pz, const void *z, double *p);
-    cmg_status (*column_updates)(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u);
-    /* columns are the unit vectors e_c, e_(c+1), ...; 0 past the last one */
-    cmg_status (*column_units)(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x);
-    /* X, n x n by rows in fp64, from blocks that have its columns, k each, one after the other */
-    cmg_status (*column_images)(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
-                                double *X);
+    /* the update of CG of k columns in one pass */
+    cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
+    /* cmgi_test_column(t, c) for c < k */
+    cmg_status (*test)(cmg_context *ctx, int k, const cmgi_test *t);
+    /* columns out of a block, into it, or into a matrix */
+    cmg_status (*copy_block)(cmg_context *ctx, const cmgi_block_copy *c);
     /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
     cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                           bool scatter, const void *x, void *y);

@@ -1,5 +1,5 @@
 /*
- * Vector operations on blocks of columns on the CUDA backend: neighbouring threads take
+ * Sums and the vectors of CG of several columns on the CUDA backend: neighbouring threads take
  * neighbouring columns of a row, up to 16 bytes each, so that every load is a run of memory. A
  * thread keeps to its columns and has their scalars in registers. Sums of a column are made by the
  * threads that have it, in the order of the threads, then over the blocks by one more block.
@@ -7,21 +7,10 @@
 #include "core/pack.cuh"
 
 extern "C" {
-#include "core/columns.h"
 #include "core/memory.h"
 }
 
-enum { THREADS = 256, BLOCKS = 1024 };
-
-/* One thread a value. */
-template <typename F>
-__global__ void __launch_bounds__(THREADS) value_kernel(cmg_size count, F f)
-{
-    const cmg_size at = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (at < count) {
-        f.run(at);
-    }
-}
+enum { THREADS = 256 };
 
 /*
  * f.run(at, scalars, sum) for columns c .. c + W - 1 of every row, at = row k + c; f.begin(c) has
@@ -58,80 +47,65 @@ __global__ void __launch_bounds__(THREADS) columns_kernel(cmg_size n, int k, F f
     }
 }
 
-static int blocks_of(cmgi_block of, int rows)
-{
-    const cmg_size wanted = (of.n + rows - 1) / rows;
-    return (int)(wanted < 1 ? 1 : wanted < BLOCKS ? wanted : (cmg_size)BLOCKS);
-}
-
 template <int W, typename F>
-static cmg_status each(cmg_context *ctx, cmgi_block of, const F &f, double *out, int *blocks)
+static cmg_status each(cmg_context *ctx, cmg_size n, int k, const F &f, double *out, int *blocks)
 {
-    *blocks = blocks_of(of, THREADS / (of.k / W));
-    columns_kernel<W><<<*blocks, THREADS, 0, cmgi_stream(ctx)>>>(of.n, of.k, f, out);
+    const cmg_size most = CMGI_CUDA_PARTIALS;
+    const int rows = THREADS / (k / W);
+    const cmg_size wanted = n > rows ? (n + rows - 1) / rows : 1;
+    *blocks = (int)(wanted < most ? wanted : most);
+    columns_kernel<W><<<*blocks, THREADS, 0, cmgi_stream(ctx)>>>(n, k, f, out);
     return CMGI_LAUNCHED(ctx);
 }
 
 /* Several columns a thread where that divides k and the arrays are aligned. */
 template <int W, typename F>
-static cmg_status widest(cmg_context *ctx, cmgi_block of, const F &f, double *out, int *blocks)
+static cmg_status widest(cmg_context *ctx, cmg_size n, int k, bool wide, const F &f, double *out,
+                         int *blocks)
 {
     CMGI_ON_DEVICE(ctx);
-    return of.k % W == 0 && f.wide() ? each<W>(ctx, of, f, out, blocks)
-                                     : each<1>(ctx, of, f, out, blocks);
+    return k % W == 0 && wide ? each<W>(ctx, n, k, f, out, blocks)
+                              : each<1>(ctx, n, k, f, out, blocks);
 }
 
-/* The sums of blocks once more: rows of k values. */
-struct add_sums {
-    const double *x;
-    template <int W>
-    __device__ pack<double, W> begin(int c) const
-    {
-        (void)c;
-        return {};
+/* end.finish(c, sum of column c) over the blocks' sums, which are rows of k values. */
+template <typename END>
+__global__ void __launch_bounds__(THREADS) add_blocks(int blocks, int k, const double *x, END end)
+{
+    __shared__ double part[THREADS];
+    const int rows = THREADS / k;
+    const int c = (int)threadIdx.x % k;
+    double sum = 0;
+    for (int b = (int)threadIdx.x / k; b < blocks && (int)threadIdx.x < rows * k; b += rows) {
+        sum += x[(cmg_size)b * k + c];
     }
-    template <int W>
-    __device__ void run(cmg_size at, const pack<double, W> &scalars, pack<double, W> &sum) const
-    {
-        (void)scalars;
-        sum.v[0] += x[at];
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    if ((int)threadIdx.x < k) {
+        sum = 0;
+        for (int l = 0; l < rows; ++l) {
+            sum += part[l * k + threadIdx.x];
+        }
+        end.finish((int)threadIdx.x, sum);
     }
-};
+}
 
-template <int W, typename F>
-static cmg_status reduce(cmg_context *ctx, cmgi_block of, const F &f, double *result)
+template <int W, typename F, typename END>
+static cmg_status reduce(cmg_context *ctx, cmg_size n, int k, bool wide, const F &f, const END &end)
 {
     int blocks = 0;
     CMGI_TRY(cmgi_reserve(ctx, &ctx->column_partials, &ctx->column_partials_length,
-                          (cmg_size)BLOCKS * CMG_COLUMNS));
-    CMGI_TRY(widest<W>(ctx, of, f, ctx->column_partials, &blocks));
+                          (cmg_size)CMGI_CUDA_PARTIALS * CMG_COLUMNS));
+    CMGI_TRY(widest<W>(ctx, n, k, wide, f, ctx->column_partials, &blocks));
     CMGI_ON_DEVICE(ctx);
-    columns_kernel<1><<<1, THREADS, 0, cmgi_stream(ctx)>>>((cmg_size)blocks, of.k,
-                                                           add_sums{ctx->column_partials}, result);
+    add_blocks<<<1, THREADS, 0, cmgi_stream(ctx)>>>(blocks, k, ctx->column_partials, end);
     return CMGI_LAUNCHED(ctx);
 }
-
-template <typename T>
-struct move_op {
-    cmgi_block of;
-    bool put;
-    const T *x;
-    T *y;
-    __device__ void run(cmg_size i) const
-    {
-        const cmg_size at = i * of.k + of.column;
-        y[put ? at : i] = x[put ? i : at];
-    }
-};
 
 template <typename T>
 struct dots_op {
     const T *x;
     const T *y;
-    bool wide() const
-    {
-        return aligned(x) && aligned(y);
-    }
     template <int W>
     __device__ pack<double, W> begin(int c) const
     {
@@ -153,21 +127,17 @@ struct dots_op {
 
 template <typename T>
 struct directions_op {
-    cmgi_column_ratio ratio;
+    const double *num;
+    const double *den;
     const T *z;
     double *p;
-    bool wide() const
-    {
-        return aligned(z) && aligned(p);
-    }
     template <int W>
     __device__ pack<double, W> begin(int c) const
     {
         pack<double, W> beta;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            const double den = ratio.den[c + w];
-            beta.v[w] = den != 0 ? ratio.num[c + w] / den : 0;
+            beta.v[w] = den[c + w] != 0 ? num[c + w] / den[c + w] : 0;
         }
         return beta;
     }
@@ -186,18 +156,14 @@ struct directions_op {
 };
 
 struct updates_op {
-    cmgi_column_update u;
-    bool wide() const
-    {
-        return aligned(u.p) && aligned(u.q) && aligned(u.x) && aligned(u.r) && aligned(u.single);
-    }
+    cmgi_cg_update u;
     template <int W>
     __device__ pack<double, W> begin(int c) const
     {
         pack<double, W> a;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            a.v[w] = cmgi_column_step(&u, c + w);
+            a.v[w] = cmgi_cg_factor(&u, c + w);
         }
         return a;
     }
@@ -205,10 +171,10 @@ struct updates_op {
     template <int W>
     __device__ void run(cmg_size at, const pack<double, W> &a, pack<double, W> &sum) const
     {
-        const pack<double, W> p = load<W>(u.p + at);
-        const pack<double, W> q = load<W>(u.q + at);
-        pack<double, W> x = load<W>(u.x + at);
-        pack<double, W> r = load<W>(u.r + at);
+        const pack<double, W> p = load<W>((const double *)u.p + at);
+        const pack<double, W> q = load<W>((const double *)u.q + at);
+        pack<double, W> x = load<W>((double *)u.x + at);
+        pack<double, W> r = load<W>((double *)u.r + at);
         pack<float, W> single;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
@@ -217,92 +183,41 @@ struct updates_op {
             single.v[w] = (float)r.v[w];
             sum.v[w] += r.v[w] * r.v[w];
         }
-        store<W>(u.x + at, x);
-        store<W>(u.r + at, r);
+        store<W>((double *)u.x + at, x);
+        store<W>((double *)u.r + at, r);
         if (u.single != NULL) {
             store<W>(u.single + at, single);
         }
     }
 };
 
-template <typename F>
-static cmg_status each_value(cmg_context *ctx, cmg_size count, const F &f)
+cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
+                                const double *den, cmg_precision pz, const void *z, double *p)
 {
-    if (count == 0) {
-        return CMG_OK;
-    }
-    CMGI_ON_DEVICE(ctx);
-    value_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(count, f);
-    return CMGI_LAUNCHED(ctx);
-}
-
-cmg_status cmgi_column_move_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, bool put,
-                                 const void *x, void *y)
-{
-    if (p == CMG_FP64) {
-        return each_value(ctx, of.n, move_op<double>{of, put, (const double *)x, (double *)y});
-    }
-    return each_value(ctx, of.n, move_op<float>{of, put, (const float *)x, (float *)y});
-}
-
-cmg_status cmgi_column_dots_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
-                                 const void *y, double *result)
-{
-    if (p == CMG_FP64) {
-        return reduce<2>(ctx, of, dots_op<double>{(const double *)x, (const double *)y}, result);
-    }
-    return reduce<4>(ctx, of, dots_op<float>{(const float *)x, (const float *)y}, result);
-}
-
-cmg_status cmgi_column_directions_cuda(cmg_context *ctx, cmgi_block of,
-                                       const cmgi_column_ratio *ratio, cmg_precision pz,
-                                       const void *z, double *p)
-{
+    const bool wide = aligned(z) && aligned(p);
     int blocks = 0;
     if (pz == CMG_FP64) {
-        return widest<2>(ctx, of, directions_op<double>{*ratio, (const double *)z, p}, NULL,
-                         &blocks);
+        const directions_op<double> f = {num, den, (const double *)z, p};
+        return widest<2>(ctx, n, k, wide, f, NULL, &blocks);
     }
-    return widest<2>(ctx, of, directions_op<float>{*ratio, (const float *)z, p}, NULL, &blocks);
+    const directions_op<float> f = {num, den, (const float *)z, p};
+    return widest<2>(ctx, n, k, wide, f, NULL, &blocks);
 }
 
-cmg_status cmgi_column_updates_cuda(cmg_context *ctx, cmgi_block of, const cmgi_column_update *u)
+cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
+                          const void *y, double *result)
 {
-    return reduce<2>(ctx, of, updates_op{*u}, u->rr);
+    const bool wide = aligned(x) && aligned(y);
+    if (p == CMG_FP64) {
+        const dots_op<double> f = {(const double *)x, (const double *)y};
+        return reduce<WIDE<double>>(ctx, n, k, wide, f, keep_sum{result});
+    }
+    const dots_op<float> f = {(const float *)x, (const float *)y};
+    return reduce<WIDE<float>>(ctx, n, k, wide, f, keep_sum{result});
 }
 
-template <typename T>
-struct units_op {
-    cmgi_block of;
-    T *x;
-    __device__ void run(cmg_size at) const
-    {
-        x[at] = at / of.k == of.column + at % of.k ? T(1) : T(0);
-    }
-};
-
-template <typename T>
-struct images_op {
-    cmgi_block of;
-    const T *x;
-    double *X;
-    __device__ void run(cmg_size at) const
-    {
-        const cmg_size i = at / of.n;
-        const cmg_size j = at % of.n;
-        X[at] = x[(j / of.k * of.n + i) * of.k + j % of.k];
-    }
-};
-
-cmg_status cmgi_column_units_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, void *x)
+cmg_status cmgi_cuda_cg_updates(cmg_context *ctx, cmg_size n, int k, bool wide,
+                                const cmgi_cg_update *u)
 {
-    return p == CMG_FP64 ? each_value(ctx, of.n * of.k, units_op<double>{of, (double *)x})
-                         : each_value(ctx, of.n * of.k, units_op<float>{of, (float *)x});
-}
-
-cmg_status cmgi_column_images_cuda(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
-                                   double *X)
-{
-    return p == CMG_FP64 ? each_value(ctx, of.n * of.n, images_op<double>{of, (const double *)x, X})
-                         : each_value(ctx, of.n * of.n, images_op<float>{of, (const float *)x, X});
+    return reduce<2>(ctx, n, k, wide, updates_op{*u}, note_update{*u});
 }

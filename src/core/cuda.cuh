@@ -192,25 +192,29 @@ cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, con
                              cmg_precision py, void *y);
 cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
                            double b, void *y);
-cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                          const void *y, double *result);
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result);
 cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                                const double *num, const double *den, const void *x, void *y);
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               cmg_precision pz, const void *z, cmg_precision pp, void *p);
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double *num,
+                               const double *den, cmg_precision pz, const void *z, cmg_precision pp,
+                               void *p);
 cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
-cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u);
-cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u);
-cmg_status cmgi_cuda_cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop);
-cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
-                                const double *bb, const double *rr);
-cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr);
-cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr);
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
+cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
+cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                              bool scatter, const void *x, void *y);
 cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
                              const cmg_size *map, void *y);
+/* Those of several columns (columns_cuda.cu). */
+cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
+                          const void *y, double *result);
+cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
+                                const double *den, cmg_precision pz, const void *z, double *p);
+cmg_status cmgi_cuda_cg_updates(cmg_context *ctx, cmg_size n, int k, bool wide,
+                                const cmgi_cg_update *u);
 /* Small dense inverses (inverse_cuda.cu). */
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);

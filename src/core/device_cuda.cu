@@ -5,7 +5,6 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/columns.h"
 }
 
 #include <stdlib.h>
@@ -439,20 +438,11 @@ static constexpr cmgi_backend make_table()
     table.add_ratio = cmgi_cuda_add_ratio;
     table.jacobi_step = cmgi_cuda_jacobi_step;
     table.cg_update = cmgi_cuda_cg_update;
-    table.cg_note = cmgi_cuda_cg_note;
-    table.cg_merge = cmgi_cuda_cg_merge;
+    table.test = cmgi_cuda_test;
+    table.copy_block = cmgi_cuda_copy_block;
     table.permute = cmgi_cuda_permute;
     table.scatter = cmgi_cuda_scatter;
     table.invert = cmgi_cuda_invert;
-    table.column_move = cmgi_column_move_cuda;
-    table.column_units = cmgi_column_units_cuda;
-    table.column_images = cmgi_column_images_cuda;
-    table.column_dots = cmgi_column_dots_cuda;
-    table.column_directions = cmgi_column_directions_cuda;
-    table.column_updates = cmgi_column_updates_cuda;
-    table.stop_begin = cmgi_cuda_stop_begin;
-    table.stop_exact = cmgi_cuda_stop_exact;
-    table.stop_note = cmgi_cuda_stop_note;
     table.graph_begin = cmgi_cuda_graph_begin;
     table.graph_loop = cmgi_cuda_graph_loop;
     table.graph_after = cmgi_cuda_graph_after;

@@ -273,11 +273,11 @@ cmg_status cmgi_sum_ranks(cmg_context *ctx, double *values, int count)
     return CMG_OK;
 }
 
-static cmg_status all_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+static cmg_status all_dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                           const void *y, double *result)
 {
-    CMGI_TRY(ctx->group->base->dot(ctx, p, n, x, y, result));
-    return cmgi_sum_ranks(ctx, result, 1);
+    CMGI_TRY(ctx->group->base->dot(ctx, p, n, k, x, y, result));
+    return cmgi_sum_ranks(ctx, result, k);
 }
 
 static cmg_status all_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
@@ -286,23 +286,17 @@ static cmg_status all_sum(cmg_context *ctx, cmg_size n, const double *x, double 
     return cmgi_sum_ranks(ctx, result, 1);
 }
 
-static cmg_status all_column_dots(cmg_context *ctx, cmg_precision p, cmgi_block of, const void *x,
-                                  const void *y, double *result)
-{
-    CMGI_TRY(ctx->group->base->column_dots(ctx, p, of, x, y, result));
-    return cmgi_sum_ranks(ctx, result, of.k);
-}
-
 /* The update with this rank's r . r, which is then summed before the iteration is noted. */
-static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
     const cmgi_backend *base = ctx->group->base;
+    const cmgi_test note = {.what = CMGI_TEST_NOTE, .update = *u};
     cmgi_cg_update own = *u;
     own.stop = NULL;
     own.old = NULL;
-    CMGI_TRY(base->cg_update(ctx, n, &own));
-    CMGI_TRY(cmgi_sum_ranks(ctx, u->rr, 1));
-    return base->cg_note(ctx, u);
+    CMGI_TRY(base->cg_update(ctx, n, k, &own));
+    CMGI_TRY(cmgi_sum_ranks(ctx, u->rr, k));
+    return base->test(ctx, k, &note);
 }
 
 /* With a wire the device may wait for a rank that is gone: the host looks before it waits for the
@@ -367,7 +361,6 @@ static void fill_table(cmgi_group *group)
     all->jacobi_step = NULL; /* its sums are a rank's */
     all->sum = all_sum;
     all->cg_update = all_cg_update;
-    all->column_dots = all_column_dots;
     if (group->wire == NULL) { /* messages pass through the host, which no graph waits for */
         all->graph_begin = NULL;
         all->mark_reserve = NULL;

@@ -1,4 +1,4 @@
-/* Packs of neighbouring values, loaded and stored at once. */
+/* Packs of neighbouring values, loaded and stored at once; what becomes of sums. */
 #pragma once
 #include "core/cuda.cuh"
 
@@ -28,3 +28,21 @@ __device__ __forceinline__ void store(T *p, const pack<T, W> &v)
 {
     *reinterpret_cast<pack<T, W> *>(p) = v;
 }
+
+/* What is done with the sum of a column when it is complete. */
+struct keep_sum {
+    double *result;
+    __device__ void finish(int c, double sum) const
+    {
+        result[c] = sum;
+    }
+};
+
+struct note_update {
+    cmgi_cg_update u;
+    __device__ void finish(int c, double sum) const
+    {
+        u.rr[c] = sum;
+        cmgi_cg_note(&u, c);
+    }
+};

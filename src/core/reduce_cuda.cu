@@ -9,24 +9,6 @@
 
 enum { THREADS = 256, SINGLE_BLOCK = 1024, SINGLE_UP_TO = 8192 };
 
-/* What is done with a sum when it is complete. */
-struct keep_sum {
-    double *result;
-    __device__ void finish(double sum) const
-    {
-        *result = sum;
-    }
-};
-
-struct note_update {
-    cmgi_cg_update u;
-    __device__ void finish(double sum) const
-    {
-        *u.rr = sum;
-        cmgi_cg_note(&u);
-    }
-};
-
 /* Whether this block is the last of all to come here; the counter is zero again then. */
 __device__ bool last_block(unsigned *arrived)
 {
@@ -52,7 +34,7 @@ static __device__ __forceinline__ void add_pack(const F &f, cmg_size i, cmg_size
     }
 }
 
-/* finish(sum of f(i)): a block's share are the packs blockIdx, blockIdx + blocks, ... */
+/* end.finish(0, sum of f(i)): a block's share are the packs blockIdx, blockIdx + blocks, ... */
 template <int BLOCK, int W, typename F, typename END>
 __global__ void __launch_bounds__(BLOCK)
     reduce_kernel(cmg_size n, F f, END end, double *partials, unsigned *arrived)
@@ -78,7 +60,7 @@ __global__ void __launch_bounds__(BLOCK)
         sum = cmgi_block_sum<BLOCK>(sum);
     }
     if (threadIdx.x == 0) {
-        end.finish(sum);
+        end.finish(0, sum);
     }
 }
 
@@ -146,18 +128,18 @@ struct cg_update_op {
     template <int W>
     __device__ double run(cmg_size i) const
     {
-        const double d = *u.pq;
         T *r = (T *)u.r;
         pack<T, W> vr = load<W>(r + i);
+        const double a = cmgi_cg_factor(&u, 0);
         double sum = 0;
-        if (!(d > 0) || !(*u.rz >= 0) || (u.stop != NULL && u.stop->running == 0)) {
+        if (a == 0) {
 #pragma unroll
             for (int k = 0; k < W; ++k) {
                 sum += (double)vr.v[k] * (double)vr.v[k];
             }
             return sum;
         }
-        const T alpha = (T)(*u.rz / d);
+        const T alpha = (T)a;
         const pack<T, W> vp = load<W>((const T *)u.p + i);
         const pack<T, W> vq = load<W>((const T *)u.q + i);
         pack<T, W> vx = load<W>((T *)u.x + i);
@@ -181,16 +163,20 @@ struct cg_update_op {
     }
 };
 
-cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x,
+template <typename T>
+static cmg_status dot(cmg_context *ctx, cmg_size n, const T *x, const T *y, double *result)
+{
+    return reduce<WIDE<T>>(ctx, n, aligned(x) && aligned(y), dot_op<T>{x, y}, keep_sum{result});
+}
+
+cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                          const void *y, double *result)
 {
-    const bool wide = aligned(x) && aligned(y);
-    if (p == CMG_FP64) {
-        return reduce<WIDE<double>>(
-            ctx, n, wide, dot_op<double>{(const double *)x, (const double *)y}, keep_sum{result});
+    if (k > 1) {
+        return cmgi_cuda_dots(ctx, p, n, k, x, y, result);
     }
-    return reduce<WIDE<float>>(ctx, n, wide, dot_op<float>{(const float *)x, (const float *)y},
-                               keep_sum{result});
+    return p == CMG_FP64 ? dot(ctx, n, (const double *)x, (const double *)y, result)
+                         : dot(ctx, n, (const float *)x, (const float *)y, result);
 }
 
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
@@ -198,10 +184,13 @@ cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *
     return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
 }
 
-cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
     const bool wide =
         aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
+    if (k > 1) {
+        return cmgi_cuda_cg_updates(ctx, n, k, wide, u);
+    }
     if (u->precision == CMG_FP64) {
         return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
     }
@@ -290,9 +279,9 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
     const bool wide =
         aligned(s->inverse) && aligned(s->p) && aligned(s->q) && aligned(s->r) && aligned(s->z);
     if (n > SINGLE_UP_TO) {
-        CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, s->p, s->q, s->curvature));
+        CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
         CMGI_TRY(reduce<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1}));
-        return cmgi_cuda_direction(ctx, n, s->rho + 1, s->rho, s->precision, s->z, s->precision,
+        return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
                                    s->p);
     }
     CMGI_ON_DEVICE(ctx);
@@ -310,70 +299,20 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
                                     : jacobi_step<float>(ctx, n, s);
 }
 
-__global__ void note_kernel(const cmgi_cg_update u)
+__global__ void test_kernel(const cmgi_test t)
 {
-    cmgi_cg_note(&u);
+    cmgi_test_column(&t, (int)threadIdx.x);
 }
 
-cmg_status cmgi_cuda_cg_note(cmg_context *ctx, const cmgi_cg_update *u)
+cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t)
 {
     CMGI_ON_DEVICE(ctx);
-    note_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(*u);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void merge_kernel(cmgi_cg_sums *sums, cmgi_stop *stop)
-{
-    cmgi_cg_merge(sums, stop);
-}
-
-cmg_status cmgi_cuda_cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop)
-{
-    CMGI_ON_DEVICE(ctx);
-    merge_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(sums, stop);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void stop_kernel(cmgi_stop *stop, const double *rr)
-{
-    cmgi_stop_note(stop, 1, 1, *rr);
-}
-
-cmg_status cmgi_cuda_stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
-{
-    CMGI_ON_DEVICE(ctx);
-    stop_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void begin_kernel(cmgi_stop *stop, const cmgi_limits *limits, const double *bb,
-                             const double *rr)
-{
-    cmgi_stop_begin(stop, limits, *bb, *rr);
-}
-
-cmg_status cmgi_cuda_stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
-                                const double *bb, const double *rr)
-{
-    CMGI_ON_DEVICE(ctx);
-    begin_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, limits, bb, rr);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void exact_kernel(cmgi_stop *stop, const double *rr)
-{
-    stop->exact = sqrt(*rr);
-}
-
-cmg_status cmgi_cuda_stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
-{
-    CMGI_ON_DEVICE(ctx);
-    exact_kernel<<<1, 1, 0, cmgi_stream(ctx)>>>(stop, rr);
+    test_kernel<<<1, (unsigned)k, 0, cmgi_stream(ctx)>>>(*t);
     return CMGI_LAUNCHED(ctx);
 }
 
 cudaError_t cmgi_cuda_probe(void)
 {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, (const void *)note_kernel);
+    return cudaFuncGetAttributes(&attributes, (const void *)test_kernel);
 }

@@ -23,6 +23,7 @@ typedef struct cmgi_limits {
     int patience; /* stagnated when so many iterations have not gained a factor of `pace` */
     double pace;  /* below 1; patience 0 = never stagnated */
     double range; /* b is scaled first unless b . b is in 1 / range .. range; 0 = whatever it is */
+    int rests;    /* this column has ended before: its test stays as it is */
 } cmgi_limits;
 
 typedef struct cmgi_stop {
@@ -64,6 +65,9 @@ CMGI_INLINE int cmgi_stop_outcome(const cmgi_stop *s, double norm, int done)
 /* Before the iteration: bb = b . b, rr = r . r. */
 CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double bb, double rr)
 {
+    if (limits->rests) {
+        return;
+    }
     s->rhs_norm = sqrt(bb);
     s->first = sqrt(rr);
     s->exact = s->first;

@@ -191,8 +191,8 @@ cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *resu
     double *slot = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *slot, &slot));
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(
-        done, ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), x->data, y->data, slot));
+    CMGI_TRY_GOTO(done, ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), 1, x->data,
+                                          y->data, slot));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, result, slot, sizeof *slot));
 done:
     cmgi_free_device(ctx, slot);

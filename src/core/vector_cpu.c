@@ -1,10 +1,13 @@
 /* Vector kernels of the CPU backend: OpenMP over static chunks, SIMD inside. */
+#include "core/backend.h"
 #include "core/blocks.h"
-#include "core/columns.h"
 #include "core/memory.h"
 #include "core/random.h"
 
-enum { BLOCK = 4096 }; /* values of a part of a sum */
+#include <string.h>
+
+/* Values, and rows of several columns, of a part of a sum. */
+enum { BLOCK = 4096, ROWS = 1024 };
 
 #define T double
 #define NAME(f) f##_f64
@@ -20,18 +23,22 @@ enum { BLOCK = 4096 }; /* values of a part of a sum */
 /* A kernel in precision p. */
 #define IN(p, kernel) ((p) == CMG_FP64 ? kernel##_f64 : kernel##_f32)
 
-static cmg_status reserve_partials(cmg_context *ctx, cmg_size n)
+static cmg_status reserve(cmg_context *ctx, cmg_size length)
 {
-    return cmgi_reserve(ctx, &ctx->partials, &ctx->partials_length, cmgi_block_count(n, BLOCK));
+    return cmgi_reserve(ctx, &ctx->partials, &ctx->partials_length, length);
 }
 
-static double sum_partials(const double *partials, cmg_size blocks)
+/* The sums of k columns, of partial sums of each. */
+static void sum_partials(const double *partials, cmg_size parts, int k, double *result)
 {
-    double sum = 0;
-    for (cmg_size k = 0; k < blocks; ++k) {
-        sum += partials[k];
+    for (int c = 0; c < k; ++c) {
+        result[c] = 0;
     }
-    return sum;
+    for (cmg_size part = 0; part < parts; ++part) {
+        for (int c = 0; c < k; ++c) {
+            result[c] += partials[part * k + c];
+        }
+    }
 }
 
 static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
@@ -76,34 +83,45 @@ static cmg_status axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
     return CMG_OK;
 }
 
-static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, const void *x, const void *y,
-                      double *result)
+static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
+                      const void *y, double *result)
 {
-    CMGI_TRY(reserve_partials(ctx, n));
-    IN(p, dot)(ctx->threads, n, x, y, ctx->partials);
-    *result = sum_partials(ctx->partials, cmgi_block_count(n, BLOCK));
+    const cmg_size parts = cmgi_block_count(n, k == 1 ? BLOCK : ROWS);
+    CMGI_TRY(reserve(ctx, parts * k));
+    if (k == 1) {
+        IN(p, dot)(ctx->threads, n, x, y, ctx->partials);
+    } else {
+        IN(p, dot_columns)(ctx->threads, n, k, x, y, ctx->partials);
+    }
+    sum_partials(ctx->partials, parts, k, result);
     return CMG_OK;
 }
 
 static cmg_status sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
 {
     (void)ctx;
-    *result = sum_partials(x, n);
+    sum_partials(x, n, 1, result);
     return CMG_OK;
 }
 
-static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            cmg_precision pz, const void *z, cmg_precision pp, void *p)
+static cmg_status direction(cmg_context *ctx, cmg_size n, int k, const double *num,
+                            const double *den, cmg_precision pz, const void *z, cmg_precision pp,
+                            void *p)
 {
-    const double beta = *den != 0 ? *num / *den : 0;
-    if (pp == CMG_FP32 || pz == CMG_FP64) {
-        IN(pp, direction)(ctx->threads, n, beta, z, p);
+    double beta[CMG_COLUMNS];
+    for (int c = 0; c < k; ++c) {
+        beta[c] = den[c] != 0 ? num[c] / den[c] : 0;
+    }
+    if (k > 1) {
+        IN(pz, direction_columns)(ctx->threads, n, k, beta, z, p);
+    } else if (pp == CMG_FP32 || pz == CMG_FP64) {
+        IN(pp, direction)(ctx->threads, n, *beta, z, p);
     } else {
         const float *restrict from = z;
         double *restrict to = p;
 #pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > CMGI_PARALLEL_FROM)
         for (cmg_size i = 0; i < n; ++i) {
-            to[i] = (double)from[i] + beta * to[i];
+            to[i] = (double)from[i] + *beta * to[i];
         }
     }
     return CMG_OK;
@@ -129,12 +147,12 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
 {
     const cmg_size blocks = cmgi_block_count(n, BLOCK);
     const int parts = cmgi_part_count(ctx->threads, n);
-    CMGI_TRY(dot(ctx, s->precision, n, s->p, s->q, s->curvature));
+    CMGI_TRY(dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
     const double scale = *s->curvature != 0 ? -(s->rho[0] / *s->curvature) : 0;
     CMGI_PARTS(parts, p,
                jacobi_part(ctx, n, s, scale, blocks * p / parts, blocks * (p + 1) / parts));
-    s->rho[1] = sum_partials(ctx->partials, blocks);
-    return direction(ctx, n, s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p);
+    sum_partials(ctx->partials, blocks, 1, s->rho + 1);
+    return direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p);
 }
 
 /* Blocks [from, to). */
@@ -147,56 +165,95 @@ static void update_part(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u, d
     }
 }
 
-static cmg_status cg_update(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
+/* The update of one column: blocks are summed where x and r change, and r . r where they rest. */
+static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
+    const double a = cmgi_cg_factor(u, 0);
     const cmg_size blocks = cmgi_block_count(n, BLOCK);
-    if (!(*u->pq > 0) || !(*u->rz >= 0) || (u->stop != NULL && !u->stop->running)) {
-        CMGI_TRY(dot(ctx, u->precision, n, u->r, u->r, u->rr));
-        cmgi_cg_note(u);
-        return CMG_OK;
-    }
-    CMGI_TRY(reserve_partials(ctx, n));
-    const double a = *u->rz / *u->pq;
     const int parts = cmgi_part_count(ctx->threads, n);
+    if (a == 0) {
+        return dot(ctx, u->precision, n, 1, u->r, u->r, u->rr);
+    }
+    CMGI_TRY(reserve(ctx, blocks));
     CMGI_PARTS(parts, p, update_part(ctx, n, u, a, blocks * p / parts, blocks * (p + 1) / parts));
-    *u->rr = sum_partials(ctx->partials, blocks);
-    cmgi_cg_note(u);
+    sum_partials(ctx->partials, blocks, 1, u->rr);
     return CMG_OK;
 }
 
-static cmg_status cg_note(cmg_context *ctx, const cmgi_cg_update *u)
+/* Rows of one part, and what they add to r . r; a column that rests is not touched, whatever its p
+ * and q have become. */
+static void update_rows(cmg_size n, int k, const cmgi_cg_update *u, const double *a, cmg_size part,
+                        double *restrict sum)
 {
-    (void)ctx;
-    cmgi_cg_note(u);
+    memset(sum, 0, (size_t)k * sizeof *sum);
+    for (cmg_size i = part * ROWS; i < cmgi_block_end(part, n, ROWS); ++i) {
+        const double *p = (const double *)u->p + i * k;
+        const double *q = (const double *)u->q + i * k;
+        double *x = (double *)u->x + i * k;
+        double *r = (double *)u->r + i * k;
+#pragma omp simd
+        for (int c = 0; c < k; ++c) {
+            x[c] = a[c] != 0 ? x[c] + a[c] * p[c] : x[c];
+            r[c] = a[c] != 0 ? r[c] - a[c] * q[c] : r[c];
+            sum[c] += r[c] * r[c];
+        }
+        for (int c = 0; u->single != NULL && c < k; ++c) {
+            u->single[i * k + c] = (float)r[c];
+        }
+    }
+}
+
+static cmg_status update_columns(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
+{
+    const cmg_size parts = cmgi_block_count(n, ROWS);
+    double a[CMG_COLUMNS];
+    CMGI_TRY(reserve(ctx, parts * k));
+    for (int c = 0; c < k; ++c) {
+        a[c] = cmgi_cg_factor(u, c);
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n * k > CMGI_PARALLEL_FROM)
+    for (cmg_size part = 0; part < parts; ++part) {
+        update_rows(n, k, u, a, part, ctx->partials + part * k);
+    }
+    sum_partials(ctx->partials, parts, k, u->rr);
     return CMG_OK;
 }
 
-static cmg_status cg_merge(cmg_context *ctx, cmgi_cg_sums *sums, cmgi_stop *stop)
+static cmg_status cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
-    (void)ctx;
-    cmgi_cg_merge(sums, stop);
+    CMGI_TRY(k == 1 ? update_one(ctx, n, u) : update_columns(ctx, n, k, u));
+    for (int c = 0; c < k; ++c) {
+        cmgi_cg_note(u, c);
+    }
     return CMG_OK;
 }
 
-static cmg_status stop_begin(cmg_context *ctx, cmgi_stop *stop, const cmgi_limits *limits,
-                             const double *bb, const double *rr)
+static cmg_status test(cmg_context *ctx, int k, const cmgi_test *t)
 {
     (void)ctx;
-    cmgi_stop_begin(stop, limits, *bb, *rr);
+    for (int c = 0; c < k; ++c) {
+        cmgi_test_column(t, c);
+    }
     return CMG_OK;
 }
 
-static cmg_status stop_exact(cmg_context *ctx, cmgi_stop *stop, const double *rr)
+static cmg_status copy_block(cmg_context *ctx, const cmgi_block_copy *b)
 {
-    (void)ctx;
-    stop->exact = sqrt(*rr);
-    return CMG_OK;
-}
-
-static cmg_status stop_note(cmg_context *ctx, cmgi_stop *stop, const double *rr)
-{
-    (void)ctx;
-    cmgi_stop_note(stop, 1, 1, *rr);
+    const bool wide[2] = {b->from == CMG_FP64, b->to == CMG_FP64};
+#pragma omp parallel for num_threads(ctx->threads)                                                 \
+    schedule(static) if (b->rows * b->columns > CMGI_PARALLEL_FROM)
+    for (cmg_size i = 0; i < b->rows; ++i) {
+        for (cmg_size j = 0; j < b->columns; ++j) {
+            const cmg_size at = i * b->x_row + j;
+            const cmg_size to = i * b->y_row + j;
+            const double value = wide[0] ? ((const double *)b->x)[at] : ((const float *)b->x)[at];
+            if (wide[1]) {
+                ((double *)b->y)[to] = value;
+            } else {
+                ((float *)b->y)[to] = (float)value;
+            }
+        }
+    }
     return CMG_OK;
 }
 
@@ -231,17 +288,8 @@ const cmgi_backend cmgi_backend_cpu = {
     .add_ratio = add_ratio,
     .jacobi_step = jacobi_step,
     .cg_update = cg_update,
-    .cg_note = cg_note,
-    .cg_merge = cg_merge,
-    .stop_begin = stop_begin,
-    .stop_exact = stop_exact,
-    .stop_note = stop_note,
+    .test = test,
+    .copy_block = copy_block,
     .permute = permute,
     .scatter = scatter,
-    .column_move = cmgi_column_move_cpu,
-    .column_dots = cmgi_column_dots_cpu,
-    .column_directions = cmgi_column_directions_cpu,
-    .column_updates = cmgi_column_updates_cpu,
-    .column_units = cmgi_column_units_cpu,
-    .column_images = cmgi_column_images_cpu,
 };

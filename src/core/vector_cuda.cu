@@ -274,9 +274,13 @@ static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, con
                          direction_op<TZ, T>{num, den, (const TZ *)z, (T *)p});
 }
 
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                               cmg_precision pz, const void *z, cmg_precision pp, void *p)
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double *num,
+                               const double *den, cmg_precision pz, const void *z, cmg_precision pp,
+                               void *p)
 {
+    if (k > 1) {
+        return cmgi_cuda_directions(ctx, n, k, num, den, pz, z, (double *)p);
+    }
     if (pp == CMG_FP32) {
         return direction<float, float>(ctx, n, num, den, z, p);
     }
@@ -313,4 +317,36 @@ cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, cons
         return each<1>(ctx, n, false, scatter_op<double>{x, map, (double *)y});
     }
     return each<1>(ctx, n, false, scatter_op<float>{x, map, (float *)y});
+}
+
+/* A thread a value. */
+template <typename TX, typename TY>
+__global__ void __launch_bounds__(THREADS) copy_block_kernel(const cmgi_block_copy b)
+{
+    const cmg_size at = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
+    if (at < b.rows * b.columns) {
+        const cmg_size i = at / b.columns;
+        const cmg_size j = at % b.columns;
+        ((TY *)b.y)[i * b.y_row + j] = (TY)((const TX *)b.x)[i * b.x_row + j];
+    }
+}
+
+cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b)
+{
+    const int blocks = cmgi_grid(b->rows * b->columns, THREADS);
+    const cudaStream_t stream = cmgi_stream(ctx);
+    if (b->rows * b->columns == 0) {
+        return CMG_OK;
+    }
+    CMGI_ON_DEVICE(ctx);
+    if (b->from == CMG_FP64 && b->to == CMG_FP64) {
+        copy_block_kernel<double, double><<<blocks, THREADS, 0, stream>>>(*b);
+    } else if (b->from == CMG_FP64) {
+        copy_block_kernel<double, float><<<blocks, THREADS, 0, stream>>>(*b);
+    } else if (b->to == CMG_FP64) {
+        copy_block_kernel<float, double><<<blocks, THREADS, 0, stream>>>(*b);
+    } else {
+        copy_block_kernel<float, float><<<blocks, THREADS, 0, stream>>>(*b);
+    }
+    return CMGI_LAUNCHED(ctx);
 }

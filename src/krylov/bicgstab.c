@@ -42,26 +42,27 @@ static cmg_status step(cmgi_krylov *k)
     const double *s = k->work[4];
     double *t = k->work[5];
     double *c = k->scalars;
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, r, c + RHO));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, s, r, c + RHO));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, v, p));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, 1, c + RHO, c + TT, c + UP));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, 1, c + SV, c + TR, c + DOWN));
-    CMGI_TRY(on->direction(ctx, n, c + UP, c + DOWN, CMG_FP64, r, CMG_FP64, p));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + RHO, c + TT, c + UP));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + SV, c + TR, c + DOWN));
+    CMGI_TRY(on->direction(ctx, n, 1, c + UP, c + DOWN, CMG_FP64, r, CMG_FP64, p));
 
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, s, v, c + SV));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, s, v, c + SV));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + RHO, c + SV, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + RHO, c + SV, v, r));
 
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, t, NULL));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, r, c + TR));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, t, t, c + TT));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, t, r, c + TR));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, t, t, c + TT));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + TR, c + TT, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, t, r));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, r, c + RR));
-    return on->stop_note(ctx, k->stop, c + RR);
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, r, c + RR));
+    const cmgi_test test = {.what = CMGI_TEST_NORM, .update = {.stop = k->stop, .rr = c + RR}};
+    return on->test(ctx, 1, &test);
 }
 
 const cmgi_iteration cmgi_bicgstab = {.start = start, .step = step, .vectors = 6, .scratch = 1};

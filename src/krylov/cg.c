@@ -13,23 +13,28 @@
  * preconditioner without a coarse correction the rounding of r in (r,z) costs up to 30 % more of
  * them: there (exact_rz) the sum takes r in fp64, and z widened into q, which is free then.
  *
+ * Several columns share the products and nothing else: each has its own scalars, stopping test and
+ * restarts, and rests when it is done. In exact arithmetic the iterates are those of CG on every
+ * column alone.
+ *
  * Source  Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1; with exact_rz Zhang and Zhang 2013,
  * doi:10.1155/2013/398438, algorithm 6.
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, RZ_OLD, PQ, RR }; /* positions in k->scalars */
+enum { RZ = 0, RZ_OLD, PQ, RR }; /* scalars of every column */
 
 /* p = 0 and a ratio with the denominator 0, so that the first direction is p = z. */
 cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
-    CMGI_TRY(on->fill(s->ctx, v->precision, s->n, 0.0, v->p));
-    CMGI_TRY(on->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + RZ_OLD));
+    const cmg_size values = cmgi_krylov_values(k);
+    CMGI_TRY(on->fill(s->ctx, v->precision, values, 0.0, v->p));
+    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->columns, 0.0, cmgi_krylov_scalar(k, RZ_OLD)));
     return k->rounded == v->r
                ? CMG_OK
-               : on->convert(s->ctx, s->n, v->precision, v->r, s->precision, k->rounded);
+               : on->convert(s->ctx, values, v->precision, v->r, s->precision, k->rounded);
 }
 
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
@@ -38,9 +43,10 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
     cmg_context *ctx = A->ctx;
     const cmgi_backend *on = ctx->backend;
     const cmg_size n = A->n;
-    double *rz = k->scalars + RZ;
-    double *rz_old = k->scalars + RZ_OLD;
-    double *pq = k->scalars + PQ;
+    const int columns = A->columns;
+    double *rz = cmgi_krylov_scalar(k, RZ);
+    double *rz_old = cmgi_krylov_scalar(k, RZ_OLD);
+    double *pq = cmgi_krylov_scalar(k, PQ);
     const cmgi_cg_update update = {.rz = rz,
                                    .pq = pq,
                                    .precision = v->precision,
@@ -49,19 +55,20 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
                                    .x = v->x,
                                    .r = v->r,
                                    .single = k->rounded == v->r ? NULL : k->rounded,
-                                   .rr = k->scalars + RR,
+                                   .rr = cmgi_krylov_scalar(k, RR),
                                    .stop = k->stop,
                                    .old = rz_old};
     CMGI_TRY(cmgi_krylov_image(k)); /* z, of a rounded r */
     if (A->exact_rz && v->precision != A->precision) {
-        CMGI_TRY(on->convert(ctx, n, A->precision, k->image, v->precision, v->q));
-        CMGI_TRY(on->dot(ctx, v->precision, n, v->r, v->q, rz));
+        CMGI_TRY(on->convert(ctx, n * columns, A->precision, k->image, v->precision, v->q));
+        CMGI_TRY(on->dot(ctx, v->precision, n, columns, v->r, v->q, rz));
     } else {
-        CMGI_TRY(on->dot(ctx, A->precision, n, k->rounded, k->image, rz));
+        CMGI_TRY(on->dot(ctx, A->precision, n, columns, k->rounded, k->image, rz));
     }
-    CMGI_TRY(on->direction(ctx, n, rz, rz_old, A->precision, k->image, v->precision, v->p));
+    CMGI_TRY(
+        on->direction(ctx, n, columns, rz, rz_old, A->precision, k->image, v->precision, v->p));
     CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
-    return on->cg_update(ctx, n, &update);
+    return on->cg_update(ctx, n, columns, &update);
 }
 
 static cmgi_cg_vectors vectors(const cmgi_krylov *k)

@@ -50,12 +50,12 @@ static cmg_status step(cmgi_krylov *k)
                                    .rr = k->scalars + RR,
                                    .stop = k->stop};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, z, rz));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, z, q, zq));
-    CMGI_TRY(on->direction(ctx, n, zq, old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, z, rz));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, z, q, zq));
+    CMGI_TRY(on->direction(ctx, n, 1, zq, old, CMG_FP64, z, CMG_FP64, p));
     CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq));
     CMGI_TRY(on->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
-    return on->cg_update(ctx, n, &update);
+    return on->cg_update(ctx, n, 1, &update);
 }
 
 const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .vectors = 4, .scratch = 1};

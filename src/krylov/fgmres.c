@@ -92,10 +92,10 @@ static cmg_status orthogonalise(cmgi_krylov *k, int j, double *w)
     double *h = a->column;
     CMGI_TRY(on->fill(ctx, CMG_FP64, 1, 1.0, one));
     for (int i = 0; i <= j; ++i) {
-        CMGI_TRY(on->dot(ctx, CMG_FP64, n, w, a->V[i], h + i));
+        CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, w, a->V[i], h + i));
         CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, h + i, one, a->V[i], w));
     }
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, w, w, h + j + 1));
+    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, w, w, h + j + 1));
     CMGI_TRY(cmgi_to_host(ctx, column, h, (size_t)(j + 2) * sizeof *h));
     column[j + 1] = sqrt(column[j + 1]);
     return CMG_OK;
@@ -145,7 +145,8 @@ static cmg_status step(cmgi_krylov *k)
     a->used = finite ? j + 1 : j; /* x gets nothing of such a column */
     const double rr = finite ? a->g[j + 1] * a->g[j + 1] : NAN;
     CMGI_TRY(cmgi_to_device(ctx, k->scalars, &rr, sizeof rr));
-    return on->stop_note(ctx, k->stop, k->scalars);
+    const cmgi_test test = {.what = CMGI_TEST_NORM, .update = {.stop = k->stop, .rr = k->scalars}};
+    return on->test(ctx, 1, &test);
 }
 
 /* The residual at the end goes into r, which nothing else needs. */

@@ -43,10 +43,25 @@ double cmgi_krylov_bytes(cmg_krylov method, cmg_precision precision, cmg_size n)
     return (m->vectors * (double)sizeof(double) + (m->inner ? 5 * c : 0) + rounded) * (double)n;
 }
 
+/* Histories of max_it iterations. */
+static cmg_status make_room(cmgi_krylov *k, int max_it)
+{
+    const cmg_size length = (cmg_size)max_it + 1;
+    double *norms = NULL;
+    CMGI_TRY(cmgi_alloc_zero(k->system.ctx, length * k->system.columns, sizeof *norms, &norms));
+    cmgi_free(k->system.ctx, k->column->history);
+    for (int c = 0; c < k->system.columns; ++c) {
+        k->column[c].history = norms + c * length;
+    }
+    k->longest = max_it;
+    return CMG_OK;
+}
+
 static cmg_status allocate(cmgi_krylov *k)
 {
     cmg_context *ctx = k->system.ctx;
-    const cmg_size n = k->system.n;
+    const cmg_size columns = k->system.columns;
+    const cmg_size n = cmgi_krylov_values(k);
     const size_t size = cmgi_precision_bytes(k->system.precision);
     for (int v = 0; v < k->method->vectors; ++v) {
         CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof(double), &k->work[v]));
@@ -71,13 +86,16 @@ static cmg_status allocate(cmgi_krylov *k)
     if (k->method == &cmgi_fgmres) {
         CMGI_TRY(cmgi_arnoldi_create(ctx, k->options.restart, &k->arnoldi));
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS, sizeof(double), &k->scalars));
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->stop, &k->stop));
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *k->limits, &k->limits));
+    CMGI_TRY(cmgi_alloc_device(ctx, CMGI_KRYLOV_SCALARS * columns, sizeof(double), &k->scalars));
+    CMGI_TRY(cmgi_alloc_device(ctx, columns, sizeof *k->stop, &k->stop));
+    CMGI_TRY(cmgi_alloc_device(ctx, columns, sizeof *k->limits, &k->limits));
     /* the host fetches all of it, with norms that are not there yet */
-    CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, sizeof *k->stop / sizeof(double), 0.0, k->stop));
-    k->longest = k->options.max_it;
-    return cmgi_alloc_zero(ctx, (cmg_size)k->longest + 1, sizeof(double), &k->history);
+    CMGI_TRY(ctx->backend->fill(
+        ctx, CMG_FP64, columns * (cmg_size)(sizeof *k->stop / sizeof(double)), 0.0, k->stop));
+    CMGI_TRY(cmgi_alloc_zero(ctx, columns, sizeof *k->given, &k->given));
+    CMGI_TRY(cmgi_alloc_zero(ctx, columns, sizeof *k->seen, &k->seen));
+    CMGI_TRY(cmgi_alloc_zero(ctx, columns, sizeof *k->column, &k->column));
+    return make_room(k, k->options.max_it);
 }
 
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
@@ -87,6 +105,7 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(system->ctx, 1, sizeof *made, &made));
     made->system = *system;
+    made->system.columns = system->columns > 1 ? system->columns : 1;
     made->options = *options;
     made->method = method_of(options->method);
     made->range = system->precision == CMG_FP64 ? RANGE : RANGE_FP32;
@@ -116,19 +135,17 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
     }
     cmgi_arnoldi_clear(ctx, v->options.restart, &v->arnoldi);
     CMGI_FREE_DEVICE(ctx, v->scalars, v->stop, v->limits);
-    CMGI_FREE(ctx, v->history, v);
+    if (v->column != NULL) {
+        cmgi_free(ctx, v->column->history);
+    }
+    CMGI_FREE(ctx, v->given, v->seen, v->column, v);
     *k = NULL;
 }
 
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits)
 {
-    cmg_context *ctx = k->system.ctx;
     if (limits->max_it > k->longest) {
-        double *longer = NULL;
-        CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)limits->max_it + 1, sizeof *longer, &longer));
-        cmgi_free(ctx, k->history);
-        k->history = longer;
-        k->longest = limits->max_it;
+        CMGI_TRY(make_room(k, limits->max_it));
     }
     k->options.rtol = limits->rtol;
     k->options.atol = limits->atol;
@@ -150,31 +167,56 @@ cmg_status cmgi_krylov_agree(cmgi_krylov *k)
     return CMG_OK;
 }
 
-double cmgi_krylov_tolerance(const cmgi_krylov *k)
+double cmgi_krylov_tolerance(const cmgi_krylov *k, int c)
 {
-    return fmax(k->options.rtol * k->rhs_norm, k->options.atol);
+    return fmax(k->options.rtol * k->column[c].rhs_norm, k->options.atol);
+}
+
+/* Whether column c starts again: its recursive residual has met the tolerance and its true one has
+ * not. */
+static bool starts_again(cmgi_krylov *k, int c)
+{
+    cmgi_krylov_column *end = &k->column[c];
+    const int most = k->given[c].most;
+    if (cmg_outcome_converged(end->outcome) && !isfinite(end->residual)) { /* x overflows */
+        end->outcome = CMG_NOT_A_NUMBER;
+        end->history[end->iterations] = end->residual;
+    }
+    if (!cmg_outcome_converged(end->outcome) || end->residual <= cmgi_krylov_tolerance(k, c)) {
+        return false;
+    }
+    if (!(end->residual < 0.5 * end->before) || end->iterations >= most) {
+        end->outcome = end->iterations < most ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
+        return false;
+    }
+    end->before = end->residual;
+    return true;
 }
 
 cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x)
 {
-    const int max_it = k->options.max_it;
-    double before = INFINITY;
-    k->iterations = 0;
-    k->starts = 0;
-    for (;;) {
-        ++k->starts;
-        CMGI_TRY(cmgi_krylov_loop(k, b, x));
-        if (cmg_outcome_converged(k->outcome) && !isfinite(k->residual)) { /* x overflows */
-            k->outcome = CMG_NOT_A_NUMBER;
-            k->history[k->iterations] = k->residual;
-        }
-        if (!cmg_outcome_converged(k->outcome) || k->residual <= cmgi_krylov_tolerance(k)) {
-            return CMG_OK;
-        }
-        if (!(k->residual < 0.5 * before) || k->iterations >= max_it) {
-            k->outcome = k->iterations < max_it ? CMG_STAGNATED : CMG_ITERATION_LIMIT;
-            return CMG_OK;
-        }
-        before = k->residual;
+    bool some = true;
+    for (int c = 0; c < k->system.columns; ++c) {
+        k->column[c].iterations = 0;
+        k->column[c].starts = 0;
+        k->column[c].before = INFINITY;
+        k->column[c].goes_on = true;
     }
+    while (some) {
+        for (int c = 0; c < k->system.columns; ++c) {
+            k->column[c].starts += k->column[c].goes_on;
+        }
+        CMGI_TRY(cmgi_krylov_loop(k, b, x));
+        some = false;
+        for (int c = 0; c < k->system.columns; ++c) {
+            cmgi_krylov_column *now = &k->column[c];
+            now->goes_on = now->goes_on && starts_again(k, c);
+            if (now->goes_on && k->interrupted) {
+                now->outcome = CMG_INTERRUPTED;
+                now->goes_on = false;
+            }
+            some = some || now->goes_on;
+        }
+    }
+    return CMG_OK;
 }

@@ -7,13 +7,15 @@
 #include "core/backend.h"
 #include "core/memory.h"
 
-/* A x = b with a preconditioner C; `user` is the caller's. All arrays have n entries. */
+/* A x = b with a preconditioner C; `user` is the caller's. All arrays have n rows of as many
+ * values as there are columns, each of which is a system of its own. */
 typedef struct cmgi_linear_system {
     cmg_context *ctx;
     cmg_size n;
+    int columns; /* more than one: CG alone takes them */
     void *user;
     /* y = A x in precision p: fp64, and for defect correction that of C; and
-     * *xy = x . y in the backend's memory, NULL = not wanted */
+     * *xy = x . y of every column in the backend's memory, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     /* z = C r in C's own precision; NULL: z = r */
@@ -96,6 +98,19 @@ typedef struct cmgi_arnoldi {
     double *column; /* a column of H in the backend's memory, restart + 2 */
 } cmgi_arnoldi;
 
+/* One column: how far it has come, or how it has ended. */
+typedef struct cmgi_krylov_column {
+    int iterations;
+    int starts; /* from a true residual */
+    cmg_outcome outcome;
+    double rhs_norm;
+    double residual; /* ||b - A x||, true once the iteration has ended */
+    double *history; /* longest + 1 residual norms */
+    double before;   /* residual at the last start, infinite before the first */
+    bool goes_on;    /* it starts, or starts again */
+    bool stepped;    /* it ran until the stopping test was looked at last */
+} cmgi_krylov_column;
+
 /* An iteration with its work vectors. */
 typedef struct cmgi_krylov {
     cmgi_linear_system system;
@@ -104,7 +119,9 @@ typedef struct cmgi_krylov {
     const double *b; /* of the loop that runs */
     double *x;
     bool watched; /* a rank has a monitor: the answers of all are looked at in every iteration */
-    int patience; /* as in cmgi_limits, 0 unless set */
+    bool interrupted; /* by the monitor, in the last loop */
+    const int *most;  /* iterations of each column; NULL = options.max_it */
+    int patience;     /* as in cmgi_limits, 0 unless set */
     double pace;
     double range;                      /* as in cmgi_limits, by the precision of C */
     cmg_loop used;                     /* the loop of the last solve */
@@ -113,20 +130,27 @@ typedef struct cmgi_krylov {
     void *image;                       /* C r */
     cmgi_cg_vectors inner;             /* of defect correction */
     cmgi_arnoldi arnoldi;              /* of FGMRES */
-    double *scalars;                   /* CMGI_KRYLOV_SCALARS in the backend's memory */
-    double *history;                   /* host: longest + 1 residual norms */
-    int longest;                       /* max_it that there is room for */
-    cmgi_stop *stop;                   /* stopping test in the backend's memory */
-    cmgi_limits *limits;               /* of the loop that runs, there too */
-    cmgi_limits given;                 /* the host's copy of them */
-    cmgi_stop seen;                    /* the host's copy of it */
+    double *scalars;     /* CMGI_KRYLOV_SCALARS of each column in the backend's memory */
+    int longest;         /* max_it that there is room for */
+    cmgi_stop *stop;     /* stopping tests of all columns in the backend's memory */
+    cmgi_limits *limits; /* of the loop that runs, likewise */
+    cmgi_limits *given;  /* the host's copies of them */
+    cmgi_stop *seen;
+    cmgi_krylov_column *column;
     cmgi_recording recorded[CMGI_RECORDINGS];
-    int iterations;
-    int starts; /* from a true residual */
-    cmg_outcome outcome;
-    double rhs_norm;
-    double residual; /* ||b - A x||, true once the iteration has ended */
 } cmgi_krylov;
+
+/* Scalar i of column 0, beside which are those of the others. */
+static inline double *cmgi_krylov_scalar(const cmgi_krylov *k, int i)
+{
+    return k->scalars + (cmg_size)i * k->system.columns;
+}
+
+/* Values of a vector. */
+static inline cmg_size cmgi_krylov_values(const cmgi_krylov *k)
+{
+    return k->system.n * k->system.columns;
+}
 
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
                               const cmgi_iteration_options *options, cmgi_krylov **k);
@@ -134,8 +158,9 @@ void cmgi_krylov_destroy(cmgi_krylov **k);
 /* Bytes of all vectors, for a C in the given precision. */
 double cmgi_krylov_bytes(cmg_krylov method, cmg_precision precision, cmg_size n);
 /*
- * Improves x until a stopping test holds; fills outcome, iterations, history and norms. Solves the
- * scaled system where squares of b would leave fp64, or C's precision.
+ * Improves x until a stopping test holds, of every column; fills k->column. Solves the scaled
+ * system where squares of b would leave fp64, or C's precision; of several columns such a one ends
+ * with CMGI_STOP_SCALE, and x as it was.
  */
 cmg_status cmgi_krylov_solve(cmgi_krylov *k, const double *b, double *x);
 /* The same for `solve` around cmgi_krylov_iterate. */
@@ -144,7 +169,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
                               double *x);
 /* Without scaling: ends with CMGI_STOP_SCALE where that is wanted, and x as it was. */
 cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x);
-/* ||b||, and false where b has to be scaled. */
+/* ||b||, and in_range[c] = false where b has to be scaled. */
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range);
 /* All ranks have the same limits, and know whether one of them watches; one message. */
 cmg_status cmgi_krylov_agree(cmgi_krylov *k);
@@ -158,11 +183,11 @@ double cmgi_to_one(double size);
 /* ||v|| of a vector on the host, whose entries have any size; not a number or infinite as they are.
  */
 double cmgi_host_norm(cmg_size n, const double *v);
-/* Residual norm under which the iteration has converged. */
-double cmgi_krylov_tolerance(const cmgi_krylov *k);
+/* Residual norm under which column c has converged. */
+double cmgi_krylov_tolerance(const cmgi_krylov *k, int c);
 /* ||b - A x|| / ||b||: 0 for b = 0, not a number where ||b|| overflows. */
 double cmgi_krylov_relative(double residual, double rhs_norm);
-/* Norm of the vector on the host. */
+/* Norms of the columns of a vector, on the host. */
 cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm);
 
 /* k->image = C k->rounded */
@@ -180,7 +205,7 @@ cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /* One iteration of CG. */
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /*
- * From x on, repeats k->method's step until its stopping test (backend->stop_note on k->stop, once
- * a step) ends it; fills outcome, iterations, history and norms.
+ * From x on, repeats k->method's step until the stopping tests (noted in k->stop once a step) have
+ * ended all columns that go on; fills their outcome, iterations, history and norms.
  */
 cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x);

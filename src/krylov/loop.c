@@ -27,50 +27,59 @@ void cmgi_krylov_drop_graphs(cmgi_krylov *k)
 /* The limits where the iteration looks at them, so that what is recorded serves any. */
 static cmg_status give_limits(cmgi_krylov *k)
 {
-    cmgi_limits limits;
-    memset(&limits, 0, sizeof limits); /* padding, too: they are compared */
-    limits.rtol = k->options.rtol;
-    limits.atol = k->options.atol;
-    limits.dtol = k->options.dtol;
-    limits.gain = k->method->inner ? k->options.inner_rtol : 0;
-    limits.most = k->options.max_it;
-    limits.done = k->iterations;
-    limits.patience = k->patience;
-    limits.pace = k->pace;
-    limits.range = k->range;
-    if (memcmp(&limits, &k->given, sizeof limits) == 0) {
-        return CMG_OK;
+    bool same = true;
+    for (int c = 0; c < k->system.columns; ++c) {
+        cmgi_limits limits;
+        memset(&limits, 0, sizeof limits); /* padding, too: they are compared */
+        limits.rtol = k->options.rtol;
+        limits.atol = k->options.atol;
+        limits.dtol = k->options.dtol;
+        limits.gain = k->method->inner ? k->options.inner_rtol : 0;
+        limits.most = k->most != NULL ? k->most[c] : k->options.max_it;
+        limits.done = k->column[c].iterations;
+        limits.patience = k->patience;
+        limits.pace = k->pace;
+        limits.range = k->range;
+        limits.rests = !k->column[c].goes_on;
+        same = same && memcmp(&limits, &k->given[c], sizeof limits) == 0;
+        k->given[c] = limits;
     }
-    k->given = limits;
-    return cmgi_to_device(k->system.ctx, k->limits, &k->given, sizeof limits);
+    return same ? CMG_OK
+                : cmgi_to_device(k->system.ctx, k->limits, k->given,
+                                 (size_t)k->system.columns * sizeof *k->given);
 }
 
-/* r = b - A x, its norm and that of b, the stopping test before the first step. */
+/* r = b - A x, its norms and those of b, the stopping tests before the first step. */
 static cmg_status begin(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
     double *r = k->work[0];
-    double *bb = k->scalars + CMGI_KRYLOV_SCALARS - 1;
-    double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
+    double *bb = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 1);
+    double *rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2);
     const bool corrects = k->method->finish != NULL;
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, k->b, k->b, bb));
-    if (!corrects || k->iterations == 0) { /* else the last end left it there */
+    const cmgi_test first = {.what = CMGI_TEST_BEGIN,
+                             .update = {.stop = k->stop, .rr = rr},
+                             .limits = k->limits,
+                             .bb = bb};
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
+    if (!corrects || k->column->iterations == 0) { /* else the last end left it there */
         CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     }
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
-    CMGI_TRY(ctx->backend->stop_begin(ctx, k->stop, k->limits, bb, rr));
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
+    CMGI_TRY(ctx->backend->test(ctx, s->columns, &first));
     return k->method->start != NULL ? k->method->start(k) : CMG_OK;
 }
 
-/* The true residual norm. The iteration may only be pausing: what its next step takes over stays.
+/* The true residual norms. The iteration may only be pausing: what its next step takes over stays.
  */
 static cmg_status end(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
     double *r = k->work[k->method->scratch];
-    double *rr = k->scalars + CMGI_KRYLOV_SCALARS - 2;
+    double *rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2);
+    const cmgi_test exact = {.what = CMGI_TEST_EXACT, .update = {.stop = k->stop, .rr = rr}};
     if (k->method->exact) {
         return CMG_OK;
     }
@@ -78,32 +87,60 @@ static cmg_status end(cmgi_krylov *k)
         CMGI_TRY(k->method->finish(k));
     }
     CMGI_TRY(s->residual(s->user, k->b, k->x, r));
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, r, r, rr));
-    return ctx->backend->stop_exact(ctx, k->stop, rr);
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
+    return ctx->backend->test(ctx, s->columns, &exact);
 }
 
-/* Brings the test to the host, and with it the norms of the iterations since. */
+/* Brings the tests to the host, and with them the norms of the iterations since. */
 static cmg_status fetch(cmgi_krylov *k)
 {
-    CMGI_TRY(cmgi_to_host(k->system.ctx, &k->seen, k->stop, sizeof k->seen));
-    const int new_norms = k->seen.done - k->seen.base;
-    if (k->seen.base == 0) {
-        k->history[0] = k->seen.first;
+    const int columns = k->system.columns;
+    for (int c = 0; c < columns; ++c) {
+        k->column[c].stepped = k->seen[c].running != 0;
     }
-    memcpy(k->history + k->seen.base + 1, k->seen.history, (size_t)new_norms * sizeof(double));
-    k->rhs_norm = k->seen.rhs_norm;
-    k->iterations = k->seen.done;
-    k->residual = k->method->exact ? k->history[k->iterations] : k->seen.exact;
+    CMGI_TRY(cmgi_to_host(k->system.ctx, k->seen, k->stop, (size_t)columns * sizeof *k->seen));
+    for (int c = 0; c < columns; ++c) {
+        const cmgi_stop *seen = &k->seen[c];
+        cmgi_krylov_column *to = &k->column[c];
+        if (!to->goes_on) {
+            continue;
+        }
+        if (seen->base == 0) {
+            to->history[0] = seen->first;
+        }
+        memcpy(to->history + seen->base + 1, seen->history,
+               (size_t)(seen->done - seen->base) * sizeof(double));
+        to->rhs_norm = seen->rhs_norm;
+        to->iterations = seen->done;
+        to->residual = k->method->exact ? to->history[to->iterations] : seen->exact;
+    }
     return CMG_OK;
 }
 
-/* After a pause: the host has the norms, their array is free again. */
+/* Columns that are running, or pause until the host has their norms. */
+static int count(const cmgi_krylov *k, bool paused)
+{
+    int found = 0;
+    for (int c = 0; c < k->system.columns; ++c) {
+        found += paused ? k->seen[c].outcome == CMGI_STOP_PAUSED : k->seen[c].running != 0;
+    }
+    return found;
+}
+
+/* After a pause, which all that run take together: the host has the norms, their array is free
+ * again. */
 static cmg_status resume(cmgi_krylov *k)
 {
-    k->seen.base = k->seen.done;
-    k->seen.outcome = CMGI_STOP_NONE;
-    k->seen.running = 1;
-    return cmgi_to_device(k->system.ctx, k->stop, &k->seen, sizeof k->seen);
+    for (int c = 0; c < k->system.columns; ++c) {
+        cmgi_stop *seen = &k->seen[c];
+        if (seen->outcome == CMGI_STOP_PAUSED) {
+            seen->base = seen->done;
+            seen->outcome = CMGI_STOP_NONE;
+            seen->running = 1;
+        }
+    }
+    return cmgi_to_device(k->system.ctx, k->stop, k->seen,
+                          (size_t)k->system.columns * sizeof *k->seen);
 }
 
 static cmg_status put_part(cmgi_krylov *k, int part)
@@ -149,12 +186,13 @@ static cmg_status choose(cmgi_krylov *k)
 {
     const cmgi_backend *on = k->system.ctx->backend;
     const cmg_loop asked = k->options.loop;
-    const bool can = on->graph_begin != NULL && k->system.recordable && !k->method->host;
+    const bool can = on->graph_begin != NULL && k->system.recordable && !k->method->host &&
+                     k->system.columns == 1;
     const bool loop = asked == CMG_LOOP_GRAPH || (asked == CMG_LOOP_AUTO && !on->no_loop);
     cmg_status status = CMG_ERR_UNSUPPORTED;
     k->used = CMG_LOOP_HOST;
     if (can && loop && !k->watched) {
-        status = record(k, k->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST);
+        status = record(k, k->column->iterations == 0 ? CMGI_RECORD_WHOLE : CMGI_RECORD_REST);
         k->used = status == CMG_OK ? CMG_LOOP_GRAPH : CMG_LOOP_HOST;
     }
     if (can && k->used == CMG_LOOP_HOST && asked != CMG_LOOP_HOST && on->no_loop) {
@@ -164,17 +202,30 @@ static cmg_status choose(cmgi_krylov *k)
     return status == CMG_ERR_UNSUPPORTED ? CMG_OK : status;
 }
 
-/* Shows the last norm to the monitor. One that asks to stop, on any rank, stops all. */
+/* Shows the last norm to the monitor: of the columns that run, or were the last to, the largest
+ * beside its b. A monitor that asks to stop, on any rank, stops all. */
 static cmg_status watch(const cmgi_krylov *k, bool *stopped)
 {
     const cmgi_iteration_options *o = &k->options;
+    const cmgi_krylov_column *worst = NULL;
+    double largest = 0;
     double answer = 0;
     if (!k->watched) {
         return CMG_OK;
     }
-    if (o->monitor != NULL) {
-        answer =
-            o->monitor(o->monitor_user, k->iterations, k->history[k->iterations], k->rhs_norm) != 0;
+    const bool some = count(k, false) > 0;
+    for (int c = 0; c < k->system.columns; ++c) {
+        const cmgi_krylov_column *now = &k->column[c];
+        const double relative = now->history[now->iterations] / now->rhs_norm;
+        const bool shown = some ? k->seen[c].running != 0 : now->stepped;
+        if (shown && (worst == NULL || relative > largest)) {
+            worst = now;
+            largest = relative;
+        }
+    }
+    if (o->monitor != NULL && worst != NULL) {
+        answer = o->monitor(o->monitor_user, worst->iterations, worst->history[worst->iterations],
+                            worst->rhs_norm) != 0;
     }
     CMGI_TRY(cmgi_all_max(k->system.ctx, &answer, 1));
     *stopped = answer != 0;
@@ -196,35 +247,45 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
 {
     cmg_context *ctx = k->system.ctx;
     bool stopped = false;
+    bool first = true;
     k->b = b;
     k->x = x;
     CMGI_TRY(give_limits(k));
     CMGI_TRY(choose(k));
-    k->seen.running = 1;
-    k->seen.base = k->iterations;
-    if (k->used == CMG_LOOP_GRAPH && k->iterations == 0) {
+    for (int c = 0; c < k->system.columns; ++c) {
+        const cmgi_krylov_column *now = &k->column[c];
+        k->seen[c].running = now->goes_on;
+        first = first && (!now->goes_on || now->iterations == 0);
+    }
+    if (k->used == CMG_LOOP_GRAPH && k->column->iterations == 0) {
         CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_WHOLE].graph));
         CMGI_TRY(fetch(k));
     } else {
         CMGI_TRY(begin(k));
         if (k->used != CMG_LOOP_GRAPH) {
             CMGI_TRY(fetch(k));
-            CMGI_TRY(k->iterations == 0 ? watch(k, &stopped) : CMG_OK);
+            CMGI_TRY(first ? watch(k, &stopped) : CMG_OK);
         }
     }
-    while (!stopped && (k->seen.running || k->seen.outcome == CMGI_STOP_PAUSED)) {
-        if (!k->seen.running) {
+    while (!stopped && (count(k, false) > 0 || count(k, true) > 0)) {
+        if (count(k, false) == 0) {
             CMGI_TRY(resume(k));
         }
         CMGI_TRY(run_some(k));
         CMGI_TRY(fetch(k));
         CMGI_TRY(watch(k, &stopped));
-        stopped = stopped && k->seen.running;
+        stopped = stopped && count(k, false) > 0;
     }
     if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
         CMGI_TRY(end(k));
         CMGI_TRY(fetch(k));
     }
-    k->outcome = stopped ? CMG_INTERRUPTED : (cmg_outcome)k->seen.outcome;
+    k->interrupted = stopped;
+    for (int c = 0; c < k->system.columns; ++c) {
+        if (k->column[c].goes_on) {
+            k->column[c].outcome =
+                stopped && k->seen[c].running ? CMG_INTERRUPTED : (cmg_outcome)k->seen[c].outcome;
+        }
+    }
     return CMG_OK;
 }

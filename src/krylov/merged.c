@@ -36,7 +36,8 @@ static cmg_status start(cmgi_krylov *k)
     CMGI_TRY(on->fill(ctx, CMG_FP64, A->n, 0.0, k->work[2]));
     CMGI_TRY(on->fill(ctx, CMG_FP64, A->n, 0.0, k->work[3]));
     CMGI_TRY(on->fill(ctx, CMG_FP64, count, 0.0, k->scalars));
-    return cmgi_own_backend(ctx)->dot(ctx, CMG_FP64, A->n, k->work[0], k->work[0], &sums_of(k)->rr);
+    return cmgi_own_backend(ctx)->dot(ctx, CMG_FP64, A->n, 1, k->work[0], k->work[0],
+                                      &sums_of(k)->rr);
 }
 
 static cmg_status step(cmgi_krylov *k)
@@ -59,18 +60,19 @@ static cmg_status step(cmgi_krylov *k)
                                    .r = r,
                                    .rr = &c->rr,
                                    .old = &c->rz_old};
+    const cmgi_test merge = {.what = CMGI_TEST_MERGE, .update = {.stop = k->stop}, .sums = c};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, w, NULL));
-    CMGI_TRY(own->dot(ctx, CMG_FP64, n, r, z, &c->rz));
-    CMGI_TRY(own->dot(ctx, CMG_FP64, n, z, w, &c->zw));
-    CMGI_TRY(own->dot(ctx, CMG_FP64, n, r, w, &c->rw));
-    CMGI_TRY(own->dot(ctx, CMG_FP64, n, w, w, &c->ww));
-    CMGI_TRY(own->dot(ctx, CMG_FP64, n, w, s, &c->ws));
+    CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, r, z, &c->rz));
+    CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, z, w, &c->zw));
+    CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, r, w, &c->rw));
+    CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, w, w, &c->ww));
+    CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, w, s, &c->ws));
     CMGI_TRY(cmgi_sum_ranks(ctx, &c->rz, CMGI_CG_SUMS));
-    CMGI_TRY(own->cg_merge(ctx, c, k->stop));
-    CMGI_TRY(own->direction(ctx, n, &c->rz, &c->rz_old, CMG_FP64, z, CMG_FP64, p));
-    CMGI_TRY(own->direction(ctx, n, &c->rz, &c->rz_old, CMG_FP64, w, CMG_FP64, s));
-    return own->cg_update(ctx, n, &update);
+    CMGI_TRY(own->test(ctx, 1, &merge));
+    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, &c->rz_old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, &c->rz_old, CMG_FP64, w, CMG_FP64, s));
+    return own->cg_update(ctx, n, 1, &update);
 }
 
 const cmgi_iteration cmgi_merged = {.start = start, .step = step, .vectors = 5, .scratch = 1};

@@ -36,9 +36,13 @@ double cmgi_host_norm(cmg_size n, const double *v)
 
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range)
 {
-    CMGI_TRY(cmgi_krylov_norm(k, b, &k->rhs_norm));
-    const double bb = k->rhs_norm * k->rhs_norm;
-    *in_range = k->range == 0 || (bb * k->range >= 1 && bb <= k->range);
+    double norm[CMG_COLUMNS];
+    CMGI_TRY(cmgi_krylov_norm(k, b, norm));
+    for (int c = 0; c < k->system.columns; ++c) {
+        const double bb = norm[c] * norm[c];
+        k->column[c].rhs_norm = norm[c];
+        in_range[c] = k->range == 0 || (bb * k->range >= 1 && bb <= k->range);
+    }
     return CMG_OK;
 }
 
@@ -65,11 +69,11 @@ static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest
 /* Ends without an iteration. */
 static cmg_status end_at_once(cmgi_krylov *k, cmg_outcome outcome, double rhs_norm, double residual)
 {
-    k->outcome = outcome;
-    k->iterations = 0;
-    k->rhs_norm = rhs_norm;
-    k->residual = residual;
-    k->history[0] = residual;
+    k->column->outcome = outcome;
+    k->column->iterations = 0;
+    k->column->rhs_norm = rhs_norm;
+    k->column->residual = residual;
+    k->column->history[0] = residual;
     return CMG_OK;
 }
 
@@ -91,35 +95,35 @@ static cmg_status look_back(cmgi_krylov *k, double scale, const double *b, const
     double *r = k->work[0];
     double *again = k->work[1];
     double residual = 0;
-    if (!isfinite(k->residual)) {
+    if (!isfinite(k->column->residual)) {
         return CMG_OK;
     }
     CMGI_TRY(on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, again));
     CMGI_TRY(k->system.residual(k->system.user, b, again, r));
     CMGI_TRY(cmgi_krylov_norm(k, r, &residual));
-    const bool solved = cmg_outcome_converged(k->outcome);
+    const bool solved = cmg_outcome_converged(k->column->outcome);
     if (!isfinite(residual)) { /* the guess, which nested iteration may have improved since */
         CMGI_TRY(on->convert(ctx, n, CMG_FP64, guess, CMG_FP64, x));
         CMGI_TRY(on->axpby(ctx, CMG_FP64, n, scale, x, 0.0, again));
         CMGI_TRY(k->system.residual(k->system.user, b, again, r));
         CMGI_TRY(cmgi_krylov_norm(k, r, &residual));
-        return end_at_once(k, CMG_OUT_OF_RANGE, k->rhs_norm, residual);
+        return end_at_once(k, CMG_OUT_OF_RANGE, k->column->rhs_norm, residual);
     }
-    if (isinf(k->rhs_norm / scale) || (solved && residual > cmgi_krylov_tolerance(k))) {
-        k->outcome = CMG_OUT_OF_RANGE;
-        k->history[k->iterations] = residual;
+    if (isinf(k->column->rhs_norm / scale) || (solved && residual > cmgi_krylov_tolerance(k, 0))) {
+        k->column->outcome = CMG_OUT_OF_RANGE;
+        k->column->history[k->column->iterations] = residual;
     }
-    k->residual = residual;
+    k->column->residual = residual;
     return CMG_OK;
 }
 
 /* Norms of the scaled system times `back` are those of the given one. */
 static void scale_norms(cmgi_krylov *k, double back)
 {
-    k->rhs_norm *= back;
-    k->residual *= back;
-    for (int i = 0; i <= k->iterations; ++i) {
-        k->history[i] *= back;
+    k->column->rhs_norm *= back;
+    k->column->residual *= back;
+    for (int i = 0; i <= k->column->iterations; ++i) {
+        k->column->history[i] *= back;
     }
 }
 
@@ -161,7 +165,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
     double largest = 0;
     CMGI_TRY(cmgi_krylov_agree(k));
     CMGI_TRY(solve(user, b, x));
-    if ((int)k->outcome != CMGI_STOP_SCALE) {
+    if ((int)k->column->outcome != CMGI_STOP_SCALE || k->system.columns > 1) {
         return CMG_OK;
     }
     CMGI_TRY(largest_entry(k, b, &largest));

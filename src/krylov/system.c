@@ -6,10 +6,12 @@
 cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm)
 {
     cmg_context *ctx = k->system.ctx;
-    double square = 0;
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, k->system.n, v, v, k->scalars));
-    CMGI_TRY(cmgi_to_host(ctx, &square, k->scalars, sizeof square));
-    *norm = sqrt(square);
+    const int columns = k->system.columns;
+    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, k->system.n, columns, v, v, k->scalars));
+    CMGI_TRY(cmgi_to_host(ctx, norm, k->scalars, (size_t)columns * sizeof *norm));
+    for (int c = 0; c < columns; ++c) {
+        norm[c] = sqrt(norm[c]);
+    }
     return CMG_OK;
 }
 
@@ -17,9 +19,9 @@ cmg_status cmgi_krylov_norm(cmgi_krylov *k, const double *v, double *norm)
 static cmg_status apply_C(void *user, const void *r, void *z)
 {
     const cmgi_linear_system *s = &((const cmgi_krylov *)user)->system;
-    return s->precondition != NULL
-               ? s->precondition(s->user, r, z)
-               : s->ctx->backend->convert(s->ctx, s->n, s->precision, r, s->precision, z);
+    return s->precondition != NULL ? s->precondition(s->user, r, z)
+                                   : s->ctx->backend->convert(s->ctx, s->n * s->columns,
+                                                              s->precision, r, s->precision, z);
 }
 
 cmg_status cmgi_krylov_image(cmgi_krylov *k)
@@ -35,9 +37,10 @@ cmg_status cmgi_krylov_convert(cmgi_krylov *k, cmg_status (*C)(void *user, const
     if (s->precision == CMG_FP64) {
         return C(user, r, z);
     }
-    CMGI_TRY(on->convert(s->ctx, s->n, CMG_FP64, r, s->precision, k->rounded));
+    const cmg_size values = cmgi_krylov_values(k);
+    CMGI_TRY(on->convert(s->ctx, values, CMG_FP64, r, s->precision, k->rounded));
     CMGI_TRY(C(user, k->rounded, k->image));
-    return on->convert(s->ctx, s->n, s->precision, k->image, CMG_FP64, z);
+    return on->convert(s->ctx, values, s->precision, k->image, CMG_FP64, z);
 }
 
 cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z)

@@ -358,25 +358,36 @@ int cmgi_unit_columns(const cmg_context *ctx, cmg_size n)
 /* Columns j .. j + k - 1 are the images of unit vectors, k at once. */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
-    const cmgi_backend *backend = ctx->backend;
-    const cmg_precision precision = cmgi_cycle_precision(cycle);
-    const int k = cycle->columns;
-    const cmg_size batch = n * k;
-    const cmg_size batches = (n + k - 1) / k;
-    const size_t size = cmgi_precision_bytes(precision);
-    void *unit = NULL;
-    char *images = NULL;
+    const cmgi_backend *on = ctx->backend;
+    const cmg_precision p = cmgi_cycle_precision(cycle);
+    const size_t size = cmgi_precision_bytes(p);
+    const cmg_size k = cycle->columns;
+    void *one = NULL;
+    char *unit = NULL;
+    void *image = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batch, size, &unit));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, batches * batch, size, &images));
-    for (cmg_size j = 0; j < batches; ++j) {
-        const cmgi_block of = {n, k, (int)j * k};
-        CMGI_TRY_GOTO(done, backend->column_units(ctx, precision, of, unit));
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, images + (size_t)(j * batch) * size));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
+    CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
+    for (cmg_size j = 0; j < n; j += k) {
+        const cmg_size count = n - j < k ? n - j : k;
+        const cmgi_block_copy diagonal = {.rows = count,
+                                          .columns = 1,
+                                          .from = p,
+                                          .x = one,
+                                          .to = p,
+                                          .y = unit + (size_t)(j * k) * size,
+                                          .y_row = k + 1};
+        const cmgi_block_copy columns = {
+            .rows = n, .columns = count, .from = p, .x = image, .x_row = k, .y = X + j, .y_row = n};
+        CMGI_TRY_GOTO(done, on->fill(ctx, p, n * k, 0.0, unit));
+        CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
+        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, image));
+        CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
     }
-    CMGI_TRY_GOTO(done, backend->column_images(ctx, precision, (cmgi_block){n, k, 0}, images, X));
 done:
-    CMGI_FREE_DEVICE(ctx, unit, images);
+    CMGI_FREE_DEVICE(ctx, one, unit, image);
     return status;
 }
 

@@ -58,13 +58,13 @@ static cmg_status measure(cmg_context *ctx, const cmg_csr *A, double *const v[4]
         double rq = 0;
         double qq = 0;
         multiply(ctx->threads, A, v[0], r, v[2], q);
-        CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, q, &rq));
-        CMGI_TRY(on->dot(ctx, CMG_FP64, n, q, q, &qq));
+        CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, q, &rq));
+        CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, q, q, &qq));
         if (!(rq > 0) || !isfinite(qq)) { /* the left half-plane */
             return CMG_OK;
         }
         CMGI_TRY(on->axpby(ctx, CMG_FP64, n, -rq / qq, q, 1, r));
-        CMGI_TRY(on->dot(ctx, CMG_FP64, n, r, r, &rr[step + 1]));
+        CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, r, &rr[step + 1]));
     }
     *rate = rr[STEPS] > 0 ? pow(rr[STEPS] / rr[STEPS - LAST], 0.5 / LAST) : 0;
     return CMG_OK;

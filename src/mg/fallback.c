@@ -37,14 +37,14 @@ static const double NEAR = 2;       /* times the least residual: not worth going
 static bool let_down(const cmgi_multigrid *mg)
 {
     const cmgi_krylov *k = mg->krylov;
-    switch (k->outcome) {
+    switch (k->column->outcome) {
     case CMG_DIVERGED:
     case CMG_BREAKDOWN:
     case CMG_STAGNATED:
     case CMG_INDEFINITE_PRECONDITIONER:
-        return k->iterations < k->options.max_it;
+        return k->column->iterations < k->options.max_it;
     case CMG_NOT_A_NUMBER: /* not where b or the guess is none */
-        return isfinite(k->history[0]) || mg->nested != NULL;
+        return isfinite(k->column->history[0]) || mg->nested != NULL;
     default:
         return false;
     }
@@ -52,14 +52,15 @@ static bool let_down(const cmgi_multigrid *mg)
 
 static cmgi_ending ending(const cmgi_fallback *f, const cmgi_krylov *k)
 {
-    const int n = k->iterations;
+    const int n = k->column->iterations;
     const int patience = k->patience > 0 ? k->patience : PATIENCE;
-    const bool slow = k->outcome == CMG_STAGNATED && n >= patience;
-    return (cmgi_ending){.outcome = k->outcome,
-                         .iterations = f->past + n,
-                         .last = n,
-                         .factor = k->history[0] > 0 ? k->residual / k->history[0] : 0,
-                         .steady = slow && k->history[n] <= PACE * k->history[n - patience]};
+    const bool slow = k->column->outcome == CMG_STAGNATED && n >= patience;
+    return (cmgi_ending){
+        .outcome = k->column->outcome,
+        .iterations = f->past + n,
+        .last = n,
+        .factor = k->column->history[0] > 0 ? k->column->residual / k->column->history[0] : 0,
+        .steady = slow && k->column->history[n] <= PACE * k->column->history[n - patience]};
 }
 
 /* Slow iterations are given up only where there is something else to try. */
@@ -83,7 +84,8 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     k->pace = pace;
 }
 
-void cmgi_fallback_limits(cmgi_fallback *f, cmgi_multigrid *mg)
+/* Before the first attempt. */
+static void first_limits(cmgi_fallback *f, cmgi_multigrid *mg)
 {
     if (!f->ladder.started) {
         f->ladder.started = true;
@@ -99,60 +101,76 @@ static cmg_status keep_history(cmgi_fallback *f, const cmgi_krylov *k)
     cmg_context *ctx = k->system.ctx;
     const cmg_size kept = f->history != NULL ? f->past + 1 : 0;
     double *longer = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)f->past + k->iterations + 1, sizeof *longer, &longer));
+    CMGI_TRY(
+        cmgi_alloc(ctx, (cmg_size)f->past + k->column->iterations + 1, sizeof *longer, &longer));
     if (kept > 0) {
         memcpy(longer, f->history, (size_t)kept * sizeof *longer);
     }
-    memcpy(longer + kept, k->history + (kept > 0),
-           (size_t)(k->iterations + (kept == 0)) * sizeof *longer);
+    memcpy(longer + kept, k->column->history + (kept > 0),
+           (size_t)(k->column->iterations + (kept == 0)) * sizeof *longer);
     cmgi_free(ctx, f->history);
     f->history = longer;
-    f->past += k->iterations;
+    f->past += k->column->iterations;
     return CMG_OK;
 }
 
 /* Iteration of the last attempt with the least residual; CMGI_NONE where no residual is finite. */
-static int best_iterate(const cmgi_krylov *k)
+static int best_iterate(const cmgi_krylov_column *of)
 {
     int best = CMGI_NONE;
-    for (int i = 0; i <= k->iterations; ++i) {
-        if (isfinite(k->history[i]) && (best == CMGI_NONE || k->history[i] < k->history[best])) {
+    for (int i = 0; i <= of->iterations; ++i) {
+        if (isfinite(of->history[i]) && (best == CMGI_NONE || of->history[i] < of->history[best])) {
             best = i;
         }
     }
     return best;
 }
 
+/* The iterate that a column is to have: the best one, if the last one has more than `factor` times
+ * its residual. */
+static int wanted_iterate(const cmgi_krylov_column *of, double factor)
+{
+    const int best = best_iterate(of);
+    const bool stays = cmg_outcome_converged(of->outcome) ||
+                       (isfinite(of->residual) && best != CMGI_NONE &&
+                        of->history[of->iterations] <= factor * of->history[best]);
+    return stays ? of->iterations : best;
+}
+
 /*
- * x back to the best iterate, if the last one has more than `factor` times its residual. Where none
- * is finite x is the guess, and k->residual that of it.
+ * Columns that have not converged back to the iterate that they are to have. Where no residual is
+ * finite x is the guess, and the residual that of it.
  */
-static cmg_status return_to_best(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
-                                 double factor)
+static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const double *b,
+                                 double *x, double factor)
 {
     cmgi_krylov *k = mg->krylov;
     const cmgi_backend *on = mg->ctx->backend;
-    const cmg_size n = k->system.n;
-    const int best = best_iterate(k);
-    const bool finite = isfinite(k->residual);
-    if (finite && best != CMGI_NONE && k->history[k->iterations] <= factor * k->history[best]) {
+    const cmg_size n = cmgi_krylov_values(k);
+    int most[CMG_COLUMNS];
+    bool back = false;
+    for (int c = 0; c < mg->columns; ++c) {
+        most[c] = wanted_iterate(&k->column[c], factor);
+        back = back || most[c] != k->column[c].iterations || !isfinite(k->column[c].residual);
+    }
+    if (!back) {
         return CMG_OK;
     }
-    CMGI_TRY(on->convert(mg->ctx, n, CMG_FP64, f->guess, CMG_FP64, x));
-    const int max_it = k->options.max_it;
+    CMGI_TRY(on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x));
     const cmg_monitor_fn monitor = k->options.monitor;
     cmg_status status = CMG_OK;
-    k->options.max_it = best;
+    k->most = most;
     k->options.monitor = NULL; /* it has seen these iterations */
-    if (best != CMGI_NONE) {
+    if (most[0] != CMGI_NONE) {
         status = cmgi_multigrid_solve(mg, b, x);
     }
-    if (status == CMG_OK && (best == CMGI_NONE || !isfinite(k->residual))) {
-        k->options.max_it = 0;
-        status = on->convert(mg->ctx, n, CMG_FP64, f->guess, CMG_FP64, x);
+    if (status == CMG_OK && (most[0] == CMGI_NONE || !isfinite(k->column->residual)) &&
+        mg->columns == 1) {
+        most[0] = 0;
+        status = on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x);
         status = status == CMG_OK ? cmgi_krylov_solve(k, b, x) : status;
     }
-    k->options.max_it = max_it;
+    k->most = NULL;
     k->options.monitor = monitor;
     return status;
 }
@@ -188,7 +206,7 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
     CMGI_TRY(cmgi_multigrid_check_generation(mg));
     CMGI_TRY(keep_history(f, mg->krylov));
     f->rising = end->factor > 1;
-    CMGI_TRY(return_to_best(f, mg, b, x, NEAR));
+    CMGI_TRY(return_to_best(mg, f->guess, b, x, NEAR));
     while (clause[0] == '\0' && (next = cmgi_ladder_next(&f->ladder, mg, end)) != CMGI_RUNG_NONE) {
         CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, next, end, clause));
     }
@@ -200,38 +218,54 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
     return attempt(f, mg, b, x, report);
 }
 
+static void report_norms(const cmgi_krylov_column *of, cmg_report *report)
+{
+    report->starts = of->starts;
+    report->residual = of->residual;
+    report->rhs_norm = of->rhs_norm;
+    report->relative_residual = cmgi_krylov_relative(of->residual, of->rhs_norm);
+    report->range_residual = report->relative_residual;
+}
+
+/* How column c of the last iteration ended. */
+static void report_end(const cmgi_multigrid *mg, int c, cmg_report *report)
+{
+    const cmgi_krylov *k = mg->krylov;
+    const cmgi_krylov_column *of = &k->column[c];
+    report->outcome = of->outcome;
+    report->iterations = of->iterations;
+    report->best = of->iterations;
+    report->history = of->history;
+    report->loop = k->used;
+    report->krylov = k->options.method;
+    report->precision = cmgi_ladder_precision(mg);
+    report_norms(of, report);
+}
+
 /* After the last attempt: the norms of all, and where none converged the best x. */
 static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                          cmg_report *report)
 {
     const cmgi_krylov *k = mg->krylov;
-    report->outcome = k->outcome;
-    report->iterations = f->past + k->iterations;
+    report_end(mg, 0, report);
+    const bool converged = cmg_outcome_converged(report->outcome);
+    report->iterations += f->past;
     report->best = report->iterations;
-    report->history = k->history;
-    if (f->history != NULL || !cmg_outcome_converged(k->outcome)) {
-        const int best = best_iterate(k);
-        report->best = cmg_outcome_converged(k->outcome) ? report->best
-                       : best == CMGI_NONE               ? f->past
-                                                         : f->past + best;
+    report->fallback = f->text;
+    if (f->history != NULL || !converged) {
+        const int best = best_iterate(k->column);
+        report->best = converged ? report->best : best == CMGI_NONE ? f->past : f->past + best;
         CMGI_TRY(keep_history(f, k));
         report->history = f->history;
     }
-    if (!cmg_outcome_converged(report->outcome)) {
-        CMGI_TRY(return_to_best(f, mg, b, x, 1));
+    if (!converged) {
+        CMGI_TRY(return_to_best(mg, f->guess, b, x, 1));
         if (!isfinite(f->history[report->best])) { /* of a start that overflows: x is the guess */
-            f->history[report->best] = k->residual;
+            f->history[report->best] = k->column->residual;
         }
+        report_norms(k->column, report);
+        report->loop = k->used;
     }
-    report->starts = k->starts;
-    report->residual = k->residual;
-    report->rhs_norm = k->rhs_norm;
-    report->relative_residual = cmgi_krylov_relative(k->residual, k->rhs_norm);
-    report->range_residual = report->relative_residual;
-    report->loop = k->used;
-    report->krylov = k->options.method;
-    report->fallback = f->text;
-    report->precision = cmgi_ladder_precision(mg);
     return CMG_OK;
 }
 
@@ -255,7 +289,7 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
         CMGI_TRY(cmgi_range_enter(mg, b, f->rest, x, &report->removed));
         rest = f->rest;
     }
-    cmgi_fallback_limits(f, mg);
+    first_limits(f, mg);
     CMGI_TRY(attempt(f, mg, rest, x, report));
     while (mg->options.fallback && let_down(mg)) {
         const cmgi_ending end = ending(f, mg->krylov);
@@ -265,7 +299,7 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
         CMGI_TRY(fall_back(f, mg, &end, rest, x, report));
     }
     CMGI_TRY(finish(f, mg, rest, x, report));
-    double *norms = f->history != NULL ? f->history : mg->krylov->history;
+    double *norms = f->history != NULL ? f->history : mg->krylov->column->history;
     return report->nullspace > 0 ? cmgi_range_judge(mg, b, x, norms, report) : CMG_OK;
 }
 
@@ -273,4 +307,150 @@ void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)
 {
     CMGI_FREE_DEVICE(ctx, f->guess, f->rest);
     cmgi_free(ctx, f->history);
+}
+
+/* As many columns at once as pay. */
+static bool together(const cmgi_columns *s)
+{
+    const cmgi_multigrid *mg = &s->mg;
+    return mg->krylov->options.method == CMG_KRYLOV_CG && !mg->options.fmg &&
+           mg->levels.nullspace.count == 0 && mg->columns > mg->ctx->backend->few_columns;
+}
+
+void cmgi_columns_clear(cmg_context *ctx, cmgi_columns *s)
+{
+    cmgi_multigrid_clear_columns(&s->mg);
+    CMGI_FREE_DEVICE(ctx, s->guess, s->b, s->x);
+    CMGI_FREE(ctx, s->report, s->text);
+    *s = (cmgi_columns){0};
+}
+
+static cmg_status take(cmgi_multigrid *mg, int k, cmgi_columns *s)
+{
+    cmg_context *ctx = mg->ctx;
+    const cmg_size n = mg->levels.level[0].rows;
+    CMGI_TRY(cmgi_multigrid_columns(mg, k, &s->mg));
+    if (s->text != NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, n, (size_t)k * sizeof *s->guess, &s->guess));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->b, &s->b));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->x, &s->x));
+    CMGI_TRY(cmgi_alloc_zero(ctx, k, sizeof *s->report, &s->report));
+    return cmgi_alloc_zero(ctx, k, sizeof *s->text, &s->text);
+}
+
+cmg_status cmgi_columns_take(cmgi_multigrid *mg, int k, cmgi_columns *s)
+{
+    const cmg_status status = take(mg, k, s);
+    if (status != CMG_OK) {
+        cmgi_columns_clear(mg->ctx, s);
+    }
+    return status;
+}
+
+/* solved[c]: CG on all columns at once has solved this one, or was stopped. */
+static cmg_status solve_together(cmgi_fallback *f, cmgi_columns *s, const double *b, double *x,
+                                 bool *solved, cmg_report *all)
+{
+    cmgi_multigrid *mg = &s->mg;
+    const cmgi_krylov *k = mg->krylov;
+    first_limits(f, mg);
+    CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
+    const bool stopped = k->interrupted;
+    all->bytes = cmgi_multigrid_bytes(mg, &all->iteration_bytes);
+    for (int c = 0; c < mg->columns; ++c) {
+        const cmgi_krylov_column *of = &k->column[c];
+        /* an exact guess comes back as it is, without its boundary solved */
+        solved[c] = (int)of->outcome != CMGI_STOP_SCALE &&
+                    (stopped || (cmg_outcome_converged(of->outcome) && of->iterations > 0));
+        if (solved[c]) {
+            s->report[c] = (cmg_report){.size = sizeof *s->report, .fallback = "", .hint = ""};
+            report_end(mg, c, &s->report[c]);
+        }
+    }
+    if (!stopped) {
+        return CMG_OK;
+    }
+    CMGI_TRY(return_to_best(mg, s->guess, b, x, 1));
+    for (int c = 0; c < mg->columns; ++c) {
+        if (solved[c] && !cmg_outcome_converged(s->report[c].outcome)) {
+            s->report[c].best = k->column[c].iterations;
+            report_norms(&k->column[c], &s->report[c]);
+        }
+    }
+    return CMG_OK;
+}
+
+/* One column by itself, from its guess; its history goes where that of the iteration was. */
+static cmg_status solve_alone(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s, int c,
+                              const double *b, double *x)
+{
+    cmg_context *ctx = mg->ctx;
+    const cmgi_backend *on = ctx->backend;
+    const cmgi_krylov *k = s->mg.krylov;
+    const cmg_size columns = s->mg.columns;
+    cmg_report *report = &s->report[c];
+    cmgi_block_copy copy = {.rows = k->system.n, .columns = 1, .x_row = columns, .y_row = 1};
+    *report = (cmg_report){.size = sizeof *report, .fallback = "", .hint = ""};
+    copy.x = b + c;
+    copy.y = s->b;
+    CMGI_TRY(on->copy_block(ctx, &copy));
+    copy.x = s->guess + c;
+    copy.y = s->x;
+    CMGI_TRY(on->copy_block(ctx, &copy));
+    CMGI_TRY(cmgi_fallback_solve(f, mg, s->b, s->x, report));
+    copy = (cmgi_block_copy){
+        .rows = k->system.n, .columns = 1, .x = s->x, .x_row = 1, .y = x + c, .y_row = columns};
+    CMGI_TRY(on->copy_block(ctx, &copy));
+    const int last = report->iterations < k->longest ? report->iterations : k->longest;
+    memcpy(k->column[c].history, report->history, ((size_t)last + 1) * sizeof(double));
+    report->history = k->column[c].history;
+    memcpy(s->text[c], report->fallback, strlen(report->fallback) + 1); /* f has the last one's */
+    report->fallback = s->text[c];
+    return CMG_OK;
+}
+
+static int gravity(const cmg_report *r)
+{
+    return cmg_outcome_converged(r->outcome) ? 0 : r->outcome == CMG_LEAST_SQUARES ? 1 : 2;
+}
+
+/* The column to tell of: one that failed, that has no solution, or took the most iterations. */
+static int slowest(const cmgi_columns *s)
+{
+    int chosen = 0;
+    for (int c = 1; c < s->mg.columns; ++c) {
+        const int worse = gravity(&s->report[c]) - gravity(&s->report[chosen]);
+        const int longer = s->report[c].iterations - s->report[chosen].iterations;
+        chosen = worse > 0 || (worse == 0 && longer > 0) ? c : chosen;
+    }
+    return chosen;
+}
+
+cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s,
+                              const double *b, double *x, cmg_report *all)
+{
+    const cmgi_backend *on = mg->ctx->backend;
+    bool solved[CMG_COLUMNS] = {false};
+    cmg_report sum = {0};
+    CMGI_TRY(
+        on->convert(mg->ctx, cmgi_krylov_values(s->mg.krylov), CMG_FP64, x, CMG_FP64, s->guess));
+    if (together(s)) {
+        CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
+    }
+    for (int c = 0; c < s->mg.columns; ++c) {
+        if (!solved[c]) {
+            CMGI_TRY(solve_alone(f, mg, s, c, b, x));
+            sum.bytes += s->report[c].bytes;
+            sum.fallbacks += s->report[c].fallbacks;
+        }
+    }
+    const double setup = all->setup_seconds;
+    *all = s->report[slowest(s)];
+    all->setup_seconds = setup;
+    all->bytes = sum.bytes;
+    all->iteration_bytes = sum.iteration_bytes > 0 ? sum.iteration_bytes : all->iteration_bytes;
+    all->fallbacks = sum.fallbacks;
+    return CMG_OK;
 }

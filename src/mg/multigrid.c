@@ -15,18 +15,18 @@ static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, dou
 {
     const cmgi_multigrid *mg = user;
     const cmg_matrix *A = p == CMG_FP64 ? mg->levels.A : mg->levels.level[0].A;
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
-    if (xy != NULL && p == CMG_FP64) {
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .columns = mg->columns};
+    if (xy != NULL && p == CMG_FP64 && mg->columns == 1) {
         return cmgi_matrix_apply_dot(A, x, y, xy);
     }
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
-    return xy != NULL ? mg->ctx->backend->dot(mg->ctx, p, A->rows, x, y, xy) : CMG_OK;
+    return xy != NULL ? mg->ctx->backend->dot(mg->ctx, p, A->rows, mg->columns, x, y, xy) : CMG_OK;
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
 {
     const cmgi_multigrid *mg = user;
-    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
+    const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r, .columns = mg->columns};
     return cmgi_matrix_spmv(cmgi_levels_rows(&mg->levels), &w, x);
 }
 
@@ -56,13 +56,12 @@ static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
     return CMG_OK;
 }
 
-static cmg_status create_krylov(cmgi_multigrid *mg)
+static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
 {
     const cmg_solver_options *o = &mg->options;
-    cmg_krylov method;
-    CMGI_TRY(choose_method(mg, &method));
     const cmgi_linear_system system = {.ctx = mg->ctx,
                                        .n = mg->levels.level[0].rows,
+                                       .columns = mg->columns,
                                        .user = mg,
                                        .apply = apply,
                                        .residual = residual,
@@ -96,12 +95,6 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
     return CMG_OK;
 }
 
-cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **cycle)
-{
-    const cmgi_setup setup = setup_of(mg);
-    return cmgi_setup_columns(&setup, columns, cycle);
-}
-
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
@@ -111,14 +104,44 @@ cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
+    cmg_krylov method;
     CMGI_TRY(cmgi_setup_levels(&setup));
     double begin = cmgi_seconds();
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
-    CMGI_TRY(create_krylov(mg));
+    CMGI_TRY(choose_method(mg, &method));
+    CMGI_TRY(create_krylov(mg, method));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
     ++mg->builds;
     mg->ready = true;
     return CMG_OK;
+}
+
+cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigrid *several)
+{
+    const cmg_krylov method =
+        mg->krylov->options.method == CMG_KRYLOV_CG ? CMG_KRYLOV_CG : CMG_KRYLOV_NONE;
+    const cmgi_iteration_options iteration = cmgi_solver_iteration(&mg->options, method);
+    const cmgi_setup setup = setup_of(mg);
+    if (several->columns != columns || several->builds != mg->builds) {
+        cmgi_multigrid_clear_columns(several);
+    }
+    cmgi_cycle *cycle = several->cycle;
+    cmgi_krylov *krylov = several->krylov;
+    *several = *mg;
+    several->columns = columns;
+    several->nested = NULL;
+    several->cycle = cycle;
+    several->krylov = krylov;
+    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_columns(&setup, columns, &several->cycle));
+    CMGI_TRY(krylov != NULL ? CMG_OK : create_krylov(several, method));
+    return cmgi_krylov_limit(several->krylov, &iteration);
+}
+
+void cmgi_multigrid_clear_columns(cmgi_multigrid *several)
+{
+    cmgi_krylov_destroy(&several->krylov);
+    cmgi_cycle_destroy(&several->cycle);
+    *several = (cmgi_multigrid){0};
 }
 
 static void drop_cycles(cmgi_multigrid *mg)
@@ -221,7 +244,8 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     double norm = 0;
     if (solves_boundary(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
-        const cmgi_writeback w = {.kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x};
+        const cmgi_writeback w = {
+            .kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x, .columns = mg->columns};
         CMGI_TRY(cmgi_matrix_spmv(mg->levels.boundary, &w, r));
     }
     if (mg->nested != NULL) {
@@ -239,19 +263,21 @@ static cmg_status solve(void *user, const double *b, double *x)
 {
     cmgi_multigrid *mg = user;
     cmgi_krylov *k = mg->krylov;
-    bool in_range = true;
-    double norm = 0;
+    bool in_range[CMG_COLUMNS];
+    double norm[CMG_COLUMNS];
+    bool far = false;
     if (mg->nested == NULL && !solves_boundary(mg)) {
         return cmgi_krylov_iterate(k, b, x);
     }
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
-    CMGI_TRY(cmgi_krylov_look(k, b, &in_range));
-    if (in_range) {
-        CMGI_TRY(residual(mg, b, x, k->work[0]));
-        CMGI_TRY(cmgi_krylov_norm(k, k->work[0], &norm));
-        if (norm > cmgi_krylov_tolerance(k)) {
-            CMGI_TRY(improve_guess(mg, b, x));
-        }
+    CMGI_TRY(cmgi_krylov_look(k, b, in_range));
+    CMGI_TRY(residual(mg, b, x, k->work[0]));
+    CMGI_TRY(cmgi_krylov_norm(k, k->work[0], norm));
+    for (int c = 0; c < mg->columns; ++c) {
+        far = far || (in_range[c] && norm[c] > cmgi_krylov_tolerance(k, c));
+    }
+    if (far) {
+        CMGI_TRY(improve_guess(mg, b, x));
     }
     return cmgi_krylov_iterate(k, b, x);
 }

@@ -20,6 +20,7 @@ typedef struct cmgi_multigrid {
     cmg_solver_options options;
     cmgi_schedule schedule;
     cmgi_levels levels;
+    int columns; /* of the vectors of cycle and krylov */
     cmgi_cycle *cycle;
     cmgi_cycle *nested; /* NULL unless asked for */
     cmgi_krylov *krylov;
@@ -56,12 +57,13 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 /* Leaves ctx, h, completion, generation, options and schedule. */
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
-/* Improves x; mg->krylov then tells how it ended. */
+/* Improves x; mg->krylov then tells how every column ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
-/* The cycle for vectors of several columns; it refers to the same levels. */
-cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_cycle **cycle);
+/*
+ * mg for vectors of several columns: with a cycle of its own, and with an iteration where that of
+ * mg is CG; all else is mg's. Comes before every use; *several is zero, or that of before.
+ */
+cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigrid *several);
+void cmgi_multigrid_clear_columns(cmgi_multigrid *several);
 /* Bytes of the last solve by the model (traffic.c), and of one of its iterations. */
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration);
-/* The same of CG on the columns that a cycle has. */
-double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
-                         bool from_zero, double *iteration);

@@ -60,7 +60,7 @@ cmg_status cmgi_project(cmg_context *ctx, const cmgi_projection *P, double *v)
     const cmgi_backend *on = ctx->backend;
     for (int k = 0; k < P->count; ++k) {
         const double *q = P->q + k * P->n;
-        CMGI_TRY(on->dot(ctx, CMG_FP64, P->n, q, v, P->scalars + 1 + k));
+        CMGI_TRY(on->dot(ctx, CMG_FP64, P->n, 1, q, v, P->scalars + 1 + k));
         CMGI_TRY(on->add_ratio(ctx, CMG_FP64, P->n, -1, P->scalars + 1 + k, P->scalars, q, v));
     }
     return CMG_OK;

@@ -84,7 +84,7 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     const size_t bytes = (size_t)n * sizeof(double);
     cmg_csr A;
     double *host = NULL;
-    if (!may_be_rounding(k->outcome) || !isfinite(k->rhs_norm) ||
+    if (!may_be_rounding(k->column->outcome) || !isfinite(k->column->rhs_norm) ||
         mg->generation != mg->h->generation) {
         return CMG_OK;
     }
@@ -103,13 +103,14 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
         level = magnitude(ctx, &A, mg->levels.level[0].perm, host, host + n, host + 2 * n, &own);
     }
     if (own > 0 && cmgi_levels_rows(&mg->levels)->format->elements && isfinite(own)) {
-        k->residual = fmax(k->residual, own); /* elements are A within rounding alone */
-        k->history[k->iterations] = k->residual;
+        k->column->residual =
+            fmax(k->column->residual, own); /* elements are A within rounding alone */
+        k->column->history[k->column->iterations] = k->column->residual;
     }
-    const double most = fmin(ROUNDINGS * DBL_EPSILON * level, LEAST * k->rhs_norm);
+    const double most = fmin(ROUNDINGS * DBL_EPSILON * level, LEAST * k->column->rhs_norm);
     /* false where one is no number, or where rounding is more of b than may be left */
-    if (DBL_EPSILON * level <= LEAST * k->rhs_norm && k->residual <= most) {
-        k->outcome = CMG_ROUNDING;
+    if (DBL_EPSILON * level <= LEAST * k->column->rhs_norm && k->column->residual <= most) {
+        k->column->outcome = CMG_ROUNDING;
     }
 done:
     cmgi_free(ctx, host);

@@ -119,6 +119,7 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
     made->mg.ctx = ctx;
+    made->mg.columns = 1;
     made->mg.h = h;
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
@@ -172,7 +173,7 @@ void cmg_solver_destroy(cmg_solver **s)
     }
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
-    cmgi_column_solver_destroy(&v->columns);
+    cmgi_columns_clear(ctx, &v->columns);
     cmgi_multigrid_clear(&v->mg);
     cmgi_multigrid_drop_completion(&v->mg);
     cmgi_parts_destroy(&v->mg.parts);
@@ -198,7 +199,7 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
 /* The columns' work space goes, and the reports of the last solve with it if they are theirs. */
 static void drop_columns(cmg_solver *s)
 {
-    cmgi_column_solver_destroy(&s->columns);
+    cmgi_columns_clear(s->ctx, &s->columns);
     s->report.history = s->several ? NULL : s->report.history;
     s->several = false;
 }
@@ -210,17 +211,17 @@ static cmg_status take_columns(cmg_solver *s, int k)
                "several columns: on several ranks they are solved one by one");
     CMGI_CHECK(s->ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED,
                "several columns: the format of level 0 renumbers its rows, take another");
-    if (s->columns != NULL && s->columns->k != k) {
+    if (s->columns.mg.columns != k) {
         drop_columns(s);
     }
-    return cmgi_column_solver_take(&s->mg, k, &s->columns);
+    return cmgi_columns_take(&s->mg, k, &s->columns);
 }
 
 static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
 {
     CMGI_TRY(take_columns(s, b->columns));
     s->several = true;
-    return cmgi_column_solver_solve(s->columns, &s->fallback, b->data, x->data, &s->report);
+    return cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, b->data, x->data, &s->report);
 }
 
 static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
@@ -251,7 +252,7 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
     }
     const cmgi_krylov *k = s->mg.krylov;
     if (s->perm != NULL || s->several ||
-        k->rhs_norm == 0) { /* else the last norm came after everything */
+        k->column->rhs_norm == 0) { /* else the last norm came after everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
     s->report.solve_seconds = cmgi_seconds() - begin;
@@ -329,10 +330,10 @@ cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *u
 cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)
 {
     CMGI_GIVEN(s);
-    const int columns = s->several ? s->columns->k : s->report.history != NULL ? 1 : 0;
+    const int columns = s->several ? s->columns.mg.columns : s->report.history != NULL ? 1 : 0;
     CMGI_CHECK(s->ctx, column >= 0 && column < columns, CMG_ERR_ARG,
                "column %d of a last solve of %d columns", column, columns);
-    cmg_report ours = s->several ? s->columns->reports[column] : s->report;
+    cmg_report ours = s->several ? s->columns.report[column] : s->report;
     ours.setup_seconds = s->report.setup_seconds;
     ours.solve_seconds = s->report.solve_seconds;
     ours.graph_launches = s->report.graph_launches;
@@ -340,6 +341,11 @@ cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report
     ours.bytes = s->report.bytes;
     ours.iteration_bytes = s->report.iteration_bytes;
     return cmgi_sized_fill(s->ctx, "cmg_report", &ours, sizeof ours, report);
+}
+
+static cmg_status run(void *user, const void *r, void *z)
+{
+    return cmgi_cycle_run(user, r, z);
 }
 
 static cmg_status launch(void *user, const void *r, void *z)
@@ -358,7 +364,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
     if (r->columns > 1) {
         CMGI_TRY(take_columns(s, r->columns));
-        return cmgi_column_solver_precondition(s->columns, r->data, z->data);
+        const cmgi_multigrid *several = &s->columns.mg;
+        return cmgi_krylov_convert(several->krylov, run, several->cycle, r->data, z->data);
     }
     if (s->perm == NULL) {
         return cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, r->data, z->data);

@@ -1,7 +1,6 @@
 /* What stands behind the handle: a solver with recourse, for vectors in the caller's numbering. */
 #pragma once
 #include "mg/busy.h"
-#include "mg/columns.h"
 #include "mg/fallback.h"
 #include "mg/hint.h"
 
@@ -14,8 +13,8 @@ struct cmg_solver {
     cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */
     double *b;       /* in that numbering */
     double *x;
-    cmgi_column_solver *columns; /* of the last solve of several, or NULL */
-    bool several;                /* that solve was the last one */
+    cmgi_columns columns; /* of the last solve of several */
+    bool several;         /* that solve was the last one */
     cmg_report report;
     char step_text[CMGI_STEP_TEXT];
 };

@@ -45,10 +45,10 @@ static cmg_status compare(const trial *t, double *difference)
     cmg_context *ctx = t->ctx;
     const cmgi_backend *on = ctx->backend;
     double s[4];
-    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->image[0], t->u[1], t->scalars));
-    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->u[0], t->image[1], t->scalars + 1));
-    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->image[0], t->image[0], t->scalars + 2));
-    CMGI_TRY(on->dot(ctx, t->precision, t->n, t->u[1], t->u[1], t->scalars + 3));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, 1, t->image[0], t->u[1], t->scalars));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, 1, t->u[0], t->image[1], t->scalars + 1));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, 1, t->image[0], t->image[0], t->scalars + 2));
+    CMGI_TRY(on->dot(ctx, t->precision, t->n, 1, t->u[1], t->u[1], t->scalars + 3));
     CMGI_TRY(cmgi_to_host(ctx, s, t->scalars, sizeof s));
     double n = (double)t->n;
     CMGI_TRY(cmgi_all_sum(ctx, &n, 1));

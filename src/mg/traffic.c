@@ -12,6 +12,9 @@
  *   and products, 27 vectors;
  * - defect: cycle, A p, 13 vectors in low precision; a start: residual, 8 vectors in fp64 and 5 in
  *   low precision for the correction, its conversions and norms.
+ *
+ * Of several columns vectors count as often as there are columns, and matrices once: an iteration
+ * is one of all columns, and there are as many as the slowest one takes.
  */
 #include "mg/multigrid.h"
 
@@ -31,14 +34,24 @@ static double converted(const cmgi_cycle *cycle)
     return precision == CMG_FP64 ? 0 : 2 * (8 + (double)cmgi_precision_bytes(precision));
 }
 
+/* Iterations of the column that takes the most. */
+static int longest(const cmgi_krylov *k)
+{
+    int most = 0;
+    for (int c = 0; c < k->system.columns; ++c) {
+        most = k->column[c].iterations > most ? k->column[c].iterations : most;
+    }
+    return most;
+}
+
 /* Step j of FGMRES works on j + 1 vectors five times, and every one is added to x in the end. */
 static double arnoldi_bytes(const cmgi_krylov *k, double n)
 {
     const int m = k->options.restart;
-    const int whole = k->iterations / m;
-    const int rest = k->iterations - whole * m;
+    const int whole = k->column->iterations / m;
+    const int rest = k->column->iterations - whole * m;
     const double pairs = 0.5 * (whole * (double)m * (m + 1) + rest * (rest + 1.0));
-    return (40 * pairs + 24.0 * k->iterations) * n;
+    return (40 * pairs + 24.0 * k->column->iterations) * n;
 }
 
 /* All iterations, and the starts of defect correction. */
@@ -46,32 +59,32 @@ static double iterations_bytes(const cmgi_multigrid *mg)
 {
     const cmgi_krylov *k = mg->krylov;
     const cmg_matrix *A = mg->levels.A;
-    const double n = (double)mg->levels.level[0].rows;
-    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, 1);
+    const int iterations = longest(k);
+    const double n = (double)cmgi_krylov_values(k);
+    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, mg->columns);
     const double residual =
-        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, 1);
+        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
-    const double inner = A->dots != NULL ? 0 : 16; /* (p,q) */
+    const double inner = A->dots != NULL && mg->columns == 1 ? 0 : 16; /* (p,q) */
     const double cycle = cycle_bytes(mg->cycle);
     const double wide = cycle + converted(mg->cycle) * n; /* for vectors in fp64 */
     switch (k->options.method) {
     case CMG_KRYLOV_CG:
-        return k->iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner) * n);
+        return iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner) * n);
     case CMG_KRYLOV_FCG:
-        return k->iterations * (wide + product + 15 * 8 * n);
+        return iterations * (wide + product + 15 * 8 * n);
     case CMG_KRYLOV_MERGED:
-        return k->iterations * (wide + product + 21 * 8 * n);
+        return iterations * (wide + product + 21 * 8 * n);
     case CMG_KRYLOV_DEFECT:
-        return k->iterations *
-                   (cycle + 13 * low * n +
-                    (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY, 1)) +
-               k->starts * (residual + (64 + 5 * low) * n);
+        return iterations * (cycle + 13 * low * n +
+                             (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY, 1)) +
+               k->column->starts * (residual + (64 + 5 * low) * n);
     case CMG_KRYLOV_FGMRES:
-        return k->iterations * (wide + product + 3 * 8 * n) + arnoldi_bytes(k, n);
+        return iterations * (wide + product + 3 * 8 * n) + arnoldi_bytes(k, n);
     case CMG_KRYLOV_BICGSTAB:
-        return k->iterations * (2 * (wide + product) + 27 * 8 * n);
+        return iterations * (2 * (wide + product) + 27 * 8 * n);
     default:
-        return k->iterations * (wide + residual + 32 * n);
+        return iterations * (wide + residual + 32 * n);
     }
 }
 
@@ -82,7 +95,8 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
         mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
     double bytes = mg->nested != NULL || boundary ? residual + 16 * n : 0;
     if (boundary) {
-        bytes += residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, 1);
+        bytes +=
+            residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, mg->columns);
     }
     if (mg->nested != NULL) {
         bytes += residual + cycle_bytes(mg->nested) + (24 + converted(mg->nested)) * n;
@@ -92,27 +106,12 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 {
-    const double n = (double)mg->levels.level[0].rows;
+    const double n = (double)cmgi_krylov_values(mg->krylov);
     const double residual =
-        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, 1);
-    const double iterations = iterations_bytes(mg);
-    *iteration = mg->krylov->iterations > 0 ? iterations / mg->krylov->iterations : 0;
+        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
+    const double all = iterations_bytes(mg);
+    const int iterations = longest(mg->krylov);
+    *iteration = iterations > 0 ? all / iterations : 0;
     /* the first and the last residual, their norms and that of b, and the guess that is kept */
-    return iterations + guess_bytes(mg, n, residual) + 2 * residual + (24 + 16) * n;
-}
-
-double cmgi_column_bytes(const cmgi_multigrid *mg, const cmgi_cycle *cycle, int iterations,
-                         bool from_zero, double *iteration)
-{
-    const cmg_matrix *A = mg->levels.A;
-    const int k = cycle->columns;
-    const double values = (double)mg->levels.level[0].rows * k;
-    const double residual =
-        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, k);
-    const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, k);
-    const double vectors = (cmgi_cycle_precision(cycle) == CMG_FP64 ? 88 : 80) + 16;
-    *iteration = cycle_bytes(cycle) + product + vectors * values;
-    /* the residual of x = 0 is a copy, found by x . x */
-    const double first = from_zero ? (8 + 16) * values : residual + (8 + 8) * values;
-    return iterations * *iteration + first + residual + (16 + 16) * values;
+    return all + guess_bytes(mg, n, residual) + 2 * residual + (24 + 16) * n;
 }

@@ -44,7 +44,7 @@ static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, dou
         return cmgi_matrix_apply_dot(cg->matrix, x, y, xy);
     }
     CMGI_TRY(apply_operator(cg->ctx, &cg->A, x, y));
-    return xy != NULL ? cg->ctx->backend->dot(cg->ctx, p, cg->A.rows, x, y, xy) : CMG_OK;
+    return xy != NULL ? cg->ctx->backend->dot(cg->ctx, p, cg->A.rows, 1, x, y, xy) : CMG_OK;
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
@@ -184,15 +184,16 @@ static cmg_status solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, c
     cmgi_krylov *k = cg->krylov;
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_krylov_solve(k, b->data, x->data));
-    const cmg_report made = {.outcome = k->outcome,
-                             .iterations = k->iterations,
-                             .starts = k->starts,
-                             .residual = k->residual,
-                             .rhs_norm = k->rhs_norm,
-                             .relative_residual = cmgi_krylov_relative(k->residual, k->rhs_norm),
-                             .range_residual = cmgi_krylov_relative(k->residual, k->rhs_norm),
-                             .loop = k->used,
-                             .solve_seconds = cmgi_seconds() - begin};
+    const cmg_report made = {
+        .outcome = k->column->outcome,
+        .iterations = k->column->iterations,
+        .starts = k->column->starts,
+        .residual = k->column->residual,
+        .rhs_norm = k->column->rhs_norm,
+        .relative_residual = cmgi_krylov_relative(k->column->residual, k->column->rhs_norm),
+        .range_residual = cmgi_krylov_relative(k->column->residual, k->column->rhs_norm),
+        .loop = k->used,
+        .solve_seconds = cmgi_seconds() - begin};
     cmgi_sized_give(&made, report);
     return CMG_OK;
 }

@@ -49,7 +49,7 @@ cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z
 
 static cmg_status dot(const cmgi_pencil *P, const void *x, const void *y, int place)
 {
-    return P->ctx->backend->dot(P->ctx, P->precision, P->n, x, y, P->scalar + place);
+    return P->ctx->backend->dot(P->ctx, P->precision, P->n, 1, x, y, P->scalar + place);
 }
 
 /* q = A p_k; with D^-1 alone t has p_0, and A p_0 is in q before. */
@@ -92,7 +92,7 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
     CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
     CMGI_TRY(dot(P, P->r, P->z, RHO + k + 1));
-    return on->direction(P->ctx, P->n, rho + 1, rho, P->precision, P->z, P->precision, P->p);
+    return on->direction(P->ctx, P->n, 1, rho + 1, rho, P->precision, P->z, P->precision, P->p);
 }
 
 /* Adds the coefficients of step k; false when there is nothing more to come. */

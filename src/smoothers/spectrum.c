@@ -29,7 +29,7 @@ typedef struct problem {
 /* The scalar of that place becomes x . y. */
 static cmg_status dot(const cmgi_pencil *on, const void *x, const void *y, int place)
 {
-    return on->ctx->backend->dot(on->ctx, on->precision, on->n, x, y, on->scalar + place);
+    return on->ctx->backend->dot(on->ctx, on->precision, on->n, 1, x, y, on->scalar + place);
 }
 
 /* A random vector that does not depend on who has which rows. */

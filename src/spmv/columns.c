@@ -25,6 +25,7 @@ static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void
 {
     const cmgi_backend *on = A->ctx->backend;
     const cmg_precision p = A->options.precision;
+    const size_t size = cmgi_precision_bytes(p);
     const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, NULL};
     const cmgi_writeback single = {.kind = w->kind,
                                    .alpha = w->alpha,
@@ -36,14 +37,26 @@ static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void
                                    .y = one[APART_Y]};
     for (int c = 0; c < w->columns; ++c) {
         for (int v = 0; v < APART_Y; ++v) {
-            const cmgi_block of = {v == APART_X ? A->cols : A->rows, w->columns, c};
-            if (given[v] != NULL) {
-                CMGI_TRY(on->column_move(A->ctx, p, of, false, given[v], one[v]));
-            }
+            const cmgi_block_copy out = {.rows = v == APART_X ? A->cols : A->rows,
+                                         .columns = 1,
+                                         .from = p,
+                                         .x = (const char *)given[v] + (size_t)c * size,
+                                         .x_row = w->columns,
+                                         .to = p,
+                                         .y = one[v],
+                                         .y_row = 1};
+            CMGI_TRY(given[v] != NULL ? on->copy_block(A->ctx, &out) : CMG_OK);
         }
-        const cmgi_block of = {A->rows, w->columns, c};
+        const cmgi_block_copy in = {.rows = A->rows,
+                                    .columns = 1,
+                                    .from = p,
+                                    .x = one[APART_Y],
+                                    .x_row = 1,
+                                    .to = p,
+                                    .y = (char *)w->y + (size_t)c * size,
+                                    .y_row = w->columns};
         CMGI_TRY(cmgi_spmv_of(A->ctx, A->format)(A, &single, one[APART_X]));
-        CMGI_TRY(on->column_move(A->ctx, p, of, true, one[APART_Y], w->y));
+        CMGI_TRY(on->copy_block(A->ctx, &in));
     }
     return CMG_OK;
 }

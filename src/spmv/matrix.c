@@ -215,7 +215,7 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
     return A->dots != NULL ? backend->sum(A->ctx, A->sums, A->dots, xy)
-                           : backend->dot(A->ctx, CMG_FP64, A->rows, x, y, xy);
+                           : backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
 }
 
 static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n,

@@ -94,7 +94,7 @@ static void unaligned_arrays_work(void)
     double *shifted = d + N + 2; /* odd */
     CHECK_OK(ctx->backend->convert(ctx, N, CMG_FP64, d + 1, CMG_FP64, shifted));
     CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, N, 2.0, d + 1, 1.0, shifted));
-    CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, N, d + 1, shifted, result));
+    CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, N, 1, d + 1, shifted, result));
     CHECK_OK(cmgi_to_host(ctx, back, result, sizeof *result));
     double expected = 0;
     for (int i = 0; i < N; ++i) {
@@ -141,7 +141,8 @@ static void graphs_replay_and_loop(void)
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
         CHECK_OK(ctx->backend->graph_loop(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
-        CHECK_OK(ctx->backend->stop_note(ctx, stop, x));
+        const cmgi_test note = {.what = CMGI_TEST_NORM, .update = {.stop = stop, .rr = x}};
+        CHECK_OK(ctx->backend->test(ctx, 1, &note));
         CHECK_OK(ctx->backend->graph_after(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 0.0, x, 2.0, x));
         CHECK_OK(ctx->backend->graph_end(ctx, &graph));

@@ -83,11 +83,11 @@ static void cg_kernels_match_loops(void)
                                        .r = v[3],
                                        .single = single,
                                        .rr = d_scalars + 2};
-        CHECK_OK(ctx->backend->cg_update(ctx, n, &update));
+        CHECK_OK(ctx->backend->cg_update(ctx, n, 1, &update));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, v[0], CMG_FP64, v[1]));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP64, v[3], CMG_FP64,
-                                         v[0]));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, single,
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, d_scalars + 1, CMG_FP64, v[3],
+                                         CMG_FP64, v[0]));
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, d_scalars + 1, CMG_FP32, single,
                                          CMG_FP64, v[1]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
@@ -146,8 +146,8 @@ static void cg_kernels_match_loops_in_fp32(void)
                                        .x = v[2]->data,
                                        .r = v[3]->data,
                                        .rr = d_scalars + 2};
-        CHECK_OK(ctx->backend->cg_update(ctx, n, &update));
-        CHECK_OK(ctx->backend->direction(ctx, n, d_scalars, d_scalars + 1, CMG_FP32, v[3]->data,
+        CHECK_OK(ctx->backend->cg_update(ctx, n, 1, &update));
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, d_scalars + 1, CMG_FP32, v[3]->data,
                                          CMG_FP32, v[0]->data));
         double rr = -1;
         double expected = 0;
@@ -278,7 +278,7 @@ static void cg_update_can_be_frozen(void)
                                        .r = v[3],
                                        .rr = d_scalars + 3,
                                        .stop = d_stop + c};
-        CHECK_OK(ctx->backend->cg_update(ctx, N, &update));
+        CHECK_OK(ctx->backend->cg_update(ctx, N, 1, &update));
         CHECK_OK(cmgi_to_host(ctx, &end, d_stop + c, sizeof end));
         CHECK(end.running == 0 && end.done == 3);
         CHECK(end.outcome == (c == 0 ? (int)CMG_CONVERGED_RTOL : (int)CMG_BREAKDOWN));

@@ -37,7 +37,7 @@ static inline cmg_status laplacian_apply(void *user, cmg_precision p, const void
     const cmg_matrix *A = user;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
-    return xy != NULL ? A->ctx->backend->dot(A->ctx, p, A->rows, x, y, xy) : CMG_OK;
+    return xy != NULL ? A->ctx->backend->dot(A->ctx, p, A->rows, 1, x, y, xy) : CMG_OK;
 }
 
 static inline cmg_status laplacian_residual(void *user, const double *b, const double *x, double *r)

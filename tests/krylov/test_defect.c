@@ -92,13 +92,15 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
-    run result = {k->outcome, k->iterations, k->starts, 0, NULL, NULL};
+    run result = {k->column->outcome, k->column->iterations, k->column->starts, 0, NULL, NULL};
     result.x = malloc((size_t)n * sizeof(double));
-    result.history = malloc(((size_t)k->iterations + 1) * sizeof(double));
-    memcpy(result.history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    result.history = malloc(((size_t)k->column->iterations + 1) * sizeof(double));
+    memcpy(result.history, k->column->history,
+           ((size_t)k->column->iterations + 1) * sizeof(double));
     CHECK_OK(cmg_vector_get(x, result.x));
     result.relative = true_residual(n, shift, rhs, result.x);
-    CHECK_NEAR(k->residual / k->rhs_norm, result.relative, 1e-14 + 1e-6 * result.relative);
+    CHECK_NEAR(k->column->residual / k->column->rhs_norm, result.relative,
+               1e-14 + 1e-6 * result.relative);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);
     cmgi_krylov_destroy(&k);

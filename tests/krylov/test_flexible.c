@@ -55,11 +55,11 @@ static cmg_status weighted(void *user, const void *from, void *to)
     const cmgi_backend *backend = c->backend;
     const cmg_size n = v->A->rows;
     const cmg_size half = n / 2;
-    CMGI_TRY(backend->dot(c, CMG_FP64, 10, r, r, v->scalars));
-    CMGI_TRY(backend->dot(c, CMG_FP64, 20, r + 5, r + 5, v->scalars + 1));
+    CMGI_TRY(backend->dot(c, CMG_FP64, 10, 1, r, r, v->scalars));
+    CMGI_TRY(backend->dot(c, CMG_FP64, 20, 1, r + 5, r + 5, v->scalars + 1));
     CMGI_TRY(backend->convert(c, n, CMG_FP64, r, CMG_FP64, z));
     CMGI_TRY(backend->axpby(c, CMG_FP64, n, 0.1, r, 0.0, v->work));
-    return backend->direction(c, n - half, v->scalars, v->scalars + 1, CMG_FP64, v->work + half,
+    return backend->direction(c, n - half, 1, v->scalars, v->scalars + 1, CMG_FP64, v->work + half,
                               CMG_FP64, z + half);
 }
 
@@ -112,10 +112,11 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
-    result->outcome = k->outcome;
-    result->iterations = k->iterations;
-    result->residual = k->residual;
-    memcpy(result->history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    result->outcome = k->column->outcome;
+    result->iterations = k->column->iterations;
+    result->residual = k->column->residual;
+    memcpy(result->history, k->column->history,
+           ((size_t)k->column->iterations + 1) * sizeof(double));
     CHECK_OK(cmg_vector_get(x, result->x));
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);

@@ -56,15 +56,16 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     CHECK(cmg_context_backend(ctx) == CMG_BACKEND_CPU ? k->used == CMG_LOOP_HOST
                                                       : (int)k->used >= (int)loop);
-    result.outcome = k->outcome;
-    result.iterations = k->iterations;
-    result.residual = k->residual;
-    memcpy(result.history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    result.outcome = k->column->outcome;
+    result.iterations = k->column->iterations;
+    result.residual = k->column->residual;
+    memcpy(result.history, k->column->history,
+           ((size_t)k->column->iterations + 1) * sizeof(double));
     CHECK_OK(cmg_vector_get(x, result.x));
     /* a second solve from zero uses what was recorded */
     CHECK_OK(cmg_vector_fill(x, 0.0));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
-    CHECK(k->iterations == result.iterations && k->residual == result.residual);
+    CHECK(k->column->iterations == result.iterations && k->column->residual == result.residual);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);
     cmgi_krylov_destroy(&k);

@@ -136,12 +136,13 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
     for (cmg_size i = 0; i < n; ++i) {
         image[i] = rhs[i] - image[i];
     }
-    result.outcome = k->outcome;
-    result.iterations = k->iterations;
-    result.starts = k->starts;
+    result.outcome = k->column->outcome;
+    result.iterations = k->column->iterations;
+    result.starts = k->column->starts;
     result.relative = sqrt(inner(n, image, image) / inner(n, rhs, rhs));
-    CHECK_NEAR(k->residual / k->rhs_norm, result.relative, 1e-14);
-    memcpy(result.history, k->history, ((size_t)k->iterations + 1) * sizeof(double));
+    CHECK_NEAR(k->column->residual / k->column->rhs_norm, result.relative, 1e-14);
+    memcpy(result.history, k->column->history,
+           ((size_t)k->column->iterations + 1) * sizeof(double));
     cmgi_krylov_destroy(&k);
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);

@@ -3,7 +3,7 @@
  * several numbers of columns, against plain loops over the CSR; vectors of columns; the operations
  * on them.
  */
-#include "core/columns.h"
+#include "core/backend.h"
 #include "core/vector.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
@@ -174,8 +174,7 @@ static void vectors_have_columns(void)
         CHECK(back[i] == values[i]);
     }
     CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *result, &result));
-    const cmgi_block of = {.n = 3, .k = 2};
-    CHECK_OK(ctx->backend->column_dots(ctx, CMG_FP64, of, x->data, x->data, result));
+    CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, 3, 2, x->data, x->data, result));
     CHECK_OK(cmgi_to_host(ctx, dots, result, sizeof dots));
     CHECK(dots[0] == 35 && dots[1] == 56);
     cmgi_free_device(ctx, result);
@@ -190,8 +189,10 @@ static void vectors_have_columns(void)
 static void updates_leave_resting_columns(void)
 {
     enum { N = 5000, K = 3 };
-    const double scalars[4][K] = {{2, 2, NAN}, {4, 4, 4}, {1, 0, 0}, {0, 0, 0}};
+    const double scalars[3][K] = {{2, 2, NAN}, {4, 4, 4}, {0, 0, 0}};
+    const cmgi_stop tests[K] = {{.running = 1, .most = 9}};
     double *device = NULL;
+    cmgi_stop *stop = NULL;
     double rr[K];
     double sum = 0;
     cmg_vector *v[4] = {NULL};
@@ -202,18 +203,20 @@ static void updates_leave_resting_columns(void)
         values[i][2] = i > 1 ? values[i][2] : NAN;
         v[i] = block_of(N, K, CMG_FP64, values[i]);
     }
-    CHECK_OK(cmgi_alloc_device(ctx, 4, sizeof scalars[0], &device));
+    CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof scalars[0], &device));
+    CHECK_OK(cmgi_alloc_device(ctx, K, sizeof *stop, &stop));
+    CHECK_OK(cmgi_to_device(ctx, stop, tests, sizeof tests));
     CHECK_OK(cmgi_to_device(ctx, device, scalars, sizeof scalars));
-    const cmgi_column_update u = {.rz = device,
-                                  .pq = device + K,
-                                  .running = device + 2 * K,
-                                  .p = v[0]->data,
-                                  .q = v[1]->data,
-                                  .x = v[2]->data,
-                                  .r = v[3]->data,
-                                  .rr = device + 3 * K};
-    CHECK_OK(ctx->backend->column_updates(ctx, (cmgi_block){.n = N, .k = K}, &u));
-    CHECK_OK(cmgi_to_host(ctx, rr, device + 3 * K, sizeof rr));
+    const cmgi_cg_update u = {.rz = device,
+                              .pq = device + K,
+                              .p = v[0]->data,
+                              .q = v[1]->data,
+                              .x = v[2]->data,
+                              .r = v[3]->data,
+                              .rr = device + 2 * K,
+                              .stop = stop};
+    CHECK_OK(ctx->backend->cg_update(ctx, N, K, &u));
+    CHECK_OK(cmgi_to_host(ctx, rr, device + 2 * K, sizeof rr));
     CHECK_OK(cmg_vector_get(v[2], x));
     for (int i = 0; i < N * K; ++i) {
         const double step = i % K == 0 ? 0.5 * values[0][i] : 0;
@@ -223,6 +226,7 @@ static void updates_leave_resting_columns(void)
     }
     CHECK(fabs(rr[0] - sum) < 1e-10 * sum && isfinite(rr[1]) && isfinite(rr[2]));
     cmgi_free_device(ctx, device);
+    cmgi_free_device(ctx, stop);
     for (int i = 0; i < 4; ++i) {
         cmg_vector_destroy(&v[i]);
         free(values[i]);
