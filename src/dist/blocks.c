@@ -121,9 +121,10 @@ static cmg_status take_level(cmg_hierarchy *h, const cmg_hierarchy *whole, int l
     const cmgi_stored_vector *stored = cmgi_hierarchy_vector(whole, level, "partition", NULL);
     const cmgi_share share = share_of(h->ctx);
     cmgi_range range;
-    CMGI_TRY(cmgi_share_range(h->ctx, level, cmg_hierarchy_rows(whole, level), &share,
-                              stored != NULL ? stored->n : 0,
-                              stored != NULL ? stored->values : NULL, &range));
+    const cmgi_partition partition = {stored != NULL ? stored->n : 0,
+                                      stored != NULL ? stored->values : NULL};
+    CMGI_TRY(cmgi_share_range(h->ctx, level, cmg_hierarchy_rows(whole, level), &share, &partition,
+                              &range));
     CMGI_TRY(take(h, whole, level, CMG_ROLE_A, &range));
     CMGI_TRY(take(h, whole, level, CMG_ROLE_P, &range));
     CMGI_TRY(level > 0 ? take(h, whole, level - 1, CMG_ROLE_R, &range) : CMG_OK);

@@ -18,17 +18,18 @@ void cmgi_own_destroy(cmg_context *ctx, cmgi_own **own)
 }
 
 cmg_status cmgi_share_range(cmg_context *ctx, int level, cmg_size rows, const cmgi_share *share,
-                            cmg_size count, const double *partition, cmgi_range *range)
+                            const cmgi_partition *partition, cmgi_range *range)
 {
     const int k = share->part;
     const cmg_size begin = cmgi_even(rows, share->parts, k);
     *range = (cmgi_range){begin, cmgi_even(rows, share->parts, k + 1) - begin};
-    if (partition != NULL && count == share->parts + 1) {
-        const double first = partition[k];
-        const double last = partition[k + 1];
+    if (partition->first != NULL && partition->count == share->parts + 1) {
+        const double *at = partition->first;
+        const double first = at[k];
+        const double last = at[k + 1];
         CMGI_CHECK(ctx,
-                   partition[0] == 0 && partition[share->parts] == (double)rows && first >= 0 &&
-                       first <= last && last <= (double)rows,
+                   at[0] == 0 && at[share->parts] == (double)rows && first >= 0 && first <= last &&
+                       last <= (double)rows,
                    CMG_ERR_ARG, "level %d: the partition does not divide %lld rows", level,
                    (long long)rows);
         *range = (cmgi_range){(cmg_size)first, (cmg_size)last - (cmg_size)first};

@@ -23,6 +23,12 @@ typedef struct cmgi_share {
     int parts;
 } cmgi_share;
 
+/* First rows of the parts that a level is divided into, and the rows of the level after them. */
+typedef struct cmgi_partition {
+    cmg_size count; /* one more than parts */
+    double *first;  /* NULL = none is given */
+} cmgi_partition;
+
 /* So many rows, from number `first` on. */
 typedef struct cmgi_range {
     cmg_size first;
@@ -36,10 +42,10 @@ static inline cmg_size cmgi_even(cmg_size n, int parts, int k)
 }
 /* The rows of a level that are here. */
 cmgi_range cmgi_range_of(const cmg_hierarchy *h, int level);
-/* The rows of a part: as a partition of `count` - 1 parts says where these are so many, else
- * evenly. CMG_ERR_ARG where the partition does not divide them. */
+/* The rows of a part: as the partition says where it has as many parts, else evenly. CMG_ERR_ARG
+ * where it does not divide them. */
 cmg_status cmgi_share_range(cmg_context *ctx, int level, cmg_size rows, const cmgi_share *share,
-                            cmg_size count, const double *partition, cmgi_range *range);
+                            const cmgi_partition *partition, cmgi_range *range);
 
 void cmgi_own_destroy(cmg_context *ctx, cmgi_own **own);
 /* CMG_ERR_ARG unless a level may have rows of that role. */

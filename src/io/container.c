@@ -33,8 +33,7 @@ typedef struct place {
 
 /* First rows of the ranks that a level is divided among, if the file has them; an array of count
  * values that rise from 0 to the rows of the level. */
-static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmg_size *count,
-                                 double **first)
+static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_partition *p)
 {
     enum { MOST = 1 << 20 };
     char name[64];
@@ -43,7 +42,7 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmg_size
     double *made = NULL;
     cmg_status status = CMG_OK;
     bool good = true;
-    *count = 0;
+    *p = (cmgi_partition){0, NULL};
     (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
@@ -62,8 +61,7 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmg_size
     CMGI_CHECK_GOTO(done, h5->ctx, good, CMG_ERR_FILE,
                     "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
                     (long long)rows);
-    *count = d.count;
-    *first = made;
+    *p = (cmgi_partition){d.count, made};
     made = NULL;
 done:
     CMGI_FREE(h5->ctx, read, made);
@@ -75,17 +73,16 @@ done:
 static cmg_status find_range(reader *r, int level, cmg_size rows)
 {
     cmgi_h5 *h5 = r->h5;
-    double *partition = NULL;
-    cmg_size count = 0;
+    cmgi_partition p;
     r->rows[level] = rows;
     r->range[level] = (cmgi_range){0, rows};
     if (r->share == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(load_partition(h5, level, rows, &count, &partition));
+    CMGI_TRY(load_partition(h5, level, rows, &p));
     const cmg_status status =
-        cmgi_share_range(h5->ctx, level, rows, r->share, count, partition, &r->range[level]);
-    cmgi_free(h5->ctx, partition);
+        cmgi_share_range(h5->ctx, level, rows, r->share, &p, &r->range[level]);
+    cmgi_free(h5->ctx, p.first);
     return cmgi_in_file(h5->ctx, h5->path, status);
 }
 
@@ -205,23 +202,6 @@ done:
     return status;
 }
 
-/* All datasets of a group as vectors of one kind. */
-static cmg_status read_vectors(reader *r, const char *group, int level, const char *kind)
-{
-    cmgi_h5 *h5 = r->h5;
-    for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
-        char as[CMGI_NAME_LENGTH];
-        char name[CMGI_H5_NAME];
-        CMGI_TRY(cmgi_h5_name(h5, group, i, as, sizeof as));
-        if (as[0] == '\0') {
-            break;
-        }
-        (void)snprintf(name, sizeof name, "%s/%s", group, as);
-        CMGI_TRY(read_vector(r, name, level, kind, as));
-    }
-    return CMG_OK;
-}
-
 /* A two-dimensional dataset as a CSR matrix with all its entries. */
 static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr *A)
 {
@@ -280,11 +260,17 @@ static cmg_status read_smoother(reader *r, const char *group, int level, const c
     }
 }
 
-static cmg_status read_smoothers(reader *r, int level)
+/* All vectors of a kind, or smoothers, of a level: the members of a group. */
+static cmg_status read_members(reader *r, int level, const char *kind)
 {
     cmgi_h5 *h5 = r->h5;
+    const bool smoothers = strcmp(kind, "smoothers") == 0;
     char group[64];
-    (void)snprintf(group, sizeof group, "/levels/%d/smoothers", level);
+    if (level == 0 && !smoothers) {
+        (void)snprintf(group, sizeof group, "/%s", kind);
+    } else {
+        (void)snprintf(group, sizeof group, "/levels/%d/%s", level, kind);
+    }
     for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
         char as[CMGI_NAME_LENGTH];
         char name[CMGI_H5_NAME];
@@ -293,7 +279,8 @@ static cmg_status read_smoothers(reader *r, int level)
             break;
         }
         (void)snprintf(name, sizeof name, "%s/%s", group, as);
-        CMGI_TRY(read_smoother(r, name, level, as));
+        CMGI_TRY(smoothers ? read_smoother(r, name, level, as)
+                           : read_vector(r, name, level, kind, as));
     }
     return CMG_OK;
 }
@@ -323,11 +310,11 @@ static cmg_status read_inverse(reader *r, int level)
 /* The partition as a vector of the hierarchy. */
 static cmg_status read_partition(reader *r, int level)
 {
-    double *first = NULL;
-    cmg_size count = 0;
-    CMGI_TRY(load_partition(r->h5, level, r->rows[level], &count, &first));
-    return count == 0 ? CMG_OK
-                      : cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, count, first);
+    cmgi_partition p;
+    CMGI_TRY(load_partition(r->h5, level, r->rows[level], &p));
+    return p.first == NULL
+               ? CMG_OK
+               : cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, p.count, p.first);
 }
 
 static cmg_status read_transfers(reader *r, int level)
@@ -348,7 +335,6 @@ static cmg_status read_transfers(reader *r, int level)
 static cmg_status read_level(reader *r, int level)
 {
     static const char *const tables[] = {"coords", "nullspace"};
-    static const char *const groups[] = {"rhs", "solutions"};
     const bool whole = r->share == NULL;
     char name[64];
     if (level + 1 < r->h->levels) {
@@ -359,7 +345,7 @@ static cmg_status read_level(reader *r, int level)
     if (whole) {
         CMGI_TRY(cmgi_container_read_elements(r->h5, level, r->h));
         CMGI_TRY(read_partition(r, level));
-        CMGI_TRY(read_smoothers(r, level));
+        CMGI_TRY(read_members(r, level, "smoothers"));
     }
     for (int k = 0; k < 2; ++k) {
         (void)snprintf(name, sizeof name, "/levels/%d/%s", level, tables[k]);
@@ -367,9 +353,9 @@ static cmg_status read_level(reader *r, int level)
             CMGI_TRY(read_vector(r, name, level, tables[k], NULL));
         }
     }
-    for (int k = 0; k < 2 && whole && level > 0; ++k) {
-        (void)snprintf(name, sizeof name, "/levels/%d/%s", level, groups[k]);
-        CMGI_TRY(read_vectors(r, name, level, groups[k]));
+    if (whole && level > 0) {
+        CMGI_TRY(read_members(r, level, "rhs"));
+        CMGI_TRY(read_members(r, level, "solutions"));
     }
     return CMG_OK;
 }
@@ -434,8 +420,8 @@ static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy *
     for (int l = 0; l < levels; ++l) {
         CMGI_TRY(read_level(&r, l));
     }
-    CMGI_TRY(read_vectors(&r, "/rhs", 0, "rhs"));
-    CMGI_TRY(read_vectors(&r, "/solutions", 0, "solutions"));
+    CMGI_TRY(read_members(&r, 0, "rhs"));
+    CMGI_TRY(read_members(&r, 0, "solutions"));
     return share == NULL ? cmgi_container_read_mesh(h5, *h) : CMG_OK;
 }
 

@@ -1,12 +1,17 @@
 /* The group `elements` of a level of the container, read; docs/container.md. */
 #include "io/h5.h"
 
+enum { DOFS, TEMPLATE, MATRICES, NUMBER, FACTOR, DIAGONAL };
+
 /* A dataset of the group, if it is there; NULL else. */
-static cmg_status read_member(cmgi_h5 *h5, int level, const char *member, bool real, cmg_size count,
-                              cmgi_dataset *d, void *array)
+static cmg_status read_member(cmgi_h5 *h5, int level, int member, cmg_size count, cmgi_dataset *d,
+                              void *array)
 {
+    static const char *const names[] = {"dofs",   "template", "matrices",
+                                        "number", "factor",   "diagonal"};
+    const bool real = member != DOFS && member != NUMBER;
     char name[CMGI_H5_NAME];
-    (void)snprintf(name, sizeof name, "/levels/%d/elements/%s", level, member);
+    (void)snprintf(name, sizeof name, "/levels/%d/elements/%s", level, names[member]);
     return cmgi_h5_read_array(h5, name, real, count, d, array);
 }
 
@@ -15,9 +20,9 @@ static cmg_status read_matrices(cmgi_h5 *h5, int level, cmgi_elements *E)
 {
     const cmg_size square = (cmg_size)E->local * E->local;
     cmgi_dataset d = {0};
-    CMGI_TRY(read_member(h5, level, "template", true, -1, &d, &E->matrices));
+    CMGI_TRY(read_member(h5, level, TEMPLATE, -1, &d, &E->matrices));
     if (E->matrices == NULL) {
-        CMGI_TRY(read_member(h5, level, "matrices", true, E->count * square, &d, &E->matrices));
+        CMGI_TRY(read_member(h5, level, MATRICES, E->count * square, &d, &E->matrices));
         CMGI_CHECK(h5->ctx, E->matrices != NULL, CMG_ERR_FILE,
                    "%s: /levels/%d/elements has neither matrices nor template", h5->path, level);
         return CMG_OK;
@@ -27,7 +32,7 @@ static cmg_status read_matrices(cmgi_h5 *h5, int level, cmgi_elements *E)
     CMGI_CHECK(h5->ctx, d.count / square == E->templates && d.count % square == 0, CMG_ERR_FILE,
                "%s: %s: %lld values, not %lld matrices of %lld", h5->path, d.name,
                (long long)d.count, (long long)E->templates, (long long)square);
-    return read_member(h5, level, "number", false, E->count, &d, &E->number);
+    return read_member(h5, level, NUMBER, E->count, &d, &E->number);
 }
 
 cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h)
@@ -40,7 +45,7 @@ cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, read_member(h5, level, "dofs", false, -1, &d, &E.dofs));
+    CMGI_TRY_GOTO(done, read_member(h5, level, DOFS, -1, &d, &E.dofs));
     CMGI_CHECK_GOTO(done, h5->ctx, E.dofs != NULL, CMG_ERR_FILE, "%s: %s has no dofs", h5->path,
                     name);
     CMGI_CHECK_GOTO(done, h5->ctx, d.rank == 2 && d.dims[1] >= 1 && d.dims[1] <= CMGI_ELEMENT_MOST,
@@ -49,8 +54,8 @@ cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h
     E.count = d.dims[0];
     E.local = (int)d.dims[1];
     CMGI_TRY_GOTO(done, read_matrices(h5, level, &E));
-    CMGI_TRY_GOTO(done, read_member(h5, level, "factor", true, E.count, &d, &E.factor));
-    CMGI_TRY_GOTO(done, read_member(h5, level, "diagonal", true, E.rows, &d, &E.diagonal));
+    CMGI_TRY_GOTO(done, read_member(h5, level, FACTOR, E.count, &d, &E.factor));
+    CMGI_TRY_GOTO(done, read_member(h5, level, DIAGONAL, E.rows, &d, &E.diagonal));
     const cmg_elements view = cmgi_elements_view(&E);
     status = cmgi_in_file(h5->ctx, h5->path, cmg_hierarchy_set_elements(h, level, &view));
 done:

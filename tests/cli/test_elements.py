@@ -104,6 +104,22 @@ class Elements(unittest.TestCase):
             self.assertTrue(all(r["failure"] is None for r in rows))
             self.assertEqual([r["pad"] for r in rows if r["swept"] == "pad"], [1, 2, 4, 8])
 
+    def test_integers_of_any_width(self):
+        """Fixed unknowns, -1, in 64 bits as in 32."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.cmg")
+            self.run_cmg("generate", path, "--elements", "--cells", "4", "--levels", "1")
+            told = run("info", path).stdout
+            with h5py.File(path, "r+") as f:
+                e = f["levels/0/elements"]
+                dofs = e["dofs"][()]
+                self.assertTrue((dofs == -1).any())
+                del e["dofs"]
+                e.create_dataset("dofs", data=dofs.astype("i8"))
+            result = run("info", path)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.stdout.splitlines()[1:], told.splitlines()[1:])
+
     def test_no_template_is_refused(self):
         """None would be a matrix for every element."""
         with tempfile.TemporaryDirectory() as folder:
