@@ -2,11 +2,13 @@
 #include "fem/cell_matrices.h"
 
 #include "core/backend.h"
+#include "core/each.h"
+
+#include "fem/cell_inverted.inc"
 
 #include <string.h>
 
 typedef cmg_status (*matrices_fn)(cmg_context *ctx, const cmgi_cell_batch *cells);
-typedef cmg_status (*inverted_fn)(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found);
 
 /* Stores the upper triangle of a matrix as the layout wants it. */
 static inline void store(cmgi_cell_layout layout, int rows, const double *K, double *e)
@@ -72,26 +74,24 @@ cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
     return matrices[cmgi_column(ctx)](ctx, cells);
 }
 
-static cmg_status inverted_cpu(cmg_context *ctx, const cmgi_cell_batch *c, cmg_index *found)
-{
-    const bool flat = c->dim == 2;
-    cmg_index bad = -1;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(max                                                                                  \
-              : bad) if (c->cells > 256)
-    for (cmg_size cell = 0; cell < c->cells; ++cell) {
-        const bool is = c->simplex ? (flat ? cmgi_cell_inverted(c, true, 2, cell)
-                                           : cmgi_cell_inverted(c, true, 3, cell))
-                                   : (flat ? cmgi_cell_inverted(c, false, 2, cell)
-                                           : cmgi_cell_inverted(c, false, 3, cell));
-        bad = is && (cmg_index)cell > bad ? (cmg_index)cell : bad;
-    }
-    *found = bad;
-    return CMG_OK;
-}
-
 cmg_status cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found)
 {
-    static const inverted_fn inverted[2] = {inverted_cpu, CMGI_CUDA_FN(cmgi_cells_inverted_cuda)};
-    return inverted[cmgi_column(ctx)](ctx, cells, found);
+    const cmgi_place at = cmgi_column(ctx) > 0 ? CMGI_DEVICE : CMGI_HOST;
+    cell_range range = {.cells = *cells};
+    cmg_size end = cells->cells;
+    cmg_size count = 0;
+    CMGI_TRY(count_inverted(ctx, at, end, &range, &count));
+    *found = -1;
+    if (count == 0) {
+        return CMG_OK;
+    }
+    cmg_size begin = 0; /* the last one is before `end`, and not before `begin` */
+    while (end - begin > 1) {
+        range.first = begin + (end - begin) / 2;
+        CMGI_TRY(count_inverted(ctx, at, end - range.first, &range, &count));
+        begin = count > 0 ? range.first : begin;
+        end = count > 0 ? end : range.first;
+    }
+    *found = (cmg_index)begin;
+    return CMG_OK;
 }

@@ -292,6 +292,3 @@ cmg_status cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells, c
 
 /* cell_matrices.cu */
 cmg_status cmgi_cell_matrices_cuda(cmg_context *ctx, const cmgi_cell_batch *cells);
-/* cell_inverted.cu */
-cmg_status cmgi_cells_inverted_cuda(cmg_context *ctx, const cmgi_cell_batch *cells,
-                                    cmg_index *found);
