@@ -39,22 +39,13 @@ static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh
                         .cell_nodes = (cmg_index *)(uintptr_t)in->cell_nodes};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, make_space(ctx, in, &space));
-    CMGI_TRY_GOTO(done, cmgi_space_pattern(&space, &sums->A));
+    CMGI_TRY_GOTO(done,
+                  cmgi_space_sums(&space, in->layout, &sums->A, &sums->matrix, &sums->vector));
     sums->there = sums->A.view;
     sums->nnz = sums->A.indptr[sums->A.rows];
-    CMGI_TRY_GOTO(done, cmgi_mesh_sums_check(ctx, sums->nnz));
-    CMGI_TRY_GOTO(done, cmgi_space_sum_matrix(&space, in->layout, &sums->A, &sums->matrix));
-    CMGI_TRY_GOTO(done, cmgi_space_sum_load(&space, &sums->vector));
 done:
     CMGI_FREE(ctx, space.fixed, space.unknown, space.node, space.start, space.cell);
     return status;
-}
-
-cmg_status cmgi_mesh_sums_check(cmg_context *ctx, cmg_size nnz)
-{
-    CMGI_CHECK(ctx, nnz <= INT32_MAX, CMG_ERR_ARG,
-               "sum matrix: A has %lld entries, more than 2^31 - 1", (long long)nnz);
-    return CMG_OK;
 }
 
 cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)

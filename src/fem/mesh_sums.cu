@@ -311,7 +311,7 @@ static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_
     }
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, rows, m->indptr, &sums->nnz));
-    CMGI_TRY_GOTO(done, cmgi_mesh_sums_check(ctx, sums->nnz));
+    CMGI_TRY_GOTO(done, cmgi_sum_check(ctx, sums->nnz));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, sums->nnz, sizeof *A.indices, &A.indices));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, sums->nnz + 1, sizeof *offset, &offset));
     entry_kernel<<<grid, THREADS, 0, stream>>>(*m, (cmg_index *)A.indices, offset);

@@ -36,8 +36,6 @@ cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmg
 void cmgi_mesh_sums_free(cmg_context *ctx, cmgi_mesh_sums *sums);
 /* A has its arrays on the host from now on. */
 cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums);
-/* A has at most 2^31 - 1 entries. */
-cmg_status cmgi_mesh_sums_check(cmg_context *ctx, cmg_size nnz);
 
 /* mesh_sums.cu */
 cmg_status cmgi_mesh_sums_cuda(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);

@@ -84,8 +84,6 @@ cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coa
  */
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
                           const cmgi_refinement *relation, cmg_size cell, double *xi);
-/* The matrix with zeros for values, columns ascending; of a mesh. */
-cmg_status cmgi_space_pattern(const cmgi_space *space, cmgi_csr *A);
 /* Room for the integrals of cells: those of cell c are at c % slots. */
 typedef struct cmgi_cell_ring {
     cmg_size slots;

@@ -38,12 +38,10 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     double *K = NULL;
     double *F = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_space_pattern(space, &made));
-    CMGI_TRY_GOTO(done,
-                  cmgi_space_sum_matrix(space, (cmgi_cell_layout){.rows = form->rows}, &made, &S));
+    const cmgi_cell_layout layout = {.rows = form->rows};
+    CMGI_TRY_GOTO(done, cmgi_space_sums(space, layout, &made, &S, &T));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
     if (b != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_space_sum_load(space, &T));
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
     }
     const cmgi_cell_ring all = {cells, K, F};

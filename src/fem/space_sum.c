@@ -3,52 +3,42 @@
  * ascending order: so terms are added in the order in which the assembly by rows adds them.
  *
  * All terms of a node stand together, so that rows of terms can be filled in one visit: the terms
- * of an entry of A are the pairs (cell, local number of its column) that were found at its place,
- * and the same for each pair of components.
+ * of an entry of A are the pairs (cell, local number of its column) that its stencil has at its
+ * place, and the same for each pair of components.
  */
 #include "fem/space_sum.h"
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "fem/stencil.h"
 
 #include <string.h>
+
+/* The rows of a sum matrix. */
+typedef struct terms {
+    cmg_size *first; /* unknowns + 1: first term of a node's rows */
+    cmg_size *indptr;
+    cmg_index *indices;
+} terms;
 
 typedef struct builder {
     const cmgi_space *space;
     cmgi_cell_layout layout;
-    const cmgi_csr *A; /* NULL: of the load */
-    cmg_size *first;   /* unknowns + 1: first term of a node's rows */
-    cmg_size *indptr;
-    cmg_index *indices;
+    cmgi_stencils stencils;
+    cmgi_csr A;
+    terms matrix;
+    terms vector;
     cmg_index *place;   /* rows x rows: of the numbers of a cell matrix */
-    cmg_index *scratch; /* room of every thread */
-    cmg_size room;
+    cmg_index *scratch; /* of every thread: twice the room of a stencil */
 } builder;
 
-/* Local number of a node in its cell e, of those around it; a cell that has the node twice is
- * listed twice. */
-static int local_number(const cmgi_space *space, cmg_index node, cmg_size e, int last)
+/* Terms of a node's rows of A. */
+static cmg_size count_terms(const cmgi_space *space, cmg_index node)
 {
-    const bool again = e > space->start[node] && space->cell[e] == space->cell[e - 1];
-    const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
-    int a = again ? last + 1 : 0;
-    while (nodes[a] != node) {
-        ++a;
-    }
-    return a;
-}
-
-/* Terms of a node's rows. */
-static cmg_size count_terms(const builder *s, cmg_index node)
-{
-    const cmgi_space *space = s->space;
     const int nc = space->components;
     cmg_size n = 0;
     if (space->fixed[node]) {
-        return s->A != NULL ? nc : 0;
-    }
-    if (s->A == NULL) {
-        return (space->start[node + 1] - space->start[node]) * nc;
+        return nc;
     }
     for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
         const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
@@ -59,223 +49,181 @@ static cmg_size count_terms(const builder *s, cmg_index node)
     return n * nc * nc;
 }
 
-/* The place of a column that a row has, of n columns `step` apart; the one after `last` is the most
- * likely. */
-static inline cmg_size find_column(const cmg_index *columns, cmg_size n, int step, cmg_index wanted,
-                                   cmg_size last)
+/* Where the rows of terms begin: before[p] cells of the node have a column before the one at p. */
+static void begin_entries(const builder *s, cmg_size u, int columns, const cmg_index *before)
 {
-    if (last + 1 < n && columns[(last + 1) * step] == wanted) {
-        return last + 1;
-    }
-    cmg_size low = 0;
-    while (n > 1) {
-        const cmg_size half = n / 2;
-        low += columns[(low + half) * step] <= wanted ? half : 0;
-        n -= half;
-    }
-    return low;
-}
-
-/* The position in row, a node's first row of A, of every column of the cells around it, in their
- * order, -1 = it is not kept; count[p] becomes the number of those before position p. */
-static void find_places(const builder *s, cmg_index node, cmg_size row, cmg_index *place,
-                        cmg_index *count)
-{
-    const cmgi_space *space = s->space;
-    const int nc = space->components;
-    const cmg_index *in_row = s->A->indices + s->A->indptr[row];
-    const cmg_size columns = (s->A->indptr[row + 1] - s->A->indptr[row]) / nc;
-    cmg_size p = -1;
-    memset(count, 0, (size_t)(columns + 1) * sizeof *count);
-    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
-        const cmg_index *nodes = space->cell_nodes + (cmg_size)space->cell[e] * space->local;
-        for (int b = 0; b < space->local; ++b, ++place) {
-            *place = -1;
-            if (cmgi_space_keeps(space, nodes[b])) {
-                p = find_column(in_row, columns, nc, space->unknown[nodes[b]] * nc, p);
-                *place = (cmg_index)p;
-                ++count[p + 1];
+    const int nc = s->space->components;
+    const cmg_size length = (s->matrix.first[u + 1] - s->matrix.first[u]) / nc;
+    cmg_size *at = s->matrix.indptr + s->A.indptr[u * nc];
+    for (int c = 0; c < nc; ++c) {
+        for (int p = 0; p < columns; ++p) {
+            const cmg_size first = s->matrix.first[u] + c * length + (cmg_size)before[p] * nc;
+            for (int j = 0; j < nc; ++j) {
+                *at++ = first + j * (before[p + 1] - before[p]);
             }
         }
     }
-    for (cmg_size q = 0; q < columns; ++q) {
-        count[q + 1] += count[q];
+}
+
+static void visit_matrix(const builder *s, cmg_size u, const cmgi_stencil *stencil)
+{
+    const int nc = s->space->components;
+    const int local = s->space->local;
+    const int rows = s->layout.rows;
+    const cmg_size length = (s->matrix.first[u + 1] - s->matrix.first[u]) / nc;
+    cmg_index *before = s->scratch + 2 * (s->stencils.room + 1) * cmgi_thread();
+    cmg_index *taken = before + stencil->columns + 1;
+    memset(before, 0, (size_t)(2 * stencil->columns + 1) * sizeof *before);
+    for (int k = 0; k < stencil->cells * local; ++k) {
+        if (stencil->place[k] >= 0) {
+            ++before[stencil->place[k] + 1];
+        }
+    }
+    for (int p = 0; p < stencil->columns; ++p) {
+        before[p + 1] += before[p];
+    }
+    begin_entries(s, u, stencil->columns, before);
+    for (int k = 0; k < stencil->cells * local; ++k) {
+        const cmg_index p = stencil->place[k];
+        if (p < 0) {
+            continue;
+        }
+        const cmg_index cell = stencil->cell[k / local] * cmgi_cell_entries(s->layout);
+        const cmg_index *place =
+            s->place + (cmg_size)stencil->local[k / local] * nc * rows + k % local * nc;
+        const cmg_size many = before[p + 1] - before[p];
+        cmg_index *to =
+            s->matrix.indices + s->matrix.first[u] + (cmg_size)before[p] * nc + taken[p]++;
+        for (int c = 0; c < nc; ++c) {
+            for (int j = 0; j < nc; ++j) {
+                to[c * length + j * many] = cell + place[c * rows + j];
+            }
+        }
     }
 }
 
-/* What a node's rows of A have: their columns as nodes, the terms of each component, and, for
- * column p, the number of cells that have columns before it, and that have been visited. */
-typedef struct node_rows {
-    cmg_size first;
-    cmg_size terms;
-    cmg_size columns;
-    const cmg_index *before;
-    cmg_index *taken;
-} node_rows;
-
-/* Where the rows of terms begin. */
-static void begin_entries(const builder *s, const node_rows *r, cmg_size *at)
+static void visit_vector(const builder *s, cmg_size u, const cmgi_stencil *stencil)
 {
     const int nc = s->space->components;
     for (int c = 0; c < nc; ++c) {
-        for (cmg_size p = 0; p < r->columns; ++p) {
-            const cmg_size first = r->first + c * r->terms + (cmg_size)r->before[p] * nc;
-            for (int j = 0; j < nc; ++j) {
-                *at++ = first + j * (r->before[p + 1] - r->before[p]);
-            }
+        const cmg_size first = s->vector.first[u] + c * stencil->cells;
+        s->vector.indptr[u * nc + c] = first;
+        for (int k = 0; k < stencil->cells; ++k) {
+            s->vector.indices[first + k] =
+                stencil->cell[k] * s->layout.rows + stencil->local[k] * nc + c;
         }
     }
 }
 
-/* The terms of two nodes of a cell, one in each of the entries at position p; their numbers are
- * those from `place` on, beginning at that of the cell. */
-static inline void add_terms(const node_rows *r, int nc, int rows, cmg_size p, cmg_index cell,
-                             const cmg_index *place, cmg_index *indices)
-{
-    const cmg_size many = r->before[p + 1] - r->before[p];
-    cmg_index *to = indices + r->first + (cmg_size)r->before[p] * nc + r->taken[p]++;
-    for (int c = 0; c < nc; ++c) {
-        for (int j = 0; j < nc; ++j) {
-            to[c * r->terms + j * many] = cell + place[c * rows + j];
-        }
-    }
-}
-
-static void visit_matrix(const builder *s, cmg_size u, cmg_index *place)
-{
-    const cmgi_space *space = s->space;
-    const int nc = space->components;
-    const cmg_index node = space->node[u];
-    const cmg_size row = u * nc;
-    const cmg_size begin = s->A->indptr[row];
-    const cmg_size pairs = (space->start[node + 1] - space->start[node]) * space->local;
-    const cmg_size entries = cmgi_cell_entries(s->layout);
-    cmg_index *const before = place + pairs;
-    node_rows r = {s->first[u], (s->first[u + 1] - s->first[u]) / nc,
-                   (s->A->indptr[row + 1] - begin) / nc, before, NULL};
-    r.taken = before + r.columns + 1;
-    find_places(s, node, row, place, before);
-    begin_entries(s, &r, s->indptr + begin);
-    memset(r.taken, 0, (size_t)r.columns * sizeof *r.taken);
-    int a = 0;
-    for (cmg_size e = space->start[node]; e < space->start[node + 1]; ++e) {
-        a = local_number(space, node, e, a);
-        const cmg_index *of_row = s->place + (cmg_size)a * nc * s->layout.rows;
-        const cmg_index cell = (cmg_index)(space->cell[e] * entries);
-        for (int b = 0; b < space->local; ++b, ++place) {
-            if (*place >= 0) {
-                add_terms(&r, nc, s->layout.rows, *place, cell, of_row + b * nc, s->indices);
-            }
-        }
-    }
-}
-
-static void visit_load(const builder *s, cmg_size u)
-{
-    const cmgi_space *space = s->space;
-    const cmg_index node = space->node[u];
-    const int nc = space->components;
-    const cmg_size cells = (s->first[u + 1] - s->first[u]) / nc;
-    int a = 0;
-    for (cmg_size e = 0; e < cells; ++e) {
-        a = local_number(space, node, space->start[node] + e, a);
-        const cmg_size cell = space->cell[space->start[node] + e];
-        for (int c = 0; c < nc; ++c) {
-            s->indices[s->first[u] + c * cells + e] =
-                (cmg_index)(cell * s->layout.rows + a * nc + c);
-        }
-    }
-    for (int c = 0; c < nc; ++c) {
-        s->indptr[u * nc + c] = s->first[u] + c * cells;
-    }
-}
-
+/* The rows of a node in A and in both sums. */
 static void visit(const builder *s, cmg_size u)
 {
     const int nc = s->space->components;
-    if (s->A == NULL) {
-        visit_load(s, u);
-    } else if (!s->space->fixed[s->space->node[u]]) {
-        visit_matrix(s, u, s->scratch + s->room * cmgi_thread());
-    } else {
-        for (int c = 0; c < nc; ++c) {
-            s->indptr[s->A->indptr[u * nc + c]] = s->first[u] + c;
-            s->indices[s->first[u] + c] = -1;
+    const cmgi_stencil *stencil = cmgi_stencil_of(&s->stencils, u);
+    for (cmg_size row = u * nc; row < (u + 1) * nc; ++row) {
+        const cmg_size begin = s->A.indptr[row];
+        for (cmg_size k = begin; k < s->A.indptr[row + 1]; ++k) {
+            s->A.indices[k] =
+                (cmg_index)(stencil == NULL ? row : u * nc + stencil->offset[k - begin]);
+            s->A.values[k] = 0;
         }
     }
-}
-
-static cmg_status make_places(builder *s)
-{
-    const int rows = s->layout.rows;
-    CMGI_TRY(cmgi_alloc(s->space->ctx, (cmg_size)rows * rows, sizeof *s->place, &s->place));
-    for (int k = 0; k < rows * rows; ++k) {
-        s->place[k] = cmgi_cell_place(s->layout, k / rows, k % rows);
+    if (stencil != NULL) {
+        visit_matrix(s, u, stencil);
+        visit_vector(s, u, stencil);
+        return;
     }
-    return CMG_OK;
-}
-
-/* Most numbers that a node needs: places of columns, and two more for each that differs. */
-static cmg_size room_of(const cmgi_space *space)
-{
-    cmg_size most = 0;
-    for (cmg_size n = 0; n < space->nodes; ++n) {
-        const cmg_size cells = space->start[n + 1] - space->start[n];
-        most = cells > most ? cells : most;
+    for (int c = 0; c < nc; ++c) {
+        s->matrix.indptr[s->A.indptr[u * nc + c]] = s->matrix.first[u] + c;
+        s->matrix.indices[s->matrix.first[u] + c] = -1;
+        s->vector.indptr[u * nc + c] = s->vector.first[u];
     }
-    return 3 * most * space->local + 2;
 }
 
-static cmg_status build(builder *s, cmg_size rows, cmgi_sum *S)
+/* Room for the terms of both sums. */
+static cmg_status count(builder *s)
 {
     const cmgi_space *space = s->space;
     cmg_context *ctx = space->ctx;
     const cmg_size n = space->unknowns;
-    const cmg_size numbers = s->A != NULL ? cmgi_cell_entries(s->layout) : s->layout.rows;
-    cmg_size *indptr = NULL; /* in the backend's memory */
-    cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, space->mesh->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
-               "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
-               (long long)space->mesh->cells, (long long)numbers);
-    s->room = room_of(space);
-    CMGI_TRY_GOTO(done, make_places(s));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n + 1, sizeof *s->first, &s->first));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s->room * ctx->threads, sizeof *s->scratch, &s->scratch));
-    s->first[0] = 0;
+    const int nc = space->components;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n + 1, sizeof(cmg_size), &s->matrix.first));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n + 1, sizeof(cmg_size), &s->vector.first));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
     for (cmg_size u = 0; u < n; ++u) {
-        s->first[u + 1] = count_terms(s, space->node[u]);
+        const cmg_index node = space->node[u];
+        const cmg_size cells = space->start[node + 1] - space->start[node];
+        s->matrix.first[u + 1] = count_terms(space, node);
+        s->vector.first[u + 1] = space->fixed[node] ? 0 : cells * nc;
     }
-    cmgi_add_up(s->first, n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *s->indptr, &s->indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s->first[n], sizeof *s->indices, &s->indices));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size u = 0; u < n; ++u) {
-        visit(s, u);
+    cmgi_add_up(s->matrix.first, n);
+    cmgi_add_up(s->vector.first, n);
+    CMGI_TRY(cmgi_alloc(ctx, s->A.indptr[n * nc] + 1, sizeof(cmg_size), &s->matrix.indptr));
+    CMGI_TRY(cmgi_alloc(ctx, s->matrix.first[n], sizeof(cmg_index), &s->matrix.indices));
+    CMGI_TRY(cmgi_alloc(ctx, n * nc + 1, sizeof(cmg_size), &s->vector.indptr));
+    return cmgi_alloc(ctx, s->vector.first[n], sizeof(cmg_index), &s->vector.indices);
+}
+
+/* The sum of rows of terms, which are handed over. */
+static cmg_status finish(const builder *s, cmg_size rows, terms *t, cmgi_sum *S)
+{
+    cmg_context *ctx = s->space->ctx;
+    const cmg_size n = t->first[s->space->unknowns];
+    t->indptr[rows] = n;
+    CMGI_TRY(cmgi_move_to_device(ctx, &t->indptr, rows + 1, sizeof *t->indptr));
+    cmg_size *indptr = t->indptr;
+    t->indptr = NULL;
+    cmg_status status = cmgi_move_to_device(ctx, &t->indices, n, sizeof *t->indices);
+    if (status != CMG_OK) {
+        cmgi_free_device(ctx, indptr);
+        return status;
     }
-    s->indptr[rows] = s->first[n];
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &s->indptr, rows + 1, sizeof *s->indptr));
-    indptr = s->indptr;
-    s->indptr = NULL;
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &s->indices, s->first[n], sizeof *s->indices));
-    status = cmgi_sum_create(ctx, rows, indptr, s->indices, S);
-    indptr = NULL;
-    s->indices = NULL;
-done:
-    cmgi_free_device(ctx, indptr);
-    CMGI_FREE(ctx, s->first, s->place, s->scratch, s->indptr, s->indices);
+    status = cmgi_sum_create(ctx, rows, indptr, t->indices, S);
+    t->indices = NULL;
     return status;
 }
 
-cmg_status cmgi_space_sum_matrix(const cmgi_space *space, cmgi_cell_layout layout,
-                                 const cmgi_csr *A, cmgi_sum *S)
+static void free_terms(cmg_context *ctx, terms *t)
 {
-    builder s = {.space = space, .layout = layout, .A = A};
-    return build(&s, A->indptr[A->rows], S);
+    CMGI_FREE(ctx, t->first, t->indptr, t->indices);
 }
 
-cmg_status cmgi_space_sum_load(const cmgi_space *space, cmgi_sum *T)
+cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,
+                           cmgi_sum *matrix, cmgi_sum *vector)
 {
-    builder s = {.space = space, .layout = {.rows = space->local * space->components}};
-    return build(&s, space->unknowns * space->components, T);
+    cmg_context *ctx = space->ctx;
+    const int rows = layout.rows;
+    const cmg_size unknowns = space->unknowns * space->components;
+    const cmg_size numbers = cmgi_cell_entries(layout);
+    builder s = {.space = space, .layout = layout};
+    cmg_status status = CMG_OK;
+    CMGI_CHECK(ctx, space->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
+               "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
+               (long long)space->cells, (long long)numbers);
+    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, &s.A));
+    const cmg_size nnz = s.A.indptr[unknowns];
+    CMGI_TRY_GOTO(done, cmgi_sum_check(ctx, nnz));
+    CMGI_TRY_GOTO(done, count(&s));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (s.stencils.room + 1) * ctx->threads, sizeof *s.scratch,
+                                   &s.scratch));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)rows * rows, sizeof *s.place, &s.place));
+    for (int k = 0; k < rows * rows; ++k) {
+        s.place[k] = cmgi_cell_place(layout, k / rows, k % rows);
+    }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size u = 0; u < space->unknowns; ++u) {
+        visit(&s, u);
+    }
+    CMGI_TRY_GOTO(done, finish(&s, nnz, &s.matrix, matrix));
+    CMGI_TRY_GOTO(done, finish(&s, unknowns, &s.vector, vector));
+    *A = s.A;
+    s.A = (cmgi_csr){0};
+done:
+    free_terms(ctx, &s.matrix);
+    free_terms(ctx, &s.vector);
+    CMGI_FREE(ctx, s.place, s.scratch);
+    cmgi_csr_free(ctx, &s.A);
+    cmgi_stencils_free(&s.stencils);
+    return status;
 }

@@ -3,8 +3,9 @@
 #include "fem/space.h"
 #include "fem/sum.h"
 
-/* values(A) = S e. A is the space's pattern. Rows of fixed nodes become 1. */
-cmg_status cmgi_space_sum_matrix(const cmgi_space *space, cmgi_cell_layout layout,
-                                 const cmgi_csr *A, cmgi_sum *S);
-/* b = T f, f the loads of the cells; 0 at fixed nodes. */
-cmg_status cmgi_space_sum_load(const cmgi_space *space, cmgi_sum *T);
+/*
+ * The pattern of A, with zeros for values, values(A) = S e, and b = T f with the loads f of the
+ * cells. Rows of fixed nodes become 1 in A, 0 in b. S and T may be there where it fails.
+ */
+cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,
+                           cmgi_sum *S, cmgi_sum *T);

@@ -1,4 +1,4 @@
-/* Stencils of spaces, and the patterns of their matrices. */
+/* Stencils of spaces. */
 #include "fem/stencil.h"
 
 #include "core/memory.h"
@@ -111,7 +111,8 @@ static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
     const cmg_size first = first_cell(space, node);
     cmg_index *place = s->place;
     for (int k = 0; k < s->cells; ++k) {
-        s->local[k] = 0;
+        const bool again = k > 0 && s->cell[k] == s->cell[k - 1]; /* a cell has the node twice */
+        s->local[k] = again ? s->local[k - 1] + 1 : 0;
         while (cmgi_space_cell_node(space, first + s->cell[k], s->local[k]) != node) {
             ++s->local[k];
         }
@@ -235,36 +236,4 @@ cmg_status cmgi_stencils_count(const cmgi_stencils *stencils, cmgi_csr *A)
         }
     }
     return cmgi_csr_alloc_entries(space->ctx, A);
-}
-
-cmg_status cmgi_space_pattern(const cmgi_space *space, cmgi_csr *A)
-{
-    const int nc = space->components;
-    cmgi_stencils stencils = {0};
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&stencils, &made));
-#pragma omp parallel for num_threads(space->ctx->threads)                                          \
-    schedule(static) if (space->unknowns > 256)
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        cmgi_stencil *s = &stencils.list[cmgi_thread()];
-        const bool fixed = columns_of(&stencils, u) < 0;
-        if (!fixed) {
-            find_offsets(space, space->node[u], s);
-        }
-        for (cmg_size row = u * nc; row < (u + 1) * nc; ++row) {
-            const cmg_size begin = made.indptr[row];
-            for (cmg_size k = begin; k < made.indptr[row + 1]; ++k) {
-                made.indices[k] = (cmg_index)(fixed ? row : u * nc + s->offset[k - begin]);
-                made.values[k] = 0;
-            }
-        }
-    }
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(space->ctx, &made);
-    cmgi_stencils_free(&stencils);
-    return status;
 }

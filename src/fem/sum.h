@@ -87,30 +87,14 @@ void cmgi_sum_free(cmgi_sum *S);
 /* T has row k of S as row map[k] of `rows` rows, the others are empty; map, with different numbers,
  * in the backend's memory. */
 cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *map, cmgi_sum *T);
+/* A matrix of so many entries can have them as rows. */
+cmg_status cmgi_sum_check(cmg_context *ctx, cmg_size nnz);
 /* y = S e; y in fp64 or fp32, sums in fp64. */
 cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y);
 
-/* What the backends do of it. */
-typedef struct cmgi_sum_kernels {
-    /* at[c] = blocks of chunk c, or, where the blocks before it are at[c], their first rows into
-     * S->first_row, and S->rows at the end */
-    cmg_status (*count)(const cmgi_sum *S, const cmg_size *indptr, cmg_size *at);
-    cmg_status (*cut)(const cmgi_sum *S, const cmg_size *indptr, const cmg_size *at);
-    /* each of n counts becomes the sum of those before it, count[n] that of all */
-    cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
-    /* start and end of a sum with blocks */
-    cmg_status (*fill)(const cmgi_sum *S, const cmg_size *indptr);
-    /* count[map[k]] = terms of row k, 0 in the others of `rows` places; these terms to where row
-     * map[k] begins */
-    cmg_status (*lengths)(const cmgi_sum *S, const cmg_size *map, cmg_size rows, cmg_size *count);
-    cmg_status (*move)(const cmgi_sum *S, const cmg_size *map, const cmg_size *indptr,
-                       cmg_index *indices);
-    cmg_status (*apply)(const cmgi_sum *S, const double *e, cmg_precision precision, void *y);
-} cmgi_sum_kernels;
-
 /* Blocks do not reach over a multiple of so many rows. */
 enum { CMGI_SUM_CHUNK = 8192 };
-static inline cmg_size cmgi_sum_chunks(const cmgi_sum *S)
-{
-    return (S->rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
-}
+
+/* sum.cu */
+cmg_status cmgi_sum_apply_cuda(const cmgi_sum *S, const double *e, cmg_precision precision,
+                               void *y);
