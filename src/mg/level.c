@@ -210,7 +210,8 @@ static cmg_status find_dirichlet(cmg_hierarchy *h, int l, const cmgi_level_optio
 }
 
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
-                             const cmgi_level_options *options, cmgi_level *level)
+                             const cmgi_level_options *options, const cmg_matrix *outer,
+                             cmgi_level *level)
 {
     cmg_csr A;
     if (cmgi_parts_have(options->parts, l)) {
@@ -235,7 +236,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l > 0 && is_by_elements(ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
-    return place_matrix(ctx, &A, l == 0 ? options->outer : NULL, &ask, level);
+    return place_matrix(ctx, &A, outer, &ask, level);
 }
 
 cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,

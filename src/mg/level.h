@@ -26,7 +26,6 @@ typedef struct cmgi_level {
 
 typedef struct cmgi_level_options {
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
-    const cmg_matrix *outer;   /* fp64 matrix that gives the numbering of level 0; NULL = its A */
     const cmgi_schedule *schedule;
     const cmgi_parts *parts; /* levels divided among ranks, NULL = none */
     cmg_dirichlet dirichlet;
@@ -45,10 +44,12 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmg_matrix_options *options, bool *taken, cmg_matrix **M);
 /*
  * Builds A of level l, and finds the Dirichlet rows of the finest; called for all levels first. A
- * level that has an A already gets its new values.
+ * level that has an A already gets its new values. `outer` is the fp64 matrix that gives the
+ * numbering; NULL = its own.
  */
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
-                             const cmgi_level_options *options, cmgi_level *level);
+                             const cmgi_level_options *options, const cmg_matrix *outer,
+                             cmgi_level *level);
 /* New values of the finest A on the device and of `outer`, the same in fp64, together, where *done.
  */
 cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,

@@ -10,10 +10,11 @@
 #include "mg/project.h"
 #include "transfer/complete.h"
 
-enum { CMGI_MAX_NOTES = 16, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 12, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
+    bool ahead;       /* the smoother of the finest level was made before all else */
     bool begun;       /* the matrices of the finest level are there before the others */
     int count;        /* in use; the last one is solved by `coarse` or smoothed */
     cmg_matrix *A;    /* finest matrix in fp64: level[0].A, or a copy in mixed precision */
@@ -21,6 +22,7 @@ typedef struct cmgi_levels {
                          `A` is that, or the device has no room for both */
     uint64_t values;  /* of the hierarchy (hierarchy.h) when they were taken */
     cmg_matrix *coarse;        /* dense operator of the last level, NULL = smoothing */
+    cmg_matrix *kept;          /* what was `coarse` so, until the next collapse takes it; or NULL */
     bool collapsed;            /* `coarse` is the cycle of several levels */
     bool symmetric_inverse;    /* the last level is symmetric, and so is its inverse */
     bool symmetric;            /* the cycle is, by the way it was made, and A as far as it tells */
@@ -53,7 +55,7 @@ static inline const cmg_matrix *cmgi_levels_rows(const cmgi_levels *levels)
 {
     return levels->rows != NULL ? levels->rows : levels->A;
 }
-/* Builds the levels; those that are built take over new values on the same pattern. */
+/* Takes the steps of a set-up; levels that are built take over new values on the same pattern. */
 cmg_status cmgi_setup_levels(const cmgi_setup *s);
 /* The matrix of Dirichlet rows, where the finest level has any. */
 cmg_status cmgi_setup_boundary(const cmgi_setup *s);
@@ -66,3 +68,18 @@ int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options);
 /* Adds the seconds since *begin to a part of the set-up, and begins anew. */
 void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
 void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);
+
+/* coarse_end.c: whether an operator solves the last level; the level from which on everything
+ * becomes one dense operator, or the last one; the two steps that make them, and the cycle. */
+bool cmgi_setup_inverse(const cmgi_setup *s);
+int cmgi_setup_collapse_from(const cmgi_setup *s);
+cmg_status cmgi_setup_coarse(const cmgi_setup *s);
+cmg_status cmgi_setup_collapse(const cmgi_setup *s);
+cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s);
+
+/* notes.c */
+void cmgi_note(cmgi_levels *levels, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cmgi_note_ranks(const cmgi_setup *s);
+void cmgi_note_completion(const cmgi_setup *s);
+void cmgi_note_dirichlet(const cmgi_setup *s);
+cmg_status cmgi_note_smoother(const cmgi_setup *s);

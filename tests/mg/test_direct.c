@@ -1,6 +1,6 @@
 /*
  * What takes the place of levels below a matrix alone: a factorisation in its envelope, or Jacobi
- * where the diagonal rules.
+ * where A is diagonally dominant.
  */
 #include "mg/dominated.h"
 #include "mg/envelope.h"
@@ -366,7 +366,7 @@ static void diagonals_that_rule(void)
     CHECK(!rules(&mixed)); /* a chain of 60 rows is enough to be slow, and to be seen */
     CHECK(!rules(&grid));
     cmg_hierarchy *h = alone(&A);
-    const cmg_report report = solve_noting(h, "", "as the diagonal rules");
+    const cmg_report report = solve_noting(h, "", "as A is diagonally dominant");
     CHECK(report.iterations <= 16 && report.krylov == CMG_KRYLOV_FGMRES);
     CHECK(report.fallbacks == 0);
     cmg_hierarchy_destroy(&h);

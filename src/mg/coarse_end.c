@@ -1,0 +1,188 @@
+/*
+ * What solves the last level: a dense inverse, the factors of A, or smoothing; and all levels under
+ * a size collapsed into the matrix of their cycle.
+ */
+#include "mg/setup.h"
+#include "mg/symmetry.h"
+
+/* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
+static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)
+{
+    cmg_matrix_options options = s->options->matrix;
+    const bool given = s->schedule->given[l][CMG_ROLE_INVERSE];
+    options.precision = s->options->precision;
+    options.values = given ? s->schedule->values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
+    return options;
+}
+
+/* Dense inverse of the last level, from the hierarchy or computed. */
+static cmg_status build_inverse(const cmgi_setup *s, int last)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_size n = s->levels->level[last].rows;
+    cmg_csr csr;
+    double *X = NULL;
+    cmg_status status = CMG_OK;
+    const cmg_matrix_options options = coarse_options(s, last);
+    if (last == cmg_hierarchy_levels(s->h) - 1 &&
+        cmgi_hierarchy_view(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
+                X[i * n + csr.indices[k]] = csr.values[k];
+            }
+        }
+        CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
+                                              &s->levels->coarse));
+        cmgi_note(s->levels, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
+    } else {
+        static const char *const how[] = {"dense inverse", "dense inverse by LU",
+                                          "pseudo-inverse of a singular matrix"};
+        cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
+        CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
+                                                &s->levels->coarse, &kind));
+        s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
+        cmgi_note(s->levels, "coarse solve: %s of %lld row%s", how[kind], (long long)n,
+                  n == 1 ? "" : "s");
+    }
+done:
+    cmgi_free(ctx, X);
+    return status;
+}
+
+/* Factors of the last level as its operator; it stays with new values. */
+static cmg_status take_envelope(const cmgi_setup *s, int last)
+{
+    const cmgi_level *level = &s->levels->level[last];
+    const cmg_matrix_options options = coarse_options(s, last);
+    if (s->levels->coarse == NULL) {
+        CMGI_TRY(
+            cmgi_envelope_matrix(s->ctx, s->envelope, level->perm, &options, &s->levels->coarse));
+    }
+    s->levels->symmetric_inverse = true;
+    cmgi_note(s->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
+              last == 0 ? "direct" : "coarse", (long long)level->rows,
+              (double)cmgi_envelope_entries(s->envelope) / (double)level->A->nnz,
+              cmgi_envelope_zeros(s->envelope) > 0 ? ", singular" : "");
+    return CMG_OK;
+}
+
+/* Smoothing steps where nothing solves the last level. */
+static int last_steps(const cmgi_setup *s)
+{
+    return s->options->cycle == CMG_CYCLE_NONE || s->dominated ? s->options->pre + s->options->post
+                                                               : s->options->coarse_steps;
+}
+
+cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s)
+{
+    return (cmgi_cycle_plan){.levels = s->levels->level,
+                             .nlevels = s->levels->count,
+                             .coarse = s->levels->coarse,
+                             .coarse_name = s->levels->collapsed  ? "collapsed"
+                                            : s->envelope != NULL ? "factor"
+                                                                  : "inverse",
+                             .coarse_exact = s->levels->coarse != NULL && !s->levels->collapsed,
+                             .coarse_steps = last_steps(s),
+                             .shape = s->options->cycle,
+                             .pre = s->options->pre,
+                             .post = s->options->post,
+                             .precision = s->options->precision,
+                             .fuse = s->options->fuse};
+}
+
+int cmgi_setup_collapse_from(const cmgi_setup *s)
+{
+    const int total = cmgi_setup_count(s->h, s->options);
+    const cmg_size chosen = s->ctx->backend->collapse_rows;
+    const cmg_size limit = s->options->collapse >= 0 ? s->options->collapse : chosen;
+    int first = total - 1;
+    if (!cmgi_setup_inverse(s) || s->options->cycle == CMG_CYCLE_F) {
+        return first; /* levels of F are visited by an F- and by a V-cycle: no operator is both */
+    }
+    const int least = s->parts != NULL ? s->parts->divided : 1;
+    while (first > least && s->levels->level[first - 1].rows <= limit) {
+        --first;
+    }
+    return first;
+}
+
+/* The dense operator of an earlier set-up gets the new values. */
+cmg_status cmgi_setup_collapse(const cmgi_setup *s)
+{
+    cmg_context *ctx = s->ctx;
+    const int first = cmgi_setup_collapse_from(s);
+    if (first == s->levels->count - 1) {
+        return CMG_OK;
+    }
+    cmg_matrix *dense = s->levels->kept;
+    s->levels->kept = NULL;
+    const cmg_size n = s->levels->level[first].rows;
+    const int total = s->levels->count;
+    cmgi_cycle *cycle = NULL;
+    double *X = NULL;
+    cmg_status status = CMG_OK;
+    cmgi_cycle_plan plan = cmgi_setup_plan(s);
+    plan.first = first;
+    plan.columns = cmgi_unit_columns(ctx, n);
+    CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
+    const cmg_matrix_options options = coarse_options(s, first);
+    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
+    cmg_matrix_destroy(&s->levels->coarse);
+    s->levels->coarse = dense;
+    dense = NULL;
+    s->levels->collapsed = true;
+    s->levels->count = first + 1;
+    cmgi_note(s->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,
+              total - 1, (long long)n);
+done:
+    cmg_matrix_destroy(&dense);
+    cmgi_cycle_destroy(&cycle);
+    cmgi_free_device(ctx, X);
+    return status;
+}
+
+bool cmgi_setup_inverse(const cmgi_setup *s)
+{
+    const int total = cmgi_setup_count(s->h, s->options);
+    if (s->options->cycle == CMG_CYCLE_NONE) {
+        return false;
+    }
+    if (s->envelope != NULL) {
+        return true;
+    }
+    if (s->options->coarse != CMG_COARSE_AUTO) {
+        return s->options->coarse == CMG_COARSE_INVERSE;
+    }
+    cmg_csr stored;
+    if (cmgi_hierarchy_view(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored)) {
+        return true;
+    }
+    return total > 1 && s->levels->level[total - 1].rows <= s->options->coarse_limit;
+}
+
+cmg_status cmgi_setup_coarse(const cmgi_setup *s)
+{
+    cmgi_levels *levels = s->levels;
+    const int total = cmgi_setup_count(s->h, s->options);
+    levels->count = total;
+    if (!cmgi_setup_inverse(s)) {
+        cmgi_note(levels,
+                  total > 1      ? "coarse solve: %d smoothing steps"
+                  : s->dominated ? "one level: %d smoothing steps, as A is diagonally dominant"
+                                 : "one level: %d smoothing steps",
+                  last_steps(s));
+        return CMG_OK;
+    }
+    if (levels->collapsed) {
+        cmg_matrix_destroy(&levels->kept);
+        levels->kept = levels->coarse;
+        levels->coarse = NULL;
+        levels->collapsed = false;
+    }
+    CMGI_TRY(s->envelope != NULL ? take_envelope(s, total - 1) : build_inverse(s, total - 1));
+    levels->symmetric = cmgi_symmetric_by_design(s, total);
+    return CMG_OK;
+}

@@ -1,0 +1,110 @@
+/* What a set-up has decided, for people. Each note stands once in a set-up, so that the list has
+ * room for all. */
+#include "mg/setup.h"
+
+#include "core/group.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void cmgi_note(cmgi_levels *levels, const char *format, ...)
+{
+    va_list args;
+    assert(levels->notes < CMGI_MAX_NOTES);
+    va_start(args, format);
+    (void)vsnprintf(levels->note[levels->notes++], CMGI_NOTE, format, args);
+    va_end(args);
+}
+
+/* What the smoother of the finest level came out as: its size, and dampings that were estimated. */
+cmg_status cmgi_note_smoother(const cmgi_setup *s)
+{
+    const cmgi_smoother *smoother = &s->levels->level[0].smoother;
+    const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
+    char dampings[CMGI_NOTE / 2] = "";
+    size_t used = 0;
+    double nnz[2] = {0, (double)s->levels->level[0].A->nnz}; /* of M and A */
+    for (int f = 0; f < smoother->factors; ++f) {
+        nnz[0] += (double)smoother->factor[f]->nnz;
+    }
+    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 2));
+    for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
+        const int n =
+            snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    cmgi_note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
+              s->options->smoother, chosen[0] != '\0' ? ", " : "", chosen, smoother->factors,
+              smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], smoother->stages == 1 ? "" : "s",
+              dampings);
+    return CMG_OK;
+}
+
+void cmgi_note_dirichlet(const cmgi_setup *s)
+{
+    const int total = cmgi_setup_count(s->h, s->options);
+    cmg_size rows = 0;
+    for (int l = 0; l < total; ++l) {
+        rows += s->levels->level[l].dirichlet.count;
+    }
+    if (rows > 0) {
+        cmgi_note(s->levels,
+                  "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
+                  (long long)s->levels->level[0].dirichlet.count, (long long)rows);
+    }
+}
+
+/* Which levels are divided among how many ranks. */
+void cmgi_note_ranks(const cmgi_setup *s)
+{
+    const int divided = s->parts != NULL ? s->parts->divided : 0;
+    const int levels = cmg_hierarchy_levels(s->h);
+    const int ranks = cmgi_ranks(s->ctx);
+    if (divided == 0) {
+        return;
+    }
+    if (divided == levels) {
+        cmgi_note(s->levels, "ranks: %d, messages by %s; all levels are divided among them", ranks,
+                  cmg_context_link(s->ctx));
+    } else {
+        cmgi_note(
+            s->levels,
+            "ranks: %d, messages by %s; levels 0 to %d are divided among them, those of %lld rows "
+            "and less are solved by each",
+            ranks, cmg_context_link(s->ctx), divided - 1,
+            (long long)cmg_hierarchy_rows(s->h, divided));
+    }
+    if (s->parts->formed > 0) {
+        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on",
+                  s->parts->formed, s->parts->first_formed);
+    }
+}
+
+void cmgi_note_completion(const cmgi_setup *s)
+{
+    const cmgi_completion *c = s->completion;
+    if (c->alone) {
+        cmgi_note(s->levels, "levels follow the finest matrix alone, not the %d of the hierarchy",
+                  cmg_hierarchy_levels(s->given));
+    }
+    if (c->formed > 0) {
+        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on", c->formed,
+                  c->first_formed);
+    }
+    if (c->misfits > 0) {
+        cmgi_note(
+            s->levels,
+            "level matrices that do not fit P (energies differ by a factor of %.3g): %d, from "
+            "level %d on, replaced by R A P",
+            c->worst, c->misfits, c->first_misfit);
+    }
+    if (c->appended > 0) {
+        const int last = cmg_hierarchy_levels(s->h) - 1;
+        const int first = last - c->appended + 1;
+        cmgi_note(s->levels,
+                  "algebraic levels %d to %d: %lld rows to %lld, by smoothed aggregation", first,
+                  last, (long long)cmg_hierarchy_rows(s->h, first - 1),
+                  (long long)cmg_hierarchy_rows(s->h, last));
+    }
+}
