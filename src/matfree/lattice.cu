@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(THREADS, lattice_layer<T, B>::BLOCKS)
     const bool exists = works && x0 + tid % a.tx <= a.nx && y0 + tid / a.tx <= a.ny;
     const T *corner = xs + (works ? (tid / a.tx * (a.tx + 1) + tid % a.tx) * B : 0);
     const cmg_size step = (cmg_size)(a.nx + 1) * (a.ny + 1);
-    const bool dots = KIND == CMGI_WB_APPLY && f.dots != NULL;
+    const bool dots = cmgi_leaves_dots<T, KIND>(f);
     double dot = 0;
     const T *factor =
         a.factor + begin * step + (cmg_size)(y0 + tid / a.tx) * (a.nx + 1) + x0 + tid % a.tx;

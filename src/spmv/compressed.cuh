@@ -26,7 +26,7 @@ template <typename T, cmgi_wb_kind KIND>
 __device__ __forceinline__ void put_dot(const compressed_args<T> &a, cmg_size slice, cmg_size i0,
                                         cmg_size i1, T s0, T s1)
 {
-    if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+    if (cmgi_leaves_dots<T, KIND>(a.f)) {
         double dot = i0 < a.C.rows ? (double)s0 * (double)__ldg(a.x + i0) : 0;
         dot += i1 < a.C.rows ? (double)s1 * (double)__ldg(a.x + i1) : 0;
         dot = cmgi_warp_sum(dot);

@@ -64,7 +64,7 @@ template <typename T, cmgi_wb_kind KIND, int B>
 __device__ __forceinline__ void put_block_dot(const compressed_args<T> &a, cmg_size slice,
                                               double dot)
 {
-    if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+    if (cmgi_leaves_dots<T, KIND>(a.f)) {
         const int lane = threadIdx.x % 32;
         dot = cmgi_warp_sum(dot);
         if (lane < B && (slice * B + lane) * CMGI_SLICE < a.C.rows * B) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ double put_block(const compressed_args<T> &a, cmg_siz
 #pragma unroll
     for (int i = 0; i < B; ++i) {
         cmgi_put<KIND>(a.f, r * B + i, sum[i]);
-        if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+        if (cmgi_leaves_dots<T, KIND>(a.f)) {
             dot += (double)sum[i] * (double)__ldg(a.x + r * B + i);
         }
     }

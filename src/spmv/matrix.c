@@ -205,8 +205,9 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
     if (A->rows == 0 && !A->format->speaks) {
         return CMG_OK;
     }
-    return w->columns > 1 && !in_one_pass(A) ? cmgi_columns_apart(A, w, x)
-                                             : cmgi_spmv_of(A->ctx, A->format)(A, w, x);
+    const cmgi_writeback of = cmgi_wb_reduce(w);
+    return w->columns > 1 && !in_one_pass(A) ? cmgi_columns_apart(A, &of, x)
+                                             : cmgi_spmv_of(A->ctx, A->format)(A, &of, x);
 }
 
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)

@@ -31,6 +31,20 @@ struct cmgi_wb_of<float> {
 };
 
 template <cmgi_wb_kind KIND>
+__device__ __forceinline__ double cmgi_join(const cmgi_wb_f64 &f, double b, double c, double d,
+                                            double e, double s)
+{
+    return cmgi_wb_join_f64(KIND, &f, b, c, d, e, s);
+}
+
+template <cmgi_wb_kind KIND>
+__device__ __forceinline__ float cmgi_join(const cmgi_wb_f32 &f, float b, float c, float d, float e,
+                                           float s)
+{
+    return cmgi_wb_join_f32(KIND, &f, b, c, d, e, s);
+}
+
+template <cmgi_wb_kind KIND>
 __device__ __forceinline__ void cmgi_put(const cmgi_wb_f64 &f, cmg_size i, double s)
 {
     f.y[i] = cmgi_wb_value_f64(KIND, &f, i, s);
@@ -40,6 +54,13 @@ template <cmgi_wb_kind KIND>
 __device__ __forceinline__ void cmgi_put(const cmgi_wb_f32 &f, cmg_size i, float s)
 {
     f.y[i] = cmgi_wb_value_f32(KIND, &f, i, s);
+}
+
+/* Whether a kernel leaves x . y: products of fp64 alone do, and no other kernel has code for it. */
+template <typename T, cmgi_wb_kind KIND>
+__device__ __forceinline__ bool cmgi_leaves_dots(const typename cmgi_wb_of<T>::type &f)
+{
+    return sizeof(T) == sizeof(double) && KIND == CMGI_WB_SCALED && f.dots != NULL;
 }
 
 /*
@@ -67,16 +88,14 @@ __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *
     }
     to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
     constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    const bool scaled =
-        KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO || (momentum && f.d != NULL);
-    if (KIND == CMGI_WB_RESIDUAL || scaled) {
-        to.b = f.b[to.i];
-    }
-    if (KIND == CMGI_WB_JACOBI || momentum || (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND != CMGI_WB_SCALED) {
         to.c = f.c[to.i];
     }
-    if (scaled) {
+    if (KIND != CMGI_WB_SCALED && f.d != NULL) {
         to.d = f.d[to.i];
+    }
+    if (momentum && f.d != NULL) {
+        to.b = f.b[to.i];
     }
     if (momentum && f.e != NULL) {
         to.e = f.e[to.i];
@@ -88,16 +107,8 @@ __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *
 template <cmgi_wb_kind KIND, typename T, typename F>
 __device__ __forceinline__ void cmgi_hit(const F &f, const cmgi_target<T> &to, T s)
 {
-    F loaded = f;
-    T result;
-    loaded.b = &to.b;
-    loaded.c = &to.c;
-    loaded.d = KIND == CMGI_WB_MOMENTUM && f.d == NULL ? NULL : &to.d;
-    loaded.e = &to.e; /* 0 where there is none */
-    loaded.y = &result;
     if (to.mine) {
-        cmgi_put<KIND>(loaded, 0, s);
-        f.y[to.i] = result;
+        f.y[to.i] = cmgi_join<KIND>(f, to.b, to.c, to.d, to.e, s);
     }
 }
 

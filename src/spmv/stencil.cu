@@ -159,7 +159,7 @@ template <typename T, cmgi_wb_kind KIND>
 __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, cmg_size row,
                                          cmg_size rows, const T (&s)[PACK<T>])
 {
-    if (row + PACK < T >> rows) {
+    if (rows < row + PACK<T>) {
         for (int t = 0; t < PACK<T> && row + t < rows; ++t) {
             cmgi_put<KIND>(f, row + t, s[t]);
         }
@@ -171,30 +171,21 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     packed d = {};
     packed e = {};
     packed y;
-    typename cmgi_wb_of<T>::type loaded = f;
-    loaded.b = b.v;
-    loaded.c = c.v;
-    loaded.d = f.d != NULL ? d.v : NULL;
-    loaded.e = f.e != NULL ? e.v : NULL;
-    loaded.y = y.v;
-    const bool by_d = KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_FROM_ZERO ||
-                      (KIND == CMGI_WB_MOMENTUM && f.d != NULL);
-    if (KIND == CMGI_WB_RESIDUAL || by_d) {
-        b = load<PACK<T>>(f.b + row);
-    }
-    if (KIND == CMGI_WB_JACOBI || KIND == CMGI_WB_MOMENTUM ||
-        (KIND == CMGI_WB_AXPBY && f.beta != 0)) {
+    if (KIND != CMGI_WB_SCALED) {
         c = load<PACK<T>>(f.c + row);
     }
-    if (by_d) {
+    if (KIND != CMGI_WB_SCALED && f.d != NULL) {
         d = load<PACK<T>>(f.d + row);
+    }
+    if (KIND == CMGI_WB_MOMENTUM && f.d != NULL) {
+        b = load<PACK<T>>(f.b + row);
     }
     if (KIND == CMGI_WB_MOMENTUM && f.e != NULL) {
         e = load<PACK<T>>(f.e + row);
     }
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
-        cmgi_put<KIND>(loaded, t, s[t]);
+        y.v[t] = cmgi_join<KIND>(f, b.v[t], c.v[t], d.v[t], e.v[t], s[t]);
     }
     store<PACK<T>>(f.y + row, y);
 }
@@ -270,11 +261,11 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
             if (mine) {
                 put_rows<T, KIND>(a.f, row, a.rows, s);
             }
-            for (int t = 0; KIND == CMGI_WB_APPLY && a.f.dots != NULL && t < PACK<T>; ++t) {
+            for (int t = 0; cmgi_leaves_dots<T, KIND>(a.f) && t < PACK<T>; ++t) {
                 dot += row + t < a.rows ? (double)s[t] * (double)__ldg(a.x + row + t) : 0;
             }
         }
-        if (KIND == CMGI_WB_APPLY && a.f.dots != NULL) {
+        if (cmgi_leaves_dots<T, KIND>(a.f)) {
             dot = cmgi_group_sum(dot, HALF, HALF);
             if (mine && threadIdx.x % HALF == 0) {
                 a.f.dots[slice] = dot;

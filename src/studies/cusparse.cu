@@ -372,10 +372,10 @@ extern "C" cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeba
         CMGI_TRY(ctx->backend->fill(ctx, A->options.precision, A->rows, 0.0, sum));
         return cmgi_select<launch_put>(A, w, sum);
     }
-    if (w->kind == CMGI_WB_APPLY) {
-        return multiply(A, 1, x, 0, w->y);
+    if (w->kind == CMGI_WB_SCALED) {
+        return multiply(A, w->alpha, x, 0, w->y);
     }
-    if (w->kind == CMGI_WB_AXPBY && (w->c == w->y || w->beta == 0)) {
+    if (w->kind == CMGI_WB_SUM && w->c == w->y && w->d == NULL) {
         return multiply(A, w->alpha, x, w->beta, w->y);
     }
     CMGI_TRY(multiply(A, 1, x, 0, sum));

@@ -126,16 +126,12 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     if (H->rest == NULL) {
         return CMG_OK;
     }
-    if (w->kind == CMGI_WB_JACOBI || (w->kind == CMGI_WB_MOMENTUM && w->d != NULL)) {
+    if (w->kind == CMGI_WB_MOMENTUM && w->d != NULL) {
         more.kind = CMGI_WB_JACOBI;
         more.b = H->zero;
         more.d = w->d;
     }
-    if (more.kind == CMGI_WB_JACOBI || w->kind == CMGI_WB_AXPBY || w->kind == CMGI_WB_MOMENTUM) {
-        more.alpha = w->alpha;
-    } else if (w->kind == CMGI_WB_RESIDUAL) {
-        more.alpha = -1;
-    }
+    more.alpha = w->alpha;
     return cmgi_matrix_spmv(H->rest, &more, x);
 }
 

@@ -298,7 +298,7 @@ static void instruction_sets_multiply_columns(void)
             CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &o, &M));
             double *x = suite_vector(A.cols * k, 5);
             double *y = calloc((size_t)(A.rows * k), sizeof *y);
-            const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .columns = k};
+            const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};
             const cmg_size slices =
                 turn % 2 ? ((const cmgi_slices *)M->data)->nslices : layout(M)->p.count;
             double worst = 0;

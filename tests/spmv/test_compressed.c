@@ -263,7 +263,7 @@ static void instruction_sets_agree(void)
             double worst = 0;
             for (int k = 0; k < 2; ++k) {
                 y[k] = calloc((size_t)A.rows, sizeof *y[k]);
-                const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y[k]};
+                const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y[k]};
                 (k == 0 ? &cmgi_cpu_portable : best)
                     ->reduced(layout(M), M->values, &w, x, 0, layout(M)->p.count);
             }
@@ -295,7 +295,7 @@ static void instruction_sets_take_turns(void)
             cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
             double *x = suite_vector(A.cols, 5);
             double *y = calloc((size_t)A.rows, sizeof *y);
-            const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+            const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
             CHECK(layout(M)->t.count > 10);
             set->templates_f64(layout(M), &w, x, 0, layout(M)->t.count);
             set->packed_f64(layout(M), M->values, &w, x, 0, layout(M)->p.count);

@@ -37,7 +37,7 @@ static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_preci
     double *x = suite_vector(A->cols, 5);
     float *single = malloc((size_t)A->cols * sizeof *single); /* no entry more: sanitizers see it */
     void *y = malloc((size_t)A->rows * size);
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
     double worst = 0;
     CHECK(layout(M)->p.count == 0 && layout(M)->ref != NULL);
     for (cmg_size j = 0; j < A->cols; ++j) {

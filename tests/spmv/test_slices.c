@@ -47,7 +47,8 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
     double *y = calloc((size_t)A->rows, sizeof *y);
     float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
     float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = single ? (void *)narrow_y : (void *)y};
+    const cmgi_writeback w = {
+        .kind = CMGI_WB_SCALED, .alpha = 1, .y = single ? (void *)narrow_y : (void *)y};
     double worst = 0;
     for (cmg_size j = 0; j < A->cols; ++j) {
         narrow_x[j] = (float)x[j];
