@@ -65,7 +65,9 @@ __device__ __forceinline__ bool cmgi_leaves_dots(const typename cmgi_wb_of<T>::t
 
 /*
  * Where a row sum goes, and what the write-back reads there: loaded before the row is summed, so
- * that it does not wait once more after the sum. Small levels cost such waits and little else.
+ * that it does not wait once more after the sum. Small levels cost such waits and little else. What
+ * few products read - d of a SUM, e - is loaded after the sum: in registers all the while, it would
+ * leave fewer for entries in flight.
  */
 template <typename T>
 struct cmgi_target {
@@ -74,7 +76,6 @@ struct cmgi_target {
     T b;
     T c;
     T d;
-    T e;
 };
 
 /* Storage row `row`, if this lane is the one that writes it. */
@@ -82,23 +83,17 @@ template <cmgi_wb_kind KIND, typename T, typename F>
 __device__ __forceinline__ cmgi_target<T> cmgi_aim(const F &f, const cmg_index *rowmap,
                                                    cmg_size row, bool mine)
 {
-    cmgi_target<T> to = {row, mine, 0, 0, 0, 0};
+    cmgi_target<T> to = {row, mine, 0, 0, 0};
     if (!mine) {
         return to;
     }
     to.i = rowmap != NULL ? __ldg(rowmap + row) : row;
-    constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
     if (KIND != CMGI_WB_SCALED) {
         to.c = f.c[to.i];
     }
-    if (KIND != CMGI_WB_SCALED && f.d != NULL) {
-        to.d = f.d[to.i];
-    }
-    if (momentum && f.d != NULL) {
+    if (KIND == CMGI_WB_MOMENTUM && f.d != NULL) {
         to.b = f.b[to.i];
-    }
-    if (momentum && f.e != NULL) {
-        to.e = f.e[to.i];
+        to.d = f.d[to.i];
     }
     return to;
 }
@@ -108,7 +103,9 @@ template <cmgi_wb_kind KIND, typename T, typename F>
 __device__ __forceinline__ void cmgi_hit(const F &f, const cmgi_target<T> &to, T s)
 {
     if (to.mine) {
-        f.y[to.i] = cmgi_join<KIND>(f, to.b, to.c, to.d, to.e, s);
+        const T d = KIND == CMGI_WB_SUM && f.d != NULL ? f.d[to.i] : to.d;
+        const T e = KIND == CMGI_WB_MOMENTUM && f.e != NULL ? f.e[to.i] : T(0);
+        f.y[to.i] = cmgi_join<KIND>(f, to.b, to.c, d, e, s);
     }
 }
 
