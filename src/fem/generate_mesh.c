@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "fem/generate.h"
+#include "fem/mesh_geometry.h"
 #include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
@@ -23,8 +24,7 @@ static cmgi_shape_options shape_options(const cmgi_plan *plan)
     const cmg_generate_options *o = &plan->options;
     cmgi_shape_options s;
     cmgi_shape_options_default(o->shape, &s);
-    s.cell =
-        plan->simplex ? (o->dim == 3 ? CMGI_TET : CMGI_TRI) : (o->dim == 3 ? CMGI_HEX : CMGI_QUAD);
+    s.cell = cmgi_cell_of(plan->simplex, o->dim);
     s.n = plan->coarsest_cells;
     s.columns = o->columns;
     s.rows = o->rows;
@@ -49,7 +49,7 @@ static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
     }
     CMGI_TRY(cmgi_mesh_read(ctx, o->mesh, &chain->mesh[0]));
     const cmgi_mesh *mesh = chain->mesh[0];
-    const bool simplex = mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET;
+    const bool simplex = cmgi_cell_simplex(mesh->cell);
     CMGI_CHECK(ctx, simplex == plan->simplex, CMG_ERR_ARG, "%s has %s cells, element %s needs %s",
                o->mesh, cmgi_cell_table(mesh->cell)->name,
                cmg_fem_enum_name("element", (int)o->element),
@@ -100,15 +100,10 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
 static void measure_box(cmgi_mesh_chain *chain)
 {
     const cmgi_mesh *mesh = chain->mesh[0];
+    double high[3];
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
     for (int d = 0; d < mesh->dim; ++d) {
-        double low = INFINITY;
-        double high = -INFINITY;
-        for (cmg_size n = 0; n < mesh->nodes; ++n) {
-            low = fmin(low, mesh->x[n * mesh->dim + d]);
-            high = fmax(high, mesh->x[n * mesh->dim + d]);
-        }
-        chain->origin[d] = low;
-        chain->extent[d] = high - low;
+        chain->extent[d] = high[d] - chain->origin[d];
     }
 }
 
@@ -187,7 +182,7 @@ static mesh_counts refined(cmgi_cell cell, mesh_counts m)
                                 [CMGI_QUAD] = {0, 4, 0},
                                 [CMGI_TET] = {3, 1, 8},
                                 [CMGI_HEX] = {4, 6, 12}};
-    const bool tensor = cell == CMGI_QUAD || cell == CMGI_HEX;
+    const bool tensor = !cmgi_cell_simplex(cell);
     const int children = cmgi_cell_table(cell)->children;
     return (mesh_counts){.vertices = m.vertices + m.edges + (tensor ? m.faces + m.cells : 0),
                          .edges = 2 * m.edges + inner[cell].face_edges * m.faces +

@@ -269,14 +269,10 @@ static void make_keys(const cmgi_locator *t, const double *low, const double *hi
 static cmg_status sort_cells(cmgi_locator *t)
 {
     const cmg_fem_mesh *mesh = t->mesh;
-    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
-    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double low[3];
+    double high[3];
     uint64_t *keys = NULL;
-    for (cmg_size k = 0; k < mesh->nodes * mesh->dim; ++k) {
-        const cmg_size d = k % mesh->dim;
-        low[d] = fmin(low[d], mesh->x[k]);
-        high[d] = fmax(high[d], mesh->x[k]);
-    }
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, low, high);
     CMGI_TRY(cmgi_alloc(t->ctx, mesh->cells, sizeof *keys, &keys));
     make_keys(t, low, high, keys);
     const cmg_status status = cmgi_order_by_key(t->ctx, mesh->cells, keys, t->order);

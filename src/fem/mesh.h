@@ -31,6 +31,14 @@ typedef struct cmgi_cell_info {
     int facet[CMGI_MAX_FACETS][4]; /* outward, as above */
 } cmgi_cell_info;
 const cmgi_cell_info *cmgi_cell_table(cmgi_cell cell);
+static inline bool cmgi_cell_simplex(cmgi_cell cell)
+{
+    return cell == CMGI_TRI || cell == CMGI_TET;
+}
+static inline cmgi_cell cmgi_cell_of(bool simplex, int dim)
+{
+    return dim == 2 ? (simplex ? CMGI_TRI : CMGI_QUAD) : (simplex ? CMGI_TET : CMGI_HEX);
+}
 
 /* A boundary label or a region. */
 typedef struct cmgi_label {

@@ -2,6 +2,7 @@
 #include "fem/mesh_conform.h"
 
 #include "core/memory.h"
+#include "fem/mesh_geometry.h"
 
 #include <math.h>
 
@@ -37,16 +38,11 @@ static void size_boxes(boxes *b, cmg_size count)
     const cmgi_mesh *mesh = b->mesh;
     const int dim = mesh->dim;
     const int side = 1 + (int)pow((double)count, 1.0 / dim);
+    double high[3];
+    cmgi_box_of(dim, mesh->nodes, mesh->x, b->low, high);
     for (int d = 0; d < dim; ++d) {
-        double low = HUGE_VAL;
-        double high = -HUGE_VAL;
-        for (cmg_size v = 0; v < mesh->nodes; ++v) {
-            low = fmin(low, mesh->x[v * dim + d]);
-            high = fmax(high, mesh->x[v * dim + d]);
-        }
-        b->low[d] = low;
         b->size[d] = side;
-        b->per_unit[d] = high > low ? side / (high - low) : 0;
+        b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
     }
 }
 

@@ -18,9 +18,16 @@ double cmgi_determinant(int dim, double rows[3][3])
            rows[0][2] * (rows[1][0] * rows[2][1] - rows[1][1] * rows[2][0]);
 }
 
-static bool is_simplex(const cmgi_mesh *mesh)
+void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high)
 {
-    return mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET;
+    for (int d = 0; d < dim; ++d) {
+        low[d] = HUGE_VAL;
+        high[d] = -HUGE_VAL;
+        for (cmg_size n = 0; n < points; ++n) {
+            low[d] = fmin(low[d], x[n * dim + d]);
+            high[d] = fmax(high[d], x[n * dim + d]);
+        }
+    }
 }
 
 static const double *corner_x(const cmgi_mesh *mesh, cmg_size cell, int c)
@@ -33,8 +40,8 @@ static const double *corner_x(const cmgi_mesh *mesh, cmg_size cell, int c)
 static void corner_rows(const cmgi_mesh *mesh, cmg_size cell, int c, double rows[3][3])
 {
     for (int b = 0; b < mesh->dim; ++b) {
-        const int other = is_simplex(mesh) ? b + 1 : c | 1 << b;
-        const int origin = is_simplex(mesh) ? 0 : other ^ 1 << b;
+        const int other = cmgi_cell_simplex(mesh->cell) ? b + 1 : c | 1 << b;
+        const int origin = cmgi_cell_simplex(mesh->cell) ? 0 : other ^ 1 << b;
         const double *p = corner_x(mesh, cell, origin);
         const double *q = corner_x(mesh, cell, other);
         for (int d = 0; d < mesh->dim; ++d) {
@@ -129,7 +136,7 @@ cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell)
             m.corner = c;
         }
     }
-    if (is_simplex(mesh)) {
+    if (cmgi_cell_simplex(mesh->cell)) {
         m.volume = m.det / (mesh->dim == 2 ? 2 : 6);
         return m;
     }

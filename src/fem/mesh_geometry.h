@@ -4,6 +4,8 @@
 
 /* Determinant of rows a, b (, c). */
 double cmgi_determinant(int dim, double rows[3][3]);
+/* Least and largest coordinates of points. */
+void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high);
 /* What one pass over a cell gives. */
 typedef struct cmgi_cell_measure {
     double volume;

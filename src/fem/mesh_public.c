@@ -94,12 +94,9 @@ void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh)
     }
 }
 
-/* The mesh as the others here have it, without boundary facets. */
-static cmg_status take(cmg_context *ctx, const cmg_fem_mesh *from, cmgi_mesh **mesh)
+cmg_status cmgi_fem_mesh_take(cmg_context *ctx, const cmg_fem_mesh *from, cmgi_mesh **mesh)
 {
-    const bool simplex = from->element == CMG_ELEMENT_P1;
-    const cmgi_cell cell =
-        simplex ? (from->dim == 2 ? CMGI_TRI : CMGI_TET) : (from->dim == 2 ? CMGI_QUAD : CMGI_HEX);
+    const cmgi_cell cell = cmgi_cell_of(from->element == CMG_ELEMENT_P1, from->dim);
     const int corners = cmgi_cell_table(cell)->corners;
     const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(from->element, from->dim));
     CMGI_TRY(cmgi_mesh_create(ctx, cell, from->nodes, from->cells, 0, mesh));
@@ -125,7 +122,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     CMGI_TRY(cmgi_fem_mesh_check(ctx, coarse, "coarse mesh"));
     CMGI_CHECK(ctx, coarse->element == CMG_ELEMENT_P1 || coarse->element == CMG_ELEMENT_Q1,
                CMG_ERR_ARG, "refine: meshes of first order alone");
-    CMGI_TRY_GOTO(done, take(ctx, coarse, &mesh[0]));
+    CMGI_TRY_GOTO(done, cmgi_fem_mesh_take(ctx, coarse, &mesh[0]));
     CMGI_TRY_GOTO(done, cmgi_mesh_check_cells(mesh[0], &fault));
     CMGI_TRY_GOTO(done, cmgi_mesh_refine(mesh[0], NULL, &mesh[1], &relation));
     for (int m = 0; m < 2; ++m) {

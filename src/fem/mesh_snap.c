@@ -160,7 +160,7 @@ cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const
     if (coarse->cell == CMGI_HEX) {
         bend_faces(coarse, e, fine, moved);
     }
-    if (coarse->cell == CMGI_HEX || coarse->cell == CMGI_QUAD) {
+    if (!cmgi_cell_simplex(coarse->cell)) {
         bend_cells(coarse, e, fine, moved);
     }
     cmgi_free(coarse->ctx, moved);

@@ -41,7 +41,7 @@ cmg_status cmgi_mesh_split(const cmgi_mesh *mesh, cmgi_mesh **simplices)
 {
     const int parts = mesh->dim == 2 ? 2 : 6;
     cmgi_mesh *m = NULL;
-    CMGI_TRY(cmgi_mesh_create(mesh->ctx, mesh->dim == 2 ? CMGI_TRI : CMGI_TET, mesh->nodes,
+    CMGI_TRY(cmgi_mesh_create(mesh->ctx, cmgi_cell_of(true, mesh->dim), mesh->nodes,
                               parts * mesh->cells, 0, &m));
     memcpy(m->x, mesh->x, (size_t)(mesh->nodes * mesh->dim) * sizeof *m->x);
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static)

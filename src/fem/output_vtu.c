@@ -30,8 +30,7 @@ static cmg_status write(const cmg_hierarchy *h, const char *path, int count,
     const cmgi_stored_mesh *m = h->mesh;
     const cmgi_mesh shown = {.ctx = h->ctx,
                              .dim = m->dim,
-                             .cell = m->dim == 2 ? (m->corners == 3 ? CMGI_TRI : CMGI_QUAD)
-                                                 : (m->corners == 4 ? CMGI_TET : CMGI_HEX),
+                             .cell = cmgi_cell_of(m->corners == m->dim + 1, m->dim),
                              .nodes = m->nodes,
                              .x = m->x,
                              .cells = m->cells,
@@ -77,7 +76,6 @@ done:
 cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_fem_mesh *mesh,
                                   int count, const cmg_fem_field *fields)
 {
-    static const cmgi_cell cells[2][2] = {{CMGI_QUAD, CMGI_HEX}, {CMGI_TRI, CMGI_TET}};
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && count >= 0 && (count == 0 || fields != NULL), CMG_ERR_ARG,
                "no path, or %d fields", count);
@@ -85,31 +83,18 @@ cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_
     CMGI_CHECK(ctx, mesh->element == CMG_ELEMENT_Q1 || mesh->element == CMG_ELEMENT_P1, CMG_ERR_ARG,
                "%s: a mesh of %s, not of first order", path,
                cmg_fem_enum_name("element", (int)mesh->element));
-    const cmgi_basis basis = cmgi_basis_of(mesh->element, mesh->dim);
-    const cmg_size entries = mesh->cells * cmgi_basis_nodes(basis);
-    const int corners = cmgi_basis_nodes(basis);
-    const unsigned char *local = cmgi_vtk_order(basis);
-    cmg_index *nodes = NULL;
+    cmgi_mesh *shown = NULL;
     cmgi_field *field = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, entries, sizeof *nodes, &nodes));
+    CMGI_TRY_GOTO(done, cmgi_fem_mesh_take(ctx, mesh, &shown));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, count, sizeof *field, &field));
-    for (cmg_size k = 0; k < entries; ++k) {
-        nodes[k - k % corners + local[k % corners]] = mesh->cell_nodes[k];
-    }
     for (int k = 0; k < count; ++k) {
         field[k] = (cmgi_field){fields[k].name, fields[k].components, fields[k].on_cells,
                                 fields[k].values};
     }
-    const cmgi_mesh shown = {.ctx = ctx,
-                             .dim = mesh->dim,
-                             .cell = cells[basis.simplex][mesh->dim - 2],
-                             .nodes = mesh->nodes,
-                             .x = (double *)(uintptr_t)mesh->x,
-                             .cells = mesh->cells,
-                             .cell_nodes = nodes};
-    status = cmgi_vtu_write(ctx, path, &shown, count, field);
+    status = cmgi_vtu_write(ctx, path, shown, count, field);
 done:
-    CMGI_FREE(ctx, nodes, field);
+    cmgi_free(ctx, field);
+    cmgi_mesh_destroy(&shown);
     return status;
 }

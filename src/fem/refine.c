@@ -58,7 +58,7 @@ static void tensor_pattern(pattern *p)
 static pattern make_pattern(cmgi_cell cell)
 {
     pattern p = {.info = cmgi_cell_table(cell)};
-    if (cell == CMGI_QUAD || cell == CMGI_HEX) {
+    if (!cmgi_cell_simplex(cell)) {
         tensor_pattern(&p);
         return p;
     }
@@ -87,7 +87,7 @@ static void refine_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_m
             local[corners + edges + k] =
                 (cmg_index)(coarse->nodes + e->edges + e->cell_faces[c * faces + k]);
         }
-        if (coarse->cell == CMGI_QUAD || coarse->cell == CMGI_HEX) {
+        if (!cmgi_cell_simplex(coarse->cell)) {
             local[corners + edges + faces] = (cmg_index)(centre + c);
         }
         cmg_index *child = fine->cell_nodes + c * p.info->children * corners;
@@ -157,7 +157,7 @@ static void place_nodes(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_me
     memcpy(fine->x, coarse->x, (size_t)(coarse->nodes * coarse->dim) * sizeof *fine->x);
     place_means(fine, coarse->nodes, e->edges, 2, e->edge_nodes);
     place_means(fine, coarse->nodes + e->edges, e->faces, 4, e->face_nodes);
-    if (coarse->cell == CMGI_QUAD || coarse->cell == CMGI_HEX) {
+    if (!cmgi_cell_simplex(coarse->cell)) {
         place_means(fine, coarse->nodes + e->edges + e->faces, coarse->cells,
                     cmgi_cell_table(coarse->cell)->corners, coarse->cell_nodes);
     }
@@ -190,7 +190,7 @@ static cmg_status inherit(const cmgi_mesh *coarse, cmgi_mesh *fine)
 /* Takes the nodes of the edges and faces over from the entities. */
 static cmg_status relate(const cmgi_mesh *coarse, cmgi_entities *e, cmgi_refinement **relation)
 {
-    const bool tensor = coarse->cell == CMGI_QUAD || coarse->cell == CMGI_HEX;
+    const bool tensor = !cmgi_cell_simplex(coarse->cell);
     cmgi_refinement *r = NULL;
     CMGI_TRY(cmgi_alloc_zero(coarse->ctx, 1, sizeof *r, &r));
     *r = (cmgi_refinement){.ctx = coarse->ctx,
@@ -211,7 +211,7 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
                             cmgi_refinement **relation)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-    const bool tensor = coarse->cell == CMGI_QUAD || coarse->cell == CMGI_HEX;
+    const bool tensor = !cmgi_cell_simplex(coarse->cell);
     cmgi_entities *e = NULL;
     cmgi_mesh *m = NULL;
     cmg_status status = CMG_OK;

@@ -122,7 +122,7 @@ static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh
     } else {
         CMGI_TRY(cmgi_shape_lattice(ctx, o, &tensor));
     }
-    if (o->cell == CMGI_QUAD || o->cell == CMGI_HEX) {
+    if (!cmgi_cell_simplex(o->cell)) {
         *mesh = tensor;
         return CMG_OK;
     }

@@ -165,7 +165,7 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
     const cmg_size nodes = number_nodes(&l, points, all, number);
     cmgi_mesh *m = NULL;
     const cmg_status status =
-        cmgi_mesh_create(ctx, l.dim == 2 ? CMGI_QUAD : CMGI_HEX, nodes, cells, 0, &m);
+        cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, &m);
     if (status == CMG_OK) {
         fill_lattice(&l, points, number, m);
         *mesh = m;

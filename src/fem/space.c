@@ -166,7 +166,7 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
     CMGI_TRY(cmgi_alloc(mesh->ctx, 1, sizeof *s, &s));
     *s = (cmgi_space){.ctx = mesh->ctx,
                       .mesh = mesh,
-                      .basis = {mesh->cell == CMGI_TRI || mesh->cell == CMGI_TET, order, mesh->dim},
+                      .basis = {cmgi_cell_simplex(mesh->cell), order, mesh->dim},
                       .components = components,
                       .boundary = boundary,
                       .cells = mesh->cells};

@@ -18,7 +18,7 @@ static void node_in_parent(const cmgi_mesh *coarse, const cmgi_refinement *relat
 {
     const int dim = coarse->dim;
     const int corners = cmgi_cell_table(coarse->cell)->corners;
-    const cmgi_basis geometry = {coarse->cell == CMGI_TRI || coarse->cell == CMGI_TET, 1, dim};
+    const cmgi_basis geometry = {cmgi_cell_simplex(coarse->cell), 1, dim};
     cmg_index parents[8];
     const int count = cmgi_refinement_parents(relation, coarse, node, parents);
     for (int d = 0; d < dim; ++d) {
@@ -42,7 +42,7 @@ void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
 {
     const int dim = fine->dim;
     const cmgi_cell_info *info = cmgi_cell_table(fine->cell);
-    const cmgi_basis geometry = {fine->cell == CMGI_TRI || fine->cell == CMGI_TET, 1, dim};
+    const cmgi_basis geometry = {cmgi_cell_simplex(fine->cell), 1, dim};
     double G[CMGI_GEOMETRY_CORNERS];
     double sum[3] = {0, 0, 0};
     cmgi_basis_eval(geometry, xi, G, NULL);

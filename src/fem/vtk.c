@@ -139,7 +139,7 @@ static void fill_connectivity(const cmgi_mesh *mesh, cmg_size first, cmg_size ma
 {
     static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* VTK goes around */
     const int corners = cmgi_cell_table(mesh->cell)->corners;
-    const bool tensor = mesh->cell == CMGI_QUAD || mesh->cell == CMGI_HEX;
+    const bool tensor = !cmgi_cell_simplex(mesh->cell);
     for (cmg_size k = 0; k < many * corners; ++k) {
         const int c = (int)(k % corners);
         ((int32_t *)to)[k] =
