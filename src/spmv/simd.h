@@ -15,6 +15,9 @@
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
  *                      else element by element, which no gather instruction beats on current CPUs
  *   pick(s, v, c, x)   the same where columns hardly ever run on: it does not look
+ *
+ * AVX2 and AVX-512 say how vectors are loaded, stored, multiplied and gathered; all else is made of
+ * that, once for both precisions.
  */
 #pragma once
 #include "spmv/reduced.h"
@@ -42,43 +45,70 @@ static inline void cmgi_prefetch(const void *p)
     _mm_prefetch((const char *)p, _MM_HINT_T0);
 }
 
+/* Vectors VEC of T, instructions MM_..._P. */
+#define CMGI_AVX(T, BITS, VEC, MM, P)                                                              \
+    typedef VEC cmgi_v##BITS;                                                                      \
+    static inline cmgi_v##BITS cmgi_zero_f##BITS(void)                                             \
+    {                                                                                              \
+        return MM##_setzero_##P();                                                                 \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
+    {                                                                                              \
+        return MM##_set1_##P(a);                                                                   \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
+    {                                                                                              \
+        return MM##_loadu_##P(from);                                                               \
+    }                                                                                              \
+    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
+    {                                                                                              \
+        MM##_storeu_##P(to, s);                                                                    \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
+    {                                                                                              \
+        return MM##_fmadd_##P(v, w, s);                                                            \
+    }
+
+/* Of eight elements. Columns are read two at a time: loads are what this waits for. */
+#define CMGI_AVX_EIGHT(T, BITS, MM, P)                                                             \
+    static inline int cmgi_run_f##BITS(const int32_t *c)                                           \
+    {                                                                                              \
+        return cmgi_columns_run(c, 8);                                                             \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_gather_f##BITS(const int32_t *c, const T *x)                   \
+    {                                                                                              \
+        uint64_t two[4];                                                                           \
+        memcpy(two, c, sizeof two);                                                                \
+        return MM##_setr_##P(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]],            \
+                             x[two[1] >> 32], x[(uint32_t)two[2]], x[two[2] >> 32],                \
+                             x[(uint32_t)two[3]], x[two[3] >> 32]);                                \
+    }
+
+/* Parts by masks of whole elements, which AVX2 has. */
+#define CMGI_AVX_PARTS(T, BITS, P)                                                                 \
+    typedef __m256i cmgi_part_of_f##BITS;                                                          \
+    static inline cmgi_v##BITS cmgi_load_part_f##BITS(const T *from, cmgi_part_of_f##BITS part)    \
+    {                                                                                              \
+        return _mm256_maskload_##P(from, part);                                                    \
+    }                                                                                              \
+    static inline void cmgi_store_part_f##BITS(T *to, cmgi_v##BITS s, cmgi_part_of_f##BITS part)   \
+    {                                                                                              \
+        _mm256_maskstore_##P(to, part, s);                                                         \
+    }
+
 /* Eight floats also under AVX-512: shorter vectors meet fewer gaps in the columns. */
 enum { CMGI_V32 = 8 };
-typedef __m256 cmgi_v32;
-static inline cmgi_v32 cmgi_zero_f32(void)
+CMGI_AVX(float, 32, __m256, _mm256, ps)
+CMGI_AVX_EIGHT(float, 32, _mm256, ps)
+CMGI_AVX_PARTS(float, 32, ps)
+static inline cmgi_part_of_f32 cmgi_part_f32(int n)
 {
-    return _mm256_setzero_ps();
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-static inline cmgi_v32 cmgi_pick_f32(cmgi_v32 s, const float *v, const int32_t *c, const float *x)
+static inline cmgi_v32 cmgi_even_f32(const float *x)
 {
-    uint64_t two[4];
-    memcpy(two, c, sizeof two);
-    const __m256 picked =
-        _mm256_setr_ps(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32],
-                       x[(uint32_t)two[2]], x[two[2] >> 32], x[(uint32_t)two[3]], x[two[3] >> 32]);
-    return _mm256_fmadd_ps(_mm256_loadu_ps(v), picked, s);
-}
-static inline cmgi_v32 cmgi_madd_f32(cmgi_v32 s, const float *v, const int32_t *c, const float *x)
-{
-    const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
-    const __m256i run =
-        _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
-        return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x + c[0]), s);
-    }
-    return cmgi_pick_f32(s, v, c, x);
-}
-static inline void cmgi_store_f32(float *to, cmgi_v32 s)
-{
-    _mm256_storeu_ps(to, s);
-}
-static inline cmgi_v32 cmgi_load_f32(const float *from)
-{
-    return _mm256_loadu_ps(from);
-}
-static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
-{
-    return _mm256_fmadd_ps(v, _mm256_loadu_ps(x), s);
+    const __m256 halves = _mm256_shuffle_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), 0x88);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(halves), 0xd8));
 }
 static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
 {
@@ -93,84 +123,15 @@ static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
                ? _mm256_cvtph_ps(b)
                : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(b), 16));
 }
-static inline cmgi_v32 cmgi_axpy_f32(cmgi_v32 s, float a, const float *x)
-{
-    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_loadu_ps(x), s);
-}
-static inline cmgi_v32 cmgi_axpy_even_f32(cmgi_v32 s, float a, const float *x)
-{
-    const __m256 halves = _mm256_shuffle_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), 0x88);
-    const __m256d even = _mm256_permute4x64_pd(_mm256_castps_pd(halves), 0xd8);
-    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_castpd_ps(even), s);
-}
-typedef __m256i cmgi_part_of_f32;
-static inline cmgi_part_of_f32 cmgi_part_f32(int n)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-static inline cmgi_v32 cmgi_load_part_f32(const float *from, cmgi_part_of_f32 part)
-{
-    return _mm256_maskload_ps(from, part);
-}
-static inline cmgi_v32 cmgi_axpy_part_f32(cmgi_v32 s, float a, const float *x,
-                                          cmgi_part_of_f32 part)
-{
-    return _mm256_fmadd_ps(_mm256_set1_ps(a), _mm256_maskload_ps(x, part), s);
-}
-static inline void cmgi_store_part_f32(float *to, cmgi_v32 s, cmgi_part_of_f32 part)
-{
-    _mm256_maskstore_ps(to, part, s);
-}
-static inline cmgi_v32 cmgi_fma_f32(cmgi_v32 s, const float *v, const float *x)
-{
-    return _mm256_fmadd_ps(_mm256_loadu_ps(v), _mm256_loadu_ps(x), s);
-}
 
 #if defined(__AVX512F__)
 enum { CMGI_V64 = 8 };
-typedef __m512d cmgi_v64;
-static inline cmgi_v64 cmgi_zero_f64(void)
-{
-    return _mm512_setzero_pd();
-}
-/* Columns are read two at a time: loads are what this waits for. */
-static inline cmgi_v64 cmgi_pick_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
-{
-    uint64_t two[4];
-    memcpy(two, c, sizeof two);
-    const __m512d picked =
-        _mm512_setr_pd(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32],
-                       x[(uint32_t)two[2]], x[two[2] >> 32], x[(uint32_t)two[3]], x[two[3] >> 32]);
-    return _mm512_fmadd_pd(_mm512_loadu_pd(v), picked, s);
-}
-static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
-{
-    const __m256i columns = _mm256_loadu_si256((const __m256i *)(const void *)c);
-    const __m256i run =
-        _mm256_add_epi32(_mm256_set1_epi32(c[0]), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(columns, run)) == -1) {
-        return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x + c[0]), s);
-    }
-    return cmgi_pick_f64(s, v, c, x);
-}
-static inline void cmgi_store_f64(double *to, cmgi_v64 s)
-{
-    _mm512_storeu_pd(to, s);
-}
-static inline cmgi_v64 cmgi_load_f64(const double *from)
-{
-    return _mm512_loadu_pd(from);
-}
-static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
-{
-    return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_loadu_pd(x), s);
-}
-static inline cmgi_v64 cmgi_axpy_even_f64(cmgi_v64 s, double a, const double *x)
+CMGI_AVX(double, 64, __m512d, _mm512, pd)
+CMGI_AVX_EIGHT(double, 64, _mm512, pd)
+static inline cmgi_v64 cmgi_even_f64(const double *x)
 {
     const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    return _mm512_fmadd_pd(_mm512_set1_pd(a),
-                           _mm512_permutex2var_pd(_mm512_loadu_pd(x), even, _mm512_loadu_pd(x + 8)),
-                           s);
+    return _mm512_permutex2var_pd(_mm512_loadu_pd(x), even, _mm512_loadu_pd(x + 8));
 }
 typedef __mmask8 cmgi_part_of_f64;
 static inline cmgi_part_of_f64 cmgi_part_f64(int n)
@@ -181,84 +142,74 @@ static inline cmgi_v64 cmgi_load_part_f64(const double *from, cmgi_part_of_f64 p
 {
     return _mm512_maskz_loadu_pd(part, from);
 }
-static inline cmgi_v64 cmgi_axpy_part_f64(cmgi_v64 s, double a, const double *x,
-                                          cmgi_part_of_f64 part)
-{
-    return _mm512_fmadd_pd(_mm512_set1_pd(a), _mm512_maskz_loadu_pd(part, x), s);
-}
 static inline void cmgi_store_part_f64(double *to, cmgi_v64 s, cmgi_part_of_f64 part)
 {
     _mm512_mask_storeu_pd(to, part, s);
 }
-static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
-{
-    return _mm512_fmadd_pd(_mm512_loadu_pd(v), _mm512_loadu_pd(x), s);
-}
 
 #else
 enum { CMGI_V64 = 4 };
-typedef __m256d cmgi_v64;
-static inline cmgi_v64 cmgi_zero_f64(void)
-{
-    return _mm256_setzero_pd();
-}
-static inline cmgi_v64 cmgi_pick_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
-{
-    uint64_t two[2];
-    memcpy(two, c, sizeof two);
-    const __m256d picked =
-        _mm256_setr_pd(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]], x[two[1] >> 32]);
-    return _mm256_fmadd_pd(_mm256_loadu_pd(v), picked, s);
-}
-static inline cmgi_v64 cmgi_madd_f64(cmgi_v64 s, const double *v, const int32_t *c, const double *x)
+CMGI_AVX(double, 64, __m256d, _mm256, pd)
+CMGI_AVX_PARTS(double, 64, pd)
+static inline int cmgi_run_f64(const int32_t *c)
 {
     const __m128i columns = _mm_loadu_si128((const __m128i *)(const void *)c);
     const __m128i run = _mm_add_epi32(_mm_set1_epi32(c[0]), _mm_setr_epi32(0, 1, 2, 3));
-    if (_mm_movemask_epi8(_mm_cmpeq_epi32(columns, run)) == 0xffff) {
-        return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_loadu_pd(x + c[0]), s);
-    }
-    return cmgi_pick_f64(s, v, c, x);
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(columns, run)) == 0xffff;
 }
-static inline void cmgi_store_f64(double *to, cmgi_v64 s)
+static inline cmgi_v64 cmgi_gather_f64(const int32_t *c, const double *x)
 {
-    _mm256_storeu_pd(to, s);
+    uint64_t two[2];
+    memcpy(two, c, sizeof two);
+    return _mm256_setr_pd(x[(uint32_t)two[0]], x[two[0] >> 32], x[(uint32_t)two[1]],
+                          x[two[1] >> 32]);
 }
-static inline cmgi_v64 cmgi_load_f64(const double *from)
-{
-    return _mm256_loadu_pd(from);
-}
-static inline cmgi_v64 cmgi_axpy_f64(cmgi_v64 s, double a, const double *x)
-{
-    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_loadu_pd(x), s);
-}
-static inline cmgi_v64 cmgi_axpy_even_f64(cmgi_v64 s, double a, const double *x)
-{
-    const __m256d halves = _mm256_unpacklo_pd(_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4));
-    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_permute4x64_pd(halves, 0xd8), s);
-}
-typedef __m256i cmgi_part_of_f64;
 static inline cmgi_part_of_f64 cmgi_part_f64(int n)
 {
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
-static inline cmgi_v64 cmgi_load_part_f64(const double *from, cmgi_part_of_f64 part)
+static inline cmgi_v64 cmgi_even_f64(const double *x)
 {
-    return _mm256_maskload_pd(from, part);
-}
-static inline cmgi_v64 cmgi_axpy_part_f64(cmgi_v64 s, double a, const double *x,
-                                          cmgi_part_of_f64 part)
-{
-    return _mm256_fmadd_pd(_mm256_set1_pd(a), _mm256_maskload_pd(x, part), s);
-}
-static inline void cmgi_store_part_f64(double *to, cmgi_v64 s, cmgi_part_of_f64 part)
-{
-    _mm256_maskstore_pd(to, part, s);
-}
-static inline cmgi_v64 cmgi_fma_f64(cmgi_v64 s, const double *v, const double *x)
-{
-    return _mm256_fmadd_pd(_mm256_loadu_pd(v), _mm256_loadu_pd(x), s);
+    const __m256d halves = _mm256_unpacklo_pd(_mm256_loadu_pd(x), _mm256_loadu_pd(x + 4));
+    return _mm256_permute4x64_pd(halves, 0xd8);
 }
 #endif
+
+#define CMGI_SIMD(T, BITS)                                                                         \
+    static inline cmgi_v##BITS cmgi_axpy_f##BITS(cmgi_v##BITS s, T a, const T *x)                  \
+    {                                                                                              \
+        return cmgi_add_f##BITS(s, cmgi_set_f##BITS(a), cmgi_load_f##BITS(x));                     \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_axpy_even_f##BITS(cmgi_v##BITS s, T a, const T *x)             \
+    {                                                                                              \
+        return cmgi_add_f##BITS(s, cmgi_set_f##BITS(a), cmgi_even_f##BITS(x));                     \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_axpy_part_f##BITS(cmgi_v##BITS s, T a, const T *x,             \
+                                                      cmgi_part_of_f##BITS part)                   \
+    {                                                                                              \
+        return cmgi_add_f##BITS(s, cmgi_set_f##BITS(a), cmgi_load_part_f##BITS(x, part));          \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_fma_f##BITS(cmgi_v##BITS s, const T *v, const T *x)            \
+    {                                                                                              \
+        return cmgi_add_f##BITS(s, cmgi_load_f##BITS(v), cmgi_load_f##BITS(x));                    \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_pick_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
+                                                 const T *x)                                       \
+    {                                                                                              \
+        return cmgi_add_f##BITS(s, cmgi_load_f##BITS(v), cmgi_gather_f##BITS(c, x));               \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_madd_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
+                                                 const T *x)                                       \
+    {                                                                                              \
+        return cmgi_run_f##BITS(c) ? cmgi_fma_f##BITS(s, v, x + c[0])                              \
+                                   : cmgi_pick_f##BITS(s, v, c, x);                                \
+    }
+CMGI_SIMD(double, 64)
+CMGI_SIMD(float, 32)
+static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
+{
+    return cmgi_add_f32(s, v, cmgi_load_f32(x));
+}
 
 #else
 static inline int cmgi_columns_run(const int32_t *c, int n)
