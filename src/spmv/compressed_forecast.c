@@ -160,8 +160,8 @@ static outcome plan_slice(const census *s, cmg_size slice, cmg_index *base)
         return (outcome){CMG_COMPRESSION_TEMPLATE,
                          .obstacle = {CMGI_OBSTACLES, CMGI_OBSTACLES, CMGI_OBSTACLES}};
     }
-    cmgi_slice_plan plan;
-    cmgi_plan_slice(&s->B, slice, &plan, base);
+    cmg_index pattern[CMGI_PATTERN];
+    const cmgi_slice_plan plan = cmgi_plan_slice(&s->B, slice, pattern, base);
     const cmg_compression way = plan.bytes == 0   ? CMG_COMPRESSION_PATTERN
                                 : plan.bytes == 1 ? CMG_COMPRESSION_CODES8
                                 : plan.bytes == 2 ? CMG_COMPRESSION_CODES16

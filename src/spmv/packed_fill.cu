@@ -56,7 +56,7 @@ static __device__ __forceinline__ strip open_strip(const source &S, const plan &
     strip row;
     row.begin = real ? S.A.indptr[P.first + r] : 0;
     row.length = real ? (int)(S.A.indptr[P.first + r + 1] - row.begin) : 0;
-    row.ref = reference(S, real ? P.first + r : S.A.rows - 1);
+    row.ref = cmgi_plan_reference(&S, real ? P.first + r : S.A.rows - 1);
     row.at = 2 * (r % WARP) + r / WARP;
     return row;
 }
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void take_pattern(const source &S, const plan 
     const cmg_size k = row.begin + done + q;
     int e = INT32_MAX;
     if (done + q < row.length) {
-        e = find(P.pattern, P.width, S.A.indices[k] - row.ref, e0 + q);
+        e = cmgi_pattern_find(P.pattern, P.width, S.A.indices[k] - row.ref, e0 + q);
     }
     const bool here = e < e0 + EIGHT;
     if (here) {
@@ -123,7 +123,7 @@ static __device__ void scatter_rows(const source &S, const plan &P, cmg_size sta
     for (int r = lane; r < P.rows; r += WARP) {
         const strip row = open_strip(S, P, r);
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
-            const int e = find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
+            const int e = cmgi_pattern_find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
             const int at = e * SLICE + row.at;
             values[start + at] = kept<T>(S.A.values[k]);
             if (place != NULL) {

@@ -24,17 +24,58 @@ typedef enum cmgi_obstacle {
 /* What is said of each. */
 extern const char *const cmgi_obstacle_text[CMGI_OBSTACLES];
 
+/* What slices are planned from, on the host or on the device. */
+typedef struct cmgi_plan_source {
+    cmg_csr A;
+    const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
+    cmg_index lead;
+    int value_bytes;        /* of a packed entry */
+    bool split_diagonal;    /* kept apart; on the host */
+    const cmg_index *slice; /* on the device: list of slices, NULL = 0, 1, ... */
+    cmg_size count;         /* of those */
+    int room;               /* for bases */
+} cmgi_plan_source;
+
+CMGI_INLINE cmg_index cmgi_plan_reference(const cmgi_plan_source *S, cmg_size i)
+{
+    return S->ref != NULL ? S->ref[i] : (cmg_index)i + S->lead;
+}
+
 /* How one packed slice will be stored. */
 typedef struct cmgi_slice_plan {
+    cmg_size first; /* row */
+    int rows;
+    int longest;
     int width;
-    int bytes; /* of a code; 0 = pattern */
-    cmg_index offset[CMGI_PATTERN];
-    /* what kept it from less, CMGI_OBSTACLES = nothing did, and a row that shows it */
+    int bytes;          /* of a code; 0 = pattern */
+    bool ascends;       /* the offsets of every row do, in a pattern */
+    cmg_index *pattern; /* CMGI_PATTERN */
+    cmg_index *base;    /* cmgi_plan_room; without a pattern */
+    /* on the host: what kept it from less, CMGI_OBSTACLES = nothing did, and a row that shows it */
     cmgi_obstacle no_pattern;
     cmgi_obstacle no_codes; /* 8-bit codes, or 16-bit ones where 32 are taken */
     cmg_size pattern_row;
     cmg_size codes_row;
 } cmgi_slice_plan;
+
+/* Position of an offset in a pattern, -1 = none; `guess` is tried first. */
+CMGI_INLINE int cmgi_pattern_find(const cmg_index *pattern, int width, cmg_index offset, int guess)
+{
+    if (guess < width && pattern[guess] == offset) {
+        return guess;
+    }
+    int low = 0;
+    int high = width;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (pattern[middle] < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < width && pattern[low] == offset ? low : -1;
+}
 
 /* What the storage of the format is made of. */
 typedef struct cmgi_compressed_size {
@@ -131,12 +172,11 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
 }
 
 /*
- * Plans a slice; `base` gets the bases of its columns and has room for cmgi_plan_room of them.
+ * Plans a slice on the host; `base` gets the bases of its columns, of a pattern its offsets, and
+ * has room for cmgi_plan_room of them; `pattern` for CMGI_PATTERN.
  */
-void cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmgi_slice_plan *plan,
-                     cmg_index *base);
-/* Position of an offset in the pattern, from a guess on; the pattern has it. */
-int cmgi_pattern_find(const cmgi_slice_plan *plan, cmg_index offset, int guess);
+cmgi_slice_plan cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmg_index *pattern,
+                                cmg_index *base);
 
 /*
  * compressed_blocks.c. The blocks of a matrix as a CSR of block rows, by C->block and C->identity;

@@ -79,7 +79,7 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
             continue;
         }
         const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
-        e = plan->bytes == 0 ? cmgi_pattern_find(plan, offset, e) : e;
+        e = plan->bytes == 0 ? cmgi_pattern_find(base, plan->width, offset, e) : e;
         const cmg_size at = position(B, p, e, lane);
         if (plan->bytes > 0) {
             store_code(C, p, at, (cmg_size)offset - base[e]);
@@ -120,8 +120,9 @@ static cmg_status measure_slices(const cmgi_compressor *B)
     CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p.count; ++p) {
-        cmgi_slice_plan plan;
-        cmgi_plan_slice(B, slice_of(C, p), &plan, bases + room * cmgi_thread());
+        cmg_index pattern[CMGI_PATTERN];
+        const cmgi_slice_plan plan =
+            cmgi_plan_slice(B, slice_of(C, p), pattern, bases + room * cmgi_thread());
         C->p.step[p + 1] = plan.width;
         C->p.bytes[p] = (uint8_t)plan.bytes;
     }
@@ -187,8 +188,8 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 #pragma omp parallel for num_threads(B->A->ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < C->p.count; ++p) {
         const cmg_size slice = slice_of(C, p);
-        cmgi_slice_plan plan;
-        cmgi_plan_slice(B, slice, &plan, C->p.base + C->p.step[p]);
+        cmg_index pattern[CMGI_PATTERN];
+        const cmgi_slice_plan plan = cmgi_plan_slice(B, slice, pattern, C->p.base + C->p.step[p]);
         if (C->p.scale != NULL) {
             C->p.scale[p] = slice_scale(B, slice);
         }
