@@ -7,105 +7,39 @@
  *             threshold, at most a whole warp (Wong, Kuhl and Darve 2015, section 5)
  *   pack      rows go into slices of `lanes` lanes, padded to the longest row of the slice
  */
+#include "core/each.h"
 #include "core/search.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/slices_plan.h"
 
 #include <string.h>
 
-/* One slice whose rows take a lane each, where nobody asks where an entry went. */
-static void fill_lanes(const cmg_matrix *A, const cmg_csr *csr, const cmg_index *order, cmg_size s)
+#include "spmv/slices.inc"
+
+static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const double *ids)
 {
     const cmgi_slices *S = A->data;
-    const cmg_size stride = S->stride;
-    const cmg_size width = S->width[s];
-    for (cmg_size lane = 0; lane < S->lanes; ++lane) {
-        const cmg_size r = S->first_row[s] + lane;
-        const bool real = r < S->first_row[s + 1];
-        const cmg_size i = real && order != NULL ? order[r] : r;
-        const cmg_size begin = real ? csr->indptr[i] : 0;
-        const cmg_size length = real ? csr->indptr[i + 1] - begin : 0;
-        const cmg_index pad = length > 0 ? csr->indices[begin + length - 1] : 0;
-        cmg_index *columns = S->columns + S->start[s] + lane;
-        for (cmg_size e = 0; e < length; ++e) {
-            columns[e * stride] = csr->indices[begin + e];
-        }
-        for (cmg_size e = length; e < width; ++e) {
-            columns[e * stride] = pad;
-        }
-        if (A->options.precision == CMG_FP64) {
-            double *values = (double *)A->values + S->start[s] + lane;
-            for (cmg_size e = 0; e < width; ++e) {
-                values[e * stride] = e < length ? csr->values[begin + e] : 0;
-            }
-        } else {
-            float *values = (float *)A->values + S->start[s] + lane;
-            for (cmg_size e = 0; e < width; ++e) {
-                values[e * stride] = e < length ? (float)csr->values[begin + e] : 0;
-            }
-        }
-    }
+    const bool wide = A->options.precision == CMG_FP64;
+    const slice_fill f = {.S = *S,
+                          .A = *csr,
+                          .ids = ids,
+                          .marked = A->options.format == CMG_FORMAT_CUSPARSE_SELL,
+                          .wide = wide ? A->values : NULL,
+                          .narrow = wide ? NULL : A->values,
+                          .map = A->value_map};
+    return slices_fill(A->ctx, at, S->nslices * S->lanes, &f);
 }
 
-/* Entries of one slice; `order` is the row map, NULL = the same. `ids` NULL or the CSR entry of
- * each. */
-static void fill_slice(cmg_matrix *A, const cmg_csr *csr, const cmg_index *order, const double *ids,
-                       cmg_size s)
+static cmg_status fill_on_device(cmg_matrix *A, const cmg_csr *device)
 {
-    const cmgi_slices *S = A->data;
-    const int shift = S->shift != NULL ? S->shift[s] : S->uniform_shift;
-    const cmg_size t = (cmg_size)1 << shift;
-    const cmg_size room = (cmg_size)S->lanes >> shift;
-    const cmg_size first = S->first_row[s];
-    const cmg_size after = S->first_row[s + 1];
-    const cmg_size places = S->width[s] * t;
-    const cmg_size start = S->start[s];
-    const cmg_size stride = S->stride;
-    const bool marked = A->options.format == CMG_FORMAT_CUSPARSE_SELL; /* it wants padding marked */
-    cmg_matrix put = *A; /* what is read of it stays in registers */
-    cmg_index *columns = S->columns;
-    for (cmg_size r = first; r < first + room; ++r) {
-        const bool real = r < after;
-        const cmg_size i = real && order != NULL ? order[r] : r;
-        const cmg_size begin = real ? csr->indptr[i] : 0;
-        const cmg_size length = real ? csr->indptr[i + 1] - begin : 0;
-        const cmg_index pad = marked ? -1 : length > 0 ? csr->indices[begin + length - 1] : 0;
-        for (cmg_size e = 0; e < places; ++e) {
-            const cmg_size at = start + (e >> shift) * stride + (r - first) * t + (e & (t - 1));
-            const cmg_size k = begin + e;
-            columns[at] = e < length ? csr->indices[k] : pad;
-            if (e < length) {
-                cmgi_matrix_put(&put, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
-            } else {
-                cmgi_matrix_pad(&put, at);
-            }
-        }
-    }
+    return fill(A, CMGI_DEVICE, device, NULL);
 }
 
-static cmg_status fill(cmg_matrix *A, const cmgi_matrix_source *from, const cmg_index *order,
-                       const double *ids)
+cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
+                           const cmgi_slices *S)
 {
-    cmg_context *ctx = A->ctx;
-    cmgi_slices *S = A->data;
-    A->stored = S->places;
-    if (from->device != NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
-    const bool plain = S->shift == NULL && S->uniform_shift == 0 && A->value_map == NULL &&
-                       A->options.format != CMG_FORMAT_CUSPARSE_SELL; /* it wants padding marked */
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
-    for (cmg_size s = 0; s < S->nslices; ++s) {
-        if (plain) {
-            fill_lanes(A, from->csr, order, s);
-        } else {
-            fill_slice(A, from->csr, order, ids, s);
-        }
-    }
-    return CMG_OK;
+    const slice_cut cut = {.S = *S, .indptr = A->indptr, .width = width};
+    return slices_cut(ctx, at, S->nslices, &cut);
 }
 
 /*
@@ -165,8 +99,13 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     const cmg_csr *csr = from->csr;
     cmgi_slices *S = A->data;
     S->rowmap = order;
-    CMGI_TRY(cmgi_slices_make(ctx, plan, csr, order, S));
-    CMGI_TRY(fill(A, from, order, ids));
+    CMGI_TRY(cmgi_slices_make(ctx, plan, csr, S));
+    A->stored = S->places;
+    if (from->device == NULL) {
+        CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
+        CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
+        CMGI_TRY(fill(A, CMGI_HOST, csr, ids));
+    }
     if (plan->lengths) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
@@ -180,7 +119,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     }
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    return A->format->fill_cuda(A, from->device);
+    return fill_on_device(A, from->device);
 }
 
 /* A lane or as many a row: slices follow from the statistics of the rows, in their order or sorted
@@ -203,8 +142,6 @@ static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options 
 static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
                               const cmgi_matrix_source *from)
 {
-    static cmg_status (*const cuts)(cmg_context *, const cmg_csr *, cmgi_slices *) =
-        CMGI_CUDA_FN(cmgi_slices_plan_cuda);
     static cmg_status (*const sort)(cmg_context *, const cmg_csr *, cmg_size, cmg_index *) =
         CMGI_CUDA_FN(cmgi_slices_sort_cuda);
     cmg_context *ctx = A->ctx;
@@ -217,12 +154,16 @@ static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
         CMGI_TRY(cmgi_alloc_device(ctx, S->rows, sizeof *S->rowmap, &S->rowmap));
         CMGI_TRY(sort(ctx, from->device, from->there->rows.longest, S->rowmap));
     }
-    CMGI_TRY(cuts(ctx, from->device, S));
+    CMGI_TRY(cmgi_slices_cut(ctx, CMGI_DEVICE, from->device,
+                             S->table ? (cmg_index)(S->places / S->stride) : 0, S));
+    if (!S->table) {
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, S->nslices, S->start, NULL));
+    }
     A->stored = S->places;
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    return A->format->fill_cuda(A, from->device);
+    return fill_on_device(A, from->device);
 }
 
 /* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
@@ -264,7 +205,7 @@ static cmg_status pack_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
 {
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    CMGI_TRY(cmgi_slices_make(ctx, plan, &pattern->view, S->rowmap, S));
+    CMGI_TRY(cmgi_slices_make(ctx, plan, &pattern->view, S));
     const cmg_size blocks = S->places;
     A->stored = S->identity ? blocks : blocks * S->block * S->block;
     CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *S->columns, &S->columns));
@@ -422,7 +363,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 /* Blocks come from the host, and column by column. */
 #define ENTRIES                                                                                    \
     .columns = true, .blocks = true, .takes_device = takes_device,                                 \
-    .fill_cuda = CMGI_CUDA_FN(cmgi_slices_fill_cuda)
+    .fill_cuda = CMGI_CUDA_FN(fill_on_device)
 #define BLOCKS .at_least = true
 
 ROW(ellpack, CMG_FORMAT_ELLPACK, ENTRIES);

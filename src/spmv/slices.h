@@ -62,9 +62,6 @@ void cmgi_slices_destroy(cmg_matrix *A);
 
 /* slices.cu, convert.cu */
 cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
-cmg_status cmgi_slices_fill_cuda(cmg_matrix *A, const cmg_csr *device);
-/* Fills start, width and first_row, which are on the device, of S as cmgi_slices_extent left it. */
-cmg_status cmgi_slices_plan_cuda(cmg_context *ctx, const cmg_csr *device, cmgi_slices *S);
 /* cmgi_slices_sort of rows of at most CMGI_LONGEST_SORTED entries on the device. */
 enum { CMGI_LONGEST_SORTED = 1023 };
 cmg_status cmgi_slices_sort_cuda(cmg_context *ctx, const cmg_csr *device, cmg_size longest,

@@ -109,53 +109,30 @@ cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r
 }
 
 /* Storage rows r .. end - 1 as slice s, whose rows take 2^shift lanes. */
-static void cut_slice(const cmg_csr *A, const cmg_index *order, cmg_size r, cmg_size end, int shift,
-                      cmg_size s, cmgi_slices *S)
+static void cut_slice(const cmg_csr *A, cmg_size r, cmg_size end, int shift, cmg_size s,
+                      cmgi_slices *S)
 {
     cmg_size longest = 0;
     for (cmg_size q = r; q < end; ++q) {
-        const cmg_size length = cmgi_slices_length(A, order, q);
+        const cmg_size length = cmgi_slices_length(A, S->rowmap, q);
         longest = length > longest ? length : longest;
     }
     S->first_row[s] = (cmg_index)r;
     S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
 }
 
-/* As cut_slices where every row takes `t` lanes: slice s begins at row s room, whatever the others
- * are. */
-static cmg_size cut_evenly(const cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
-                           const cmg_index *order, cmgi_slices *S)
-{
-    const int shift = lanes_shift(plan, 0);
-    const cmg_size room = (cmg_size)plan->lanes >> shift;
-    const cmg_size count = (A->rows + room - 1) / room;
-    if (S->first_row == NULL) {
-        return count;
-    }
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (A->rows > CMGI_PARALLEL_ENTRIES)
-    for (cmg_size s = 0; s < count; ++s) {
-        const cmg_size end = (s + 1) * room < A->rows ? (s + 1) * room : A->rows;
-        cut_slice(A, order, s * room, end, shift, s, S);
-    }
-    S->first_row[count] = (cmg_index)A->rows;
-    (void)ctx;
-    return count;
-}
-
 /* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number.
  */
-static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, const cmg_index *order,
-                           cmgi_slices *S)
+static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_slices *S)
 {
     cmg_size s = 0;
     cmg_size r = 0;
     while (r < A->rows) {
-        const int shift = lanes_shift(plan, cmgi_slices_length(A, order, r));
+        const int shift = lanes_shift(plan, cmgi_slices_length(A, S->rowmap, r));
         const cmg_size room = (cmg_size)plan->lanes >> shift;
         const cmg_size end = r + room < A->rows ? r + room : A->rows;
         if (S->first_row != NULL) {
-            cut_slice(A, order, r, end, shift, s, S);
+            cut_slice(A, r, end, shift, s, S);
             S->shift[s] = (unsigned char)shift;
         }
         ++s;
@@ -168,33 +145,33 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, const
 }
 
 cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
-                            const cmg_index *order, cmgi_slices *S)
+                            cmgi_slices *S)
 {
     S->rows = A->rows;
     S->table = plan->uniform;
     S->lanes = plan->lanes;
     S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
-    S->nslices = plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S);
+    const cmg_size room = (cmg_size)plan->lanes >> S->uniform_shift;
+    S->nslices = plan->split ? cut_slices(plan, A, S) : (A->rows + room - 1) / room;
     CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->width, &S->width));
     if (plan->split) {
         CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
     }
     CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
-    (void)(plan->split ? cut_slices(plan, A, order, S) : cut_evenly(ctx, plan, A, order, S));
-    if (plan->uniform) {
-        cmg_index longest = 0;
-        for (cmg_size s = 0; s < S->nslices; ++s) {
-            longest = S->width[s] > longest ? S->width[s] : longest;
-        }
-        for (cmg_size s = 0; s < S->nslices; ++s) {
-            S->width[s] = longest;
-            S->start[s] = s * S->lanes;
-        }
+    S->start[0] = 0;
+    S->first_row[0] = 0;
+    if (plan->split) {
+        (void)cut_slices(plan, A, S);
+    } else {
+        const cmg_size longest = plan->uniform ? cmgi_csr_longest_row(A) : 0;
+        const cmg_size width = (longest + plan->t - 1) / plan->t;
         S->stride = S->nslices * S->lanes;
-        S->start[S->nslices] = S->stride * longest;
-        S->places = S->start[S->nslices];
-        return CMG_OK;
+        S->places = S->stride * width;
+        CMGI_TRY(cmgi_slices_cut(ctx, CMGI_HOST, A, (cmg_index)width, S));
+        if (plan->uniform) {
+            return CMG_OK;
+        }
     }
     S->stride = S->lanes;
     S->start[0] = 0;

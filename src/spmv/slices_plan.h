@@ -1,5 +1,6 @@
 /* How the rows of a matrix go into slices: planned from the row pointers alone. */
 #pragma once
+#include "core/place.h"
 #include "spmv/slices.h"
 
 /* What tells the formats apart. */
@@ -23,8 +24,12 @@ cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o);
 cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order);
 /* Length of storage row r; `order` NULL = given order. */
 cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r);
-/* Fills start, width, first_row and shift for the rows of A in this order. */
+/* Fills start, width, first_row and shift for the rows of A in the order of S->rowmap. */
 cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
-                            const cmg_index *order, cmgi_slices *S);
+                            cmgi_slices *S);
+/* Of slices whose rows are not split: first_row and width, and start, which gets the entries of
+ * every slice, of a table, all of `width`, its place. */
+cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
+                           const cmgi_slices *S);
 /* All but the arrays, where rows stay in their order and none is split. */
 void cmgi_slices_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s, cmgi_slices *S);
