@@ -2,6 +2,7 @@
 #include "mg/cycle.h"
 
 #include "dist/matrix.h"
+#include "spmv/columns.h"
 
 #include <stdio.h>
 
@@ -39,6 +40,9 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
                              s, text, (long long)in, (long long)out,
                              (long long)(step->A != NULL ? step->A->rows : 0),
                              (long long)(step->A != NULL ? step->A->cols : 0));
+        }
+        if (step->A != NULL) {
+            CMGI_TRY(cmgi_columns_reserve(step->A, cycle->columns));
         }
     }
     return CMG_OK;

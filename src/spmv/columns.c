@@ -61,23 +61,30 @@ static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void
     return CMG_OK;
 }
 
+/* Doubles of an array of n values in either precision, so that the next one is aligned. */
+static cmg_size room_for(cmg_size n)
+{
+    return (n + 31) / 32 * 32;
+}
+
+cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
+{
+    if (columns < 2 || A->apart == NULL || *A->apart != NULL) {
+        return CMG_OK;
+    }
+    return cmgi_alloc_device(A->ctx, room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows),
+                             sizeof **A->apart, A->apart);
+}
+
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    cmg_context *ctx = A->ctx;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, w->y};
     void *one[APART_ARRAYS] = {NULL};
-    cmg_status status = CMG_OK;
-    for (int v = 0; v < APART_ARRAYS; ++v) {
-        if (given[v] != NULL) {
-            CMGI_TRY_GOTO(done,
-                          cmgi_alloc_device(ctx, v == APART_X ? A->cols : A->rows, size, &one[v]));
-        }
+    CMGI_TRY(cmgi_columns_reserve(A, w->columns));
+    double *at = *A->apart + room_for(A->cols);
+    const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, w->y};
+    one[APART_X] = *A->apart;
+    for (int v = APART_X + 1; v < APART_ARRAYS; ++v, at += room_for(A->rows)) {
+        one[v] = given[v] != NULL ? at : NULL;
     }
-    status = apart(A, w, x, one);
-done:
-    for (int v = 0; v < APART_ARRAYS; ++v) {
-        cmgi_free_device(ctx, one[v]);
-    }
-    return status;
+    return apart(A, w, x, one);
 }

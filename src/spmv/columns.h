@@ -26,6 +26,9 @@ typedef void (*cmgi_columns_fn)(const cmg_matrix *A, const cmgi_writeback *w, co
 /* All `count` rows or slices on the CPU. */
 cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
                             const cmgi_writeback *w, const void *x);
+/* Memory of A for products of several columns, where the format needs some: once, so that no
+ * product allocates. */
+cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns);
 /* Column by column, for formats whose products serve one. */
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* columns.cu */

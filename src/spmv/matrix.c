@@ -16,6 +16,12 @@ static cmg_size slices_of(const cmg_matrix *A)
     return (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
 }
 
+/* Several columns; else they are made one by one. */
+static bool in_one_pass(const cmg_matrix *A)
+{
+    return A->format->columns && !(A->format->blocks && A->options.block_rows > 1);
+}
+
 cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                             const cmgi_matrix_source *from, const cmg_matrix_options *options,
                             cmg_matrix **A)
@@ -57,6 +63,9 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         made->sums = slices_of(made);
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
+    if (!in_one_pass(made)) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
+    }
     *A = made;
     made = NULL;
 done:
@@ -74,7 +83,10 @@ void cmg_matrix_destroy(cmg_matrix **A)
         v->format->destroy(v);
     }
     CMGI_FREE_DEVICE(v->ctx, v->dots, v->values, v->value_map);
-    CMGI_FREE(v->ctx, v->perm, v->compression, v);
+    if (v->apart != NULL) {
+        cmgi_free_device(v->ctx, *v->apart);
+    }
+    CMGI_FREE(v->ctx, v->perm, v->compression, v->apart, v);
     *A = NULL;
 }
 
@@ -193,11 +205,6 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
     const size_t by_column = (size_t)vectors[kind] - d; /* one d serves all */
     return A->bytes + (size_t)A->cols * value * k +
            (size_t)A->rows * value * (by_column * k + (d ? 1 : 0));
-}
-
-static bool in_one_pass(const cmg_matrix *A)
-{
-    return A->format->columns && !(A->format->blocks && A->options.block_rows > 1);
 }
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

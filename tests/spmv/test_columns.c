@@ -5,6 +5,7 @@
  */
 #include "core/backend.h"
 #include "core/vector.h"
+#include "spmv/columns.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
 #include "samples.h"
@@ -96,7 +97,11 @@ static void compare(const blocks *t, int kind)
                               .e = kind == CMGI_WB_MOMENTUM ? b->data : NULL,
                               .y = y->data,
                               .columns = t->k};
-    CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
+    CHECK_OK(cmgi_columns_reserve(t->M, t->k));
+    cmgi_context_fail_after(ctx, 0); /* a product allocates nothing */
+    const cmg_status status = cmgi_matrix_spmv(t->M, &w, x->data);
+    cmgi_context_fail_after(ctx, -1);
+    CHECK_OK(status);
     CHECK_OK(cmg_vector_get(y, values));
     const double error = error_of(t, kind, values);
     if (!(error <= 1)) {
